@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/device.h>
+#include <millrace/state.h>
+#include <millrace/tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace millrace {
+
+class Engine;
+struct Lease;
+class Part;
+class PartRange;
+
+/// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes, the slot's reuse is ordered behind
+/// everything the batch's streams were given until then. A batch may outlive its scope and its pipeline, and may be moved to
+/// or copied for other threads; one object is not for two threads at once. Streams must outlive the batches given to them.
+class Batch {
+ public:
+  /// No batch: what `Pipeline::next` returns after the last one.
+  Batch() = default;
+  Batch(const Batch& other);
+  Batch(Batch&& other) noexcept;
+  Batch& operator=(Batch other) noexcept;
+  ~Batch();
+
+  explicit operator bool() const { return lease_ != nullptr; }
+  /// Gives up this object's share now.
+  void reset() { *this = Batch(); }
+
+  /// A field of all samples, [size(), ...]. Throws `Error`: `not_found` for an unknown name, `invalid_argument` while parts of a
+  /// batch from `next_in_parts` have not been taken yet.
+  Tensor operator[](std::string_view field) const;
+  /// The field "image".
+  Tensor images() const { return (*this)["image"]; }
+  /// The field "label".
+  Tensor labels() const { return (*this)["label"]; }
+
+  /// Samples in this batch; below the batch size only for the last batch of an epoch.
+  std::size_t size() const;
+  /// The record of each sample (after replacement), in host memory. As `valid`, complete once all parts were taken.
+  std::span<const std::uint64_t> indices() const;
+  /// One per sample, in host memory: 1, or 0 for a marked bad record and for padding.
+  std::span<const std::uint8_t> valid() const;
+  /// Samples that are valid.
+  std::size_t valid_count() const;
+
+  /// The batch's number in the run, from 0 at position 0.
+  std::uint64_t number() const;
+  std::uint64_t epoch() const;
+  bool last_in_epoch() const;
+  /// Samples of this batch over all ranks.
+  std::size_t global_size() const;
+  /// Which slot it lies in, from 0; a slot's addresses never change.
+  std::size_t slot() const;
+  /// Where a pipeline goes on that has had this batch.
+  State state_after() const;
+
+  /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits until it is made.
+  PartRange parts() const;
+
+  /// The batch is used on this stream too: its slot is not reused before the work given to the stream until the last
+  /// copy of the batch goes.
+  void record_stream(Stream& stream) const;
+
+ private:
+  friend class Engine;
+  friend class Part;
+  friend class PartRange;
+  Batch(std::shared_ptr<Engine> engine, Lease* lease) : engine_(std::move(engine)), lease_(lease) {}
+
+  std::shared_ptr<Engine> engine_;
+  Lease* lease_ = nullptr;
+};
+
+/// A micro-batch: samples [first(), first() + size()) of a batch. Not longer valid than the batch it is of.
+class Part {
+ public:
+  /// A field of the part's samples, [size(), ...].
+  Tensor operator[](std::string_view field) const;
+  Tensor images() const { return (*this)["image"]; }
+  Tensor labels() const { return (*this)["label"]; }
+  /// Its number in the batch, from 0.
+  std::size_t number() const { return number_; }
+  std::size_t first() const;
+  std::size_t size() const;
+  std::span<const std::uint64_t> indices() const;
+  std::span<const std::uint8_t> valid() const;
+
+ private:
+  friend class PartRange;
+  Part(const Batch& batch, std::size_t number) : batch_(&batch), number_(number) {}
+  const Batch* batch_;
+  std::size_t number_;
+};
+
+/// The parts of a batch, for a range-based for loop. Holds a share of the batch.
+class PartRange {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Part;
+    using difference_type = std::ptrdiff_t;
+    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the device.
+    Part operator*() const;
+    Iterator& operator++() {
+      ++number_;
+      return *this;
+    }
+    void operator++(int) { ++number_; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.number_ == b.number_; }
+
+   private:
+    friend class PartRange;
+    Iterator(const PartRange* range, std::size_t number) : range_(range), number_(number) {}
+    const PartRange* range_;
+    std::size_t number_;
+  };
+
+  Iterator begin() const { return Iterator(this, 0); }
+  Iterator end() const { return Iterator(this, size()); }
+  /// How many parts have samples.
+  std::size_t size() const;
+
+ private:
+  friend class Batch;
+  explicit PartRange(Batch batch) : batch_(std::move(batch)) {}
+  Batch batch_;
+};
+
+}  // namespace millrace

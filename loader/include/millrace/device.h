@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace millrace {
+
+/// Memory with its owner: freed by `release` when it goes.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(std::byte* data, std::size_t bytes, std::function<void(std::byte*)> release)
+      : data_(data, std::move(release)), bytes_(bytes) {}
+
+  std::byte* data() const { return data_.get(); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<std::byte, std::function<void(std::byte*)>> data_;
+  std::size_t bytes_ = 0;
+};
+
+/// A point in a stream's work. Recording again moves the point; an event that was never recorded counts as complete.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// Whether the stream has passed the point. Never blocks.
+  virtual bool complete() const = 0;
+  /// Lets the calling thread sleep until `complete()` or until the time is over; returns `complete()`.
+  virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
+};
+
+/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used from any thread at once.
+/// Streams and events of different devices do not mix. All calls throw `Error` (`device`) when the device fails.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Copies `bytes` from host slot memory to device memory when the stream reaches it.
+  virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Moves the event to this point of the stream.
+  virtual void record(Event& event) = 0;
+  /// Later work of this stream waits for the point at which `event` was last recorded before this call.
+  virtual void wait(const Event& event) = 0;
+  /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the batch path.
+  virtual void synchronize() = 0;
+};
+
+/// Where batches end up: gives memory, streams and events. All methods may be called from any thread at once and throw `Error`
+/// (`device`) when they fail.
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// "host", "cuda:0" ...
+  virtual std::string name() const = 0;
+  /// Whether batches are copied to memory of the device's own. If not, the host slot itself is handed out.
+  virtual bool copies() const = 0;
+  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages come to lie on the NUMA node of
+  /// the thread that first writes them.
+  virtual Memory allocate_host(std::size_t bytes) = 0;
+  /// Memory of the device, aligned to 256 bytes or more.
+  virtual Memory allocate_device(std::size_t bytes) = 0;
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+  /// The NUMA node (operating system's number) that the device hangs on, where there is one.
+  virtual std::optional<int> numa_node() const { return std::nullopt; }
+};
+
+}  // namespace millrace

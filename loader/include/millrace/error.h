@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace millrace {
+
+/// What kind of failure an `Error` is; the message says the rest.
+enum class ErrorCode {
+  invalid_argument,  ///< an option or argument is out of range or contradicts another
+  not_found,         ///< a file, folder, field or record does not exist
+  already_exists,    ///< a file would have been overwritten
+  io,                ///< the operating system refused to read or write
+  corrupt,           ///< a dataset file is damaged, cut short or not a dataset
+  incomplete,        ///< a dataset whose packing was interrupted
+  bad_record,        ///< one record cannot be read or made into a sample
+  transform,         ///< a `Transform` threw
+  device,            ///< a `Device`, `Stream` or `Event` call failed
+  slots_exhausted,   ///< live batches hold every slot, so no further batch can come
+  timeout,           ///< the time given to a call has passed
+  stopped,           ///< the pipeline was stopped
+  internal,          ///< a fault of millrace itself
+};
+
+/// The code's name as spelled above, for messages and logs.
+const char* to_string(ErrorCode code);
+
+/// What ends a run: a code, a message that names file, key and value, the stage of the road where it happened
+/// ("plan", "read", "decode", "upload" ...; empty outside a pipeline) and the record concerned, if any.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message, std::string stage = {}, std::optional<std::uint64_t> record = {})
+      : std::runtime_error(message), code_(code), stage_(std::move(stage)), record_(record) {}
+
+  ErrorCode code() const { return code_; }
+  const std::string& stage() const { return stage_; }
+  std::optional<std::uint64_t> record() const { return record_; }
+
+ private:
+  ErrorCode code_;
+  std::string stage_;
+  std::optional<std::uint64_t> record_;
+};
+
+/// How the making of one sample went: fine, or bad with the reason. A bad sample does not end the run by itself:
+/// `PipelineOptions::bad_records` decides.
+class [[nodiscard]] Status {
+ public:
+  static Status ok() { return Status(); }
+  static Status bad(std::string reason) {
+    Status status;
+    status.reason_ = std::move(reason);
+    if (status.reason_.empty()) status.reason_ = "unknown reason";
+    return status;
+  }
+
+  bool is_ok() const { return reason_.empty(); }
+  /// Why the sample is bad; empty when it is fine.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  Status() = default;
+  std::string reason_;
+};
+
+}  // namespace millrace

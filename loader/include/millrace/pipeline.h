@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/batch.h>
+#include <millrace/dataset.h>
+#include <millrace/device.h>
+#include <millrace/error.h>
+#include <millrace/report.h>
+#include <millrace/runtime.h>
+#include <millrace/state.h>
+#include <millrace/transform.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+namespace millrace {
+
+/// What becomes of an epoch's last batch when the records do not fill it.
+enum class LastBatch {
+  drop,     ///< left out
+  partial,  ///< shorter than the others
+  pad,      ///< filled up with the epoch's first samples, which are marked as not valid
+};
+
+/// What becomes of a record that cannot be made into a sample. In every case `report()` has its key and the reason.
+enum class BadRecords {
+  fail,     ///< the run ends with an `Error` that names it
+  replace,  ///< another record takes its place, drawn by a hash of (seed, position, attempt), at most 16 times
+  mark,     ///< the sample is zeroed and marked as not valid
+};
+
+struct PipelineOptions {
+  /// Samples per batch on this rank.
+  std::size_t batch_size = 64;
+  std::uint64_t seed = 0;
+  bool shuffle = true;
+  /// The run ends after this many epochs; 0 = never.
+  std::uint64_t epochs = 0;
+  LastBatch last_batch = LastBatch::partial;
+  BadRecords bad_records = BadRecords::fail;
+  /// Host slots: batches being made, waiting or being copied.
+  std::size_t prefetch = 4;
+  /// Device slots, for a device that copies: 2 = double buffering.
+  std::size_t device_slots = 2;
+  /// Parts in which a batch is copied, each as soon as its samples are made.
+  std::size_t micro_batches = 1;
+  /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
+  std::size_t read_ahead = 2;
+  /// Each global batch of world x batch_size samples is dealt to the ranks in consecutive pieces.
+  std::uint32_t rank = 0;
+  std::uint32_t world = 1;
+  /// Where to begin: a `State::position`, at the start of a batch.
+  std::uint64_t position = 0;
+  /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
+  std::shared_ptr<Runtime> runtime;
+  /// How long `stop()` and the destructor wait for what is running.
+  std::chrono::milliseconds stop_timeout{2000};
+  /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.
+  std::function<void(std::string_view)> on_stuck;
+};
+
+/// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to the device before they are
+/// asked for. All methods may be called from any thread; of two threads in `next` each gets a batch of its own.
+class Pipeline {
+ public:
+  /// Takes memory for all slots and starts working. Throws `Error` (`invalid_argument`) that names the option that is wrong.
+  Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
+           PipelineOptions options = {});
+  /// Stops. Returns within `stop_timeout` even when a dataset, transform or device call hangs: what it uses is then kept
+  /// until it returns, and `on_stuck` is told.
+  ~Pipeline();
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(Pipeline&&) noexcept;
+
+  /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not wait for the device. Blocks while
+  /// the batch is not made. Empty after the last epoch. Throws the run's first error, on every call from then on, and `Error`
+  /// `slots_exhausted` when live batches hold every slot.
+  Batch next(Stream& stream);
+  /// As above, but waits up to `timeout` for data or for another thread to let go of a batch; throws `Error` (`timeout`) then.
+  Batch next(Stream& stream, std::chrono::nanoseconds timeout);
+  /// For use on the host: returns when the data can be read. On a device that copies, this thread waits for the copy.
+  Batch next();
+
+  /// As `next(stream)`, but returns as soon as the first part is on its way; `batch.parts()` gives them one by one as they come.
+  Batch next_in_parts(Stream& stream);
+
+  /// Where a new pipeline would go on: after the last batch handed out.
+  State state() const;
+  /// What happened since the start or the last `restart_report()`.
+  Report report() const;
+  /// Starts the report's times and counts afresh, after a warm-up. Bad records and memory stay.
+  void restart_report();
+
+  /// Ends the run: whoever is in `next` gets an `Error` (`stopped`). Throws `Error` (`timeout`, with the stage) when something is
+  /// still running after `stop_timeout`.
+  void stop();
+
+ private:
+  std::shared_ptr<Runtime> runtime_;
+  std::shared_ptr<Engine> engine_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/worker_pool.h>
+
+#include <memory>
+#include <vector>
+
+namespace millrace {
+
+/// One NUMA node and the processors of it that this process may use (operating system's numbers).
+struct NumaNode {
+  int number = 0;
+  std::vector<int> cpus;
+};
+
+/// What this process may run on.
+struct Topology {
+  /// Nodes with at least one usable processor, in order; at least one.
+  std::vector<NumaNode> nodes;
+  /// Usable processors over all nodes, no more than the control group's quota allows.
+  unsigned cores = 1;
+};
+
+/// Reads the machine's topology (hwloc), restricted to the process's cpuset and its control group's processor quota.
+Topology read_topology();
+
+struct RuntimeOptions {
+  /// Worker threads over all nodes; 0 = one per usable core.
+  unsigned workers = 0;
+  /// Bind workers to their node's processors.
+  bool bind = true;
+};
+
+/// The workers of a process: explicit and shared. Pipelines that are given the same runtime share its cores. All methods may be
+/// called from any thread at once.
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+
+  const Topology& topology() const { return topology_; }
+  /// One pool per node that got workers, at least one.
+  const std::vector<std::unique_ptr<WorkerPool>>& pools() const { return pools_; }
+  /// Threads over all pools; their numbers are 0 .. workers()-1.
+  unsigned workers() const;
+
+  /// How many workers are active over all pools, spread evenly; 0 pauses all work.
+  void set_concurrency(unsigned workers);
+  unsigned concurrency() const;
+
+ private:
+  Topology topology_;
+  std::vector<std::unique_ptr<WorkerPool>> pools_;
+};
+
+std::shared_ptr<Runtime> make_runtime(RuntimeOptions options = {});
+
+}  // namespace millrace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/error.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace millrace {
+
+enum class DType : std::uint8_t { uint8, int32, uint32, int64, uint64, float32, float64 };
+
+/// Bytes of one element.
+std::size_t size_of(DType dtype);
+const char* to_string(DType dtype);
+
+template <typename T>
+struct DTypeOf;
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::uint8;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::int32;
+};
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::uint32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::int64;
+};
+template <>
+struct DTypeOf<std::uint64_t> {
+  static constexpr DType value = DType::uint64;
+};
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::float32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::float64;
+};
+
+/// Extents of a tensor, outermost first; at most `max_rank` of them. A scalar has rank 0 and one element.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::size_t> extents);
+
+  std::size_t rank() const { return rank_; }
+  std::size_t operator[](std::size_t axis) const { return extents_[axis]; }
+  /// Product of the extents.
+  std::size_t elements() const;
+  /// This shape with one more, outermost, extent.
+  Shape with_outer(std::size_t extent) const;
+  /// "[64, 224, 224, 3]"
+  std::string to_string() const;
+  std::span<const std::size_t> extents() const { return {extents_.data(), rank_}; }
+  friend bool operator==(const Shape& a, const Shape& b) = default;
+
+ private:
+  std::array<std::size_t, max_rank> extents_{};
+  std::size_t rank_ = 0;
+};
+
+/// A dense row-major view of memory that something else owns: a field of one sample (in its host slot) or of a batch (in its
+/// host or device slot). For a batch on a GPU `data` is a device pointer.
+struct Tensor {
+  void* data = nullptr;
+  DType dtype = DType::uint8;
+  Shape shape;
+
+  std::size_t bytes() const { return shape.elements() * size_of(dtype); }
+
+  /// The elements as `T`. Throws `Error` (`invalid_argument`) when `T` is not the tensor's dtype.
+  template <typename T>
+  std::span<T> as() const {
+    if (DTypeOf<T>::value != dtype) throw_other_dtype(DTypeOf<T>::value);
+    return {static_cast<T*>(data), shape.elements()};
+  }
+
+ private:
+  [[noreturn]] void throw_other_dtype(DType asked) const;
+};
+
+}  // namespace millrace

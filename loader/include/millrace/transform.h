@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/error.h>
+#include <millrace/random.h>
+#include <millrace/sample_spec.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call of `make`.
+class Sample {
+ public:
+  /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be empty.
+  Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns = {});
+
+  /// Where field `field` (its place in the `SampleSpec`) of this sample goes; every byte must be written, for a variable
+  /// field those below its length.
+  const Tensor& operator[](std::size_t field) const { return fields_[field]; }
+  const Tensor& operator[](std::string_view name) const { return fields_[spec_->index_of(name)]; }
+
+  /// Says how long a variable field is here. Throws `Error` (`invalid_argument`) for a fixed field or a length above the
+  /// spec's. A variable field that is not told has length 0.
+  void set_length(std::size_t field, std::size_t length);
+
+  /// The worker is in stage `stage` of `Transform::stages()` from here on; stage 0 has begun when `make` is called.
+  void enter_stage(std::size_t stage);
+  std::size_t stage() const { return stage_; }
+  /// Ends the current stage's time; the pipeline calls it after `make`.
+  void finish();
+
+ private:
+  const SampleSpec* spec_;
+  std::span<const Tensor> fields_;
+  std::span<std::uint64_t> stage_ns_;
+  std::size_t stage_ = 0;
+  std::chrono::steady_clock::time_point since_;
+};
+
+/// One thread's decoder handles and scratch.
+class TransformWorker {
+ public:
+  virtual ~TransformWorker() = default;
+  /// Makes the sample from the record, in place. A record that cannot be made is a bad `Status`, with the reason; an
+  /// exception ends the run. Draws only from `random`, so that the sample is a pure function of record, seed and position.
+  virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
+};
+
+/// What turns records into samples. Immutable; all methods may be called from any thread at once.
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  /// The fields that its workers fill.
+  virtual const SampleSpec& spec() const = 0;
+  /// Names of the stages whose time it tells apart, at least one; the report shows them.
+  virtual std::vector<std::string> stages() const { return {"transform"}; }
+  /// A worker for the calling thread, which keeps it for itself. The transform outlives its workers.
+  virtual std::unique_ptr<TransformWorker> make_worker() const = 0;
+};
+
+}  // namespace millrace

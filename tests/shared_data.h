@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace millrace::testing {
+
+/// The photographs and golden files that lie beside the project on a development machine.
+inline const std::filesystem::path& shared_dir() {
+  static const std::filesystem::path path = MILLRACE_SHARED_DIR;
+  return path;
+}
+
+}  // namespace millrace::testing
+
+/// Skips the running test, saying so, where a file or folder of ../shared is missing.
+#define MILLRACE_NEEDS_SHARED(name)                                                      \
+  do {                                                                                   \
+    if (!std::filesystem::exists(::millrace::testing::shared_dir() / (name)))            \
+      GTEST_SKIP() << "needs " << (::millrace::testing::shared_dir() / (name)).string(); \
+  } while (false)
