@@ -56,7 +56,7 @@ class Batch {
   std::uint64_t number() const;
   std::uint64_t epoch() const;
   bool last_in_epoch() const;
-  /// Samples of this batch over all ranks.
+  /// Samples of this batch over all ranks, padding not counted.
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
@@ -75,6 +75,9 @@ class Batch {
   friend class Part;
   friend class PartRange;
   Batch(std::shared_ptr<Engine> engine, Lease* lease) : engine_(std::move(engine)), lease_(lease) {}
+  /// Throws `Error` (`invalid_argument`) for an empty batch.
+  Lease& lease() const;
+  std::size_t parts_taken() const;
 
   std::shared_ptr<Engine> engine_;
   Lease* lease_ = nullptr;

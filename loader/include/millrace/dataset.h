@@ -49,7 +49,7 @@ struct ReadBuffer {
   /// What the dataset keeps for this thread (a cursor, a file handle); made by its first `read`, replaced when the
   /// buffer is used with another dataset.
   std::shared_ptr<void> reader;
-  /// The dataset that made `reader`.
+  /// What made `reader`: an object that `reader` itself keeps alive, so that its address stays its own.
   const void* reader_owner = nullptr;
 };
 
@@ -75,6 +75,9 @@ class Dataset {
 
   /// The dataset's name for messages: its path, for one that is a file.
   virtual std::string name() const = 0;
+
+  /// Names of the classes that the field "label" counts, from 0; empty where there are none.
+  virtual std::vector<std::string> classes() const;
 };
 
 /// How to open a packed dataset.
@@ -84,8 +87,9 @@ struct OpenOptions {
 };
 
 /// Opens a dataset file that `millrace pack` or `DatasetWriter` wrote (one LMDB file). The file is mapped read-only, opened once per
-/// process however often this is called, without locks or lock file. Throws `Error`: `not_found`; `corrupt` for a file that is no
-/// dataset, is damaged, or is shorter than its own last page; `incomplete` for one whose packing was interrupted.
+/// process however often this is called, without locks or lock file; it must not be changed in place while it is open. Throws `Error`:
+/// `not_found`; `corrupt` for a file that is no dataset, is damaged, is shorter than its own last page, or has a newer format;
+/// `incomplete` for one whose packing was interrupted or still goes on.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path, OpenOptions options = {});
 
 }  // namespace millrace

@@ -57,7 +57,7 @@ struct PipelineOptions {
   /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
   std::shared_ptr<Runtime> runtime;
   /// How long `stop()` and the destructor wait for what is running.
-  std::chrono::milliseconds stop_timeout{2000};
+  std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.
   std::function<void(std::string_view)> on_stuck;
 };
@@ -99,8 +99,13 @@ class Pipeline {
   void stop();
 
  private:
+  Engine& engine() const;
+  void end() noexcept;
+
   std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<Engine> engine_;
+  std::chrono::milliseconds stop_timeout_{0};
+  std::function<void(std::string_view)> on_stuck_;
 };
 
 }  // namespace millrace

@@ -6,6 +6,7 @@
 #include <millrace/random.h>
 #include <millrace/sample_spec.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,10 @@ namespace millrace {
 /// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call of `make`.
 class Sample {
  public:
-  /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be empty.
-  Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns = {});
+  /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be empty. `now_in`, where given, always
+  /// has the current stage, for other threads to look at.
+  Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns = {},
+         std::atomic<std::size_t>* now_in = nullptr);
 
   /// Where field `field` (its place in the `SampleSpec`) of this sample goes; every byte must be written, for a variable
   /// field those below its length.
@@ -33,7 +36,6 @@ class Sample {
 
   /// The worker is in stage `stage` of `Transform::stages()` from here on; stage 0 has begun when `make` is called.
   void enter_stage(std::size_t stage);
-  std::size_t stage() const { return stage_; }
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
 
@@ -41,6 +43,7 @@ class Sample {
   const SampleSpec* spec_;
   std::span<const Tensor> fields_;
   std::span<std::uint64_t> stage_ns_;
+  std::atomic<std::size_t>* now_in_;
   std::size_t stage_ = 0;
   std::chrono::steady_clock::time_point since_;
 };

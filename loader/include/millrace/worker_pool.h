@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace millrace {
@@ -25,7 +26,7 @@ class WorkerPool {
   /// Starts `workers` threads with the numbers `first_worker` up. Where `cpus` (operating system's numbers) is not empty they
   /// are bound to these.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus);
-  /// Ends the threads when their current items are done. One that does not return within two seconds is let go and ends
+  /// Ends the threads when their current items are done. One that does not return within half a second is let go and ends
   /// by itself later.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -46,6 +47,7 @@ class WorkerPool {
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace millrace

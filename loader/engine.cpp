@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+bool all_bound(const Runtime& runtime) {
+  return std::all_of(runtime.pools().begin(), runtime.pools().end(), [](const auto& pool) { return pool->bound(); });
+}
+
+std::vector<WorkerPool*> pools_of(const Runtime& runtime) {
+  std::vector<WorkerPool*> pools;
+  for (const auto& pool : runtime.pools()) pools.push_back(pool.get());
+  return pools;
+}
+
+void require_positive(std::size_t value, const char* option) {
+  if (value == 0) throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
+}
+
+const PipelineOptions& checked(const PipelineOptions& options, const Device& device) {
+  require_positive(options.batch_size, "batch_size");
+  require_positive(options.prefetch, "prefetch");
+  if (device.copies()) require_positive(options.device_slots, "device_slots");
+  require_positive(options.micro_batches, "micro_batches");
+  if (options.micro_batches > options.batch_size)
+    throw Error(ErrorCode::invalid_argument, "micro_batches is " + std::to_string(options.micro_batches) +
+                                                 ", more than the batch's " + std::to_string(options.batch_size) + " samples");
+  if (options.stop_timeout.count() < 0)
+    throw Error(ErrorCode::invalid_argument, "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
+  return options;
+}
+
+double seconds_between(Engine::Clock::time_point begin, Engine::Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
+               const PipelineOptions& options, const Runtime& runtime)
+    : dataset_(std::move(dataset)),
+      transform_(std::move(transform)),
+      device_(std::move(device)),
+      options_(checked(options, *device_)),
+      schedule_(dataset_->size(), options_),
+      sampler_(dataset_->size(), options_.seed, options_.shuffle),
+      layout_(transform_->spec(), options_.batch_size),
+      copies_(device_->copies()),
+      workers_(runtime.workers()),
+      workers_bound_(all_bound(runtime)),
+      pools_(pools_of(runtime)),
+      maker_(dataset_, transform_, layout_, options_.seed, options_.bad_records, workers_),
+      next_planned_(schedule_.number_at(options_.position)),
+      next_prefetched_(next_planned_),
+      next_handed_out_(next_planned_),
+      position_(options_.position) {
+  make_host_slots(runtime);
+  make_leases();
+  MutexLock lock(mutex_);
+  report_base_ = maker_.counts();
+}
+
+void Engine::make_host_slots(const Runtime& runtime) {
+  MutexLock lock(mutex_);
+  for (std::size_t number = 0; number < options_.prefetch; ++number) {
+    auto host = std::make_unique<HostSlot>();
+    host->number = number;
+    host->memory = device_->allocate_host(layout_.bytes());
+    host->pool = runtime.pools()[number % runtime.pools().size()].get();
+    host->records.indices.reserve(options_.batch_size);
+    host->records.valid.reserve(options_.batch_size);
+    host->positions.reserve(options_.batch_size);
+    host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
+    if (copies_) host->copied = device_->make_event();
+    free_hosts_.push_back(host.get());
+    hosts_.push_back(std::move(host));
+  }
+}
+
+void Engine::make_leases() {
+  MutexLock lock(mutex_);
+  const std::size_t count = copies_ ? options_.device_slots : options_.prefetch;
+  for (std::size_t number = 0; number < count; ++number) {
+    auto lease = std::make_unique<Lease>();
+    lease->slot = number;
+    if (copies_) {
+      lease->memory = device_->allocate_device(layout_.bytes());
+      lease->base = lease->memory.data();
+      for (std::size_t part = 0; part < options_.micro_batches; ++part) lease->ready.push_back(device_->make_event());
+      free_leases_.push_back(lease.get());
+    } else {
+      lease->host = hosts_[number].get();
+      lease->base = lease->host->memory.data();
+    }
+    leases_.push_back(std::move(lease));
+  }
+  if (copies_) copy_stream_ = device_->make_stream();
+}
+
+Engine::~Engine() {
+  // What the trainer's streams were given may still read the slots. Nobody else is left who could wait for it.
+  for (const auto& lease : leases_)
+    for (std::size_t use = 0; use < lease->used; ++use) {
+      try {
+        while (!lease->uses[use].done->wait(std::chrono::milliseconds(100))) continue;
+      } catch (const std::exception&) {
+        break;  // a device that fails has nothing under way any more
+      }
+    }
+}
+
+void Engine::start() {
+  feeder_ = std::thread([self = shared_from_this()] { self->run_thread("upload", &Engine::feed, &Engine::feeder_done_); });
+  try {
+    reaper_ = std::thread([self = shared_from_this()] { self->run_thread("plan", &Engine::reap, &Engine::reaper_done_); });
+  } catch (...) {
+    {
+      MutexLock lock(mutex_);
+      reaper_done_ = true;
+      close();
+    }
+    feeder_.join();
+    throw;
+  }
+}
+
+std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
+  const Clock::time_point deadline = deadline_after(timeout);
+  {
+    MutexLock lock(mutex_);
+    close();
+  }
+  std::optional<Stuck> stuck;
+  for (WorkerPool* pool : pools_)
+    if (!pool->cancel(this, deadline - Clock::now())) {
+      const std::optional<SampleMaker::Running> running = maker_.longest_running();
+      stuck = running ? Stuck{running->stage, running->what} : Stuck{"workers", "a worker does not come back"};
+    }
+
+  bool feeder_done = false;
+  bool reaper_done = false;
+  {
+    MutexLock lock(mutex_);
+    while (!(feeder_done_ && reaper_done_))
+      if (!stopper_wakes_.wait_until(mutex_, deadline)) break;
+    feeder_done = feeder_done_;
+    reaper_done = reaper_done_;
+  }
+  if (!feeder_done && !stuck) stuck = {"upload", "a call of device " + device_->name() + " does not return"};
+  if (!reaper_done && !stuck) stuck = {"recycle", "work queued on device " + device_->name() + " that uses batches does not end"};
+  if (feeder_.joinable()) feeder_done ? feeder_.join() : feeder_.detach();
+  if (reaper_.joinable()) reaper_done ? reaper_.join() : reaper_.detach();
+  return stuck;
+}
+
+void Engine::fail(const char* stage) noexcept {
+  std::exception_ptr error;
+  try {
+    throw;
+  } catch (const Error&) {
+    error = std::current_exception();
+  } catch (const std::exception& other) {
+    error = std::make_exception_ptr(Error(ErrorCode::internal, std::string(stage) + " failed: " + other.what(), stage));
+  } catch (...) {
+    error = std::make_exception_ptr(
+        Error(ErrorCode::internal, std::string(stage) + " failed: an exception that is no std::exception", stage));
+  }
+  MutexLock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return;
+  error_ = std::move(error);
+  close();
+}
+
+void Engine::close() {
+  closed_.store(true, std::memory_order_relaxed);  // the mutex orders it for all who must not miss it
+  feeder_wakes_.notify_all();
+  reaper_wakes_.notify_all();
+  trainer_wakes_.notify_all();
+}
+
+void Engine::throw_if_closed() const {
+  if (error_) std::rethrow_exception(error_);
+  if (closed_.load(std::memory_order_relaxed)) throw Error(ErrorCode::stopped, "the pipeline was stopped");
+}
+
+State Engine::state() const {
+  MutexLock lock(mutex_);
+  return {options_.seed, position_};
+}
+
+Report Engine::report() const {
+  const WorkCounts counts = maker_.counts();
+  Report report;
+  report.bad_records = maker_.bad_records();
+  report.bad_record_list = maker_.bad_record_list();
+  report.workers = workers_;
+  report.workers_bound = workers_bound_;
+  report.memory.pinned_bytes = hosts_.size() * layout_.bytes();
+  report.memory.device_bytes = copies_ ? leases_.size() * layout_.bytes() : 0;
+
+  MutexLock lock(mutex_);
+  report.seconds = seconds_between(report_since_, Clock::now());
+  report.batches = batches_;
+  report.samples = samples_;
+  report.copied_bytes = copied_bytes_;
+  report.samples_made = counts.samples - report_base_.samples;
+  report.encoded_bytes = counts.encoded_bytes - report_base_.encoded_bytes;
+  report.stall = stall_.summary();
+  report.ahead = ahead_.summary();
+  report.first_batch_seconds = first_batch_seconds_;
+  double busy_seconds = 0;
+  for (std::size_t stage = 0; stage < counts.stage_ns.size(); ++stage) {
+    const double seconds = static_cast<double>(counts.stage_ns[stage] - report_base_.stage_ns[stage]) / 1e9;
+    report.stages.push_back({maker_.stages()[stage], seconds, 0});
+    busy_seconds += seconds;
+  }
+  if (busy_seconds > 0)
+    for (StageReport& stage : report.stages) stage.share = stage.busy_seconds / busy_seconds;
+  if (report.seconds > 0) report.worker_utilization = busy_seconds / (workers_ * report.seconds);
+  return report;
+}
+
+void Engine::restart_report() {
+  WorkCounts counts = maker_.counts();
+  MutexLock lock(mutex_);
+  report_since_ = Clock::now();
+  report_base_ = std::move(counts);
+  batches_ = 0;
+  samples_ = 0;
+  copied_bytes_ = 0;
+  stall_ = {};
+  ahead_ = {};
+}
+
+}  // namespace millrace

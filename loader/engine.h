@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/pipeline.h>
+#include <millrace/sampler.h>
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "histogram.h"
+#include "mutex.h"
+#include "sample_maker.h"
+#include "schedule.h"
+#include "slot_layout.h"
+#include "slots.h"
+
+namespace millrace {
+
+/// A pipeline's inside: the slots, the two threads that move them along the road, and what is waiting where.
+///
+///     reaper: free host slot -> plan a batch -> workers: make its samples -> feeder: copy -> next(): hand out -> Batch: release
+///        ^--------------- the slot's copy has passed ----------------'
+///
+/// Held by the pipeline, its two threads, the jobs given to workers and the live batches, so whoever is last ends it. It uses the
+/// runtime's pools only until `stop` has begun.
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// What `next` is asked for.
+  struct Request {
+    /// None: for use on the host.
+    Stream* stream = nullptr;
+    /// None: wait as long as it takes, but not for slots that live batches hold.
+    std::optional<std::chrono::nanoseconds> timeout;
+    bool in_parts = false;
+  };
+
+  /// What does not end.
+  struct Stuck {
+    std::string stage;
+    std::string what;
+  };
+
+  Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
+         const PipelineOptions& options, const Runtime& runtime);
+  ~Engine();
+
+  /// Starts the threads; once, after the constructor, when a shared pointer exists.
+  void start();
+  /// Ends the run and everything that works for it. What is still running after `timeout` is let go; then the result says what it is.
+  std::optional<Stuck> stop(std::chrono::nanoseconds timeout);
+
+  Batch next(const Request& request);
+  State state() const;
+  Report report() const;
+  void restart_report();
+
+  // For Batch, Part and PartRange.
+  const SlotLayout& layout() const { return layout_; }
+  const SampleSpec& spec() const { return transform_->spec(); }
+  std::uint64_t seed() const { return options_.seed; }
+  std::size_t part_count(const Lease& lease) const;
+  std::size_t part_begin(std::size_t part) const { return options_.batch_size * part / options_.micro_batches; }
+  void take_part(Lease& lease, std::size_t part);
+  void use_on(Lease& lease, Stream& stream);
+  void release(Lease& lease) noexcept;
+
+ private:
+  class BatchJob;
+
+  // Set-up (engine.cpp).
+  void make_host_slots(const Runtime& runtime);
+  void make_leases();
+
+  // The road (engine_threads.cpp).
+  void run_thread(const char* stage, void (Engine::*body)(), bool Engine::*done) noexcept;
+  void feed();
+  void upload_part(HostSlot& host, Lease& lease, std::size_t part);
+  HostSlot* wait_for_planned();
+  bool wait_for_part(const HostSlot& host, std::size_t part);
+  Lease* wait_for_lease();
+  void reap();
+  HostSlot* take_free_host();
+  bool return_one_host();
+  void plan(HostSlot& host);
+  void prefetch_records(std::uint64_t number);
+  void make_sample(HostSlot& host, std::size_t sample, unsigned worker) noexcept;
+  void drain();
+
+  // Closing (engine.cpp).
+  /// Closes the road with the exception being handled, unless it is closed already.
+  void fail(const char* stage) noexcept;
+  void close() MILLRACE_REQUIRES(mutex_);
+  void throw_if_closed() const MILLRACE_REQUIRES(mutex_);
+
+  // Handing out (engine_handout.cpp).
+  Lease* wait_for_batch(const Request& request);
+  void hand_out(Lease& lease, const Request& request, Clock::time_point asked) MILLRACE_REQUIRES(mutex_);
+  void wait_for_copies(Lease& lease, const Request& request);
+  void note_wait(const Lease& lease, Clock::time_point asked, Clock::time_point got) MILLRACE_REQUIRES(mutex_);
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const Transform> transform_;
+  const std::shared_ptr<Device> device_;
+  const PipelineOptions options_;
+  const Schedule schedule_;
+  const Sampler sampler_;
+  const SlotLayout layout_;
+  const bool copies_;
+  const unsigned workers_;
+  const bool workers_bound_;
+  const std::vector<WorkerPool*> pools_;
+  SampleMaker maker_;
+  std::vector<std::unique_ptr<HostSlot>> hosts_;
+  std::vector<std::unique_ptr<Lease>> leases_;
+  std::unique_ptr<Stream> copy_stream_;
+  std::thread feeder_;
+  std::thread reaper_;
+
+  // The reaper's alone.
+  std::uint64_t next_planned_;
+  std::uint64_t next_prefetched_;
+  std::vector<std::uint64_t> prefetch_indices_;
+
+  mutable Mutex mutex_;
+  /// Each for one kind of waiter.
+  Condition feeder_wakes_;
+  Condition reaper_wakes_;
+  Condition trainer_wakes_;
+  Condition stopper_wakes_;
+  /// Read without the mutex by workers, who only want to end early.
+  std::atomic<bool> closed_{false};
+  std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<HostSlot*> free_hosts_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<HostSlot*> planned_ MILLRACE_GUARDED_BY(mutex_);
+  /// Copies are under way out of these, in order.
+  std::deque<HostSlot*> copying_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<Lease*> free_leases_ MILLRACE_GUARDED_BY(mutex_);
+  /// Without copying: given back, but streams still use them.
+  std::deque<Lease*> releasing_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<Lease*> ready_ MILLRACE_GUARDED_BY(mutex_);
+  std::size_t live_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t next_handed_out_ MILLRACE_GUARDED_BY(mutex_);
+  std::uint64_t position_ MILLRACE_GUARDED_BY(mutex_);
+  bool feeder_done_ MILLRACE_GUARDED_BY(mutex_) = false;
+  bool reaper_done_ MILLRACE_GUARDED_BY(mutex_) = false;
+
+  const Clock::time_point started_ = Clock::now();
+  Clock::time_point report_since_ MILLRACE_GUARDED_BY(mutex_) = started_;
+  WorkCounts report_base_ MILLRACE_GUARDED_BY(mutex_);
+  double first_batch_seconds_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t batches_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t samples_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::uint64_t copied_bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  Histogram stall_ MILLRACE_GUARDED_BY(mutex_);
+  Histogram ahead_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's side of the trainer: handing batches out, and taking their slots back.
+#include <algorithm>
+
+#include "engine.h"
+
+namespace millrace {
+namespace {
+
+using Clock = Engine::Clock;
+
+/// How much of [begin, end] lies in [other_begin, other_end].
+std::chrono::nanoseconds overlap(Clock::time_point begin, Clock::time_point end, Clock::time_point other_begin,
+                                 Clock::time_point other_end) {
+  return std::max(std::min(end, other_end) - std::max(begin, other_begin), Clock::duration(0));
+}
+
+}  // namespace
+
+Batch Engine::next(const Request& request) {
+  Lease* lease = wait_for_batch(request);
+  if (lease == nullptr) return {};
+  Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
+  try {
+    if (!request.in_parts) wait_for_copies(*lease, request);
+  } catch (...) {
+    fail("hand out");
+    throw;
+  }
+  return batch;
+}
+
+Lease* Engine::wait_for_batch(const Request& request) {
+  const Clock::time_point asked = Clock::now();
+  const Clock::time_point deadline = request.timeout ? deadline_after(*request.timeout) : Clock::time_point::max();
+  MutexLock lock(mutex_);
+  for (;;) {
+    throw_if_closed();
+    if (!ready_.empty() && (request.in_parts || ready_.front()->parts_ready == options_.micro_batches)) break;
+    if (ready_.empty() && !schedule_.batch(next_handed_out_)) return nullptr;
+    const bool exhausted = ready_.empty() && live_ == leases_.size();
+    const std::string held = std::to_string(live_) + " live batches hold every " + (copies_ ? "device" : "host") + " slot";
+    if (exhausted && !request.timeout)
+      throw Error(ErrorCode::slots_exhausted, held + ", so no further batch can come; let one go first, give more " +
+                                                  (copies_ ? "device_slots" : "prefetch") +
+                                                  ", or call next with a timeout if another thread will");
+    if (!trainer_wakes_.wait_until(mutex_, deadline) && Clock::now() >= deadline) {
+      const std::string after = " after " + std::to_string(request.timeout->count() / 1'000'000) + " ms";
+      throw Error(ErrorCode::timeout, exhausted ? held + " still" + after : "the next batch is not made" + after);
+    }
+  }
+  Lease* lease = ready_.front();
+  ready_.pop_front();
+  hand_out(*lease, request, asked);
+  return lease;
+}
+
+void Engine::hand_out(Lease& lease, const Request& request, Clock::time_point asked) {
+  const Clock::time_point now = Clock::now();
+  ++live_;
+  ++next_handed_out_;
+  position_ = lease.plan.position_after;
+  lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
+  lease.stream = request.stream;
+  lease.parts_taken.store(request.in_parts ? 0 : options_.micro_batches, std::memory_order_relaxed);
+  ++batches_;
+  samples_ += lease.plan.size;
+  note_wait(lease, asked, now);
+  if (first_batch_seconds_ == 0) first_batch_seconds_ = std::chrono::duration<double>(now - started_).count();
+}
+
+void Engine::note_wait(const Lease& lease, Clock::time_point asked, Clock::time_point got) {
+  std::chrono::nanoseconds ahead = overlap(asked, got, Clock::time_point::min(), lease.planned_at);
+  if (copies_) ahead += overlap(asked, got, lease.slot_wait_begin, lease.slot_wait_end);
+  ahead_.add(ahead);
+  stall_.add(got - asked - ahead);
+}
+
+void Engine::wait_for_copies(Lease& lease, const Request& request) {
+  if (request.stream != nullptr) use_on(lease, *request.stream);
+  if (!copies_) return;
+  const Event& copied = *lease.ready.back();  // the copies are in one stream, so the last part's event is behind them all
+  if (request.stream != nullptr) {
+    request.stream->wait(copied);
+    return;
+  }
+  while (!copied.wait(std::chrono::milliseconds(100))) {
+    MutexLock lock(mutex_);
+    throw_if_closed();
+  }
+}
+
+std::size_t Engine::part_count(const Lease& lease) const {
+  std::size_t parts = 0;
+  while (parts < options_.micro_batches && part_begin(parts) < lease.plan.size) ++parts;
+  return parts;
+}
+
+void Engine::take_part(Lease& lease, std::size_t part) {
+  const Clock::time_point asked = Clock::now();
+  {
+    MutexLock lock(mutex_);
+    if (part < lease.parts_taken.load(std::memory_order_relaxed)) return;
+    while (lease.parts_ready <= part) {
+      throw_if_closed();
+      trainer_wakes_.wait(mutex_);
+    }
+    if (part > 0) stall_.add(Clock::now() - asked);
+    // Parts without samples come with the last one that has some.
+    lease.parts_taken.store(part + 1 == part_count(lease) ? options_.micro_batches : part + 1, std::memory_order_relaxed);
+  }
+  if (lease.stream == nullptr) return;
+  use_on(lease, *lease.stream);
+  if (copies_) lease.stream->wait(*lease.ready[part]);
+}
+
+void Engine::use_on(Lease& lease, Stream& stream) {
+  MutexLock lock(mutex_);
+  for (std::size_t use = 0; use < lease.used; ++use)
+    if (lease.uses[use].stream == &stream) return;
+  if (lease.used == lease.uses.size()) lease.uses.push_back({nullptr, device_->make_event()});
+  lease.uses[lease.used++].stream = &stream;
+}
+
+void Engine::release(Lease& lease) noexcept {
+  try {
+    for (std::size_t use = 0; use < lease.used; ++use) lease.uses[use].stream->record(*lease.uses[use].done);
+  } catch (...) {
+    fail("release");
+  }
+  MutexLock lock(mutex_);
+  --live_;
+  if (copies_) {
+    free_leases_.push_back(&lease);
+    feeder_wakes_.notify_all();
+  } else if (lease.used > 0) {
+    releasing_.push_back(&lease);
+    reaper_wakes_.notify_all();
+  } else {
+    free_hosts_.push_back(lease.host);
+    reaper_wakes_.notify_all();
+  }
+  trainer_wakes_.notify_all();
+}
+
+}  // namespace millrace

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The engine's threads: what moves slots along the road.
+#include <algorithm>
+
+#include "engine.h"
+
+namespace millrace {
+namespace {
+
+/// How long the reaper waits for a device before it looks around again.
+constexpr std::chrono::milliseconds look_around{5};
+
+}  // namespace
+
+/// A planned batch, as work for a pool: one item per sample.
+class Engine::BatchJob final : public Job {
+ public:
+  BatchJob(std::shared_ptr<Engine> engine, HostSlot& host) : engine_(std::move(engine)), host_(&host), items_(host.plan.size) {}
+  std::size_t items() const override { return items_; }
+  void run(std::size_t item, unsigned worker) override { engine_->make_sample(*host_, item, worker); }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  HostSlot* host_;
+  std::size_t items_;
+};
+
+void Engine::run_thread(const char* stage, void (Engine::*body)(), bool Engine::*done) noexcept {
+  try {
+    (this->*body)();
+  } catch (...) {
+    fail(stage);
+  }
+  if (done == &Engine::reaper_done_) {
+    try {
+      drain();
+    } catch (const std::exception&) {
+      // A device that fails while it is left has nothing under way any more.
+    }
+  }
+  MutexLock lock(mutex_);
+  this->*done = true;
+  stopper_wakes_.notify_all();
+}
+
+// ---- feeder: made samples -> device, in plan order
+
+void Engine::feed() {
+  while (HostSlot* host = wait_for_planned()) {
+    Lease* lease = nullptr;
+    for (std::size_t part = 0; part < options_.micro_batches; ++part) {
+      if (!wait_for_part(*host, part)) return;
+      if (lease == nullptr) {
+        lease = copies_ ? wait_for_lease() : leases_[host->number].get();
+        if (lease == nullptr) return;
+      }
+      upload_part(*host, *lease, part);
+    }
+    if (!copies_) continue;
+    copy_stream_->record(*host->copied);
+    MutexLock lock(mutex_);
+    copying_.push_back(host);
+    reaper_wakes_.notify_all();
+  }
+}
+
+HostSlot* Engine::wait_for_planned() {
+  MutexLock lock(mutex_);
+  while (!closed_.load(std::memory_order_relaxed)) {
+    if (!planned_.empty()) {
+      HostSlot* host = planned_.front();
+      planned_.pop_front();
+      return host;
+    }
+    feeder_wakes_.wait(mutex_);
+  }
+  return nullptr;
+}
+
+bool Engine::wait_for_part(const HostSlot& host, std::size_t part) {
+  MutexLock lock(mutex_);
+  while (!closed_.load(std::memory_order_relaxed)) {
+    if (host.unmade[part].load(std::memory_order_acquire) == 0) return true;
+    feeder_wakes_.wait(mutex_);
+  }
+  return false;
+}
+
+Lease* Engine::wait_for_lease() {
+  const Clock::time_point begin = Clock::now();
+  MutexLock lock(mutex_);
+  while (!closed_.load(std::memory_order_relaxed)) {
+    if (!free_leases_.empty()) {
+      Lease* lease = free_leases_.front();
+      free_leases_.pop_front();
+      lease->slot_wait_begin = begin;
+      lease->slot_wait_end = Clock::now();
+      return lease;
+    }
+    feeder_wakes_.wait(mutex_);
+  }
+  return nullptr;
+}
+
+void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
+  const std::size_t begin = std::min(part_begin(part), host.plan.size);
+  const std::size_t end = std::min(part_begin(part + 1), host.plan.size);
+  std::size_t copied = 0;
+  if (part == 0) {
+    lease.plan = host.plan;
+    lease.planned_at = host.planned_at;
+    lease.parts_taken.store(0, std::memory_order_relaxed);
+    lease.stream = nullptr;
+    lease.records.indices.resize(host.plan.size);
+    lease.records.valid.resize(host.plan.size);
+    if (copies_)
+      for (std::size_t use = 0; use < lease.used; ++use) copy_stream_->wait(*lease.uses[use].done);
+    lease.used = 0;
+  }
+  if (copies_) {
+    for (const SlotLayout::Piece& piece : layout_.pieces(begin, end - begin)) {
+      copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
+      copied += piece.bytes;
+    }
+    copy_stream_->record(*lease.ready[part]);
+  }
+  std::copy_n(host.records.indices.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
+              lease.records.indices.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy_n(host.records.valid.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
+              lease.records.valid.begin() + static_cast<std::ptrdiff_t>(begin));
+
+  MutexLock lock(mutex_);
+  copied_bytes_ += copied;
+  lease.parts_ready = part + 1;
+  if (part == 0) ready_.push_back(&lease);
+  trainer_wakes_.notify_all();
+}
+
+// ---- reaper: free host slots -> plans for the workers
+
+void Engine::reap() {
+  for (;;) {
+    if (HostSlot* host = take_free_host()) {
+      plan(*host);
+    } else if (!return_one_host()) {
+      return;
+    }
+  }
+}
+
+HostSlot* Engine::take_free_host() {
+  MutexLock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed) || free_hosts_.empty() || !schedule_.batch(next_planned_)) return nullptr;
+  HostSlot* host = free_hosts_.front();
+  free_hosts_.pop_front();
+  return host;
+}
+
+/// Sleeps until there may be something to plan; returns the next host slot that streams have let go. False when the run is closed.
+bool Engine::return_one_host() {
+  HostSlot* copying = nullptr;
+  Lease* releasing = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (closed_.load(std::memory_order_relaxed)) return false;
+    if (!copying_.empty()) {
+      copying = copying_.front();
+    } else if (!releasing_.empty()) {
+      releasing = releasing_.front();
+      releasing_.pop_front();
+    } else {
+      if (free_hosts_.empty() || !schedule_.batch(next_planned_)) reaper_wakes_.wait(mutex_);
+      return !closed_.load(std::memory_order_relaxed);
+    }
+  }
+  if (copying != nullptr) {
+    if (!copying->copied->wait(look_around)) return true;
+    MutexLock lock(mutex_);
+    copying_.pop_front();
+    free_hosts_.push_back(copying);
+    return true;
+  }
+  bool free = true;
+  for (std::size_t use = 0; use < releasing->used && free; ++use) free = releasing->uses[use].done->wait(look_around);
+  MutexLock lock(mutex_);
+  if (free) {
+    free_hosts_.push_back(releasing->host);
+  } else {
+    releasing_.push_back(releasing);
+  }
+  return true;
+}
+
+void Engine::plan(HostSlot& host) {
+  host.plan = *schedule_.batch(next_planned_);
+  const std::size_t size = host.plan.size;
+  host.positions.resize(size);
+  host.records.indices.resize(size);
+  host.records.valid.resize(size);
+  for (std::size_t sample = 0; sample < size; ++sample) {
+    host.positions[sample] = schedule_.position(host.plan, sample);
+    host.records.indices[sample] = sampler_(host.positions[sample]);
+    host.records.valid[sample] = schedule_.is_padding(host.plan, sample) ? 0 : 1;
+  }
+  for (std::size_t part = 0; part < options_.micro_batches; ++part)
+    host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size), std::memory_order_relaxed);
+  prefetch_records(next_planned_ + options_.read_ahead);
+  ++next_planned_;
+
+  auto job = std::make_shared<BatchJob>(shared_from_this(), host);
+  MutexLock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return;  // the pools may be gone
+  host.planned_at = Clock::now();
+  planned_.push_back(&host);
+  feeder_wakes_.notify_all();
+  host.pool->submit(this, std::move(job));
+}
+
+void Engine::prefetch_records(std::uint64_t last) {
+  for (; next_prefetched_ <= last; ++next_prefetched_) {
+    const std::optional<BatchPlan> plan = schedule_.batch(next_prefetched_);
+    if (!plan) return;
+    prefetch_indices_.resize(plan->size);
+    for (std::size_t sample = 0; sample < plan->size; ++sample)
+      prefetch_indices_[sample] = sampler_(schedule_.position(*plan, sample));
+    dataset_->prefetch(prefetch_indices_);
+  }
+}
+
+/// Waits until nothing reads or writes the slots any more that this pipeline or its streams' users have queued.
+void Engine::drain() {
+  {
+    MutexLock lock(mutex_);
+    while (!feeder_done_) stopper_wakes_.wait(mutex_);
+  }
+  if (copies_) {
+    const std::unique_ptr<Event> drained = device_->make_event();
+    copy_stream_->record(*drained);
+    while (!drained->wait(look_around)) continue;
+  }
+  std::vector<const Lease*> returned;
+  {
+    MutexLock lock(mutex_);
+    returned.assign(free_leases_.begin(), free_leases_.end());
+    returned.insert(returned.end(), releasing_.begin(), releasing_.end());
+  }
+  for (const Lease* lease : returned)
+    for (std::size_t use = 0; use < lease->used; ++use)
+      while (!lease->uses[use].done->wait(look_around)) continue;
+}
+
+// ---- workers
+
+void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) noexcept {
+  if (closed_.load(std::memory_order_relaxed)) return;
+  try {
+    const SampleMaker::Made made =
+        maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample]}, worker);
+    host.records.indices[sample] = made.record;
+    if (!made.valid) host.records.valid[sample] = 0;
+  } catch (...) {
+    fail("make");
+    return;
+  }
+  std::size_t part = sample * options_.micro_batches / options_.batch_size;
+  while (part_begin(part + 1) <= sample) ++part;
+  if (host.unmade[part].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  MutexLock lock(mutex_);
+  feeder_wakes_.notify_all();
+}
+
+}  // namespace millrace

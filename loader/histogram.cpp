@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace millrace {
+namespace {
+
+/// Buckets per doubling.
+constexpr unsigned linear_bits = 7;
+
+std::size_t bucket_of(std::uint64_t ns) {
+  const auto width = static_cast<unsigned>(std::bit_width(ns));
+  if (width <= linear_bits) return ns;
+  const unsigned shift = width - linear_bits - 1;
+  return (std::size_t{shift} << linear_bits) + (ns >> shift);
+}
+
+/// The middle of a bucket.
+double middle_of(std::size_t bucket) {
+  const std::size_t doubling = bucket >> linear_bits;
+  if (doubling == 0) return static_cast<double>(bucket);
+  const std::size_t shift = doubling - 1;
+  const std::size_t mantissa = bucket - (shift << linear_bits);
+  return (static_cast<double>(mantissa) + 0.5) * std::ldexp(1.0, static_cast<int>(shift));
+}
+
+}  // namespace
+
+void Histogram::add(std::chrono::nanoseconds duration) {
+  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0));
+  const std::size_t bucket = bucket_of(ns);
+  if (bucket >= counts_.size()) counts_.resize(bucket + 1);
+  ++counts_[bucket];
+  ++count_;
+  total_ns_ += ns;
+  max_ns_ = std::max(max_ns_, ns);
+}
+
+double Histogram::percentile_ms(double percent) const {
+  if (count_ == 0) return 0;
+  const auto rank = static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));
+  std::uint64_t seen = 0;
+  for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
+    seen += counts_[bucket];
+    if (seen >= rank && seen > 0) return std::min(middle_of(bucket), static_cast<double>(max_ns_)) / 1e6;
+  }
+  return static_cast<double>(max_ns_) / 1e6;
+}
+
+Durations Histogram::summary() const {
+  return {count_,
+          static_cast<double>(total_ns_) / 1e6,
+          percentile_ms(50),
+          percentile_ms(95),
+          percentile_ms(99),
+          static_cast<double>(max_ns_) / 1e6};
+}
+
+}  // namespace millrace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+// Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); nothing elsewhere.
+#if defined(__clang__)
+#define MILLRACE_ANNOTATION(x) __attribute__((x))
+#else
+#define MILLRACE_ANNOTATION(x)
+#endif
+#define MILLRACE_CAPABILITY MILLRACE_ANNOTATION(capability("mutex"))
+#define MILLRACE_SCOPED_CAPABILITY MILLRACE_ANNOTATION(scoped_lockable)
+#define MILLRACE_GUARDED_BY(mutex) MILLRACE_ANNOTATION(guarded_by(mutex))
+#define MILLRACE_REQUIRES(mutex) MILLRACE_ANNOTATION(requires_capability(mutex))
+#define MILLRACE_ACQUIRE(...) MILLRACE_ANNOTATION(acquire_capability(__VA_ARGS__))
+#define MILLRACE_RELEASE(...) MILLRACE_ANNOTATION(release_capability(__VA_ARGS__))
+
+namespace millrace {
+
+/// std::mutex, known to the thread-safety analysis.
+class MILLRACE_CAPABILITY Mutex {
+ public:
+  void lock() MILLRACE_ACQUIRE() { mutex_.lock(); }
+  void unlock() MILLRACE_RELEASE() { mutex_.unlock(); }
+
+ private:
+  friend class Condition;
+  std::mutex mutex_;
+};
+
+class MILLRACE_SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) MILLRACE_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~MutexLock() MILLRACE_RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+/// A condition variable for `Mutex`. Waits may end early: always in a loop around the condition.
+class Condition {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void wait(Mutex& mutex) MILLRACE_REQUIRES(mutex) {
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    condition_.wait(lock);
+    lock.release();
+  }
+  /// False when `deadline` has passed. `Clock::time_point::max()` waits for ever.
+  bool wait_until(Mutex& mutex, Clock::time_point deadline) MILLRACE_REQUIRES(mutex) {
+    if (deadline == Clock::time_point::max()) {
+      wait(mutex);
+      return true;
+    }
+    std::unique_lock lock(mutex.mutex_, std::adopt_lock);
+    const bool in_time = condition_.wait_until(lock, deadline) == std::cv_status::no_timeout;
+    lock.release();
+    return in_time;
+  }
+  void notify_one() { condition_.notify_one(); }
+  void notify_all() { condition_.notify_all(); }
+
+ private:
+  std::condition_variable condition_;
+};
+
+/// Now plus `timeout`, without overflow: a timeout too long to add is for ever.
+inline Condition::Clock::time_point deadline_after(std::chrono::nanoseconds timeout) {
+  const auto now = Condition::Clock::now();
+  return timeout >= Condition::Clock::time_point::max() - now ? Condition::Clock::time_point::max() : now + timeout;
+}
+
+}  // namespace millrace

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/pipeline.h>
+#include <millrace/sampler.h>
+#include <millrace/transform.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mutex.h"
+#include "slot_layout.h"
+
+namespace millrace {
+
+/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
+struct WorkCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t encoded_bytes = 0;
+  /// "read", then the transform's stages.
+  std::vector<std::uint64_t> stage_ns;
+};
+
+/// The worker's part of the road: reads a record and makes it into a sample in its place, with the policy for bad records. Each worker
+/// number is used by one thread at a time; different numbers at once.
+class SampleMaker {
+ public:
+  /// A sample to be made.
+  struct Order {
+    /// Start of the slot and the sample's place in it.
+    std::byte* slot;
+    std::size_t place;
+    std::uint64_t position;
+    std::uint64_t record;
+  };
+  /// What became of it: the record that was used in the end, and whether the sample is valid.
+  struct Made {
+    std::uint64_t record;
+    bool valid;
+  };
+
+  SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
+              std::uint64_t seed, BadRecords policy, unsigned workers);
+
+  /// Throws `Error` with stage and record when the run must end.
+  Made make(const Order& order, unsigned worker);
+
+  WorkCounts counts() const;
+  std::uint64_t bad_records() const;
+  std::vector<BadRecord> bad_record_list() const;
+  const std::vector<std::string>& stages() const { return stages_; }
+  /// The stage of the sample that has been in the making for longest, and a sentence about it; none when there is none.
+  struct Running {
+    std::string stage;
+    std::string what;
+  };
+  std::optional<Running> longest_running() const;
+
+ private:
+  /// One thread's own; on cache lines of its own.
+  struct alignas(64) Worker {
+    std::unique_ptr<TransformWorker> transform;
+    ReadBuffer buffer;
+    std::vector<Tensor> fields;
+    std::vector<std::uint64_t> stage_ns;
+    // Looked at by others while the worker adds to them; counts and marks that order nothing.
+    std::vector<std::atomic<std::uint64_t>> total_ns;
+    std::atomic<std::uint64_t> samples{0};
+    std::atomic<std::uint64_t> encoded_bytes{0};
+    std::atomic<std::uint64_t> record{0};
+    std::atomic<std::size_t> stage{0};
+    std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
+  };
+
+  Status try_record(const Order& order, std::uint64_t index, Worker& worker);
+  Record read(std::uint64_t index, Worker& worker);
+  void clear_tails(const Order& order, Worker& worker);
+  void zero(Worker& worker);
+  void note_bad(std::uint64_t index, const std::string& reason);
+  [[noreturn]] void rethrow_with_context(std::uint64_t index, const Worker& worker);
+  std::string stage_name(std::size_t stage) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const Transform> transform_;
+  SlotLayout layout_;
+  std::uint64_t seed_;
+  BadRecords policy_;
+  std::vector<std::string> stages_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+
+  mutable Mutex mutex_;
+  std::uint64_t bad_records_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::vector<BadRecord> bad_record_list_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/sample_spec.h>
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t no_length = static_cast<std::size_t>(-1);
+
+void check(const FieldSpec& field) {
+  if (field.name.empty()) throw Error(ErrorCode::invalid_argument, "a sample field has no name");
+  if (field.variable && field.shape.rank() == 0)
+    throw Error(ErrorCode::invalid_argument,
+                "the variable field \"" + field.name + "\" is a scalar; it needs an extent that varies");
+  if (field.shape.rank() == Shape::max_rank)
+    throw Error(ErrorCode::invalid_argument, "the field \"" + field.name + "\" has shape " + field.shape.to_string() +
+                                                 "; at most " + std::to_string(Shape::max_rank - 1) +
+                                                 " extents leave room for the batch");
+  for (const std::size_t extent : field.shape.extents())
+    if (extent == 0)
+      throw Error(ErrorCode::invalid_argument,
+                  "the field \"" + field.name + "\" has shape " + field.shape.to_string() + " with a 0");
+}
+
+}  // namespace
+
+SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields)) {
+  if (fields_.empty()) throw Error(ErrorCode::invalid_argument, "a sample needs at least one field");
+  const std::size_t given = fields_.size();
+  length_fields_.assign(given, no_length);
+  for (std::size_t field = 0; field < given; ++field) {
+    check(fields_[field]);
+    if (!fields_[field].variable) continue;
+    length_fields_[field] = fields_.size();
+    fields_.push_back({fields_[field].name + ".length", DType::uint32, Shape{}, false});
+  }
+  length_fields_.resize(fields_.size(), no_length);
+  for (std::size_t a = 0; a < fields_.size(); ++a)
+    for (std::size_t b = a + 1; b < fields_.size(); ++b)
+      if (fields_[a].name == fields_[b].name)
+        throw Error(ErrorCode::invalid_argument, "the sample field \"" + fields_[a].name + "\" comes twice");
+}
+
+std::size_t SampleSpec::index_of(std::string_view name) const {
+  for (std::size_t field = 0; field < fields_.size(); ++field)
+    if (fields_[field].name == name) return field;
+  std::string names;
+  for (const FieldSpec& field : fields_) names += (names.empty() ? "\"" : ", \"") + field.name + "\"";
+  throw Error(ErrorCode::not_found, "there is no sample field \"" + std::string(name) + "\"; there are " + names);
+}
+
+std::size_t SampleSpec::length_of(std::size_t field) const {
+  if (length_fields_.at(field) == no_length)
+    throw Error(ErrorCode::invalid_argument, "the field \"" + fields_[field].name + "\" has a fixed length");
+  return length_fields_[field];
+}
+
+std::size_t SampleSpec::bytes_per_sample() const {
+  std::size_t bytes = 0;
+  for (const FieldSpec& field : fields_) bytes += field.shape.elements() * size_of(field.dtype);
+  return bytes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/transform.h>
+
+#include <cstring>
+
+namespace millrace {
+
+Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns,
+               std::atomic<std::size_t>* now_in)
+    : spec_(&spec), fields_(fields), stage_ns_(stage_ns), now_in_(now_in), since_(std::chrono::steady_clock::now()) {
+  for (std::size_t field = 0; field < spec.fields().size(); ++field)
+    if (spec.fields()[field].variable) set_length(field, 0);
+  enter_stage(0);
+}
+
+void Sample::set_length(std::size_t field, std::size_t length) {
+  const std::size_t length_field = spec_->length_of(field);
+  const FieldSpec& told = spec_->fields()[field];
+  if (length > told.shape[0])
+    throw Error(ErrorCode::invalid_argument, "a sample's field \"" + told.name + "\" has length " + std::to_string(length) +
+                                                 "; the sample spec allows " + std::to_string(told.shape[0]));
+  const auto value = static_cast<std::uint32_t>(length);
+  std::memcpy(fields_[length_field].data, &value, sizeof value);
+}
+
+void Sample::enter_stage(std::size_t stage) {
+  finish();
+  stage_ = stage;
+  if (now_in_ != nullptr) now_in_->store(stage, std::memory_order_relaxed);  // orders nothing, only looked at
+}
+
+void Sample::finish() {
+  const auto now = std::chrono::steady_clock::now();
+  if (stage_ < stage_ns_.size())
+    stage_ns_[stage_] += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count());
+  since_ = now;
+}
+
+}  // namespace millrace
