@@ -20,6 +20,15 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
+/// 8-bit RGB pixels in memory that something else owns.
+struct PixelView {
+  const std::uint8_t* pixels = nullptr;
+  int width = 0;
+  int height = 0;
+  /// Bytes from one row to the next, at least 3 x width.
+  std::size_t stride = 0;
+};
+
 /// What a JPEG's header says.
 struct JpegHeader {
   int width = 0;
@@ -32,9 +41,16 @@ struct JpegHeader {
 
 /// Decodes JPEG to 8-bit RGB, of the region that is needed only: rows above it are entropy-decoded alone, rows below it not at all,
 /// columns beside it not transformed. Pixels equal libjpeg-turbo's default decode of the whole image (slow integer transform, fancy
-/// upsampling), to the bit; CMYK is converted as Pillow does. Holds its handle and scratch; not for two threads at once.
+/// upsampling), to the bit; CMYK is converted as Pillow does. Data that libjpeg-turbo would patch up with a warning (cut short,
+/// bad codes, lost restart markers) is bad here; harmless oddities (bytes between markers, unknown versions) are not.
+/// Holds its handle and scratch, which only grows; not for two threads at once.
 class JpegDecoder {
  public:
+  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. One of this size needs up to 0.9 GB while it is decoded.
+  static constexpr std::int64_t max_pixels = 100'000'000;
+  /// Images of more scans are bad: each scan of a few bytes makes libjpeg walk over the whole image. Usual encoders write about ten.
+  static constexpr int max_scans = 200;
+
   JpegDecoder();
   ~JpegDecoder();
   JpegDecoder(JpegDecoder&&) noexcept;
@@ -45,10 +61,10 @@ class JpegDecoder {
   Status open(std::span<const std::byte> encoded);
   const JpegHeader& header() const;
 
-  /// Decodes `region` of the opened image (inside it, not empty; else throws `Error`, `invalid_argument`) into `pixels`: RGB, rows
-  /// `stride` bytes apart (at least 3 x region.width). Bad when the data is cut short or damaged as far as it was read; `pixels`
-  /// then holds nothing of use. May be called once per `open`.
-  Status decode(const Region& region, std::uint8_t* pixels, std::size_t stride);
+  /// Decodes `region` of the opened image (inside it, not empty; else throws `Error`, `invalid_argument`) and lets `view` show it in
+  /// the decoder's scratch, until the next `open`. Bad when the data is cut short or damaged as far as it was read; `view` is then
+  /// empty. May be called once per `open`; again, it throws `Error` (`invalid_argument`).
+  Status decode(const Region& region, PixelView& view);
 
   /// Reads all entropy-coded data of the opened image without keeping pixels: bad where a decode of the whole would be.
   /// May be called once per `open`, instead of `decode`.
