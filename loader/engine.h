@@ -37,7 +37,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     /// None: for use on the host.
     Stream* stream = nullptr;
     /// None: wait as long as it takes, but not for slots that live batches hold.
-    std::optional<std::chrono::nanoseconds> timeout;
+    std::optional<std::chrono::nanoseconds> timeout{};
     bool in_parts = false;
   };
 

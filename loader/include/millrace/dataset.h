@@ -86,10 +86,10 @@ struct OpenOptions {
   bool verify_checksums = true;
 };
 
-/// Opens a dataset file that `millrace pack` or `DatasetWriter` wrote (one LMDB file). The file is mapped read-only, opened once per
-/// process however often this is called, without locks or lock file; it must not be changed in place while it is open. Throws `Error`:
-/// `not_found`; `corrupt` for a file that is no dataset, is damaged, is shorter than its own last page, or has a newer format;
-/// `incomplete` for one whose packing was interrupted or still goes on.
+/// Opens a dataset file that `millrace pack` or `DatasetWriter` wrote (one LMDB file). The file is mapped read-only, opened once
+/// per process however often this is called, without locks or lock file; it must not be changed in place while it is open.
+/// Throws `Error`: `not_found`; `corrupt` for a file that is no dataset, is damaged, is shorter than its own last page, or has a
+/// newer format; `incomplete` for one whose packing was interrupted or still goes on.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path, OpenOptions options = {});
 
 }  // namespace millrace

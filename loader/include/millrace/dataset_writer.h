@@ -22,8 +22,8 @@ struct WriterOptions {
 };
 
 /// Writes a dataset file (see `open_dataset`) record by record. Until `finish()` has returned, every reader refuses the file as
-/// incomplete. What was committed stays in it when the process is killed; a power failure can undo the last commit, no more. The LMDB map
-/// grows by itself. One thread at a time. After an error of `append` or `finish` every later call of these throws the same one.
+/// incomplete. What was committed stays in it when the process is killed; a power failure can undo the last commit, no more. The
+/// LMDB map grows by itself. One thread at a time. After an `io` error every later call throws the same one.
 class DatasetWriter {
  public:
   /// Creates `path`, as a dataset that is incomplete and has no records yet. Throws `Error`: `already_exists` where it exists and
@@ -35,15 +35,16 @@ class DatasetWriter {
   DatasetWriter& operator=(DatasetWriter&&) noexcept;
 
   /// Appends a record; its number is the count of those before it. The field names and their order must be the same for every
-  /// record of a file. Copies the bytes. Throws `Error`: `invalid_argument` for other fields, a record of 4 GiB or more, or a writer
-  /// that has finished or was moved from; `io` when the disk is full.
+  /// record of a file. Copies the bytes. Throws `Error`: `invalid_argument` for other fields, a record of 4 GiB or more, or a
+  /// writer that has finished or was moved from; `io` when the disk is full.
   void append(std::span<const RecordField> fields);
 
-  /// Names of the classes that the "label" field counts, from 0, kept in the dataset's description. In names that are not UTF-8 the
-  /// bytes that are wrong are replaced.
+  /// Names of the classes that the "label" field counts, from 0, kept in the dataset's description. In names that are not UTF-8
+  /// the bytes that are wrong are replaced.
   void set_classes(std::vector<std::string> names);
 
-  /// Commits what is left, writes the description and syncs it to storage; the dataset is complete then. A second call does nothing.
+  /// Commits what is left, writes the description and syncs it to storage; the dataset is complete then. A second call does
+  /// nothing.
   void finish();
 
   /// Records appended so far.

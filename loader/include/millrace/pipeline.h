@@ -55,11 +55,11 @@ struct PipelineOptions {
   /// Where to begin: a `State::position`, at the start of a batch.
   std::uint64_t position = 0;
   /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
-  std::shared_ptr<Runtime> runtime;
+  std::shared_ptr<Runtime> runtime{};
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.
-  std::function<void(std::string_view)> on_stuck;
+  std::function<void(std::string_view)> on_stuck{};
 };
 
 /// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to the device before they are

@@ -32,7 +32,7 @@ struct BadRecord {
   std::string reason;
 };
 
-/// Bytes that follow from the options, known before the start, and what the workers' scratch has grown to.
+/// Bytes of all slots. They follow from the options and are taken before the run begins; the workers' scratch comes on top.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   std::size_t device_bytes = 0;
