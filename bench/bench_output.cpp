@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench_output.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace millrace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double mega = 1e6;
+
+double milliseconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+double per_second(double count, const Report& report) { return report.seconds > 0 ? count / report.seconds : 0; }
+
+double samples_per_second(const Report& report) { return per_second(static_cast<double>(report.samples), report); }
+double batches_per_second(const Report& report) { return per_second(static_cast<double>(report.batches), report); }
+double encoded_mb_per_second(const Report& report) {
+  return per_second(static_cast<double>(report.encoded_bytes) / mega, report);
+}
+
+double cpu_ms_per_sample(const BenchResult& result) {
+  const auto samples = static_cast<double>(result.report.samples_made);
+  return samples > 0 ? result.cpu_seconds * 1e3 / samples : 0;
+}
+
+std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
+
+std::string row(const char* name, const std::string& value) { return fmt::format("  {:<26}{}\n", name, value); }
+
+std::string durations_row(const char* name, const Durations& durations) {
+  return row(name, fmt::format("p50 {:.3f}   p95 {:.3f}   p99 {:.3f}   max {:.3f} ms", durations.p50_ms, durations.p95_ms,
+                               durations.p99_ms, durations.max_ms));
+}
+
+std::string spread_text(const Spread& spread, const char* what) {
+  return fmt::format("{:.3f} x T {} (of five, {:.3f} to {:.3f})", spread.median, what, spread.min, spread.max);
+}
+
+std::string stage_shares(const Report& report) {
+  std::string text;
+  for (const StageReport& stage : report.stages)
+    text += fmt::format("{}{} {:.1f}%", text.empty() ? "" : "   ", stage.name, 100 * stage.share);
+  return text;
+}
+
+Json to_json(const Durations& durations) {
+  return {{"p50", durations.p50_ms},
+          {"p95", durations.p95_ms},
+          {"p99", durations.p99_ms},
+          {"max", durations.max_ms},
+          {"total", durations.total_ms}};
+}
+
+Json options_json(const BenchRecord& record) {
+  const BenchSettings& settings = record.settings;
+  return {{"dataset", record.dataset},
+          {"records", settings.dataset->size()},
+          {"recipe", record.recipe_name},
+          {"recipe_program", Json::parse(settings.recipe.to_json())},
+          {"device", "host"},
+          {"batch_size", settings.batch_size},
+          {"workers", settings.runtime->workers()},
+          {"prefetch", settings.prefetch},
+          {"micro_batches", settings.micro_batches},
+          {"step_ms", milliseconds(settings.step)},
+          {"step_auto", record.step_is_auto},
+          {"warmup", settings.warmup},
+          {"batches", settings.batches},
+          {"max_seconds", std::chrono::duration<double>(settings.duration).count()},
+          {"seed", settings.seed}};
+}
+
+Json machine_json(const BenchRecord& record) {
+  const Machine& machine = record.machine;
+  Json libraries = Json::object();
+  for (const auto& [name, version] : machine.libraries) libraries[name] = version;
+  return {{"cpu", machine.cpu},
+          {"cores", machine.cores},
+          {"numa_nodes", machine.numa_nodes},
+          {"kernel", machine.kernel},
+          {"compiler", machine.compiler},
+          {"commit", machine.commit},
+          {"libraries", libraries},
+          {"steal_percent", 100 * record.result.steal}};
+}
+
+Json ceiling_json(const CeilingResult& ceiling) {
+  return {{"rate_ratio", ceiling.rate_ratio.median},
+          {"rate_ratio_min", ceiling.rate_ratio.min},
+          {"rate_ratio_max", ceiling.rate_ratio.max},
+          {"cpu_ratio", ceiling.cpu_ratio.median},
+          {"cpu_ratio_min", ceiling.cpu_ratio.min},
+          {"cpu_ratio_max", ceiling.cpu_ratio.max},
+          {"samples_per_second", ceiling.loader_samples_per_second},
+          {"reference_images_per_second", ceiling.reference_images_per_second}};
+}
+
+}  // namespace
+
+std::string to_text(const BenchRecord& record) {
+  const BenchSettings& settings = record.settings;
+  const BenchResult& result = record.result;
+  const Report& report = result.report;
+  std::string text =
+      fmt::format("{}: {} records, recipe {}, {} workers, batches of {} in {} part{}, prefetch {}, seed {}\n", record.dataset,
+                  settings.dataset->size(), record.recipe_name, settings.runtime->workers(), settings.batch_size,
+                  settings.micro_batches, settings.micro_batches == 1 ? "" : "s", settings.prefetch, settings.seed);
+  text += fmt::format("measured {} batches in {:.2f} s after {} of warm-up", report.batches, report.seconds, settings.warmup);
+  text += settings.step.count() > 0 ? fmt::format(", a step of {:.3f} ms{}\n\n", milliseconds(settings.step),
+                                                  record.step_is_auto ? " (1.25 x the loader's own time)" : "")
+                                    : std::string(", no step\n\n");
+  text += row("samples/s", fmt::format("{:.1f}", samples_per_second(report)));
+  text += row("batches/s", fmt::format("{:.2f}", batches_per_second(report)));
+  text += row("encoded MB/s", fmt::format("{:.1f}", encoded_mb_per_second(report)));
+  text += durations_row("stall (data not made)", report.stall);
+  text += durations_row("ahead (no slot free)", report.ahead);
+  text += row("device idle", result.device_idle ? fmt::format("{:.2f}%", 100 * *result.device_idle) : "no step to be idle for");
+  text += row("first batch after", fmt::format("{:.1f} ms", 1e3 * report.first_batch_seconds));
+  text += row("worker time", stage_shares(report));
+  text += row("worker utilization", fmt::format("{:.1f}% of {}{}", 100 * report.worker_utilization, report.workers,
+                                                report.workers_bound ? ", bound to their NUMA node" : ", not bound"));
+  text += row("CPU time per sample", fmt::format("{:.3f} ms", cpu_ms_per_sample(result)));
+  text += row("peak RSS beyond the map", fmt::format("{:.1f} MB", static_cast<double>(result.peak_rss_beyond_map) / mega));
+  text +=
+      row("pinned / device memory", fmt::format("{:.1f} MB / {:.1f} MB", static_cast<double>(report.memory.pinned_bytes) / mega,
+                                                static_cast<double>(report.memory.device_bytes) / mega));
+  if (report.bad_records > 0) text += row("bad records", fmt::format("{}", report.bad_records));
+  if (record.ceiling) {
+    text += row("by rate", spread_text(record.ceiling->rate_ratio, "by rate"));
+    text += row("by CPU time", spread_text(record.ceiling->cpu_ratio, "by CPU time"));
+    text += row("in absolute terms",
+                fmt::format("{:.0f} samples/s; T, libjpeg-turbo's full decode, {:.0f} images/s",
+                            record.ceiling->loader_samples_per_second, record.ceiling->reference_images_per_second));
+  }
+  if (result.digest) text += row("digest", hex(*result.digest));
+  return text + "\n" + result.verdict.text + "\n";
+}
+
+std::string to_json(const BenchRecord& record) {
+  const BenchResult& result = record.result;
+  const Report& report = result.report;
+  Json shares = Json::object();
+  for (const StageReport& stage : report.stages) shares[stage.name] = 100 * stage.share;
+  Json json = {{"samples_per_second", samples_per_second(report)},
+               {"batches_per_second", batches_per_second(report)},
+               {"encoded_mb_per_second", encoded_mb_per_second(report)},
+               {"seconds", report.seconds},
+               {"batches", report.batches},
+               {"samples", report.samples},
+               {"stall_ms", to_json(report.stall)},
+               {"ahead_ms", to_json(report.ahead)},
+               {"device_idle_percent", result.device_idle ? Json(100 * *result.device_idle) : Json()},
+               {"first_batch_ms", 1e3 * report.first_batch_seconds},
+               {"worker_time_percent", shares},
+               {"worker_utilization_percent", 100 * report.worker_utilization},
+               {"workers_bound", report.workers_bound},
+               {"cpu_ms_per_sample", cpu_ms_per_sample(result)},
+               {"peak_rss_beyond_map_mb", static_cast<double>(result.peak_rss_beyond_map) / mega},
+               {"pinned_mb", static_cast<double>(report.memory.pinned_bytes) / mega},
+               {"device_mb", static_cast<double>(report.memory.device_bytes) / mega},
+               {"bad_records", report.bad_records},
+               {"verdict", {{"stage", result.verdict.stage}, {"text", result.verdict.text}}},
+               {"ceiling", record.ceiling ? ceiling_json(*record.ceiling) : Json()},
+               {"digest", result.digest ? Json(hex(*result.digest)) : Json()},
+               {"options", options_json(record)},
+               {"machine", machine_json(record)}};
+  return json.dump(2) + "\n";
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  if (path == "-") {
+    fmt::print("{}", text);
+    return;
+  }
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "bench_run.h"
+#include "ceiling.h"
+#include "machine.h"
+
+namespace millrace::cli {
+
+/// All that `bench` has to say, however it is written.
+struct BenchRecord {
+  std::string dataset;
+  std::string recipe_name;
+  BenchSettings settings;
+  /// Whether the step's time was measured (`--step-ms auto`).
+  bool step_is_auto = false;
+  BenchResult result;
+  std::optional<CeilingResult> ceiling;
+  Machine machine;
+};
+
+/// For people: a table, the last line says what bounds the run.
+std::string to_text(const BenchRecord& record);
+
+/// For programs; README.md lists the keys.
+std::string to_json(const BenchRecord& record);
+
+/// Writes `text` to a file, or to standard output for "-". Throws `Error` (`io`) where that fails.
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace millrace::cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+
+namespace millrace::cli {
+
+/// While it lives, the first SIGINT or SIGTERM only sets a flag, so that a command can stop where its files are in order; a second one
+/// ends the process. One at a time.
+class Interrupt {
+ public:
+  /// What a shell expects of a command that was interrupted.
+  static constexpr int exit_code = 130;
+
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  /// From any thread.
+  bool requested() const;
+
+ private:
+  struct sigaction old_int_ {};
+  struct sigaction old_term_ {};
+};
+
+}  // namespace millrace::cli

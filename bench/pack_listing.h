@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+/// A file to pack.
+struct ListedImage {
+  /// Relative to the folder that is packed.
+  std::string path;
+  std::int64_t label = -1;
+};
+
+/// A file that is not packed, and why.
+struct LeftOut {
+  std::string path;
+  std::string reason;
+};
+
+/// What there is to pack, in the order of the records.
+struct Listing {
+  std::vector<ListedImage> images;
+  /// Names of the labels, from 0; empty where only numbers are known.
+  std::vector<std::string> classes;
+  std::vector<LeftOut> left_out;
+  /// Files and folders whose name begins with a dot, which are passed over.
+  std::uint64_t hidden = 0;
+};
+
+/// The files of a folder. Where it has folders in it these are the classes, sorted bytewise by name (an empty one counts); each
+/// is walked to the bottom, and its files come sorted bytewise by path. A file beside class folders is left out, since it has no
+/// class. Without folders in it all files get label -1. Links are followed, except back to a folder above. `out`, the file that
+/// is written, is passed over. Throws `Error` (`io`) where the folder cannot be read.
+Listing list_folder(const std::filesystem::path& folder, const std::filesystem::path& out);
+
+/// The files that a text file lists, in its order: a line is a path relative to the folder, a comma (its last one) and the
+/// label, a number from -1 up. Empty lines do not count. Throws `Error` (`not_found`, `invalid_argument` with the line's number,
+/// `io`).
+Listing read_list(const std::filesystem::path& list);
+
+}  // namespace millrace::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace millrace::cli {
+
+/// Processor time up to now.
+struct ProcessorTimes {
+  /// Of this process, all threads.
+  double process_seconds = 0;
+  /// Of the machine, in clock ticks: all, and the share that the hypervisor gave to other machines.
+  double machine_ticks = 0;
+  double stolen_ticks = 0;
+};
+ProcessorTimes processor_times();
+/// Stolen share of the machine's time between two readings, 0 to 1.
+double steal_between(const ProcessorTimes& before, const ProcessorTimes& after);
+
+/// Watches this process's resident memory while it lives.
+class ResidentMemory {
+ public:
+  /// Pages of `mapped_file` in memory are left out: they are the page cache's.
+  explicit ResidentMemory(const std::filesystem::path& mapped_file);
+  ~ResidentMemory();
+  ResidentMemory(const ResidentMemory&) = delete;
+  ResidentMemory& operator=(const ResidentMemory&) = delete;
+
+  /// The largest so far, in bytes.
+  std::size_t peak() const;
+
+ private:
+  void watch();
+
+  std::string mapped_file_;
+  mutable std::mutex mutex_;
+  std::condition_variable wakes_;
+  bool stopping_ = false;
+  std::size_t peak_anonymous_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace millrace::cli

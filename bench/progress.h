@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace millrace::cli {
+
+/// How far a task over many files has come.
+struct ProgressState {
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+};
+
+/// "230 of 500 (46%), 371 images/s, 41.2 MB/s, 0:12 left"
+std::string progress_text(const ProgressState& state);
+/// The same behind a bar, no wider than `columns`.
+std::string progress_bar(const ProgressState& state, int columns);
+
+/// Shows progress on a stream: on a terminal as one line that is drawn again and again, elsewhere as a line every few seconds.
+/// For one thread at a time.
+class Progress {
+ public:
+  Progress(std::FILE* stream, std::string verb, std::uint64_t total);
+  /// Ends the line on a terminal.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// One more file is done; shown only when the last time is long enough ago.
+  void advance(std::uint64_t bytes);
+  double seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show(Clock::time_point now);
+
+  std::FILE* stream_;
+  std::string verb_;
+  bool terminal_;
+  ProgressState state_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point shown_ = start_;
+  bool line_open_ = false;
+};
+
+}  // namespace millrace::cli
