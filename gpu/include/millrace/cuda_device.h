@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/device.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+// What cudaStream_t points to; the CUDA headers are not needed here.
+struct CUstream_st;
+
+namespace millrace {
+
+/// A CUDA stream: one of its own, or the caller's.
+class CudaStream final : public Stream {
+ public:
+  /// Makes a stream on device `device` that does not synchronise with the default stream; it goes with this object.
+  explicit CudaStream(int device);
+  /// Uses the caller's stream (a cudaStream_t) on device `device`; it stays the caller's and must outlive this object.
+  CudaStream(int device, CUstream_st* stream);
+
+  void copy(void* destination, const void* source, std::size_t bytes) override;
+  void record(Event& event) override;
+  void wait(const Event& event) override;
+  void synchronize() override;
+
+  /// The cudaStream_t.
+  CUstream_st* handle() const { return stream_; }
+
+ private:
+  struct Destroy {
+    void operator()(CUstream_st* stream) const;
+  };
+  int device_;
+  std::unique_ptr<CUstream_st, Destroy> owned_;
+  CUstream_st* stream_;
+};
+
+/// A GPU, through the CUDA runtime. Host slots are page-locked memory that lies on the NUMA node of the thread that builds the
+/// pipeline; copies are made by the copy engine. `Event::wait` asks the event from time to time and never synchronises with
+/// the device.
+class CudaDevice final : public Device {
+ public:
+  /// Throws `Error` (`device`): "no CUDA device" where there is no driver or GPU, or that this one does not exist.
+  explicit CudaDevice(int ordinal = 0);
+
+  std::string name() const override;
+  bool copies() const override { return true; }
+  Memory allocate_host(std::size_t bytes) override;
+  Memory allocate_device(std::size_t bytes) override;
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Event> make_event() override;
+  /// The node that the GPU's PCI slot hangs on.
+  std::optional<int> numa_node() const override;
+
+ private:
+  int ordinal_;
+};
+
+}  // namespace millrace
