@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
+
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/run_program.h"
+#include "decode/jpeg_samples.h"
+#include "temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace testing;
+using Json = nlohmann::json;
+using Result = RunningProgram::Result;
+
+void append(DatasetWriter& writer, std::span<const std::byte> image, std::int64_t label) {
+  const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
+  writer.append(fields);
+}
+
+/// A dataset of small pictures.
+class Bench : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t records = 50;
+
+  void SetUp() override {
+    DatasetWriter writer(dataset_);
+    for (std::uint64_t index = 0; index < records; ++index)
+      append(writer, encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}),
+             static_cast<int>(index % 3));
+    writer.finish();
+  }
+
+  Result bench(std::vector<std::string> arguments) const { return bench_of(dataset_, std::move(arguments)); }
+
+  static Result bench_of(const fs::path& dataset, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "bench", dataset.string()});
+    return run_program(arguments);
+  }
+
+  Json bench_json(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--json", "-"});
+    const Result result = bench(std::move(arguments));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    return Json::parse(result.out);
+  }
+
+  std::string digest(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--batches", "12", "--warmup", "0", "--batch-size", "16", "--size", "48", "--digest"});
+    return bench_json(std::move(arguments)).at("digest").get<std::string>();
+  }
+
+  const TemporaryFolder folder_;
+  const fs::path dataset_ = folder_ / "pictures.lmdb";
+};
+
+TEST_F(Bench, PrintsATableThatEndsWithWhatBoundsTheRun) {
+  const Result result = bench({"--batches", "10", "--warmup", "2", "--size", "32", "--workers", "2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  for (const char* name : {"samples/s", "batches/s", "encoded MB/s", "stall", "ahead", "device idle", "first batch after",
+                           "worker time", "worker utilization", "peak RSS beyond the map", "pinned / device memory", "50 records",
+                           "read", "decode", "augment", "measured 10 batches"})
+    EXPECT_THAT(result.out, HasSubstr(name));
+  const std::string last_line = result.out.substr(result.out.rfind('\n', result.out.size() - 2) + 1);
+  EXPECT_THAT(last_line, HasSubstr("bounds the run"));
+}
+
+TEST_F(Bench, WritesTheSameAsJson) {
+  const fs::path file = folder_ / "result.json";
+  const Result result =
+      bench({"--batches", "20", "--warmup",        "3", "--batch-size", "10", "--size", "32", "--step-ms", "2",
+             "--workers", "2",  "--micro-batches", "2", "--prefetch",   "3",  "--seed", "9",  "--json",    file.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("samples/s"));
+  std::ifstream stream(file);
+  const Json json = Json::parse(stream);
+  EXPECT_EQ(json.at("batches"), 20);
+  EXPECT_EQ(json.at("samples"), 200);
+  EXPECT_NEAR(json.at("samples_per_second").get<double>(), 200 / json.at("seconds").get<double>(), 0.01);
+  EXPECT_GE(json.at("seconds").get<double>(), 0.030);  // 20 steps of 2 ms, less the two that may be queued at either end
+  for (const char* wait : {"stall_ms", "ahead_ms"}) {
+    const Json& durations = json.at(wait);
+    EXPECT_LE(durations.at("p50").get<double>(), durations.at("p95").get<double>()) << wait;
+    EXPECT_LE(durations.at("p95").get<double>(), durations.at("p99").get<double>()) << wait;
+    EXPECT_LE(durations.at("p99").get<double>(), durations.at("max").get<double>() * 1.01) << wait;
+  }
+  EXPECT_GE(json.at("device_idle_percent").get<double>(), 0);
+  EXPECT_LE(json.at("device_idle_percent").get<double>(), 100);
+  EXPECT_GT(json.at("first_batch_ms").get<double>(), 0);
+  double shares = 0;
+  for (const char* stage : {"read", "decode", "augment"}) shares += json.at("worker_time_percent").at(stage).get<double>();
+  EXPECT_NEAR(shares, 100, 0.1);
+  EXPECT_GT(json.at("peak_rss_beyond_map_mb").get<double>(), 1);
+  const double slot_mb = 10.0 * (32 * 32 * 3 + 8) / 1e6;
+  EXPECT_NEAR(json.at("pinned_mb").get<double>(), 3 * slot_mb, 0.01);
+  EXPECT_NEAR(json.at("device_mb").get<double>(), 2 * slot_mb, 0.01);
+  EXPECT_TRUE(json.at("ceiling").is_null());
+  EXPECT_TRUE(json.at("digest").is_null());
+  EXPECT_FALSE(json.at("verdict").at("text").get<std::string>().empty());
+  EXPECT_EQ(json.at("options").at("workers"), 2);
+  EXPECT_EQ(json.at("options").at("seed"), 9);
+  EXPECT_EQ(json.at("options").at("step_ms"), 2);
+  EXPECT_EQ(json.at("options").at("recipe_program").at("output").at(0), 32);
+  for (const char* key : {"cpu", "cores", "numa_nodes", "commit", "steal_percent"})
+    EXPECT_TRUE(json.at("machine").contains(key)) << key;
+  for (const char* key : {"libjpeg-turbo", "opencv", "onetbb", "lmdb", "hwloc"})
+    EXPECT_THAT(json.at("machine").at("libraries").at(key).get<std::string>(), Not("")) << key;
+}
+
+TEST_F(Bench, TheSameSeedGivesTheSameDigestHoweverItIsMade) {
+  const std::string expected = digest({"--seed", "3", "--workers", "1"});
+  EXPECT_EQ(expected.size(), 16u);
+  EXPECT_EQ(digest({"--seed", "3", "--workers", "2", "--prefetch", "1"}), expected);
+  EXPECT_EQ(digest({"--seed", "3", "--workers", "4", "--prefetch", "6", "--micro-batches", "4"}), expected);
+  EXPECT_EQ(digest({"--seed", "3", "--step-ms", "1"}), expected);
+  EXPECT_NE(digest({"--seed", "4"}), expected);
+  EXPECT_NE(digest({"--seed", "3", "--recipe", "eval"}), expected);
+}
+
+TEST_F(Bench, AutoStepIsALittleLongerThanTheLoadersTime) {
+  const Json json = bench_json({"--step-ms", "auto", "--batches", "30", "--batch-size", "16", "--size", "64"});
+  EXPECT_TRUE(json.at("options").at("step_auto").get<bool>());
+  EXPECT_GT(json.at("options").at("step_ms").get<double>(), 0);
+}
+
+TEST_F(Bench, CeilingComparesWithThePlainDecode) {
+  const Json ceiling = bench_json({"--ceiling", "--batches", "5", "--size", "32", "--workers", "1"}).at("ceiling");
+  for (const char* ratio : {"rate_ratio", "cpu_ratio"}) {
+    const double median = ceiling.at(ratio).get<double>();
+    EXPECT_GT(median, 0) << ratio;
+    EXPECT_LE(ceiling.at(std::string(ratio) + "_min").get<double>(), median) << ratio;
+    EXPECT_GE(ceiling.at(std::string(ratio) + "_max").get<double>(), median) << ratio;
+  }
+  EXPECT_GT(ceiling.at("reference_images_per_second").get<double>(), 0);
+}
+
+TEST_F(Bench, TakesARecipeFromAFile) {
+  const fs::path file = folder_ / "recipe.json";
+  std::ofstream(file) << R"({"output": [40, 24], "crop": {"kind": "center", "resize": 48}, "flip": 0})";
+  const Json json = bench_json({"--recipe", file.string(), "--batches", "3"});
+  EXPECT_EQ(json.at("options").at("recipe_program").at("output"), Json({40, 24}));
+
+  std::ofstream(file) << R"({"output": [40, 24], "flop": 1})";
+  const Result result = bench({"--recipe", file.string(), "--batches", "3"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("flop"));
+  EXPECT_THAT(result.err, HasSubstr(file.string()));
+}
+
+TEST_F(Bench, ADatasetSmallerThanABatchIsRepeated) {
+  const Json json = bench_json({"--batch-size", "128", "--batches", "3", "--size", "16"});
+  EXPECT_EQ(json.at("samples"), 3 * 128);
+}
+
+TEST_F(Bench, UsageErrorsEndWithTwo) {
+  const std::vector<std::vector<std::string>> wrong = {{"--batch-size", "0"},
+                                                       {"--step-ms", "soon"},
+                                                       {"--step-ms", "-1"},
+                                                       {"--batches", "5", "--seconds", "5"},
+                                                       {"--digest"},
+                                                       {"--device", "cuda:0"},
+                                                       {"--micro-batches", "a lot of"},
+                                                       {"--nonsense"},
+                                                       {"--seconds", "0"}};
+  for (const auto& arguments : wrong) {
+    const Result result = bench(arguments);
+    EXPECT_EQ(result.exit_code, 2) << arguments[0] << ": " << result.err;
+    EXPECT_EQ(result.out, "") << arguments[0];
+    EXPECT_THAT(result.err, HasSubstr("millrace: ")) << arguments[0];
+  }
+}
+
+TEST_F(Bench, ErrorsNameWhatIsWrong) {
+  const Result missing = bench_of(folder_ / "missing.lmdb", {});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_EQ(missing.out, "");
+  EXPECT_THAT(missing.err, HasSubstr("missing.lmdb"));
+
+  const Result too_many_parts = bench({"--batch-size", "4", "--micro-batches", "8"});
+  EXPECT_EQ(too_many_parts.exit_code, 1);
+  EXPECT_THAT(too_many_parts.err, HasSubstr("micro_batches"));
+
+  const Result no_recipe = bench({"--recipe", "training"});
+  EXPECT_EQ(no_recipe.exit_code, 1);
+  EXPECT_THAT(no_recipe.err, HasSubstr("--recipe training"));
+
+  const Result no_place = bench({"--batches", "1", "--json", (folder_ / "nowhere" / "result.json").string()});
+  EXPECT_EQ(no_place.exit_code, 1);
+  EXPECT_THAT(no_place.err, HasSubstr("nowhere/result.json"));
+}
+
+TEST_F(Bench, ABadRecordIsNamed) {
+  const fs::path path = folder_ / "one_bad.lmdb";
+  DatasetWriter writer(path);
+  append(writer, encode(noise(40, 40, 1), {}), 0);
+  append(writer, std::as_bytes(std::span("no image at all")), 1);
+  writer.finish();
+  const Result result = bench_of(path, {"--batches", "3", "--batch-size", "2"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("record 1"));
+  EXPECT_THAT(result.err, HasSubstr(path.string()));
+}
+
+TEST_F(Bench, AnEmptyDatasetIsRefused) {
+  const fs::path path = folder_ / "empty.lmdb";
+  DatasetWriter(path).finish();
+  const Result result = bench_of(path, {"--batches", "3"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("empty"));
+}
+
+TEST_F(Bench, HelpHasExamples) {
+  const Result result = run_program({MILLRACE_COMMAND, "bench", "--help"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("Examples:"));
+  EXPECT_THAT(result.out, HasSubstr("--step-ms"));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace millrace::testing {
+
+using Bytes = std::vector<std::byte>;
+
+/// 8-bit pixels, rows without gaps.
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 3;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// How to write a JPEG.
+struct Encoding {
+  std::string name = "4:2:0";
+  /// Sampling factors of the first component, with the others at 1; or of all of them.
+  std::array<int, 4> h{2, 1, 1, 1};
+  std::array<int, 4> v{2, 1, 1, 1};
+  enum class Scans { one, per_component, progressive, progressive_incomplete, per_coefficient } scans = Scans::one;
+  bool arithmetic = false;
+  int restart_rows = 0;
+  int quality = 90;
+  /// Stored as RGB, for three channels.
+  bool stored_as_rgb = false;
+  /// Stored as YCCK, for four channels.
+  bool stored_as_ycck = false;
+};
+
+/// The kinds of three-channel JPEG that differ in how libjpeg decodes parts of them.
+std::vector<Encoding> encodings();
+
+/// Noise over gradients: every pixel and every colour differs from its neighbours.
+Image noise(int width, int height, unsigned seed, int channels = 3);
+
+Bytes encode(const Image& image, const Encoding& encoding);
+
+/// The whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four components.
+Image reference_decode(const Bytes& encoded);
+
+Bytes read_file(const std::filesystem::path& path);
+
+/// All JPEG files below a folder, sorted.
+std::vector<std::filesystem::path> jpeg_files(const std::filesystem::path& folder);
+
+}  // namespace millrace::testing

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/host_device.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace millrace::testing {
+
+enum class DeviceCall { allocate_host, allocate_device, make_stream, make_event, copy, record, wait, event_wait, event_complete };
+inline constexpr std::size_t device_calls = 9;
+
+inline const char* to_string(DeviceCall call) {
+  static constexpr std::array<const char*, device_calls> names{
+      "allocate_host", "allocate_device", "make_stream", "make_event", "copy", "record", "wait", "event_wait", "event_complete"};
+  return names[static_cast<std::size_t>(call)];
+}
+
+/// What a `HookDevice`, its streams and events share: counts of all calls, and a hook that is told of each before it is done
+/// and may throw or block.
+struct DeviceHooks {
+  std::function<void(DeviceCall)> on_call;
+  std::array<std::atomic<std::uint64_t>, device_calls> counts{};
+  std::atomic<std::size_t> host_bytes{0};
+  std::atomic<std::size_t> device_bytes{0};
+
+  void called(DeviceCall call) {
+    ++counts[static_cast<std::size_t>(call)];
+    if (on_call) on_call(call);
+  }
+  std::uint64_t count(DeviceCall call) const { return counts[static_cast<std::size_t>(call)]; }
+};
+
+class HookEvent final : public Event {
+ public:
+  HookEvent(std::shared_ptr<DeviceHooks> hooks, std::unique_ptr<Event> host) : hooks_(std::move(hooks)), host_(std::move(host)) {}
+  bool complete() const override {
+    hooks_->called(DeviceCall::event_complete);
+    return host_->complete();
+  }
+  bool wait(std::chrono::nanoseconds timeout) const override {
+    hooks_->called(DeviceCall::event_wait);
+    return host_->wait(timeout);
+  }
+  Event& host() const { return *host_; }
+
+ private:
+  std::shared_ptr<DeviceHooks> hooks_;
+  std::unique_ptr<Event> host_;
+};
+
+class HookStream final : public Stream {
+ public:
+  explicit HookStream(std::shared_ptr<DeviceHooks> hooks) : hooks_(std::move(hooks)) {}
+  void copy(void* destination, const void* source, std::size_t bytes) override {
+    hooks_->called(DeviceCall::copy);
+    host_.copy(destination, source, bytes);
+  }
+  void record(Event& event) override {
+    hooks_->called(DeviceCall::record);
+    host_.record(dynamic_cast<HookEvent&>(event).host());
+  }
+  void wait(const Event& event) override {
+    hooks_->called(DeviceCall::wait);
+    host_.wait(dynamic_cast<const HookEvent&>(event).host());
+  }
+  void synchronize() override { host_.synchronize(); }
+  /// The stream below, for steps and launches.
+  HostStream& host() { return host_; }
+
+ private:
+  std::shared_ptr<DeviceHooks> hooks_;
+  HostStream host_;
+};
+
+/// A host device that counts every call and lets a test fail or block any of them.
+class HookDevice final : public Device {
+ public:
+  explicit HookDevice(bool copies, std::function<void(DeviceCall)> on_call = {}) : host_({.copies = copies}) {
+    hooks_->on_call = std::move(on_call);
+  }
+
+  std::string name() const override { return "hook"; }
+  bool copies() const override { return host_.copies(); }
+  Memory allocate_host(std::size_t bytes) override {
+    hooks_->called(DeviceCall::allocate_host);
+    hooks_->host_bytes += bytes;
+    return host_.allocate_host(bytes);
+  }
+  Memory allocate_device(std::size_t bytes) override {
+    hooks_->called(DeviceCall::allocate_device);
+    hooks_->device_bytes += bytes;
+    return host_.allocate_device(bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override {
+    hooks_->called(DeviceCall::make_stream);
+    return std::make_unique<HookStream>(hooks_);
+  }
+  std::unique_ptr<Event> make_event() override {
+    hooks_->called(DeviceCall::make_event);
+    return std::make_unique<HookEvent>(hooks_, host_.make_event());
+  }
+  /// A stream for the test's own trainer. Not counted and not failed when it is made.
+  std::unique_ptr<HookStream> trainer_stream() { return std::make_unique<HookStream>(hooks_); }
+
+  const DeviceHooks& hooks() const { return *hooks_; }
+
+ private:
+  HostDevice host_;
+  std::shared_ptr<DeviceHooks> hooks_ = std::make_shared<DeviceHooks>();
+};
+
+}  // namespace millrace::testing

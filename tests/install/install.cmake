@@ -1,0 +1,41 @@
+# Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples in SOURCE_DIR against it and runs both.
+#   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P install.cmake
+
+function(run)
+  list(JOIN ARGV " " line)
+  message(STATUS "${line}")
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+function(build name)
+  run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/${name} -B ${WORK_DIR}/${name} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+      -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Werror" -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
+  run(${CMAKE_COMMAND} --build ${WORK_DIR}/${name})
+endfunction()
+
+set(prefix ${WORK_DIR}/prefix)
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
+
+# What is installed must not point back to where it was built.
+file(GLOB_RECURSE config_files ${prefix}/*.cmake)
+if(NOT config_files)
+  message(FATAL_ERROR "No CMake files were installed below ${prefix}")
+endif()
+foreach(file IN LISTS config_files)
+  file(STRINGS ${file} text)
+  foreach(folder IN ITEMS ${SOURCE_DIR}/loader ${SOURCE_DIR}/cmake ${BUILD_DIR}/loader)
+    string(FIND "${text}" "${folder}" found)
+    if(NOT found EQUAL -1)
+      message(FATAL_ERROR "${file} names ${folder}")
+    endif()
+  endforeach()
+endforeach()
+
+build(tests/install/consumer)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/tests/install/consumer --output-on-failure --no-tests=error)
+
+build(examples)
+run(${WORK_DIR}/examples/make_photos ${WORK_DIR}/photos 20)
+run(${prefix}/bin/millrace pack ${WORK_DIR}/photos ${WORK_DIR}/photos.lmdb)
+run(${WORK_DIR}/examples/readme_example ${WORK_DIR}/photos.lmdb)

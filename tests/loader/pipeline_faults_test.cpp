@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failures of everything the pipeline calls: they reach next() as an error, soon, and every time from then on.
+#include <gmock/gmock.h>
+#include <millrace/pipeline.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fake_device.h"
+#include "small_run.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::DeviceCall;
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::HookDevice;
+using testing::patience;
+using testing::SmallRun;
+using testing::Stopwatch;
+
+/// What the fakes throw.
+enum class Thrown { error, exception, number };
+constexpr std::array all_thrown{Thrown::error, Thrown::exception, Thrown::number};
+
+[[noreturn]] void throw_it(Thrown thrown) {
+  switch (thrown) {
+    case Thrown::error:
+      throw Error(ErrorCode::device, "the planted error");
+    case Thrown::exception:
+      throw std::runtime_error("the planted error");
+    case Thrown::number:
+      break;
+  }
+  throw 17;  // NOLINT: that people throw such things is the point
+}
+
+const char* name_of(Thrown thrown) {
+  return thrown == Thrown::error ? "an Error" : thrown == Thrown::exception ? "a std::exception" : "an int";
+}
+
+/// Takes batches until the run's error comes, and checks what is promised of it. Building the pipeline may throw too, and then
+/// passes on what it met.
+Error expect_error(const SmallRun& run, HookDevice* hooked = nullptr, Thrown thrown = Thrown::error) {
+  const auto stream = hooked != nullptr ? std::unique_ptr<Stream>(hooked->trainer_stream()) : std::make_unique<HostStream>();
+  const Stopwatch time;
+  std::unique_ptr<Pipeline> pipeline;
+  try {
+    pipeline = std::make_unique<Pipeline>(run.pipeline());
+  } catch (...) {
+    return Error(ErrorCode::internal, "it could not be built");
+  }
+  const Error first = error_of([&] {
+    for (int n = 0; n < 200; ++n)
+      if (!pipeline->next(*stream, patience)) return;
+  });
+  EXPECT_LT(time.elapsed(), 10s);
+  EXPECT_NE(first.code(), ErrorCode::timeout) << "the run hung";
+  if (thrown != Thrown::number) {
+    EXPECT_THAT(first.what(), HasSubstr("the planted error"));
+  }
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_STREQ(error_of([&] { (void)pipeline->next(*stream); }).what(), first.what());
+    EXPECT_STREQ(error_of([&] { (void)pipeline->next(); }).what(), first.what());
+    EXPECT_STREQ(error_of([&] { (void)pipeline->next_in_parts(*stream); }).what(), first.what());
+  }
+  const Stopwatch ending;
+  pipeline.reset();
+  EXPECT_LT(ending.elapsed(), 3s);
+  return first;
+}
+
+class PipelineFaults : public ::testing::TestWithParam<bool> {
+ protected:
+  SmallRun run{800, GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Copies, PipelineFaults, ::testing::Bool());
+
+TEST_P(PipelineFaults, OfReading) {
+  for (const Thrown thrown : all_thrown) {
+    SCOPED_TRACE(name_of(thrown));
+    run.dataset = std::make_shared<testing::MemoryDataset>(800);
+    run.dataset->on_read = [thrown](std::uint64_t index) {
+      if (index % 50 == 7) throw_it(thrown);
+    };
+    const Error error = expect_error(run, nullptr, thrown);
+    EXPECT_EQ(error.code(), thrown == Thrown::error ? ErrorCode::device : ErrorCode::io);
+    EXPECT_EQ(error.stage(), "read");
+    ASSERT_TRUE(error.record().has_value());
+    EXPECT_EQ(*error.record() % 50, 7U);
+    EXPECT_THAT(error.what(), HasSubstr("drawer/" + std::to_string(*error.record()) + ".rec"));
+  }
+}
+
+TEST_P(PipelineFaults, OfPrefetching) {
+  for (const Thrown thrown : all_thrown) {
+    SCOPED_TRACE(name_of(thrown));
+    run.dataset = std::make_shared<testing::MemoryDataset>(800);
+    std::atomic<int> calls{0};
+    run.dataset->on_prefetch = [&calls, thrown](std::span<const std::uint64_t>) {
+      if (++calls > 10) throw_it(thrown);
+    };
+    expect_error(run, nullptr, thrown);
+  }
+}
+
+TEST_P(PipelineFaults, OfMaking) {
+  for (const Thrown thrown : all_thrown) {
+    SCOPED_TRACE(name_of(thrown));
+    run.transform = std::make_shared<testing::StampTransform>();
+    run.transform->on_end = [thrown](const Record& record) {
+      if (record.index() % 50 == 7) throw_it(thrown);
+      return Status::ok();
+    };
+    const Error error = expect_error(run, nullptr, thrown);
+    EXPECT_EQ(error.code(), thrown == Thrown::error ? ErrorCode::device : ErrorCode::transform);
+    EXPECT_EQ(error.stage(), "finish");
+    ASSERT_TRUE(error.record().has_value());
+    EXPECT_THAT(error.what(), HasSubstr("drawer/" + std::to_string(*error.record()) + ".rec"));
+  }
+}
+
+TEST_P(PipelineFaults, OfMakingWorkers) {
+  for (const Thrown thrown : all_thrown) {
+    SCOPED_TRACE(name_of(thrown));
+    run.transform = std::make_shared<testing::StampTransform>();
+    run.transform->on_make_worker = [thrown] { throw_it(thrown); };
+    expect_error(run, nullptr, thrown);
+  }
+}
+
+/// Device calls that a run makes, and whether only a copying device has them.
+struct Call {
+  DeviceCall call;
+  bool only_copying;
+};
+constexpr std::array device_calls{Call{DeviceCall::allocate_host, false}, Call{DeviceCall::allocate_device, true},
+                                  Call{DeviceCall::make_stream, true},    Call{DeviceCall::make_event, false},
+                                  Call{DeviceCall::copy, true},           Call{DeviceCall::record, false},
+                                  Call{DeviceCall::wait, true},           Call{DeviceCall::event_wait, false}};
+
+TEST_P(PipelineFaults, OfTheDevice) {
+  const bool copies = GetParam();
+  for (const auto& [call, only_copying] : device_calls) {
+    if (only_copying && !copies) continue;
+    for (const Thrown thrown : all_thrown)
+      for (const int good_calls : {0, 1, 9}) {
+        if (good_calls > 1 && call <= DeviceCall::make_event) continue;  // there are not so many
+        SCOPED_TRACE(::testing::Message() << name_of(thrown) << " from " << to_string(call) << " after " << good_calls
+                                          << " calls");
+        std::atomic<int> calls{0};
+        const auto device = std::make_shared<HookDevice>(copies, [&calls, wrong = call, thrown, good_calls](DeviceCall now) {
+          if (now == wrong && ++calls > good_calls) throw_it(thrown);
+        });
+        run.device = device;
+        if (call == DeviceCall::make_stream && good_calls > 0) continue;  // it makes one
+        expect_error(run, device.get(), thrown);
+      }
+  }
+}
+
+TEST(PipelineFaultyDevice, ATrainersStreamThatFailsAtRelease) {
+  for (const bool copies : {false, true}) {
+    std::atomic<bool> broken{false};
+    SmallRun run(800, copies);
+    const auto device = std::make_shared<HookDevice>(copies, [&broken](DeviceCall call) {
+      if (broken && call == DeviceCall::record) throw Error(ErrorCode::device, "the planted error");
+    });
+    run.device = device;
+    const auto stream = device->trainer_stream();
+    Pipeline pipeline = run.pipeline();
+    Batch batch = pipeline.next(*stream);
+    broken = true;
+    batch.reset();  // must not throw
+    EXPECT_THAT(error_of([&] {
+                  for (int n = 0; n < 100; ++n) (void)pipeline.next(*stream);
+                }).what(),
+                HasSubstr("the planted error"));
+  }
+}
+
+TEST(PipelineFaultyDevice, WaitingOnTheHostForACopyThatFails) {
+  SmallRun run(800, true);
+  std::atomic<bool> broken{false};
+  const auto device = std::make_shared<HookDevice>(true, [&broken](DeviceCall call) {
+    if (broken && (call == DeviceCall::event_wait || call == DeviceCall::event_complete))
+      throw Error(ErrorCode::device, "the planted error");
+  });
+  run.device = device;
+  Pipeline pipeline = run.pipeline();
+  EXPECT_TRUE(pipeline.next());
+  broken = true;
+  EXPECT_THAT(error_of([&] {
+                for (int n = 0; n < 100; ++n) (void)pipeline.next();
+              }).what(),
+              HasSubstr("the planted error"));
+}
+
+// One error is the run's error, however many threads fail at the same time.
+TEST(PipelineFaultyTransform, TheFirstErrorStays) {
+  SmallRun run(800);
+  run.workers(4);
+  run.transform->on_end = [](const Record& record) -> Status {
+    throw std::runtime_error("error of record " + std::to_string(record.index()));
+  };
+  Pipeline pipeline = run.pipeline();
+  const std::string first = error_of([&] { (void)pipeline.next(); }).what();
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).what(), first);
+  pipeline.stop();
+  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).what(), first);
+}
+
+TEST(PipelineFaultyTransform, AnErrorReachesATrainerThatWaitsForAPart) {
+  SmallRun run(800);
+  run.options.shuffle = false;
+  run.options.micro_batches = 2;
+  testing::Gate gate;
+  run.transform->on_begin = [&gate](const Record& record) {
+    if (record.index() < 4) return;
+    EXPECT_TRUE(gate.pass());
+    throw std::runtime_error("the planted error");
+  };
+  Pipeline pipeline = run.pipeline();
+  const testing::OpensAtEnd opens(gate);
+  HostStream stream;
+  const Batch batch = pipeline.next_in_parts(stream);
+  std::jthread opener([&gate] {
+    std::this_thread::sleep_for(30ms);
+    gate.open();
+  });
+  const Error error = error_of([&] {
+    for (const Part& part : batch.parts()) (void)part;
+  });
+  EXPECT_THAT(error.what(), HasSubstr("the planted error"));
+}
+
+TEST(PipelineFaultyTransform, NoStagesAreRefused) {
+  class WithoutStages final : public testing::FunctionTransform {
+   public:
+    WithoutStages()
+        : FunctionTransform(SampleSpec({{"x", DType::int64, {}, false}}),
+                            [](const Record&, Random&, Sample&) { return Status::ok(); }) {}
+    std::vector<std::string> stages() const override { return {}; }
+  };
+  const SmallRun run(80);
+  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, std::make_shared<WithoutStages>(), run.device, run.options); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace millrace

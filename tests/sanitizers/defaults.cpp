@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the sanitizers are told by every program of a sanitizer build (MILLRACE_SANITIZE), however it is started; the *SAN_OPTIONS of
+// the environment come on top.
+
+extern "C" {
+
+const char* __asan_default_options() {
+  return "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1";
+}
+
+const char* __ubsan_default_options() { return "print_stacktrace=1:halt_on_error=1"; }
+
+const char* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:history_size=4"; }
+
+// Debian's oneTBB is not instrumented, so its own accesses look unordered. Only those are left out: `race_top` looks at the frame that made the
+// access. `race:libtbb.so` would leave out everything that workers do, since a frame of libtbb lies below all of it; the
+// test sanitizers.planted_race sees to that.
+const char* __tsan_default_suppressions() { return "race_top:libtbb.so\n"; }
+}

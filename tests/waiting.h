@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MILLRACE_TSAN 1
+#endif
+#if __has_feature(address_sanitizer)
+#define MILLRACE_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MILLRACE_TSAN 1
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define MILLRACE_ASAN 1
+#endif
+
+namespace millrace::testing {
+
+/// How long a test waits for what must come before it calls it lost: far more than a busy machine needs.
+inline constexpr std::chrono::seconds patience{30};
+
+/// Holds threads back until the test lets them go.
+class Gate {
+ public:
+  ~Gate() { open(); }
+
+  void open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  /// Returns when the gate is open; false when it stayed shut for all of the test's patience.
+  bool pass() {
+    std::unique_lock lock(mutex_);
+    ++arrived_;
+    return changed_.wait_for(lock, patience, [this] { return open_; });
+  }
+  bool is_open() const {
+    std::lock_guard lock(mutex_);
+    return open_;
+  }
+  /// Threads that have come to the gate so far.
+  std::size_t arrived() const {
+    std::lock_guard lock(mutex_);
+    return arrived_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  std::size_t arrived_ = 0;
+};
+
+/// Opens a gate at the end of a scope, so that a failed assertion leaves nothing stuck.
+class OpensAtEnd {
+ public:
+  explicit OpensAtEnd(Gate& gate) : gate_(gate) {}
+  ~OpensAtEnd() { gate_.open(); }
+  OpensAtEnd(const OpensAtEnd&) = delete;
+  OpensAtEnd& operator=(const OpensAtEnd&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
+/// Lets threads go on only when `parties` of them have met.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t parties) : parties_(parties) {}
+  /// False when the others did not come.
+  bool meet() {
+    std::unique_lock lock(mutex_);
+    if (++arrived_ >= parties_) changed_.notify_all();
+    return changed_.wait_for(lock, patience, [this] { return arrived_ >= parties_; });
+  }
+
+ private:
+  const std::size_t parties_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t arrived_ = 0;
+};
+
+/// Waits for a condition that must come true; false when it did not.
+template <typename Condition>
+bool eventually(Condition condition, std::chrono::nanoseconds timeout = patience) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return condition();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+/// Time since it was made.
+class Stopwatch {
+ public:
+  std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }
+  double seconds() const { return std::chrono::duration<double>(elapsed()).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace millrace::testing
