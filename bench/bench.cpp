@@ -44,6 +44,12 @@ std::chrono::nanoseconds parse_step(const std::string& text) {
   return std::chrono::nanoseconds(std::llround(milliseconds * 1e6));
 }
 
+/// A range check that leaves the option's line in the help short.
+template <typename Number>
+CLI::Validator between(Number low, Number high) {
+  return CLI::Range(low, high).description("");
+}
+
 std::string check_step(const std::string& text) {
   if (text == "auto") return {};
   try {
@@ -96,63 +102,70 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
+/// Options of the pipeline that is measured.
+void add_pipeline_options(CLI::App& command, Arguments& arguments) {
+  const auto number = [&](const char* name, auto& value, const char* text, int low, int high) {
+    command.add_option(name, value, text)->type_name("N")->capture_default_str()->check(between(low, high));
+  };
+  number("--batch-size", arguments.batch_size, "Samples per batch", 1, 1 << 20);
+  number("--workers", arguments.workers, "Worker threads; 0 = one per usable core", 0, 4096);
+  number("--prefetch", arguments.prefetch, "Host slots: batches made ahead", 1, 1024);
+  number("--micro-batches", arguments.micro_batches, "Parts in which a batch is copied", 1, 1 << 20);
+  number("--size", arguments.size, "Output width and height of the recipes train and eval", 1, 8192);
+  command
+      .add_option("--recipe", arguments.recipe, "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
+      ->type_name("NAME|FILE.json")
+      ->capture_default_str();
+  command.add_option("--seed", arguments.seed, "Seed of order and augmentation")->type_name("N")->capture_default_str();
+  command.add_option("--device", arguments.device, "Where batches end up: host")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"host"}).description(""));
+}
+
+/// Options of the measurement.
+void add_measuring_options(CLI::App& command, Arguments& arguments) {
+  command
+      .add_option("--step-ms", arguments.step_ms,
+                  "Length of the synthetic training step in ms; 0 = none, auto = 1.25 x the loader's own time per batch")
+      ->type_name("MS|auto")
+      ->capture_default_str()
+      ->check(CLI::Validator(check_step, ""));
+  auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches")
+                      ->type_name("N")
+                      ->check(between(std::uint64_t{1}, std::uint64_t{1} << 40));
+  command.add_option("--seconds", arguments.seconds, "Measure for so long")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(between(0.01, 86400.0))
+      ->excludes(batches);
+  command.add_option("--warmup", arguments.warmup, "Batches before measuring begins")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(between(0, 1 << 30));
+  command.add_option("--json", arguments.json, "Write everything as JSON to a file; - prints it instead of the table")
+      ->type_name("FILE");
+  command.add_flag("--ceiling", arguments.ceiling,
+                   "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
+  command.add_flag("--digest", arguments.digest, "Print the XXH3-64 of all batches from the first one on, warm-up included")
+      ->needs(batches);
+}
+
 }  // namespace
 
 Command add_bench(CLI::App& millrace) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = millrace.add_subcommand("bench", "Measure how fast a dataset is made into batches, and what bounds it");
-  command->add_option("dataset", arguments->dataset, "Dataset file that `millrace pack` wrote")->required()->type_name("DATASET");
-  command->add_option("--batch-size", arguments->batch_size, "Samples per batch")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--workers", arguments->workers, "Worker threads; 0 = one per usable core")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 4096));
-  command->add_option("--prefetch", arguments->prefetch, "Host slots: batches made ahead")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--micro-batches", arguments->micro_batches, "Parts in which a batch is copied")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1 << 20));
-  command
-      ->add_option(
-          "--step-ms", arguments->step_ms,
-          "Length of the synthetic training step in milliseconds; 0 = none, auto = 1.25 x the loader's own time per batch")
-      ->capture_default_str()
-      ->check(CLI::Validator(check_step, "MS|auto"));
-  auto* batches = command->add_option("--batches", arguments->batches, "Measure so many batches")
-                      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  command->add_option("--seconds", arguments->seconds, "Measure for so long")
-      ->capture_default_str()
-      ->check(CLI::Range(0.01, 86400.0))
-      ->excludes(batches);
-  command->add_option("--warmup", arguments->warmup, "Batches before measuring begins")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1 << 30));
-  command->add_option("--size", arguments->size, "Output width and height of the recipes train and eval")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 8192));
-  command
-      ->add_option("--recipe", arguments->recipe, "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
-      ->capture_default_str()
-      ->type_name("train|eval|FILE.json");
-  command->add_option("--seed", arguments->seed, "Seed of order and augmentation")->capture_default_str();
-  command->add_option("--device", arguments->device, "Where batches end up")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"host"}));
-  command->add_option("--json", arguments->json, "Write everything as JSON to a file; - prints it instead of the table")
-      ->type_name("FILE");
-  command->add_flag("--ceiling", arguments->ceiling,
-                    "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
-  command->add_flag("--digest", arguments->digest, "Print the XXH3-64 of all batches from the first one on, warm-up included")
-      ->needs(batches);
+  command->add_option("DATASET", arguments->dataset, "Dataset file that `millrace pack` wrote")->required();
+  add_pipeline_options(*command, *arguments);
+  add_measuring_options(*command, *arguments);
   command->footer(
       "Examples:\n"
-      "  millrace bench train.mr                                  as fast as it goes, 5 s\n"
-      "  millrace bench train.mr --step-ms 30 --batch-size 256    does it feed a step of 30 ms?\n"
-      "  millrace bench train.mr --step-ms auto --batches 400     device idle with a step just slower than the loader\n"
-      "  millrace bench train.mr --ceiling --json result.json     beside plain libjpeg-turbo, for the records\n"
-      "  millrace bench train.mr --batches 40 --warmup 0 --digest do two machines make the same batches?");
+      "  millrace bench train.lmdb                                   as fast as it goes, 5 s\n"
+      "  millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 ms?\n"
+      "  millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just slower than the loader\n"
+      "  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo, for the records\n"
+      "  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same batches?");
   return {command, [arguments] { return run(*arguments); }};
 }
 

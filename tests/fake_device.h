@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,8 @@ inline const char* to_string(DeviceCall call) {
       "allocate_host", "allocate_device", "make_stream", "make_event", "copy", "record", "wait", "event_wait", "event_complete"};
   return names[static_cast<std::size_t>(call)];
 }
+
+inline void PrintTo(DeviceCall call, std::ostream* out) { *out << to_string(call); }
 
 /// What a `HookDevice`, its streams and events share: counts of all calls, and a hook that is told of each before it is done
 /// and may throw or block.

@@ -111,26 +111,67 @@ TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
   }
 }
 
+/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf), without the two meta pages.
+std::vector<std::size_t> pages_with_flags(const std::string& file, std::uint16_t flags) {
+  std::vector<std::size_t> pages;
+  for (std::size_t page = 2 * page_bytes; page < file.size(); page += page_bytes) {
+    std::uint64_t number = 0;
+    std::uint16_t found = 0;
+    std::memcpy(&number, &file[page], sizeof number);
+    std::memcpy(&found, &file[page + 10], sizeof found);
+    // Else it lies within a record.
+    if (number == page / page_bytes && found == flags) pages.push_back(page);
+  }
+  return pages;
+}
+
 // A branch page that claims to have one key fails an assertion of LMDB, which by itself ends the process.
 TEST(Dataset, ADamagedBranchPageDoesNotEndTheProcess) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 2000);
   std::string file = file_contents(folder / "a.lmdb");
-  int branches = 0;
-  for (std::size_t page = 2 * page_bytes; page < file.size(); page += page_bytes) {
-    const bool is_page = std::memcmp(&file[page], std::to_array<std::uint64_t>({page / page_bytes}).data(), 8) == 0;
-    if (!is_page || file[page + 10] != 1 || file[page + 11] != 0) continue;
-    file[page + 12] = 16 + 2;
-    file[page + 13] = 0;
-    ++branches;
+  const std::vector<std::size_t> pages = pages_with_flags(file, 1);
+  ASSERT_FALSE(pages.empty());
+  for (const std::size_t page : pages) {
+    const std::uint16_t end_of_keys = 16 + 2;
+    std::memcpy(&file[page + 12], &end_of_keys, sizeof end_of_keys);
   }
-  ASSERT_GT(branches, 0);
   write_file(folder / "a.lmdb", file);
   const auto dataset = open_dataset(folder / "a.lmdb");
   ReadBuffer buffer;
   EXPECT_EQ(thrown_by([&] { (void)dataset->read(1500, buffer); }).code(), ErrorCode::bad_record);
   EXPECT_EQ(dataset->key(1500), "record 1500");
   dataset->prefetch(std::vector<std::uint64_t>{1500});
+}
+
+TEST(Dataset, ADamagedLeafPageSpoilsOnlyItsRecords) {
+  const TemporaryFolder folder;
+  constexpr std::uint64_t records = 300;
+  write_dataset(folder / "a.lmdb", records);
+  const std::string sound = file_contents(folder / "a.lmdb");
+  std::uint64_t spoiled = 0;
+  for (const std::size_t page : pages_with_flags(sound, 2)) {
+    std::string file = sound;
+    file[page + 10] = 0;
+    const std::filesystem::path path = folder / ("page" + std::to_string(page));
+    write_file(path, file);
+    try {
+      const auto dataset = open_dataset(path);
+      ReadBuffer buffer;
+      for (std::uint64_t index = 0; index < records; ++index) {
+        try {
+          (void)dataset->read(index, buffer);
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::bad_record);
+          ++spoiled;
+        }
+      }
+    } catch (const Error& error) {
+      // The page led to the databases.
+      EXPECT_EQ(error.code(), ErrorCode::corrupt);
+    }
+  }
+  EXPECT_EQ(spoiled, records) << "each record lies on one leaf page";
 }
 
 TEST(Dataset, AFileCutShortAnywhereIsRefused) {

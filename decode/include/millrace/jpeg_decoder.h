@@ -46,7 +46,7 @@ struct JpegHeader {
 /// Holds its handle and scratch, which only grows; not for two threads at once.
 class JpegDecoder {
  public:
-  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. One of this size needs up to 0.9 GB while it is decoded.
+  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. One of this size needs up to 1.1 GB while it is decoded.
   static constexpr std::int64_t max_pixels = 100'000'000;
   /// Images of more scans are bad: each scan of a few bytes makes libjpeg walk over the whole image. Usual encoders write about ten.
   static constexpr int max_scans = 200;
