@@ -101,15 +101,13 @@ void Engine::make_leases() {
 }
 
 Engine::~Engine() {
-  // What the trainer's streams were given may still read the slots. Nobody else is left who could wait for it.
-  for (const auto& lease : leases_)
-    for (std::size_t use = 0; use < lease->used; ++use) {
-      try {
-        while (!lease->uses[use].done->wait(std::chrono::milliseconds(100))) continue;
-      } catch (const std::exception&) {
-        break;  // a device that fails has nothing under way any more
-      }
-    }
+  const auto in_use = [](const std::unique_ptr<Lease>& lease) { return !wait_for_uses(*lease, std::chrono::nanoseconds(0)); };
+  if (std::none_of(leases_.begin(), leases_.end(), in_use)) return;
+  // What the trainer's streams were given still reads the slots. This may be one of their threads, so another one waits.
+  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_)] {
+    for (const auto& lease : leases)
+      while (!wait_for_uses(*lease, std::chrono::milliseconds(100))) continue;
+  }).detach();
 }
 
 void Engine::start() {
@@ -129,6 +127,7 @@ void Engine::start() {
 
 std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
   const Clock::time_point deadline = deadline_after(timeout);
+  const MutexLock stopping(stop_mutex_);
   {
     MutexLock lock(mutex_);
     close();

@@ -96,6 +96,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Closing (engine.cpp).
   /// Closes the road with the exception being handled, unless it is closed already.
   void fail(const char* stage) noexcept;
+  /// The same for the trainer's thread, which is told the run's first error.
+  [[noreturn]] void fail_and_throw(const char* stage);
   void close() MILLRACE_REQUIRES(mutex_);
   void throw_if_closed() const MILLRACE_REQUIRES(mutex_);
 
@@ -103,6 +105,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Lease* wait_for_batch(const Request& request);
   void hand_out(Lease& lease, const Request& request, Clock::time_point asked) MILLRACE_REQUIRES(mutex_);
   void wait_for_copies(Lease& lease, const Request& request);
+  void recycle(Lease& lease) MILLRACE_REQUIRES(mutex_);
   void note_wait(const Lease& lease, Clock::time_point asked, Clock::time_point got) MILLRACE_REQUIRES(mutex_);
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -128,6 +131,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::uint64_t next_prefetched_;
   std::vector<std::uint64_t> prefetch_indices_;
 
+  /// Held by whoever ends the run; comes before `mutex_`.
+  Mutex stop_mutex_;
   mutable Mutex mutex_;
   /// Each for one kind of waiter.
   Condition feeder_wakes_;

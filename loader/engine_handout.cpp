@@ -25,8 +25,7 @@ Batch Engine::next(const Request& request) {
   try {
     if (!request.in_parts) wait_for_copies(*lease, request);
   } catch (...) {
-    fail("hand out");
-    throw;
+    fail_and_throw("hand out");
   }
   return batch;
 }
@@ -112,15 +111,41 @@ void Engine::take_part(Lease& lease, std::size_t part) {
   }
   if (lease.stream == nullptr) return;
   use_on(lease, *lease.stream);
-  if (copies_) lease.stream->wait(*lease.ready[part]);
+  if (!copies_) return;
+  try {
+    lease.stream->wait(*lease.ready[part]);
+  } catch (...) {
+    fail_and_throw("hand out");
+  }
 }
 
-void Engine::use_on(Lease& lease, Stream& stream) {
+void Engine::use_on(Lease& lease, Stream& stream) try {
+  const auto known = [&]() MILLRACE_REQUIRES(mutex_) {
+    return std::any_of(lease.uses.begin(), lease.uses.begin() + static_cast<std::ptrdiff_t>(lease.used),
+                       [&stream](const Lease::Use& use) { return use.stream == &stream; });
+  };
+  {
+    MutexLock lock(mutex_);
+    if (known()) return;
+    if (lease.used < lease.uses.size()) {
+      lease.uses[lease.used++].stream = &stream;
+      return;
+    }
+  }
+  std::unique_ptr<Event> done = device_->make_event();  // only when a slot is used on more streams than ever before
   MutexLock lock(mutex_);
-  for (std::size_t use = 0; use < lease.used; ++use)
-    if (lease.uses[use].stream == &stream) return;
-  if (lease.used == lease.uses.size()) lease.uses.push_back({nullptr, device_->make_event()});
-  lease.uses[lease.used++].stream = &stream;
+  if (known()) return;
+  lease.uses.push_back({&stream, std::move(done)});
+  ++lease.used;
+} catch (...) {
+  fail_and_throw("hand out");
+}
+
+void Engine::fail_and_throw(const char* stage) {
+  fail(stage);
+  MutexLock lock(mutex_);
+  throw_if_closed();
+  throw Error(ErrorCode::internal, "the run was closed without an error", stage);
 }
 
 void Engine::release(Lease& lease) noexcept {
@@ -131,6 +156,15 @@ void Engine::release(Lease& lease) noexcept {
   }
   MutexLock lock(mutex_);
   --live_;
+  if (lease.parts_ready == options_.micro_batches) {
+    recycle(lease);
+  } else {
+    lease.released_early = true;
+  }
+  trainer_wakes_.notify_all();
+}
+
+void Engine::recycle(Lease& lease) {
   if (copies_) {
     free_leases_.push_back(&lease);
     feeder_wakes_.notify_all();
@@ -141,7 +175,6 @@ void Engine::release(Lease& lease) noexcept {
     free_hosts_.push_back(lease.host);
     reaper_wakes_.notify_all();
   }
-  trainer_wakes_.notify_all();
 }
 
 }  // namespace millrace

@@ -35,7 +35,7 @@ void Engine::run_thread(const char* stage, void (Engine::*body)(), bool Engine::
   if (done == &Engine::reaper_done_) {
     try {
       drain();
-    } catch (const std::exception&) {
+    } catch (...) {
       // A device that fails while it is left has nothing under way any more.
     }
   }
@@ -133,7 +133,11 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
   MutexLock lock(mutex_);
   copied_bytes_ += copied;
   lease.parts_ready = part + 1;
-  if (part == 0) ready_.push_back(&lease);
+  if (part == 0) {
+    lease.released_early = false;
+    ready_.push_back(&lease);
+  }
+  if (lease.released_early && lease.parts_ready == options_.micro_batches) recycle(lease);
   trainer_wakes_.notify_all();
 }
 
@@ -246,8 +250,7 @@ void Engine::drain() {
     returned.insert(returned.end(), releasing_.begin(), releasing_.end());
   }
   for (const Lease* lease : returned)
-    for (std::size_t use = 0; use < lease->used; ++use)
-      while (!lease->uses[use].done->wait(look_around)) continue;
+    while (!wait_for_uses(*lease, look_around)) continue;
 }
 
 // ---- workers

@@ -63,6 +63,8 @@ struct Lease {
 
   /// Parts on their way to the device.
   std::size_t parts_ready = 0;
+  /// The trainer let go before all parts were on their way; the feeder then passes the slot on.
+  bool released_early = false;
   /// Parts the trainer has taken. Set under the engine's mutex, looked at without it; what a part holds is passed on by the mutex.
   std::atomic<std::size_t> parts_taken{0};
   /// The stream given to `next`; none for use on the host.
@@ -75,5 +77,9 @@ struct Lease {
   /// `Batch` objects that share it. The last one's release must see what the others did: release and acquire.
   std::atomic<std::size_t> shares{0};
 };
+
+/// Waits until the streams that the batch now or last in a slot was used on are done with it; false when they are not after `timeout`
+/// each. A device that fails has nothing under way any more.
+bool wait_for_uses(const Lease& lease, std::chrono::nanoseconds timeout) noexcept;
 
 }  // namespace millrace
