@@ -30,6 +30,8 @@ inline void PrintTo(DeviceCall call, std::ostream* out) { *out << to_string(call
 /// and may throw or block.
 struct DeviceHooks {
   std::function<void(DeviceCall)> on_call;
+  /// Given the stream that is about to be told to copy, for work to be put before that copy.
+  std::function<void(HostStream&)> before_copy;
   std::array<std::atomic<std::uint64_t>, device_calls> counts{};
   std::atomic<std::size_t> host_bytes{0};
   std::atomic<std::size_t> device_bytes{0};
@@ -64,6 +66,7 @@ class HookStream final : public Stream {
   explicit HookStream(std::shared_ptr<DeviceHooks> hooks) : hooks_(std::move(hooks)) {}
   void copy(void* destination, const void* source, std::size_t bytes) override {
     hooks_->called(DeviceCall::copy);
+    if (hooks_->before_copy) hooks_->before_copy(host_);
     host_.copy(destination, source, bytes);
   }
   void record(Event& event) override {
@@ -113,7 +116,7 @@ class HookDevice final : public Device {
   /// A stream for the test's own trainer. Not counted and not failed when it is made.
   std::unique_ptr<HookStream> trainer_stream() { return std::make_unique<HookStream>(hooks_); }
 
-  const DeviceHooks& hooks() const { return *hooks_; }
+  DeviceHooks& hooks() const { return *hooks_; }
 
  private:
   HostDevice host_;

@@ -1,19 +1,20 @@
 # Runs PROGRAM in WORK_DIR: the same seed gives the same pictures, another seed gives others, and a wrong call is refused.
 
-function(make folder seed)
-  execute_process(COMMAND ${PROGRAM} ${WORK_DIR}/${folder} 100 ${seed} COMMAND_ERROR_IS_FATAL ANY)
+function(make folder count seed)
+  execute_process(COMMAND ${PROGRAM} ${WORK_DIR}/${folder} ${count} ${seed} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK_DIR})
-make(first 1)
-make(again 1)
-make(other 2)
+make(first 100 1)
+make(again 12 1)
+make(other 12 2)
 
-file(GLOB_RECURSE pictures RELATIVE ${WORK_DIR}/first ${WORK_DIR}/first/*.jpg)
+file(GLOB_RECURSE pictures ${WORK_DIR}/first/*.jpg)
 list(LENGTH pictures count)
 if(NOT count EQUAL 100)
   message(FATAL_ERROR "100 pictures were asked for, ${count} made")
 endif()
+file(GLOB_RECURSE pictures RELATIVE ${WORK_DIR}/again ${WORK_DIR}/again/*.jpg)
 foreach(picture IN LISTS pictures)
   foreach(folder IN ITEMS first again other)
     file(SHA256 ${WORK_DIR}/${folder}/${picture} ${folder})

@@ -217,17 +217,31 @@ TEST(PipelineFaultyDevice, WaitingOnTheHostForACopyThatFails) {
               HasSubstr("the planted error"));
 }
 
-// One error is the run's error, however many threads fail at the same time.
+// One error is the run's error, also when another thread fails after it.
 TEST(PipelineFaultyTransform, TheFirstErrorStays) {
+  testing::Gate gate;
+  std::atomic<bool> second_failed{false};
   SmallRun run(800);
-  run.workers(4);
-  run.transform->on_end = [](const Record& record) -> Status {
-    throw std::runtime_error("error of record " + std::to_string(record.index()));
+  run.options.shuffle = false;
+  run.workers(2);
+  run.transform->on_end = [&](const Record& record) {
+    if (record.index() == 1) {
+      EXPECT_TRUE(testing::eventually([&gate] { return gate.arrived() == 1; }));
+      throw std::runtime_error("the first error");
+    }
+    if (record.index() == 0) {
+      EXPECT_TRUE(gate.pass());
+      second_failed = true;
+      throw std::runtime_error("the second error");
+    }
+    return Status::ok();
   };
   Pipeline pipeline = run.pipeline();
+  const testing::OpensAtEnd opens(gate);
   const std::string first = error_of([&] { (void)pipeline.next(); }).what();
-  std::this_thread::sleep_for(20ms);
-  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).what(), first);
+  EXPECT_THAT(first, HasSubstr("the first error"));
+  gate.open();
+  EXPECT_TRUE(testing::eventually([&] { return second_failed.load(); }));
   pipeline.stop();
   EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).what(), first);
 }

@@ -174,15 +174,19 @@ TEST_P(PipelineLease, WithATimeoutWaitsForAnotherThreadToLetGo) {
   EXPECT_EQ(error.code(), ErrorCode::timeout);
   EXPECT_GE(time.elapsed(), 60ms);
   EXPECT_LT(time.elapsed(), 5s);
+  pipeline.restart_report();
   std::atomic<bool> let_go{false};
   std::jthread other([&, batch = std::move(held[0])]() mutable {
-    std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(150ms);
     let_go = true;
     batch.reset();
   });
   const Batch next = pipeline.next(stream, patience);
   EXPECT_TRUE(let_go);
   EXPECT_EQ(next.number(), slots(run));
+  const Report report = pipeline.report();
+  EXPECT_GE(report.ahead.max_ms, 75);
+  EXPECT_LT(report.stall.max_ms, report.ahead.max_ms) << "the data was made; a slot was missing";
 }
 
 TEST_P(PipelineLease, ASlotKeepsItsAddresses) {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
+#include "fake_job.h"
 #include "waiting.h"
 
 namespace millrace {
@@ -37,17 +37,6 @@ void restrict_to(const std::vector<int>& cpus) {
   for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
   ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
 }
-
-class Everywhere final : public Job {
- public:
-  Everywhere(std::size_t items, std::function<void(unsigned)> function) : items_(items), function_(std::move(function)) {}
-  std::size_t items() const override { return items_; }
-  void run(std::size_t, unsigned worker) override { function_(worker); }
-
- private:
-  std::size_t items_;
-  std::function<void(unsigned)> function_;
-};
 
 TEST(Topology, HasUsableNodesAndCores) {
   const Topology topology = read_topology();
@@ -105,7 +94,7 @@ TEST(Runtime, HasAsManyWorkersAsAskedForWithNumbersOfTheirOwn) {
     for (const auto& pool : runtime.pools()) {
       EXPECT_GE(pool->workers(), 1U);
       in_pools += pool->workers();
-      pool->submit(&meeting, std::make_shared<Everywhere>(pool->workers(), [&](unsigned worker) {
+      pool->submit(&meeting, testing::job(pool->workers(), [&](std::size_t, unsigned worker) {
         EXPECT_TRUE(meeting.meet());
         {
           std::lock_guard lock(mutex);
@@ -127,7 +116,7 @@ TEST(Runtime, BindsWorkersToTheirNode) {
     if (!pool->bound()) GTEST_SKIP() << "this machine does not let threads be bound";
     std::mutex mutex;
     std::vector<std::vector<int>> seen;
-    pool->submit(&mutex, std::make_shared<Everywhere>(8, [&](unsigned) {
+    pool->submit(&mutex, testing::job(8, [&](std::size_t, unsigned) {
       std::lock_guard lock(mutex);
       seen.push_back(own_cpus());
     }));

@@ -5,8 +5,10 @@
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "batch_contents.h"
 #include "fake_dataset.h"
@@ -33,6 +35,15 @@ struct SmallRun {
   Pipeline pipeline() const { return Pipeline(dataset, transform, device, options); }
   Sampler sampler() const { return Sampler(dataset->size(), options.seed, options.shuffle); }
 };
+
+/// A run whose samples take uneven time, so that workers overtake each other.
+inline SmallRun uneven_run(std::uint64_t records, bool copies = false) {
+  SmallRun run(records, copies);
+  run.transform->on_begin = [](const Record& record) {
+    std::this_thread::sleep_for(std::chrono::microseconds(record.index() * 7919 % 4 * 100));
+  };
+  return run;
+}
 
 /// The `Error` that a function throws; anything else is a failure of the test.
 template <typename Function>

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fake_job.h"
 #include "waiting.h"
 
 namespace millrace {
@@ -23,26 +24,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::eventually;
 using testing::Gate;
+using testing::job;
 using testing::Meeting;
 using testing::OpensAtEnd;
 using testing::patience;
 using testing::Stopwatch;
-
-class FunctionJob final : public Job {
- public:
-  using Function = std::function<void(std::size_t, unsigned)>;
-  FunctionJob(std::size_t items, Function function) : items_(items), function_(std::move(function)) {}
-  std::size_t items() const override { return items_; }
-  void run(std::size_t item, unsigned worker) override { function_(item, worker); }
-
- private:
-  std::size_t items_;
-  Function function_;
-};
-
-std::shared_ptr<Job> job(std::size_t items, FunctionJob::Function function) {
-  return std::make_shared<FunctionJob>(items, std::move(function));
-}
 
 const int owner = 1;
 const int other_owner = 2;
