@@ -106,7 +106,8 @@ Image noise(int width, int height, unsigned seed, int channels) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int channel = 0; channel < channels; ++channel)
-        image.pixels.push_back(static_cast<std::uint8_t>(x * (channel + 1) + y * (3 - channel) + static_cast<int>(random() % 128)));
+        image.pixels.push_back(
+            static_cast<std::uint8_t>(x * (channel + 1) + y * (3 - channel) + static_cast<int>(random() % 128)));
   return image;
 }
 
