@@ -230,8 +230,8 @@ void Engine::restart_report() {
   batches_ = 0;
   samples_ = 0;
   copied_bytes_ = 0;
-  stall_ = {};
-  ahead_ = {};
+  stall_.clear();
+  ahead_.clear();
 }
 
 }  // namespace millrace

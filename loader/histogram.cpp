@@ -10,6 +10,7 @@ namespace {
 
 /// Buckets per doubling.
 constexpr unsigned linear_bits = 7;
+constexpr std::uint64_t longest_ns = 7'200'000'000'000;
 
 std::size_t bucket_of(std::uint64_t ns) {
   const auto width = static_cast<unsigned>(std::bit_width(ns));
@@ -29,11 +30,18 @@ double middle_of(std::size_t bucket) {
 
 }  // namespace
 
+Histogram::Histogram() : counts_(bucket_of(longest_ns) + 1) {}
+
+void Histogram::clear() {
+  std::fill(counts_.begin(), counts_.end(), 0);
+  count_ = 0;
+  total_ns_ = 0;
+  max_ns_ = 0;
+}
+
 void Histogram::add(std::chrono::nanoseconds duration) {
-  const auto ns = static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0));
-  const std::size_t bucket = bucket_of(ns);
-  if (bucket >= counts_.size()) counts_.resize(bucket + 1);
-  ++counts_[bucket];
+  const std::uint64_t ns = std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)), longest_ns);
+  ++counts_[bucket_of(ns)];
   ++count_;
   total_ns_ += ns;
   max_ns_ = std::max(max_ns_, ns);

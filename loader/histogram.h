@@ -13,8 +13,11 @@ namespace millrace {
 /// percentiles are exact to 1% at fixed memory. Not for two threads at once.
 class Histogram {
  public:
+  Histogram();
+  /// Of more than two hours counts as two hours.
   void add(std::chrono::nanoseconds duration);
   Durations summary() const;
+  void clear();
 
  private:
   double percentile_ms(double percent) const;
