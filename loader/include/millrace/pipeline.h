@@ -21,7 +21,7 @@ namespace millrace {
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {
   drop,     ///< left out
-  partial,  ///< shorter than the others
+  partial,  ///< shorter than the others; with more ranks than records left, a rank's may have none
   pad,      ///< filled up with the epoch's first samples, which are marked as not valid
 };
 

@@ -50,7 +50,7 @@ struct Report {
   std::uint64_t encoded_bytes = 0;
   std::uint64_t copied_bytes = 0;
 
-  /// Per call of `next`: time it waited for data that was not made yet.
+  /// Per call of `next`, and per further part of a batch waited for: time it waited for data that was not made yet.
   Durations stall;
   /// Per call of `next`: time it waited for a slot, all being in use by work that the trainer has queued.
   Durations ahead;

@@ -7,7 +7,8 @@ namespace millrace {
 
 /// The order of records: a pure function from (seed, global position) to a record index, with O(1) memory and start-up for any
 /// dataset size. Position p lies in epoch p / size; each epoch is a permutation of its own, in which every record comes exactly once.
-/// All methods may be called from any thread at once.
+/// All methods may be called from any thread at once. Each record comes equally often in each place; of a handful of records, not all
+/// orders are equally likely.
 ///
 /// The permutation is a Feistel network over the smallest even-bit domain that holds the records, restricted to them by cycle
 /// walking. Source: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
