@@ -39,14 +39,16 @@ Lease* Engine::wait_for_batch(const Request& request) {
     if (!ready_.empty() && (request.in_parts || ready_.front()->parts_ready == options_.micro_batches)) break;
     if (ready_.empty() && !schedule_.batch(next_handed_out_)) return nullptr;
     const bool exhausted = ready_.empty() && live_ == leases_.size();
-    const std::string held = std::to_string(live_) + " live batches hold every " + (copies_ ? "device" : "host") + " slot";
+    const auto held = [this]() MILLRACE_REQUIRES(mutex_) {
+      return std::to_string(live_) + " live batches hold every " + (copies_ ? "device" : "host") + " slot";
+    };
     if (exhausted && !request.timeout)
-      throw Error(ErrorCode::slots_exhausted, held + ", so no further batch can come; let one go first, give more " +
+      throw Error(ErrorCode::slots_exhausted, held() + ", so no further batch can come; let one go first, give more " +
                                                   (copies_ ? "device_slots" : "prefetch") +
                                                   ", or call next with a timeout if another thread will");
     if (!trainer_wakes_.wait_until(mutex_, deadline) && Clock::now() >= deadline) {
       const std::string after = " after " + std::to_string(request.timeout->count() / 1'000'000) + " ms";
-      throw Error(ErrorCode::timeout, exhausted ? held + " still" + after : "the next batch is not made" + after);
+      throw Error(ErrorCode::timeout, exhausted ? held() + " still" + after : "the next batch is not made" + after);
     }
   }
   Lease* lease = ready_.front();
