@@ -45,13 +45,8 @@ class WorkerPool::Impl {
   void work(unsigned number_in_pool) {
     pthread_setname_np(pthread_self(), ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
     const bool bound = bind_this_thread(cpus_);
-    {
-      MutexLock lock(mutex_);
-      bound_ += bound ? 1 : 0;
-      ++started_;
-      changed_.notify_all();
-    }
     arena_.execute([&] {
+      start(bound);
       std::optional<Item> item;
       while ((item = next(number_in_pool, std::move(item)))) item->job->run(item->number, first_worker_ + number_in_pool);
     });
@@ -60,6 +55,7 @@ class WorkerPool::Impl {
     changed_.notify_all();
   }
 
+  /// Every thread then has its place in the arena, so that none enters it while another leaves.
   void wait_until_started() {
     MutexLock lock(mutex_);
     while (started_ < workers_) changed_.wait(mutex_);
@@ -137,6 +133,13 @@ class WorkerPool::Impl {
     unsigned running = 0;
   };
   using Queues = std::vector<Queue>;
+
+  void start(bool bound) {
+    MutexLock lock(mutex_);
+    bound_ += bound ? 1 : 0;
+    ++started_;
+    changed_.notify_all();
+  }
 
   /// Says that `finished` is done and gives the worker its next item; none when the pool stops.
   std::optional<Item> next(unsigned number_in_pool, std::optional<Item> finished) {
