@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two items of a pool add to one plain integer at the same time: the thread sanitizer must see it through the pool and oneTBB.
+// Two items of a pool add to one plain integer, and nothing orders them: the thread sanitizer must see it through the pool and oneTBB.
 
 #include <millrace/worker_pool.h>
 
@@ -15,18 +15,22 @@ class RacingJob final : public millrace::Job {
  public:
   std::size_t items() const override { return 2; }
 
-  void run(std::size_t, unsigned) override {
-    // Relaxed, so that the items meet (on two workers) but nothing orders what they do then.
-    running_.fetch_add(1, std::memory_order_relaxed);
-    while (running_.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
-    for (int i = 0; i < 1000; ++i) ++planted_;
+  void run(std::size_t item, unsigned) override {
+    // Relaxed, so that the items meet (on two workers) but nothing orders what they do then. One goes after the other: the
+    // sanitizer can miss accesses at the very same moment.
+    met_.fetch_add(1, std::memory_order_relaxed);
+    while (met_.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
+    while (added_.load(std::memory_order_relaxed) < item) std::this_thread::yield();
+    ++planted_;
+    added_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  bool met() const { return running_.load(std::memory_order_relaxed) == 2; }
+  bool met() const { return met_.load(std::memory_order_relaxed) == 2; }
   int planted() const { return planted_; }
 
  private:
-  std::atomic<int> running_{0};
+  std::atomic<std::size_t> met_{0};
+  std::atomic<std::size_t> added_{0};
   int planted_ = 0;
 };
 
