@@ -48,7 +48,29 @@ std::string spread_text(const Spread& spread, const char* what) {
 std::string stage_shares(const Report& report) {
   std::string text;
   for (const StageReport& stage : report.stages)
-    text += fmt::format("{}{} {:.1f}%", text.empty() ? "" : "   ", stage.name, 100 * stage.share);
+    if (stage.share > 0) text += fmt::format("{}{} {:.1f}%", text.empty() ? "" : "   ", stage.name, 100 * stage.share);
+  return text;
+}
+
+/// A line per stage: how its time went, and how long it takes each time.
+std::string stage_table(const Report& report) {
+  std::string text = fmt::format("  {:<10}{:>8}{:>9}{:>16}{:>16}{:>12}{:>9}{:>9}\n", "stage", "lanes", "busy", "waits for input",
+                                 "for output", "p50", "p99", "max ms");
+  for (const StageReport& stage : report.stages) {
+    const double all = stage.lanes * report.seconds;
+    const auto share = [&](double seconds) { return all > 0 ? 100 * seconds / all : 0; };
+    text += fmt::format("  {:<10}{:>8.1f}{:>8.1f}%{:>15.1f}%{:>15.1f}%{:>12.3f}{:>9.3f}{:>9.3f}\n", stage.name, stage.lanes,
+                        100 * stage.occupancy, share(stage.waiting_input_seconds), share(stage.waiting_output_seconds),
+                        stage.each.p50_ms, stage.each.p99_ms, stage.each.max_ms);
+  }
+  return text;
+}
+
+std::string workers_text(const Report& report) {
+  std::string text = fmt::format("{:.1f}% of {}{}", 100 * report.worker_utilization, report.workers,
+                                 report.workers_bound ? ", bound to their NUMA node" : ", not bound");
+  if (report.active_workers < report.workers - 0.05) text += fmt::format(", {:.1f} active", report.active_workers);
+  if (report.worker_delay) text += fmt::format("; kept waiting for a processor {:.1f}%", 100 * *report.worker_delay);
   return text;
 }
 
@@ -58,6 +80,29 @@ Json to_json(const Durations& durations) {
           {"p99", durations.p99_ms},
           {"max", durations.max_ms},
           {"total", durations.total_ms}};
+}
+
+Json stages_json(const Report& report) {
+  Json stages = Json::array();
+  for (const StageReport& stage : report.stages)
+    stages.push_back({{"name", stage.name},
+                      {"lanes", stage.lanes},
+                      {"busy_seconds", stage.busy_seconds},
+                      {"waiting_input_seconds", stage.waiting_input_seconds},
+                      {"waiting_output_seconds", stage.waiting_output_seconds},
+                      {"occupancy_percent", 100 * stage.occupancy},
+                      {"count", stage.each.count},
+                      {"each_ms", to_json(stage.each)}});
+  return stages;
+}
+
+Json to_json(const Verdict& verdict) {
+  return {{"stage", verdict.stage},
+          {"text", verdict.text},
+          {"advice", verdict.advice},
+          {"share_percent", 100 * verdict.share},
+          {"speedup_limit", verdict.speedup_limit},
+          {"next_bound", verdict.next_bound}};
 }
 
 Json options_json(const BenchRecord& record) {
@@ -126,8 +171,8 @@ std::string to_text(const BenchRecord& record) {
   text += row("device idle", result.device_idle ? fmt::format("{:.2f}%", 100 * *result.device_idle) : "no step to be idle for");
   text += row("first batch after", fmt::format("{:.1f} ms", 1e3 * report.first_batch_seconds));
   text += row("worker time", stage_shares(report));
-  text += row("worker utilization", fmt::format("{:.1f}% of {}{}", 100 * report.worker_utilization, report.workers,
-                                                report.workers_bound ? ", bound to their NUMA node" : ", not bound"));
+  text += row("worker utilization", workers_text(report));
+  text += row("ready batches, free slots", fmt::format("{:.1f}, {:.1f} (mean)", report.ready_batches, report.free_slots));
   text += row("CPU time per sample", fmt::format("{:.3f} ms", cpu_ms_per_sample(result)));
   text += row("peak RSS beyond the map", fmt::format("{:.1f} MB", static_cast<double>(result.peak_rss_beyond_map) / mega));
   text +=
@@ -142,14 +187,16 @@ std::string to_text(const BenchRecord& record) {
                             record.ceiling->loader_samples_per_second, record.ceiling->reference_images_per_second));
   }
   if (result.digest) text += row("digest", hex(*result.digest));
-  return text + "\n" + result.verdict.text + "\n";
+  text += "\n" + stage_table(report);
+  return text + "\n" + result.verdict.text + "\n" + result.verdict.advice + "\n";
 }
 
 std::string to_json(const BenchRecord& record) {
   const BenchResult& result = record.result;
   const Report& report = result.report;
   Json shares = Json::object();
-  for (const StageReport& stage : report.stages) shares[stage.name] = 100 * stage.share;
+  for (const StageReport& stage : report.stages)
+    if (stage.name != "copy" && stage.name != "trainer") shares[stage.name] = 100 * stage.share;
   Json json = {{"samples_per_second", samples_per_second(report)},
                {"batches_per_second", batches_per_second(report)},
                {"encoded_mb_per_second", encoded_mb_per_second(report)},
@@ -162,13 +209,18 @@ std::string to_json(const BenchRecord& record) {
                {"first_batch_ms", 1e3 * report.first_batch_seconds},
                {"worker_time_percent", shares},
                {"worker_utilization_percent", 100 * report.worker_utilization},
+               {"active_workers", report.active_workers},
                {"workers_bound", report.workers_bound},
+               {"worker_delay_percent", report.worker_delay ? Json(100 * *report.worker_delay) : Json()},
+               {"ready_batches", report.ready_batches},
+               {"free_slots", report.free_slots},
+               {"stages", stages_json(report)},
                {"cpu_ms_per_sample", cpu_ms_per_sample(result)},
                {"peak_rss_beyond_map_mb", static_cast<double>(result.peak_rss_beyond_map) / mega},
                {"pinned_mb", static_cast<double>(report.memory.pinned_bytes) / mega},
                {"device_mb", static_cast<double>(report.memory.device_bytes) / mega},
                {"bad_records", report.bad_records},
-               {"verdict", {{"stage", result.verdict.stage}, {"text", result.verdict.text}}},
+               {"verdict", to_json(result.verdict)},
                {"ceiling", record.ceiling ? ceiling_json(*record.ceiling) : Json()},
                {"digest", result.digest ? Json(hex(*result.digest)) : Json()},
                {"options", options_json(record)},

@@ -44,28 +44,48 @@ class Digest {
 /// the loss one step late.
 class SyntheticTrainer {
  public:
-  SyntheticTrainer(Pipeline& pipeline, HostStream& stream, std::chrono::nanoseconds step)
-      : pipeline_(pipeline), stream_(stream), step_(step) {
+  SyntheticTrainer(Pipeline& pipeline, HostStream& stream, const BenchSettings& settings)
+      : pipeline_(pipeline), stream_(stream), step_(settings.step) {
     HostDevice device;
-    for (auto& event : ends_) event = device.make_event();
+    for (Step& step : steps_) step = {device.make_event(), device.make_event()};
+    if (settings.trace) lane_ = &settings.trace->add_lane(settings.trace->add_group("trainer"), "device steps");
   }
 
   void train_one(Digest* digest) {
     Batch batch = pipeline_.next(stream_);
     if (digest != nullptr) digest->add(batch, stream_);
+    const Step& step = steps_[enqueued_ % steps_.size()];
+    stream_.record(*step.begin);
     if (step_.count() > 0) stream_.step(step_);
-    stream_.record(*ends_[steps_ % ends_.size()]);
+    stream_.record(*step.end);
     batch.reset();
-    if (steps_ > 0) ends_[(steps_ - 1) % ends_.size()]->wait(std::chrono::hours(1));
-    ++steps_;
+    ++enqueued_;
+    if (enqueued_ > 1) wait_for(enqueued_ - 2);
+  }
+
+  /// Waits for the last step.
+  void finish() {
+    if (enqueued_ > 0) wait_for(enqueued_ - 1);
   }
 
  private:
+  struct Step {
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> end;
+  };
+
+  void wait_for(std::size_t number) {
+    const Step& step = steps_[number % steps_.size()];
+    step.end->wait(std::chrono::hours(1));
+    if (lane_ != nullptr && step_.count() > 0) lane_->add("step", *step.begin->passed_at(), *step.end->passed_at());
+  }
+
   Pipeline& pipeline_;
   HostStream& stream_;
   std::chrono::nanoseconds step_;
-  std::array<std::unique_ptr<Event>, 2> ends_;
-  std::size_t steps_ = 0;
+  Trace::Lane* lane_ = nullptr;
+  std::array<Step, 2> steps_;
+  std::size_t enqueued_ = 0;
 };
 
 }  // namespace
@@ -78,8 +98,11 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
   options.prefetch = settings.prefetch;
   options.micro_batches = settings.micro_batches;
   options.runtime = settings.runtime;
-  return Pipeline(settings.dataset, image_transform(settings.recipe),
-                  std::make_shared<HostDevice>(HostDeviceOptions{.copies = true}), options);
+  options.trace = settings.trace;
+  return Pipeline(
+      settings.dataset, image_transform(settings.recipe),
+      std::make_shared<HostDevice>(HostDeviceOptions{.copies = true, .copy_bytes_per_second = settings.copy_bytes_per_second}),
+      options);
 }
 
 BenchResult run_bench(const BenchSettings& settings) {
@@ -88,10 +111,11 @@ BenchResult run_bench(const BenchSettings& settings) {
   Digest* const digests = digest ? &*digest : nullptr;
   HostStream stream;
   Pipeline pipeline = make_bench_pipeline(settings);
-  SyntheticTrainer trainer(pipeline, stream, settings.step);
+  SyntheticTrainer trainer(pipeline, stream, settings);
   for (std::uint64_t batch = 0; batch < settings.warmup; ++batch) trainer.train_one(digests);
 
   const ResidentMemory memory(settings.dataset->name());
+  if (settings.trace) settings.trace->clear();
   pipeline.restart_report();
   stream.reset_steps();
   const ProcessorTimes before = processor_times();
@@ -103,12 +127,12 @@ BenchResult run_bench(const BenchSettings& settings) {
 
   BenchResult result;
   result.report = pipeline.report();
-  stream.synchronize();
+  trainer.finish();
   const StepStatistics steps = stream.steps();
   if (steps.steps > 0)
     result.device_idle = static_cast<double>(steps.idle.count()) / static_cast<double>((steps.idle + steps.busy).count());
   if (digest) result.digest = digest->value();
-  result.verdict = judge(result.report, result.device_idle.value_or(-1));
+  result.verdict = judge(result.report, result.device_idle);
   result.peak_rss_beyond_map = memory.peak();
   result.cpu_seconds = after.process_seconds - before.process_seconds;
   result.steal = steal_between(before, after);
@@ -118,9 +142,12 @@ BenchResult run_bench(const BenchSettings& settings) {
 std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::chrono::seconds enough{3};
   constexpr std::uint64_t fewest = 20;
+  BenchSettings plain = settings;
+  plain.step = std::chrono::nanoseconds(0);
+  plain.trace = nullptr;
   HostStream stream;
-  Pipeline pipeline = make_bench_pipeline(settings);
-  SyntheticTrainer trainer(pipeline, stream, std::chrono::nanoseconds(0));
+  Pipeline pipeline = make_bench_pipeline(plain);
+  SyntheticTrainer trainer(pipeline, stream, plain);
   for (std::uint64_t batch = 0; batch < 2 * settings.prefetch + 4; ++batch) trainer.train_one(nullptr);
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;

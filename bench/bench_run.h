@@ -30,6 +30,10 @@ struct BenchSettings {
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration{0};
   bool digest = false;
+  /// Where every span of the measured time goes, with a group "trainer" that has a lane of the steps; none = nothing is traced.
+  std::shared_ptr<Trace> trace{};
+  /// How fast batches are copied to the device at most, in bytes per second, to imitate a bus; 0 = as fast as the memory.
+  double copy_bytes_per_second = 0;
 };
 
 /// What came out.

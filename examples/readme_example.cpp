@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
   stream.synchronize();
   auto report = train.report();
   std::cout << report.batches << " batches, " << report.samples << " samples, mean " << sum / pixels << '\n'
-            << millrace::judge(report, -1).text << '\n';
+            << report.verdict.text << '\n';
 } catch (const millrace::Error& error) {
   std::cerr << error.what() << '\n';
   return 1;

@@ -10,12 +10,6 @@ bool all_bound(const Runtime& runtime) {
   return std::all_of(runtime.pools().begin(), runtime.pools().end(), [](const auto& pool) { return pool->bound(); });
 }
 
-std::vector<WorkerPool*> pools_of(const Runtime& runtime) {
-  std::vector<WorkerPool*> pools;
-  for (const auto& pool : runtime.pools()) pools.push_back(pool.get());
-  return pools;
-}
-
 void require_positive(std::size_t value, const char* option) {
   if (value == 0) throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
 }
@@ -33,14 +27,10 @@ const PipelineOptions& checked(const PipelineOptions& options, const Device& dev
   return options;
 }
 
-double seconds_between(Engine::Clock::time_point begin, Engine::Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
-               const PipelineOptions& options, const Runtime& runtime)
+               const PipelineOptions& options, Runtime& runtime)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       device_(std::move(device)),
@@ -49,32 +39,40 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       sampler_(dataset_->size(), options_.seed, options_.shuffle),
       layout_(transform_->spec(), options_.batch_size),
       copies_(device_->copies()),
+      runtime_(runtime),
       workers_(runtime.workers()),
-      workers_bound_(all_bound(runtime)),
-      pools_(pools_of(runtime)),
-      maker_(dataset_, transform_, layout_, options_.seed, options_.bad_records, workers_),
+      trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
+      maker_(dataset_, transform_, layout_, options_.seed, options_.bad_records, workers_, options_.trace.get(), trace_group_),
       next_planned_(schedule_.number_at(options_.position)),
       next_prefetched_(next_planned_),
       next_handed_out_(next_planned_),
-      position_(options_.position) {
-  make_host_slots(runtime);
+      position_(options_.position),
+      made_(next_planned_),
+      meter_(options_.trace.get(), trace_group_, Clock::now()),
+      auto_workers_(workers_) {
+  make_host_slots();
   make_leases();
   MutexLock lock(mutex_);
   report_base_ = maker_.counts();
+  delay_base_ = runtime_.delay();
+  runtime_.need(this, workers_);
+  note_road(Clock::now());
+  meter_.restart(Clock::now());
 }
 
-void Engine::make_host_slots(const Runtime& runtime) {
+void Engine::make_host_slots() {
   MutexLock lock(mutex_);
   for (std::size_t number = 0; number < options_.prefetch; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
     host->memory = device_->allocate_host(layout_.bytes());
-    host->pool = runtime.pools()[number % runtime.pools().size()].get();
+    host->pool = runtime_.pools()[number % runtime_.pools().size()].get();
     host->records.indices.reserve(options_.batch_size);
     host->records.valid.reserve(options_.batch_size);
     host->positions.reserve(options_.batch_size);
     host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
-    if (copies_) host->copied = device_->make_event();
+    for (std::size_t part = 0; copies_ && part < options_.micro_batches; ++part)
+      host->copies.push_back({{}, device_->make_event(), device_->make_event()});
     free_hosts_.push_back(host.get());
     hosts_.push_back(std::move(host));
   }
@@ -133,11 +131,13 @@ std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
     close();
   }
   std::optional<Stuck> stuck;
-  for (WorkerPool* pool : pools_)
+  for (const auto& pool : runtime_.pools())
     if (!pool->cancel(this, deadline - Clock::now())) {
       const std::optional<SampleMaker::Running> running = maker_.longest_running();
       stuck = running ? Stuck{running->stage, running->what} : Stuck{"workers", "a worker does not come back"};
     }
+
+  runtime_.release(this);
 
   bool feeder_done = false;
   bool reaper_done = false;
@@ -192,46 +192,49 @@ State Engine::state() const {
 
 Report Engine::report() const {
   const WorkCounts counts = maker_.counts();
+  const std::optional<std::chrono::nanoseconds> delay = runtime_.delay();
   Report report;
   report.bad_records = maker_.bad_records();
   report.bad_record_list = maker_.bad_record_list();
   report.workers = workers_;
-  report.workers_bound = workers_bound_;
+  report.workers_bound = all_bound(runtime_);
+  report.cores = runtime_.topology().cores;
   report.memory.pinned_bytes = hosts_.size() * layout_.bytes();
   report.memory.device_bytes = copies_ ? leases_.size() * layout_.bytes() : 0;
 
   MutexLock lock(mutex_);
-  report.seconds = seconds_between(report_since_, Clock::now());
-  report.batches = batches_;
-  report.samples = samples_;
-  report.copied_bytes = copied_bytes_;
   report.samples_made = counts.samples - report_base_.samples;
   report.encoded_bytes = counts.encoded_bytes - report_base_.encoded_bytes;
-  report.stall = stall_.summary();
-  report.ahead = ahead_.summary();
-  report.first_batch_seconds = first_batch_seconds_;
-  double busy_seconds = 0;
-  for (std::size_t stage = 0; stage < counts.stage_ns.size(); ++stage) {
-    const double seconds = static_cast<double>(counts.stage_ns[stage] - report_base_.stage_ns[stage]) / 1e9;
-    report.stages.push_back({maker_.stages()[stage], seconds, 0});
-    busy_seconds += seconds;
+  for (std::size_t stage = 0; stage < counts.stages.size(); ++stage) {
+    Histogram since = counts.stages[stage];
+    since.subtract(report_base_.stages[stage]);
+    report.stages.push_back({.name = maker_.stages()[stage], .each = since.summary()});
+    report.stages.back().busy_seconds = report.stages.back().each.total_ms / 1e3;
   }
-  if (busy_seconds > 0)
-    for (StageReport& stage : report.stages) stage.share = stage.busy_seconds / busy_seconds;
-  if (report.seconds > 0) report.worker_utilization = busy_seconds / (workers_ * report.seconds);
+  meter_.fill(report, Clock::now());
+  const double active_seconds = report.active_workers * report.seconds;
+  if (delay && delay_base_ && active_seconds > 0)
+    report.worker_delay = std::min(std::chrono::duration<double>(*delay - *delay_base_).count() / active_seconds, 1.0);
+  report.verdict = judge(report);
   return report;
 }
 
 void Engine::restart_report() {
   WorkCounts counts = maker_.counts();
+  const std::optional<std::chrono::nanoseconds> delay = runtime_.delay();
   MutexLock lock(mutex_);
-  report_since_ = Clock::now();
+  meter_.restart(Clock::now());
   report_base_ = std::move(counts);
-  batches_ = 0;
-  samples_ = 0;
-  copied_bytes_ = 0;
-  stall_.clear();
-  ahead_.clear();
+  delay_base_ = delay;
+  adapt_window_ = {.batches = adapt_window_.batches, .busy = maker_.busy()};
+}
+
+void Engine::note_road(Clock::time_point now) {
+  if (closed_.load(std::memory_order_relaxed)) return;
+  meter_.note(now, {.free_slots = free_hosts_.size(),
+                    .ready_batches = made_ > next_handed_out_ ? made_ - next_handed_out_ : 0,
+                    .active_workers = runtime_.concurrency(),
+                    .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
 }
 
 }  // namespace millrace

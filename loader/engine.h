@@ -12,8 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "histogram.h"
+#include "auto_workers.h"
 #include "mutex.h"
+#include "road_meter.h"
 #include "sample_maker.h"
 #include "schedule.h"
 #include "slot_layout.h"
@@ -48,7 +49,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
 
   Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
-         const PipelineOptions& options, const Runtime& runtime);
+         const PipelineOptions& options, Runtime& runtime);
   ~Engine();
 
   /// Starts the threads; once, after the constructor, when a shared pointer exists.
@@ -75,7 +76,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   class BatchJob;
 
   // Set-up (engine.cpp).
-  void make_host_slots(const Runtime& runtime);
+  void make_host_slots();
   void make_leases();
 
   // The road (engine_threads.cpp).
@@ -84,10 +85,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void upload_part(HostSlot& host, Lease& lease, std::size_t part);
   HostSlot* wait_for_planned();
   bool wait_for_part(const HostSlot& host, std::size_t part);
-  Lease* wait_for_lease();
+  Lease* wait_for_lease(std::uint64_t batch);
+  std::size_t enqueue_copies(HostSlot& host, Lease& lease, std::size_t part);
   void reap();
   HostSlot* take_free_host();
   bool return_one_host();
+  void note_copies(const HostSlot& host) MILLRACE_REQUIRES(mutex_);
   void plan(HostSlot& host);
   void prefetch_records(std::uint64_t number);
   void make_sample(HostSlot& host, std::size_t sample, unsigned worker) noexcept;
@@ -106,7 +109,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void hand_out(Lease& lease, const Request& request, Clock::time_point asked) MILLRACE_REQUIRES(mutex_);
   void wait_for_copies(Lease& lease, const Request& request);
   void recycle(Lease& lease) MILLRACE_REQUIRES(mutex_);
-  void note_wait(const Lease& lease, Clock::time_point asked, Clock::time_point got) MILLRACE_REQUIRES(mutex_);
+  void adapt_workers(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
+
+  /// Tells the meter what the road looks like; to be called after what `RoadState` has may have changed.
+  void note_road(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
 
   const std::shared_ptr<const Dataset> dataset_;
   const std::shared_ptr<const Transform> transform_;
@@ -116,9 +122,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const Sampler sampler_;
   const SlotLayout layout_;
   const bool copies_;
+  /// The pipeline's, which batches may outlive: used until the road is closed, and for reports.
+  Runtime& runtime_;
   const unsigned workers_;
-  const bool workers_bound_;
-  const std::vector<WorkerPool*> pools_;
+  const std::size_t trace_group_;
   SampleMaker maker_;
   std::vector<std::unique_ptr<HostSlot>> hosts_;
   std::vector<std::unique_ptr<Lease>> leases_;
@@ -153,18 +160,27 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t live_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint64_t next_handed_out_ MILLRACE_GUARDED_BY(mutex_);
   std::uint64_t position_ MILLRACE_GUARDED_BY(mutex_);
+  /// The number behind the batches that are made in full; below `next_handed_out_` where parts went out early.
+  std::uint64_t made_ MILLRACE_GUARDED_BY(mutex_);
   bool feeder_done_ MILLRACE_GUARDED_BY(mutex_) = false;
   bool reaper_done_ MILLRACE_GUARDED_BY(mutex_) = false;
 
-  const Clock::time_point started_ = Clock::now();
-  Clock::time_point report_since_ MILLRACE_GUARDED_BY(mutex_) = started_;
+  /// Samples that are planned and that no worker has begun; workers count down, and who takes the last one looks at the road.
+  std::atomic<std::size_t> unbegun_{0};
+
+  RoadMeter meter_ MILLRACE_GUARDED_BY(mutex_);
   WorkCounts report_base_ MILLRACE_GUARDED_BY(mutex_);
-  double first_batch_seconds_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  std::uint64_t batches_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  std::uint64_t samples_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  std::uint64_t copied_bytes_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  Histogram stall_ MILLRACE_GUARDED_BY(mutex_);
-  Histogram ahead_ MILLRACE_GUARDED_BY(mutex_);
+  std::optional<std::chrono::nanoseconds> delay_base_ MILLRACE_GUARDED_BY(mutex_);
+
+  /// For an adaptive runtime: the chooser, and where its window of time began.
+  AutoWorkers auto_workers_ MILLRACE_GUARDED_BY(mutex_);
+  struct AdaptWindow {
+    Clock::time_point begin = Clock::now();
+    std::uint64_t batches = 0;
+    std::chrono::nanoseconds busy{0};
+    std::chrono::nanoseconds stalled{0};
+  };
+  AdaptWindow adapt_window_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -8,13 +8,9 @@
 namespace millrace {
 namespace {
 
-using Clock = Engine::Clock;
-
-/// How much of [begin, end] lies in [other_begin, other_end].
-std::chrono::nanoseconds overlap(Clock::time_point begin, Clock::time_point end, Clock::time_point other_begin,
-                                 Clock::time_point other_end) {
-  return std::max(std::min(end, other_end) - std::max(begin, other_begin), Clock::duration(0));
-}
+/// How long the need for workers is watched before their number is chosen anew: at least so many batches and so long.
+constexpr std::uint64_t adapt_batches = 8;
+constexpr std::chrono::milliseconds adapt_time{100};
 
 }  // namespace
 
@@ -65,17 +61,20 @@ void Engine::hand_out(Lease& lease, const Request& request, Clock::time_point as
   lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
   lease.stream = request.stream;
   lease.parts_taken.store(request.in_parts ? 0 : options_.micro_batches, std::memory_order_relaxed);
-  ++batches_;
-  samples_ += lease.plan.size;
-  note_wait(lease, asked, now);
-  if (first_batch_seconds_ == 0) first_batch_seconds_ = std::chrono::duration<double>(now - started_).count();
+  meter_.handed_out(
+      {asked, now, lease.planned_at, lease.slot_wait_begin, lease.slot_wait_end, lease.plan.number, lease.plan.size});
+  adapt_workers(now);
+  note_road(now);
 }
 
-void Engine::note_wait(const Lease& lease, Clock::time_point asked, Clock::time_point got) {
-  std::chrono::nanoseconds ahead = overlap(asked, got, Clock::time_point::min(), lease.planned_at);
-  if (copies_) ahead += overlap(asked, got, lease.slot_wait_begin, lease.slot_wait_end);
-  ahead_.add(ahead);
-  stall_.add(got - asked - ahead);
+void Engine::adapt_workers(Clock::time_point now) {
+  if (!runtime_.adaptive() || ++adapt_window_.batches < adapt_batches || now - adapt_window_.begin < adapt_time) return;
+  const std::chrono::nanoseconds busy = maker_.busy();
+  const std::chrono::nanoseconds stalled = meter_.stalled();
+  const auto seconds = [](std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); };
+  runtime_.need(this, auto_workers_.update({seconds(now - adapt_window_.begin), seconds(stalled - adapt_window_.stalled),
+                                            seconds(busy - adapt_window_.busy)}));
+  adapt_window_ = {now, 0, busy, stalled};
 }
 
 void Engine::wait_for_copies(Lease& lease, const Request& request) {
@@ -107,7 +106,7 @@ void Engine::take_part(Lease& lease, std::size_t part) {
       throw_if_closed();
       trainer_wakes_.wait(mutex_);
     }
-    if (part > 0) stall_.add(Clock::now() - asked);
+    if (part > 0) meter_.waited_for_part(asked, Clock::now(), lease.plan.number);
     // Parts without samples come with the last one that has some.
     lease.parts_taken.store(part + 1 == part_count(lease) ? options_.micro_batches : part + 1, std::memory_order_relaxed);
   }
@@ -175,6 +174,7 @@ void Engine::recycle(Lease& lease) {
     reaper_wakes_.notify_all();
   } else {
     free_hosts_.push_back(lease.host);
+    note_road(Clock::now());
     reaper_wakes_.notify_all();
   }
 }

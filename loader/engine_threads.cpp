@@ -51,14 +51,14 @@ void Engine::feed() {
     Lease* lease = nullptr;
     for (std::size_t part = 0; part < options_.micro_batches; ++part) {
       if (!wait_for_part(*host, part)) return;
+      if (copies_) host->copies[part].made_at = Clock::now();
       if (lease == nullptr) {
-        lease = copies_ ? wait_for_lease() : leases_[host->number].get();
+        lease = copies_ ? wait_for_lease(host->plan.number) : leases_[host->number].get();
         if (lease == nullptr) return;
       }
       upload_part(*host, *lease, part);
     }
     if (!copies_) continue;
-    copy_stream_->record(*host->copied);
     MutexLock lock(mutex_);
     copying_.push_back(host);
     reaper_wakes_.notify_all();
@@ -79,15 +79,19 @@ HostSlot* Engine::wait_for_planned() {
 }
 
 bool Engine::wait_for_part(const HostSlot& host, std::size_t part) {
+  const Clock::time_point begin = Clock::now();
   MutexLock lock(mutex_);
   while (!closed_.load(std::memory_order_relaxed)) {
-    if (host.unmade[part].load(std::memory_order_acquire) == 0) return true;
+    if (host.unmade[part].load(std::memory_order_acquire) == 0) {
+      meter_.waited_for_samples(begin, Clock::now(), host.plan.number);
+      return true;
+    }
     feeder_wakes_.wait(mutex_);
   }
   return false;
 }
 
-Lease* Engine::wait_for_lease() {
+Lease* Engine::wait_for_lease(std::uint64_t batch) {
   const Clock::time_point begin = Clock::now();
   MutexLock lock(mutex_);
   while (!closed_.load(std::memory_order_relaxed)) {
@@ -96,6 +100,7 @@ Lease* Engine::wait_for_lease() {
       free_leases_.pop_front();
       lease->slot_wait_begin = begin;
       lease->slot_wait_end = Clock::now();
+      meter_.waited_for_device_slot(begin, lease->slot_wait_end, batch);
       return lease;
     }
     feeder_wakes_.wait(mutex_);
@@ -104,9 +109,9 @@ Lease* Engine::wait_for_lease() {
 }
 
 void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
+  const Clock::time_point began = Clock::now();
   const std::size_t begin = std::min(part_begin(part), host.plan.size);
   const std::size_t end = std::min(part_begin(part + 1), host.plan.size);
-  std::size_t copied = 0;
   if (part == 0) {
     lease.plan = host.plan;
     lease.planned_at = host.planned_at;
@@ -114,24 +119,16 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
     lease.stream = nullptr;
     lease.records.indices.resize(host.plan.size);
     lease.records.valid.resize(host.plan.size);
-    if (copies_)
-      for (std::size_t use = 0; use < lease.used; ++use) copy_stream_->wait(*lease.uses[use].done);
-    lease.used = 0;
   }
-  if (copies_) {
-    for (const SlotLayout::Piece& piece : layout_.pieces(begin, end - begin)) {
-      copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
-      copied += piece.bytes;
-    }
-    copy_stream_->record(*lease.ready[part]);
-  }
+  const std::size_t copied = copies_ ? enqueue_copies(host, lease, part) : 0;
+  if (part == 0) lease.used = 0;
   std::copy_n(host.records.indices.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
               lease.records.indices.begin() + static_cast<std::ptrdiff_t>(begin));
   std::copy_n(host.records.valid.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
               lease.records.valid.begin() + static_cast<std::ptrdiff_t>(begin));
 
   MutexLock lock(mutex_);
-  copied_bytes_ += copied;
+  meter_.uploaded(began, Clock::now(), host.plan.number, copied);
   lease.parts_ready = part + 1;
   if (part == 0) {
     lease.released_early = false;
@@ -139,6 +136,22 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
   }
   if (lease.released_early && lease.parts_ready == options_.micro_batches) recycle(lease);
   trainer_wakes_.notify_all();
+}
+
+/// Enqueues the copies of a part behind the last use of the device slot. Returns their bytes.
+std::size_t Engine::enqueue_copies(HostSlot& host, Lease& lease, std::size_t part) {
+  const std::size_t begin = std::min(part_begin(part), host.plan.size);
+  const std::size_t end = std::min(part_begin(part + 1), host.plan.size);
+  for (std::size_t use = 0; part == 0 && use < lease.used; ++use) copy_stream_->wait(*lease.uses[use].done);
+  copy_stream_->record(*host.copies[part].begin);
+  std::size_t copied = 0;
+  for (const SlotLayout::Piece& piece : layout_.pieces(begin, end - begin)) {
+    copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
+    copied += piece.bytes;
+  }
+  copy_stream_->record(*host.copies[part].end);
+  copy_stream_->record(*lease.ready[part]);
+  return copied;
 }
 
 // ---- reaper: free host slots -> plans for the workers
@@ -158,6 +171,7 @@ HostSlot* Engine::take_free_host() {
   if (closed_.load(std::memory_order_relaxed) || free_hosts_.empty() || !schedule_.batch(next_planned_)) return nullptr;
   HostSlot* host = free_hosts_.front();
   free_hosts_.pop_front();
+  note_road(Clock::now());
   return host;
 }
 
@@ -179,10 +193,12 @@ bool Engine::return_one_host() {
     }
   }
   if (copying != nullptr) {
-    if (!copying->copied->wait(look_around)) return true;
+    if (!copying->copies.back().end->wait(look_around)) return true;
     MutexLock lock(mutex_);
+    note_copies(*copying);
     copying_.pop_front();
     free_hosts_.push_back(copying);
+    note_road(Clock::now());
     return true;
   }
   bool free = true;
@@ -190,13 +206,23 @@ bool Engine::return_one_host() {
   MutexLock lock(mutex_);
   if (free) {
     free_hosts_.push_back(releasing->host);
+    note_road(Clock::now());
   } else {
     releasing_.push_back(releasing);
   }
   return true;
 }
 
+void Engine::note_copies(const HostSlot& host) {
+  for (const HostSlot::PartCopy& part : host.copies) {
+    const auto begin = part.begin->passed_at();
+    const auto end = part.end->passed_at();
+    if (begin && end) meter_.copied({part.made_at, *begin, *end, host.plan.number});
+  }
+}
+
 void Engine::plan(HostSlot& host) {
+  const Clock::time_point began = Clock::now();
   host.plan = *schedule_.batch(next_planned_);
   const std::size_t size = host.plan.size;
   host.positions.resize(size);
@@ -216,7 +242,13 @@ void Engine::plan(HostSlot& host) {
   MutexLock lock(mutex_);
   if (closed_.load(std::memory_order_relaxed)) return;  // the pools may be gone
   host.planned_at = Clock::now();
+  meter_.planned(began, host.planned_at, host.plan.number);
+  host.parts_unmade = 0;
+  for (const std::atomic<std::size_t>& part : host.unmade) host.parts_unmade += part.load(std::memory_order_relaxed) > 0 ? 1 : 0;
+  if (host.parts_unmade == 0) ++made_;
+  unbegun_.fetch_add(size, std::memory_order_relaxed);
   planned_.push_back(&host);
+  note_road(host.planned_at);
   feeder_wakes_.notify_all();
   host.pool->submit(this, std::move(job));
 }
@@ -257,9 +289,13 @@ void Engine::drain() {
 
 void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) noexcept {
   if (closed_.load(std::memory_order_relaxed)) return;
+  if (unbegun_.fetch_sub(1, std::memory_order_relaxed) == 1) {
+    MutexLock lock(mutex_);
+    note_road(Clock::now());
+  }
   try {
     const SampleMaker::Made made =
-        maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample]}, worker);
+        maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample], host.plan.number}, worker);
     host.records.indices[sample] = made.record;
     if (!made.valid) host.records.valid[sample] = 0;
   } catch (...) {
@@ -270,6 +306,10 @@ void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) no
   while (part_begin(part + 1) <= sample) ++part;
   if (host.unmade[part].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   MutexLock lock(mutex_);
+  if (--host.parts_unmade == 0) {
+    ++made_;
+    note_road(Clock::now());
+  }
   feeder_wakes_.notify_all();
 }
 

@@ -19,6 +19,15 @@ std::size_t bucket_of(std::uint64_t ns) {
   return (std::size_t{shift} << linear_bits) + (ns >> shift);
 }
 
+std::uint64_t counted_ns(std::chrono::nanoseconds duration) {
+  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)), longest_ns);
+}
+
+/// For a number that one thread alone changes.
+void raise(std::atomic<std::uint64_t>& number, std::uint64_t by) {
+  number.store(number.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
 /// The middle of a bucket.
 double middle_of(std::size_t bucket) {
   const std::size_t doubling = bucket >> linear_bits;
@@ -40,11 +49,27 @@ void Histogram::clear() {
 }
 
 void Histogram::add(std::chrono::nanoseconds duration) {
-  const std::uint64_t ns = std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)), longest_ns);
+  const std::uint64_t ns = counted_ns(duration);
   ++counts_[bucket_of(ns)];
   ++count_;
   total_ns_ += ns;
   max_ns_ = std::max(max_ns_, ns);
+}
+
+void Histogram::subtract(const Histogram& earlier) {
+  std::size_t highest = 0;
+  for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
+    counts_[bucket] -= earlier.counts_[bucket];
+    if (counts_[bucket] > 0) highest = bucket;
+  }
+  count_ -= earlier.count_;
+  total_ns_ -= earlier.total_ns_;
+  // The largest may be from before.
+  if (count_ == 0) {
+    max_ns_ = 0;
+  } else if (bucket_of(max_ns_) != highest) {
+    max_ns_ = static_cast<std::uint64_t>(middle_of(highest));
+  }
 }
 
 double Histogram::percentile_ms(double percent) const {
@@ -65,6 +90,25 @@ Durations Histogram::summary() const {
           percentile_ms(95),
           percentile_ms(99),
           static_cast<double>(max_ns_) / 1e6};
+}
+
+SharedHistogram::SharedHistogram() : counts_(bucket_of(longest_ns) + 1) {}
+
+void SharedHistogram::add(std::chrono::nanoseconds duration) {
+  const std::uint64_t ns = counted_ns(duration);
+  raise(counts_[bucket_of(ns)], 1);
+  raise(total_ns_, ns);
+  if (ns > max_ns_.load(std::memory_order_relaxed)) max_ns_.store(ns, std::memory_order_relaxed);
+}
+
+void SharedHistogram::add_to(Histogram& sum) const {
+  for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
+    const std::uint64_t count = counts_[bucket].load(std::memory_order_relaxed);
+    sum.counts_[bucket] += count;
+    sum.count_ += count;
+  }
+  sum.total_ns_ += total_ns_.load(std::memory_order_relaxed);
+  sum.max_ns_ = std::max(sum.max_ns_, max_ns_.load(std::memory_order_relaxed));
 }
 
 }  // namespace millrace

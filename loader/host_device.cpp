@@ -31,7 +31,7 @@ Memory HostDevice::allocate_device(std::size_t bytes) {
   return map_pages(bytes);
 }
 
-std::unique_ptr<Stream> HostDevice::make_stream() { return std::make_unique<HostStream>(); }
+std::unique_ptr<Stream> HostDevice::make_stream() { return std::make_unique<HostStream>(options_.copy_bytes_per_second); }
 
 std::unique_ptr<Event> HostDevice::make_event() { return std::make_unique<HostEvent>(); }
 

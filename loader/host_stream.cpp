@@ -86,7 +86,7 @@ struct Work {
 /// The queue, its thread and the stream's clock.
 class HostStream::Queue {
  public:
-  Queue() : thread_([this] { serve(); }) {}
+  explicit Queue(double copy_bytes_per_second) : copy_bytes_per_second_(copy_bytes_per_second), thread_([this] { serve(); }) {}
 
   ~Queue() {
     {
@@ -134,8 +134,13 @@ class HostStream::Queue {
   }
 
   void run(CopyWork& work) {
+    const Clock::time_point start = clock_;
     std::memcpy(work.destination, work.source, work.bytes);
     clock_ = std::max(clock_, Clock::now());
+    if (copy_bytes_per_second_ <= 0) return;
+    const std::chrono::duration<double> least(static_cast<double>(work.bytes) / copy_bytes_per_second_);
+    clock_ = std::max(clock_, start + std::chrono::duration_cast<Clock::duration>(least));
+    std::this_thread::sleep_until(clock_);
   }
 
   void run(RecordWork& work) { work.points->reach(work.point, clock_); }
@@ -163,6 +168,7 @@ class HostStream::Queue {
     clock_ = std::max(clock_, Clock::now());
   }
 
+  const double copy_bytes_per_second_;
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<Work> works_ MILLRACE_GUARDED_BY(mutex_);
@@ -174,7 +180,7 @@ class HostStream::Queue {
   std::thread thread_;
 };
 
-HostStream::HostStream() : queue_(std::make_unique<Queue>()) {}
+HostStream::HostStream(double copy_bytes_per_second) : queue_(std::make_unique<Queue>(copy_bytes_per_second)) {}
 HostStream::~HostStream() = default;
 
 void HostStream::copy(void* destination, const void* source, std::size_t bytes) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "mutex.h"
 
@@ -40,6 +41,7 @@ class HostEvent final : public Event {
  public:
   bool complete() const override { return points_->reached(points_->last()); }
   bool wait(std::chrono::nanoseconds timeout) const override { return points_->wait(points_->last(), deadline_after(timeout)); }
+  std::optional<std::chrono::steady_clock::time_point> passed_at() const override { return points_->time(); }
   const std::shared_ptr<EventPoints>& points() const { return points_; }
 
  private:

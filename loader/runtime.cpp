@@ -2,6 +2,9 @@
 #include <millrace/runtime.h>
 
 #include <algorithm>
+#include <map>
+
+#include "mutex.h"
 
 namespace millrace {
 namespace {
@@ -20,7 +23,30 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
 
 }  // namespace
 
-Runtime::Runtime(RuntimeOptions options) : topology_(read_topology()) {
+/// What each pipeline needs.
+class Runtime::Needs {
+ public:
+  /// Makes as many workers of `runtime` active as all pipelines need. With nothing needed all stay as they are: whoever comes next
+  /// wants to start soon.
+  void set(const void* pipeline, unsigned workers, Runtime& runtime) {
+    MutexLock lock(mutex_);
+    if (workers > 0) {
+      needs_[pipeline] = workers;
+    } else {
+      needs_.erase(pipeline);
+    }
+    unsigned sum = 0;
+    for (const auto& [one, needed] : needs_) sum += needed;
+    if (sum > 0) runtime.set_concurrency(sum);
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<const void*, unsigned> needs_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+Runtime::Runtime(RuntimeOptions options)
+    : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()), topology_(read_topology()) {
   const unsigned workers = options.workers > 0 ? options.workers : topology_.cores;
   const std::vector<unsigned> dealt = deal(workers, topology_.nodes);
   unsigned first = 0;
@@ -31,6 +57,8 @@ Runtime::Runtime(RuntimeOptions options) : topology_(read_topology()) {
     first += dealt[node];
   }
 }
+
+Runtime::~Runtime() = default;
 
 unsigned Runtime::workers() const {
   unsigned workers = 0;
@@ -53,6 +81,24 @@ unsigned Runtime::concurrency() const {
   unsigned active = 0;
   for (const auto& pool : pools_) active += pool->concurrency();
   return active;
+}
+
+void Runtime::need(const void* pipeline, unsigned workers) {
+  if (adaptive_) needs_->set(pipeline, std::max(workers, 1U), *this);
+}
+
+void Runtime::release(const void* pipeline) {
+  if (adaptive_) needs_->set(pipeline, 0, *this);
+}
+
+std::optional<std::chrono::nanoseconds> Runtime::delay() const {
+  std::chrono::nanoseconds sum{0};
+  for (const auto& pool : pools_) {
+    const auto delay = pool->delay();
+    if (!delay) return std::nullopt;
+    sum += *delay;
+  }
+  return sum;
 }
 
 std::shared_ptr<Runtime> make_runtime(RuntimeOptions options) { return std::make_shared<Runtime>(options); }

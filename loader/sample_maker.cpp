@@ -22,16 +22,20 @@ std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
 }  // namespace
 
 SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-                         const SlotLayout& layout, std::uint64_t seed, BadRecords policy, unsigned workers)
+                         const SlotLayout& layout, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace,
+                         std::size_t group)
     : dataset_(std::move(dataset)), transform_(std::move(transform)), layout_(layout), seed_(seed), policy_(policy) {
   stages_ = transform_->stages();
   if (stages_.empty()) throw Error(ErrorCode::invalid_argument, "the transform names no stages; it needs at least one");
   stages_.insert(stages_.begin(), "read");
+  if (trace != nullptr)
+    for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
     worker->fields.resize(transform_->spec().fields().size());
     worker->stage_ns.resize(stages_.size() - 1);
-    worker->total_ns = std::vector<std::atomic<std::uint64_t>>(stages_.size());
+    worker->stages = std::vector<SharedHistogram>(stages_.size());
+    if (trace != nullptr) worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
     workers_.push_back(std::move(worker));
   }
 }
@@ -75,14 +79,18 @@ Status SampleMaker::try_record(const Order& order, std::uint64_t index, Worker& 
   worker.record.store(index, std::memory_order_relaxed);
   try {
     if (worker.transform == nullptr) worker.transform = transform_->make_worker();
-    const Record record = read(index, worker);
+    const Record record = read(order, index, worker);
     Random random(seed_, order.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
+    Clock::time_point begin = Clock::now();
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage);
     Status status = worker.transform->make(record, random, sample);
     sample.finish();
-    for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage)
-      worker.total_ns[stage + 1].fetch_add(worker.stage_ns[stage], std::memory_order_relaxed);
+    for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
+      const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
+      note_stage(order, stage + 1, begin, taken, worker);
+      begin += taken;  // a stage that is entered several times is drawn as one
+    }
     return status;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::bad_record) return Status::bad(error.what());
@@ -92,7 +100,7 @@ Status SampleMaker::try_record(const Order& order, std::uint64_t index, Worker& 
   }
 }
 
-Record SampleMaker::read(std::uint64_t index, Worker& worker) {
+Record SampleMaker::read(const Order& order, std::uint64_t index, Worker& worker) {
   worker.stage.store(reading, std::memory_order_relaxed);
   const auto begin = Clock::now();
   const Record record = dataset_->read(index, worker.buffer);
@@ -100,8 +108,16 @@ Record SampleMaker::read(std::uint64_t index, Worker& worker) {
   std::uint64_t bytes = 0;
   for (const RecordField& field : record.fields()) bytes += field.bytes.size();
   worker.encoded_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  worker.total_ns[0].fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
+  note_stage(order, 0, begin, taken, worker);
   return record;
+}
+
+void SampleMaker::note_stage(const Order& order, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken,
+                             Worker& worker) {
+  worker.stages[stage].add(taken);
+  worker.busy_ns.fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
+  if (worker.lane != nullptr)
+    worker.lane->add(span_names_[stage], begin, begin + taken, order.batch, worker.record.load(std::memory_order_relaxed));
 }
 
 void SampleMaker::clear_tails(const Order& order, Worker& worker) {
@@ -149,14 +165,19 @@ std::string SampleMaker::stage_name(std::size_t stage) const {
 
 WorkCounts SampleMaker::counts() const {
   WorkCounts counts;
-  counts.stage_ns.resize(stages_.size());
+  counts.stages.resize(stages_.size());
   for (const auto& worker : workers_) {
     counts.samples += worker->samples.load(std::memory_order_relaxed);
     counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
-    for (std::size_t stage = 0; stage < stages_.size(); ++stage)
-      counts.stage_ns[stage] += worker->total_ns[stage].load(std::memory_order_relaxed);
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage) worker->stages[stage].add_to(counts.stages[stage]);
   }
   return counts;
+}
+
+std::chrono::nanoseconds SampleMaker::busy() const {
+  std::uint64_t busy_ns = 0;
+  for (const auto& worker : workers_) busy_ns += worker->busy_ns.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(busy_ns);
 }
 
 std::uint64_t SampleMaker::bad_records() const {

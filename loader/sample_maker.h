@@ -4,6 +4,7 @@
 #include <millrace/dataset.h>
 #include <millrace/pipeline.h>
 #include <millrace/sampler.h>
+#include <millrace/trace.h>
 #include <millrace/transform.h>
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "histogram.h"
 #include "mutex.h"
 #include "slot_layout.h"
 
@@ -25,8 +27,8 @@ namespace millrace {
 struct WorkCounts {
   std::uint64_t samples = 0;
   std::uint64_t encoded_bytes = 0;
-  /// "read", then the transform's stages.
-  std::vector<std::uint64_t> stage_ns;
+  /// Per sample: "read", then the transform's stages.
+  std::vector<Histogram> stages;
 };
 
 /// The worker's part of the road: reads a record and makes it into a sample in its place, with the policy for bad records. Each worker
@@ -40,6 +42,8 @@ class SampleMaker {
     std::size_t place;
     std::uint64_t position;
     std::uint64_t record;
+    /// The batch's number, for the trace.
+    std::uint64_t batch;
   };
   /// What became of it: the record that was used in the end, and whether the sample is valid.
   struct Made {
@@ -47,13 +51,16 @@ class SampleMaker {
     bool valid;
   };
 
+  /// A lane per worker is added to `group` of `trace`; null = nothing is traced.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
-              std::uint64_t seed, BadRecords policy, unsigned workers);
+              std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group);
 
   /// Throws `Error` with stage and record when the run must end.
   Made make(const Order& order, unsigned worker);
 
   WorkCounts counts() const;
+  /// Time that workers spent on samples so far, all together.
+  std::chrono::nanoseconds busy() const;
   std::uint64_t bad_records() const;
   std::vector<BadRecord> bad_record_list() const;
   const std::vector<std::string>& stages() const { return stages_; }
@@ -71,8 +78,11 @@ class SampleMaker {
     ReadBuffer buffer;
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
-    // Looked at by others while the worker adds to them; counts and marks that order nothing.
-    std::vector<std::atomic<std::uint64_t>> total_ns;
+    Trace::Lane* lane = nullptr;
+    /// Per stage; others look at them while the worker adds to them.
+    std::vector<SharedHistogram> stages;
+    // Looked at by others; counts and marks that order nothing.
+    std::atomic<std::uint64_t> busy_ns{0};
     std::atomic<std::uint64_t> samples{0};
     std::atomic<std::uint64_t> encoded_bytes{0};
     std::atomic<std::uint64_t> record{0};
@@ -81,7 +91,9 @@ class SampleMaker {
   };
 
   Status try_record(const Order& order, std::uint64_t index, Worker& worker);
-  Record read(std::uint64_t index, Worker& worker);
+  Record read(const Order& order, std::uint64_t index, Worker& worker);
+  void note_stage(const Order& order, std::size_t stage, std::chrono::steady_clock::time_point begin,
+                  std::chrono::nanoseconds taken, Worker& worker);
   void clear_tails(const Order& order, Worker& worker);
   void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);
@@ -94,6 +106,8 @@ class SampleMaker {
   std::uint64_t seed_;
   BadRecords policy_;
   std::vector<std::string> stages_;
+  /// The same, kept by the trace.
+  std::vector<const char*> span_names_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;

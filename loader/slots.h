@@ -36,8 +36,16 @@ struct HostSlot {
   /// others' pixels, and passes them on through the engine's mutex.
   std::vector<std::atomic<std::size_t>> unmade;
   std::chrono::steady_clock::time_point planned_at;
-  /// Behind the copies out of this slot.
-  std::unique_ptr<Event> copied;
+  /// Parts that are not made yet, of those that have samples; guarded by the engine's mutex.
+  std::size_t parts_unmade = 0;
+  /// A part's copy: when the part was there to be copied, and events around the copy on the copy stream.
+  struct PartCopy {
+    std::chrono::steady_clock::time_point made_at;
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> end;
+  };
+  /// The last one's end is behind all copies out of this slot.
+  std::vector<PartCopy> copies;
 };
 
 /// A slot that can be handed out: a device slot, or on a device that does not copy the host slot itself. A `Batch` is a counted share of it.

@@ -4,9 +4,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -114,6 +116,24 @@ class WorkerPool::Impl {
 
   unsigned workers() const { return workers_; }
 
+  std::optional<std::chrono::nanoseconds> delay() const {
+    std::vector<pid_t> threads;
+    {
+      MutexLock lock(mutex_);
+      threads = thread_ids_;
+    }
+    std::chrono::nanoseconds delay{0};
+    for (const pid_t thread : threads) {
+      // "time on a processor, time waiting for one, slices", the first two in nanoseconds
+      std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
+      std::int64_t ran = 0;
+      std::int64_t waited = 0;
+      if (!(file >> ran >> waited)) return std::nullopt;
+      delay += std::chrono::nanoseconds(waited);
+    }
+    return delay;
+  }
+
   bool bound() const {
     MutexLock lock(mutex_);
     return bound_ == workers_;
@@ -136,6 +156,7 @@ class WorkerPool::Impl {
 
   void start(bool bound) {
     MutexLock lock(mutex_);
+    thread_ids_.push_back(gettid());
     bound_ += bound ? 1 : 0;
     ++started_;
     changed_.notify_all();
@@ -202,6 +223,7 @@ class WorkerPool::Impl {
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;
   unsigned bound_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool stopping_ MILLRACE_GUARDED_BY(mutex_) = false;
+  std::vector<pid_t> thread_ids_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus) {
@@ -227,5 +249,7 @@ unsigned WorkerPool::concurrency() const { return impl_->concurrency(); }
 unsigned WorkerPool::workers() const { return impl_->workers(); }
 
 bool WorkerPool::bound() const { return impl_->bound(); }
+
+std::optional<std::chrono::nanoseconds> WorkerPool::delay() const { return impl_->delay(); }
 
 }  // namespace millrace

@@ -33,6 +33,8 @@ class Event {
   virtual bool complete() const = 0;
   /// Lets the calling thread sleep until `complete()` or until the time is over; returns `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
+  /// When the stream passed the point, of one that is complete and was recorded; none where the device does not tell.
+  virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const { return std::nullopt; }
 };
 
 /// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used from any thread at once.

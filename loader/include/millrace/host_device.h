@@ -30,7 +30,8 @@ struct StepStatistics {
 /// steps are those a device would have had.
 class HostStream final : public Stream {
  public:
-  HostStream();
+  /// Copies take at least their bytes / `copy_bytes_per_second`, to imitate a bus; 0 = as fast as the memory.
+  explicit HostStream(double copy_bytes_per_second = 0);
   /// Returns when all work is done.
   ~HostStream() override;
   HostStream(const HostStream&) = delete;
@@ -57,6 +58,8 @@ class HostStream final : public Stream {
 struct HostDeviceOptions {
   /// Copy batches to "device" memory asynchronously, as a GPU does; else hand out the host slot itself, ready to read.
   bool copies = false;
+  /// How fast its streams copy at most, in bytes per second, to imitate a bus; 0 = as fast as the memory.
+  double copy_bytes_per_second = 0;
 };
 
 /// The embedded default device: the host itself. The reference for what other devices must do.

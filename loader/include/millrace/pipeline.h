@@ -8,6 +8,7 @@
 #include <millrace/report.h>
 #include <millrace/runtime.h>
 #include <millrace/state.h>
+#include <millrace/trace.h>
 #include <millrace/transform.h>
 
 #include <chrono>
@@ -56,6 +57,8 @@ struct PipelineOptions {
   std::uint64_t position = 0;
   /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
   std::shared_ptr<Runtime> runtime{};
+  /// Where every span of the run goes; none = nothing is traced.
+  std::shared_ptr<Trace> trace{};
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,23 @@ struct Durations {
   double max_ms = 0;
 };
 
-/// A stage that the workers run.
+/// A stage of the road, over the time that is reported. The stages that workers run ("read", then the transform's) share the
+/// workers' waiting: a worker runs them in turn.
 struct StageReport {
-  std::string name;
+  std::string name{};
+  /// How many threads or streams run it: the active workers (a mean), 1 for "copy" and "trainer".
+  double lanes = 0;
   double busy_seconds = 0;
-  /// Of the time workers spent on samples, 0 to 1.
+  /// Nothing to work on: no planned batch (workers), no made part ("copy"), no batch made ("trainer": its stalls). Seconds over all lanes.
+  double waiting_input_seconds = 0;
+  /// Nowhere to put it: no free host slot (workers), no free device slot ("copy"), the trainer itself ahead of the device ("trainer").
+  double waiting_output_seconds = 0;
+  /// Busy / (lanes x seconds), 0 to 1.
+  double occupancy = 0;
+  /// Of the time workers spent on samples, 0 to 1; 0 for "copy" and "trainer".
   double share = 0;
+  /// Each time it ran: per sample (workers), per part ("copy"), between two calls of `next` ("trainer").
+  Durations each{};
 };
 
 struct BadRecord {
@@ -36,6 +48,32 @@ struct BadRecord {
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   std::size_t device_bytes = 0;
+};
+
+/// What holds a run up.
+enum class Bound {
+  step,       ///< the device's step: the loader feeds it
+  trainer,    ///< what the trainer's thread does between steps
+  storage,    ///< reading records
+  transform,  ///< a stage of the transform: decode, augment
+  copy,       ///< copies to the device
+  cores,      ///< workers wait for processors
+};
+
+/// Which stage bounds a run, the number behind it, and what to change.
+struct Verdict {
+  Bound bound = Bound::trainer;
+  /// "step", "trainer", "read", a stage of the transform's, "copy" or "cores".
+  std::string stage{};
+  /// The number behind it: the share of time (0 to 1) that `text` names.
+  double share = 0;
+  /// Amdahl's limit: how many times faster the run gets at most with any number of further workers (on cores of their own);
+  /// 1 = not at all. What then bounds it is `next_bound`.
+  double speedup_limit = 1;
+  std::string next_bound{};
+  /// A sentence with the stage and the number, and one with what to change. For people.
+  std::string text{};
+  std::string advice{};
 };
 
 /// What a pipeline did in a stretch of time.
@@ -57,11 +95,21 @@ struct Report {
   /// From the pipeline's start to the first batch handed out; 0 while there is none.
   double first_batch_seconds = 0;
 
-  /// "read", then the transform's own.
+  /// "read", the transform's own, "copy" (on a device that copies), "trainer": in the order of the road.
   std::vector<StageReport> stages;
   unsigned workers = 0;
-  /// Time spent on this pipeline's samples / (workers x seconds).
+  /// Of them took part, a mean over time: fewer where `RuntimeOptions::adaptive` lets the need decide.
+  double active_workers = 0;
+  /// Processors this process may use.
+  unsigned cores = 0;
+  /// Time spent on this pipeline's samples / (active workers x seconds).
   double worker_utilization = 0;
+  /// Share of the active workers' time in which they could run but the operating system gave the processor to others, 0 to 1; none
+  /// where it does not tell (Linux: /proc/.../schedstat).
+  std::optional<double> worker_delay;
+  /// Means over time: made batches that wait for the trainer, and free host slots.
+  double ready_batches = 0;
+  double free_slots = 0;
   /// Whether workers are bound to the processors of their NUMA node.
   bool workers_bound = false;
 
@@ -70,20 +118,13 @@ struct Report {
   std::vector<BadRecord> bad_record_list;
 
   MemoryReport memory;
+
+  /// From what the pipeline sees by itself; `judge` with the device's idle time is surer.
+  Verdict verdict;
 };
 
-/// What holds a run up.
-enum class Bound { step, read, transform, copy, trainer };
-
-/// The stage that bounds a run, and a sentence that says so with the number behind it.
-struct Verdict {
-  Bound bound = Bound::step;
-  std::string stage;
-  std::string text;
-};
-
-/// Judges a run. `device_idle` is the share of time (0 to 1) the device's compute stream had nothing to run, or below 0 where
-/// there was no step to wait for data.
-Verdict judge(const Report& report, double device_idle);
+/// Judges a run. `device_idle` is the share of time (0 to 1) the device's compute stream had nothing to run, where that is known: a
+/// pipeline itself does not see it.
+Verdict judge(const Report& report, std::optional<double> device_idle = std::nullopt);
 
 }  // namespace millrace

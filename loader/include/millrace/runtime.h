@@ -3,7 +3,9 @@
 
 #include <millrace/worker_pool.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace millrace {
@@ -30,6 +32,8 @@ struct RuntimeOptions {
   unsigned workers = 0;
   /// Bind workers to their node's processors.
   bool bind = true;
+  /// Let the pipelines say how many workers they need (the fewest that keep their batches ready); the others sleep.
+  bool adaptive = false;
 };
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share its cores. All methods may be
@@ -37,6 +41,7 @@ struct RuntimeOptions {
 class Runtime {
  public:
   explicit Runtime(RuntimeOptions options = {});
+  ~Runtime();
 
   const Topology& topology() const { return topology_; }
   /// One pool per node that got workers, at least one.
@@ -48,7 +53,20 @@ class Runtime {
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
 
+  /// How many workers `pipeline` needs from now on. In an adaptive runtime as many are active as all pipelines need together; in
+  /// another this does nothing.
+  void need(const void* pipeline, unsigned workers);
+  /// It needs none any more.
+  void release(const void* pipeline);
+  bool adaptive() const { return adaptive_; }
+  /// The sum of `WorkerPool::delay` over all pools.
+  std::optional<std::chrono::nanoseconds> delay() const;
+
  private:
+  class Needs;
+
+  const bool adaptive_;
+  std::unique_ptr<Needs> needs_;
   Topology topology_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;
 };

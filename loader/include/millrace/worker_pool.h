@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -43,6 +44,9 @@ class WorkerPool {
   unsigned workers() const;
   /// Whether every thread could be bound to its processors (false where that was not asked for).
   bool bound() const;
+  /// How long its threads so far could have run while the operating system gave their processor to others, added up; none where
+  /// it does not tell (Linux: schedstat).
+  std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
   class Impl;

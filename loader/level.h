@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+namespace millrace {
+
+/// A number that changes from time to time, and its mean over time. Not for two threads at once.
+class Level {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Level(double value = 0) : value_(value) {}
+
+  /// The number is `value` from `now` on, which must not be before the last call's.
+  void set(Clock::time_point now, double value) {
+    sum_ = sum(now);
+    since_ = now;
+    value_ = value;
+  }
+  double value() const { return value_; }
+
+  /// Forgets the past but the number.
+  void restart(Clock::time_point now) {
+    sum_ = 0;
+    begin_ = since_ = now;
+  }
+
+  /// The number x its time since the beginning, in seconds.
+  double sum(Clock::time_point now) const { return sum_ + value_ * std::chrono::duration<double>(now - since_).count(); }
+  double mean(Clock::time_point now) const {
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    return seconds > 0 ? sum(now) / seconds : value_;
+  }
+
+ private:
+  double value_;
+  double sum_ = 0;
+  Clock::time_point begin_ = Clock::now();
+  Clock::time_point since_ = begin_;
+};
+
+}  // namespace millrace
