@@ -102,7 +102,9 @@ Engine::~Engine() {
   const auto in_use = [](const std::unique_ptr<Lease>& lease) { return !wait_for_uses(*lease, std::chrono::nanoseconds(0)); };
   if (std::none_of(leases_.begin(), leases_.end(), in_use)) return;
   // What the trainer's streams were given still reads the slots. This may be one of their threads, so another one waits.
-  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_)] {
+  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_),
+               copy_stream = std::move(copy_stream_)]() mutable {
+    copy_stream.reset();  // which may have copies under way if the device failed
     for (const auto& lease : leases)
       while (!wait_for_uses(*lease, std::chrono::milliseconds(100))) continue;
   }).detach();

@@ -271,9 +271,13 @@ void Engine::drain() {
     while (!feeder_done_) stopper_wakes_.wait(mutex_);
   }
   if (copies_) {
-    const std::unique_ptr<Event> drained = device_->make_event();
-    copy_stream_->record(*drained);
-    while (!drained->wait(look_around)) continue;
+    try {
+      const std::unique_ptr<Event> drained = device_->make_event();
+      copy_stream_->record(*drained);
+      while (!drained->wait(look_around)) continue;
+    } catch (...) {
+      copy_stream_->synchronize();  // events fail, but copies may be under way
+    }
   }
   std::vector<const Lease*> returned;
   {
