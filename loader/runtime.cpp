@@ -37,7 +37,8 @@ class Runtime::Needs {
     }
     unsigned sum = 0;
     for (const auto& [one, needed] : needs_) sum += needed;
-    if (sum > 0) runtime.set_concurrency(sum);
+    // Each pool keeps a worker: there may be slots that only its workers fill.
+    if (sum > 0) runtime.set_concurrency(std::max(sum, static_cast<unsigned>(runtime.pools().size())));
   }
 
  private:

@@ -49,12 +49,13 @@ class Runtime {
   /// Threads over all pools; their numbers are 0 .. workers()-1.
   unsigned workers() const;
 
-  /// How many workers are active over all pools, spread evenly; 0 pauses all work.
+  /// How many workers are active over all pools, spread evenly; 0 pauses all work. With fewer than there are pools some pools
+  /// pause, and so does every pipeline that has slots there.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
 
-  /// How many workers `pipeline` needs from now on. In an adaptive runtime as many are active as all pipelines need together; in
-  /// another this does nothing.
+  /// How many workers `pipeline` needs from now on. In an adaptive runtime as many are active as all pipelines need together, and
+  /// at least one per pool; in another this does nothing.
   void need(const void* pipeline, unsigned workers);
   /// It needs none any more.
   void release(const void* pipeline);
