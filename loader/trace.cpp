@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "mutex.h"
@@ -18,6 +19,8 @@ namespace {
 
 /// What all lanes of a trace share.
 struct Common {
+  static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+
   explicit Common(std::size_t most) : max_events(most) {}
 
   /// Takes room for one event; false when there is none left.
@@ -26,6 +29,7 @@ struct Common {
     dropped.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
+  bool is_over(std::int64_t ns) const { return ns >= finish_ns.load(std::memory_order_relaxed); }
   std::int64_t since_start(Trace::Clock::time_point time) const {
     return time.time_since_epoch().count() - start_ns.load(std::memory_order_relaxed);
   }
@@ -35,6 +39,8 @@ struct Common {
   std::atomic<std::size_t> events{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<std::int64_t> start_ns{Trace::Clock::now().time_since_epoch().count()};
+  /// Since the start.
+  std::atomic<std::int64_t> finish_ns{never};
 };
 
 }  // namespace
@@ -44,16 +50,18 @@ class Trace::Lane::Impl {
   Impl(std::size_t group, std::string name, Common& common) : group_(group), name_(std::move(name)), common_(common) {}
 
   void add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::uint64_t record) {
+    const std::int64_t begin_ns = common_.since_start(begin);
     const std::int64_t end_ns = common_.since_start(end);
-    if (end_ns < 0 || !common_.take()) return;
+    if (end_ns < 0 || common_.is_over(begin_ns) || !common_.take()) return;
     MutexLock lock(mutex_);
-    spans_.push_back({name, std::max<std::int64_t>(common_.since_start(begin), 0), end_ns, batch, record});
+    spans_.push_back({name, std::max<std::int64_t>(begin_ns, 0), end_ns, batch, record});
   }
 
   void set(Clock::time_point at, std::int64_t value) {
-    if (!common_.take()) return;
+    const std::int64_t at_ns = common_.since_start(at);
+    if (common_.is_over(at_ns) || !common_.take()) return;
     MutexLock lock(mutex_);
-    values_.push_back({std::max<std::int64_t>(common_.since_start(at), 0), value});
+    values_.push_back({std::max<std::int64_t>(at_ns, 0), value});
   }
 
   void clear() {
@@ -115,10 +123,13 @@ class Trace::Impl {
   void clear() {
     MutexLock lock(mutex_);
     common_.start_ns.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+    common_.finish_ns.store(Common::never, std::memory_order_relaxed);
     common_.events.store(0, std::memory_order_relaxed);
     common_.dropped.store(0, std::memory_order_relaxed);
     for (const auto& lane : lanes_) lane->impl_->clear();
   }
+
+  void finish() { common_.finish_ns.store(common_.since_start(Clock::now()), std::memory_order_relaxed); }
 
   std::vector<TraceLane> lanes() const {
     MutexLock lock(mutex_);
@@ -149,6 +160,7 @@ std::size_t Trace::add_group(std::string name) { return impl_->add_group(std::mo
 Trace::Lane& Trace::add_lane(std::size_t group, std::string name) { return impl_->add_lane(group, std::move(name)); }
 const char* Trace::keep(const std::string& name) { return impl_->keep(name); }
 void Trace::clear() { impl_->clear(); }
+void Trace::finish() { impl_->finish(); }
 std::vector<TraceLane> Trace::lanes() const { return impl_->lanes(); }
 std::vector<std::string> Trace::groups() const { return impl_->groups(); }
 std::uint64_t Trace::dropped() const { return impl_->dropped(); }

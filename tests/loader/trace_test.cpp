@@ -163,6 +163,26 @@ TEST(Trace, ClearBeginsAnew) {
   EXPECT_EQ(lanes[1].values[0].value, 5) << "a counter keeps its value";
 }
 
+TEST(Trace, KeepsNothingThatBeginsAfterItsEnd) {
+  Trace trace;
+  const std::size_t group = trace.add_group("group");
+  Trace::Lane& lane = trace.add_lane(group, "lane");
+  Trace::Lane& counter = trace.add_lane(group, "counter");
+  const auto before = Trace::Clock::now();
+  trace.finish();
+  const auto after = Trace::Clock::now();
+  lane.add("across", before, after + 1ms);
+  lane.add("late", after, after + 1ms);
+  counter.set(after, 1);
+  ASSERT_EQ(trace.lanes()[0].spans.size(), 1U);
+  EXPECT_STREQ(trace.lanes()[0].spans[0].name, "across");
+  EXPECT_TRUE(trace.lanes()[1].values.empty());
+  EXPECT_EQ(trace.dropped(), 0U);
+  trace.clear();
+  lane.add("new", Trace::Clock::now(), Trace::Clock::now());
+  EXPECT_EQ(trace.lanes()[0].spans.size(), 1U);
+}
+
 TEST(Trace, CountsWhatItDoesNotKeep) {
   Trace trace({.max_events = 10});
   Trace::Lane& lane = trace.add_lane(trace.add_group("group"), "lane");

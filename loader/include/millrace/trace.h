@@ -84,6 +84,8 @@ class Trace {
 
   /// Forgets the spans and values so far, after a warm-up; a counter keeps its last value. The trace begins anew.
   void clear();
+  /// What begins from now on is not kept, until `clear`.
+  void finish();
 
   /// A copy of what was traced so far.
   std::vector<TraceLane> lanes() const;
