@@ -51,4 +51,8 @@ std::string Dataset::key(std::uint64_t index) const { return "record " + std::to
 
 std::vector<std::string> Dataset::classes() const { return {}; }
 
+DatasetFacts Dataset::facts() const { return {}; }
+
+std::optional<StoredRecord> Dataset::stored(std::uint64_t) const { return {}; }
+
 }  // namespace millrace

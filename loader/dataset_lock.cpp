@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <string>
 #include <system_error>
 
@@ -34,19 +35,18 @@ bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_ino == there.st_ino;
 }
 
-/// The file at `path` with its lock taken; none where there is no file.
+}  // namespace
+
 FileDescriptor lock_existing(const std::filesystem::path& path) {
   while (true) {
     FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return file;
-    if (!file) throw_io(path, "replaced", errno);
+    if (!file) throw_io(path, "opened", errno);
     lock(file, path);
     // Another writer may have put a file of its own there before we had the lock.
     if (is_at(file, path)) return file;
   }
 }
-
-}  // namespace
 
 FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) {
   FileDescriptor old;
@@ -64,6 +64,39 @@ FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) 
   }
   lock(file, path);
   return file;
+}
+
+FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents) {
+  const std::filesystem::path next = path.string() + ".index.new";
+  FileDescriptor file(::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) throw_io(next, "created", errno);
+  lock(file, next);
+  const auto check = [&](bool done) {
+    if (done) return;
+    const int reason = errno == 0 ? ENOSPC : errno;
+    unlink(next.c_str());
+    throw_io(path, "written", reason);
+  };
+  errno = 0;
+  for (std::size_t written = 0; written < contents.size();) {
+    const ssize_t count = write(file.get(), contents.data() + written, contents.size() - written);
+    check(count > 0);
+    written += static_cast<std::size_t>(count);
+  }
+  check(fsync(file.get()) == 0);
+  check(rename(next.c_str(), path.c_str()) == 0);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); entries) fsync(entries.get());
+  return file;
+}
+
+void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {
+  const std::string records = std::to_string(committed) + (committed == 1 ? " record was" : " records were");
+  throw Error(ErrorCode::incomplete,
+              is_being_written(path) ? path.string() + " is incomplete: it is being written at this moment (" + records +
+                                           " committed so far); wait for its end"
+                                     : path.string() + " is incomplete: its packing was interrupted after " + records +
+                                           " committed; go on with it (`millrace pack --resume`) or pack it again (`--force`)");
 }
 
 bool is_being_written(const std::filesystem::path& path) {

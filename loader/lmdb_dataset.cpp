@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
+#include "dataset_file.h"
 #include "dataset_lock.h"
-#include "lmdb_environment.h"
-#include "mutex.h"
+#include "shard_index.h"
+#include "sharded_dataset.h"
 
 namespace millrace {
 namespace {
@@ -33,35 +33,48 @@ void read_ahead(PageRange pages) {
     madvise(const_cast<std::byte*>(at), static_cast<std::size_t>(std::min(step, pages.end - at)), MADV_WILLNEED);
 }
 
+/// For messages, which a zero byte in a damaged name would end.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return line;
+}
+
+/// What a `ReadBuffer` keeps of a file.
+struct Reader {
+  std::shared_ptr<const DatasetFile> file;
+  LmdbPlace place;
+};
+
 class LmdbDataset : public Dataset {
  public:
-  LmdbDataset(std::string name, std::shared_ptr<const LmdbEnvironment> environment, OpenOptions options)
-      : name_(std::move(name)), environment_(std::move(environment)), options_(options) {}
+  LmdbDataset(std::string name, std::shared_ptr<const DatasetFile> file, OpenOptions options)
+      : name_(std::move(name)), file_(std::move(file)), options_(options) {}
 
-  std::uint64_t size() const override { return environment_->description().records; }
+  std::uint64_t size() const override { return file_->description().records; }
   std::string name() const override { return name_; }
-  std::vector<std::string> classes() const override { return environment_->description().classes; }
+  std::vector<std::string> classes() const override { return file_->description().classes; }
   Record read(std::uint64_t index, ReadBuffer& buffer) const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;
+  DatasetFacts facts() const override;
+  std::optional<StoredRecord> stored(std::uint64_t index) const override;
 
  private:
-  LmdbReader& reader_of(ReadBuffer& buffer) const;
-  std::vector<PageRange> page_ranges(std::span<const std::uint64_t> indices) const;
+  LmdbPlace& place_of(ReadBuffer& buffer) const;
 
   std::string name_;
-  std::shared_ptr<const LmdbEnvironment> environment_;
+  std::shared_ptr<const DatasetFile> file_;
   OpenOptions options_;
-  mutable Mutex prefetch_mutex_;
-  mutable std::optional<LmdbReader> prefetch_reader_ MILLRACE_GUARDED_BY(prefetch_mutex_);
 };
 
-LmdbReader& LmdbDataset::reader_of(ReadBuffer& buffer) const {
-  if (!buffer.reader || buffer.reader_owner != environment_.get()) {
-    buffer.reader = std::make_shared<LmdbReader>(environment_);
-    buffer.reader_owner = environment_.get();
+LmdbPlace& LmdbDataset::place_of(ReadBuffer& buffer) const {
+  if (!buffer.reader || buffer.reader_owner != file_.get()) {
+    buffer.reader = std::make_shared<Reader>(Reader{file_, {}});
+    buffer.reader_owner = file_.get();
   }
-  return *static_cast<LmdbReader*>(buffer.reader.get());
+  return static_cast<Reader*>(buffer.reader.get())->place;
 }
 
 Record LmdbDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
@@ -72,13 +85,12 @@ Record LmdbDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
         index);
   std::string reason;
   try {
-    const std::span<const std::byte> value = reader_of(buffer).find(index);
-    Status status = parse_record(value, environment_->description().fields, buffer.fields);
+    const std::span<const std::byte> value = file_->find(index, place_of(buffer));
+    Status status = parse_record(value, file_->description().fields, buffer.fields);
     if (status.is_ok() && options_.verify_checksums) status = check_checksum(value);
     if (status.is_ok()) return Record(index, buffer.fields);
     reason = status.reason();
   } catch (const Error& error) {
-    buffer.reader.reset();
     if (error.code() != ErrorCode::bad_record) throw;
     reason = error.what();
   }
@@ -86,26 +98,19 @@ Record LmdbDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
               "record " + std::to_string(index) + " (" + key(index) + ") of " + name_ + " cannot be read: " + reason, "", index);
 }
 
-std::vector<PageRange> LmdbDataset::page_ranges(std::span<const std::uint64_t> indices) const {
+void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
   static const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<PageRange> ranges;
   ranges.reserve(indices.size());
-  const MutexLock lock(prefetch_mutex_);
+  LmdbPlace place;
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
     try {
-      if (!prefetch_reader_) prefetch_reader_.emplace(environment_);
-      ranges.push_back(pages_of(prefetch_reader_->find(index), page_bytes));
+      ranges.push_back(pages_of(file_->locate(index, place), page_bytes));
     } catch (const Error&) {
       // Whoever reads the record is told.
-      prefetch_reader_.reset();
     }
   }
-  return ranges;
-}
-
-void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
-  std::vector<PageRange> ranges = page_ranges(indices);
   std::ranges::sort(ranges, {}, &PageRange::begin);
   for (std::size_t first = 0; first < ranges.size();) {
     PageRange merged = ranges[first++];
@@ -117,11 +122,11 @@ void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
 
 std::string LmdbDataset::key(std::uint64_t index) const {
   try {
-    LmdbReader reader(environment_);
+    LmdbPlace place;
     std::vector<RecordField> fields;
-    if (index < size() && parse_record(reader.find(index), environment_->description().fields, fields).is_ok()) {
+    if (index < size() && parse_record(file_->find(index, place), file_->description().fields, fields).is_ok()) {
       const Record record(index, fields);
-      if (record.has("path")) return std::string(record.text("path"));
+      if (record.has("path")) return one_line(record.text("path"));
     }
   } catch (const Error&) {
     // Falls back.
@@ -129,21 +134,34 @@ std::string LmdbDataset::key(std::uint64_t index) const {
   return Dataset::key(index);
 }
 
-[[noreturn]] void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {
-  const std::string records = std::to_string(committed) + (committed == 1 ? " record was" : " records were");
-  throw Error(ErrorCode::incomplete, is_being_written(path)
-                                         ? path.string() + " is incomplete: it is being written at this moment (" + records +
-                                               " committed so far); wait for its end"
-                                         : path.string() + " is incomplete: its packing was interrupted after " + records +
-                                               " committed; pack it again (`millrace pack --force` replaces it)");
+DatasetFacts LmdbDataset::facts() const {
+  const Description& description = file_->description();
+  return {.files = {name_},
+          .fields = description.fields,
+          .fingerprint = description.format > 1 ? std::optional(description.fingerprint) : std::nullopt,
+          .created_by = description.created_by};
+}
+
+std::optional<StoredRecord> LmdbDataset::stored(std::uint64_t index) const {
+  try {
+    if (index >= size()) return {};
+    LmdbPlace place;
+    const std::span<const std::byte> value = file_->find(index, place);
+    const std::optional<std::uint64_t> checksum = stored_checksum(value);
+    if (!checksum) return {};
+    return StoredRecord{.file = name_, .bytes = value.size(), .checksum = *checksum};
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path, OpenOptions options) {
-  std::shared_ptr<const LmdbEnvironment> environment = LmdbEnvironment::open(path);
-  if (!environment->description().complete) throw_incomplete(path, environment->description().records);
-  return std::make_shared<LmdbDataset>(path.string(), std::move(environment), options);
+  if (is_shard_index(path)) return open_sharded_dataset(path, options);
+  std::shared_ptr<const DatasetFile> file = DatasetFile::open(path);
+  if (!file->description().complete) throw_incomplete(path, file->description().records);
+  return std::make_shared<LmdbDataset>(path.string(), std::move(file), options);
 }
 
 }  // namespace millrace

@@ -105,8 +105,8 @@ Verdict by_copy(const Report& report, const Shares& shares) {
 
 Verdict by_cores(const Report& report, const Shares& shares) {
   Verdict verdict{.bound = Bound::cores, .stage = "cores", .share = report.worker_delay.value_or(0), .next_bound = "cores"};
-  verdict.text = "processors bound the run: " + workers_text(report) + " kept waiting for one " + percent(verdict.share) +
-                 " of the time; the process may use " + std::to_string(report.cores) + idle_text(shares);
+  verdict.text = "a lack of processors bounds the run: " + workers_text(report) + " kept waiting for one " +
+                 percent(verdict.share) + " of the time; the process may use " + std::to_string(report.cores) + idle_text(shares);
   verdict.advice = report.workers > report.cores ? "Give the process more processors, or take as many workers as it has (" +
                                                        std::to_string(report.cores) + ")."
                                                  : "Other work is on these processors: end it, or bind it elsewhere.";

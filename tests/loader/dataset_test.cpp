@@ -32,6 +32,7 @@ TEST(Dataset, GivesBackEveryRecord) {
   ASSERT_EQ(dataset->size(), 300u);
   EXPECT_EQ(dataset->name(), (folder / "a.lmdb").string());
   EXPECT_EQ(dataset->classes(), (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(dataset->facts().files, (std::vector<std::string>{folder / "a.lmdb"}));
   EXPECT_EQ(dataset->key(7), stored_path(7));
   ReadBuffer buffer;
   for (std::uint64_t index = 0; index < 300; ++index) expect_record(dataset->read(index, buffer), index);
@@ -270,7 +271,7 @@ TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   expect(folder / "plain", ErrorCode::corrupt, "no millrace dataset");
   make_foreign_lmdb(folder / "other", "other", "key", "value");
   expect(folder / "other", ErrorCode::corrupt, "no millrace dataset");
-  make_foreign_lmdb(folder / "newer", "meta", "description", R"({"format": 2, "more": []})");
+  make_foreign_lmdb(folder / "newer", "meta", "description", R"({"format": 99, "more": []})");
   expect(folder / "newer", ErrorCode::corrupt, "newer millrace");
   make_foreign_lmdb(folder / "broken", "meta", "description", R"({"format": 1, "complete": tr)");
   expect(folder / "broken", ErrorCode::corrupt, "damaged description");
@@ -392,6 +393,7 @@ TEST(Dataset, HasDefaultsForWhatADatasetNeedNotKnow) {
   dataset.prefetch(std::vector<std::uint64_t>{1, 2});
   EXPECT_EQ(dataset.key(3), "record 3");
   EXPECT_TRUE(dataset.classes().empty());
+  EXPECT_TRUE(dataset.facts().files.empty());
 }
 
 }  // namespace

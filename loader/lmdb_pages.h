@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+
+// Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node, MDB_db and MDB_meta of
+// LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it outside of a page or of the map. Here nothing is
+// believed that was not compared first, and what is compared lies on cache lines that are read anyway.
+
+namespace millrace {
+
+/// What a page says cannot be: the file is damaged. The message names the page.
+struct LmdbDamage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The tree of pages of one database.
+struct LmdbTree {
+  std::uint16_t flags = 0;
+  std::uint16_t depth = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t root = 0;
+};
+
+/// One of the two meta pages, each the entrance to a committed state of the file.
+struct LmdbMeta {
+  static constexpr std::size_t bytes = 152;
+
+  std::uint32_t page_bytes = 0;
+  std::uint64_t last_page = 0;
+  std::uint64_t transaction = 0;
+  /// The database that leads to the named ones.
+  LmdbTree main;
+};
+
+/// Reads a meta page's first bytes; nothing where they are none of LMDB's.
+std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page);
+
+/// The leaf page where a record was found, by the keys that lead to it: the next record is most likely there, too.
+struct LmdbPlace {
+  std::uint64_t first = 0;
+  /// Behind the last key; `first` where no page is known.
+  std::uint64_t end = 0;
+  std::uint64_t leaf = 0;
+};
+
+/// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every call throws `LmdbDamage` where
+/// the pages that lead to what is asked for contradict themselves, each other or the file's length; what is returned lies in
+/// the file's bytes. No call takes longer than the deepest possible tree.
+class LmdbPages {
+ public:
+  /// LMDB's own limit for a tree's depth.
+  static constexpr std::uint16_t max_depth = 32;
+
+  LmdbPages() = default;
+  /// `file`: whole pages of `page_bytes`.
+  LmdbPages(std::span<const std::byte> file, std::uint32_t page_bytes)
+      : file_(file), page_bytes_(page_bytes), pages_(file.size() / page_bytes) {}
+
+  /// The named database `name` of the main one; nothing where there is none.
+  std::optional<LmdbTree> find_tree(const LmdbTree& main, std::string_view name) const;
+  /// The value of a key in a database of text keys; nothing where there is none.
+  std::optional<std::span<const std::byte>> find_value(const LmdbTree& tree, std::string_view key) const;
+
+  /// The value of `index` in a database whose keys are the integers from 0 to `tree.entries` - 1, in the place where the branch pages
+  /// say it must be and under its own key. `place` is of this tree, or new.
+  std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  /// The same, of which the page of a value that has pages of its own is not touched (nor checked).
+  std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+
+ private:
+  struct Page;
+  struct Node;
+
+  Page page(std::uint64_t number, std::uint16_t flags) const;
+  Node node(const Page& page, unsigned at) const;
+  std::uint64_t integer_key(const Page& page, unsigned at) const;
+  LmdbPlace place_of(const LmdbTree& tree, std::uint64_t index) const;
+  Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  std::optional<Node> text_node(const LmdbTree& tree, std::string_view key) const;
+  std::uint64_t value_page(const Node& node) const;
+  std::span<const std::byte> value(const Node& node) const;
+  void check_value_page(const Node& node) const;
+
+  std::span<const std::byte> file_;
+  std::uint32_t page_bytes_ = 0;
+  std::uint64_t pages_ = 0;
+};
+
+}  // namespace millrace
