@@ -15,7 +15,6 @@
 namespace millrace::cli {
 namespace {
 
-constexpr std::uintmax_t max_file_bytes = std::uintmax_t{1} << 30;
 // Enough to tell what a file is that is no JPEG: whatever else lies in a folder is not read as a whole.
 constexpr std::uintmax_t head_bytes = 4096;
 
@@ -36,7 +35,7 @@ Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder, std
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) return Status::bad("cannot be read: " + error.message());
   if (size == 0) return Status::bad("is empty");
-  if (size > max_file_bytes) return Status::bad(fmt::format("is {} bytes long; at most 1 GiB is packed", size));
+  if (size > max_image_bytes) return Status::bad(fmt::format("is {} bytes long; at most 1 GiB is packed", size));
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status::bad("cannot be read: " + std::generic_category().message(errno));
 
@@ -48,11 +47,18 @@ Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder, std
   return decoder.check();
 }
 
+Status checked(std::span<const std::byte> bytes, JpegDecoder& decoder) {
+  if (bytes.empty()) return Status::bad("is empty");
+  if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
+  return decoder.check();
+}
+
 }  // namespace
 
-CheckedImage read_image(const std::filesystem::path& path, JpegDecoder& decoder) {
+CheckedImage check_image(UncheckedImage unchecked, JpegDecoder& decoder) {
   CheckedImage image;
-  image.status = read_checked(path, decoder, image.bytes);
+  image.bytes = std::move(unchecked.bytes);
+  image.status = unchecked.file.empty() ? checked(image.bytes, decoder) : read_checked(unchecked.file, decoder, image.bytes);
   if (image.status.is_ok())
     image.header = decoder.header();
   else
@@ -60,12 +66,12 @@ CheckedImage read_image(const std::filesystem::path& path, JpegDecoder& decoder)
   return image;
 }
 
-ReadImages::ReadImages(std::vector<std::filesystem::path> files, std::shared_ptr<std::vector<JpegDecoder>> decoders)
-    : files_(std::move(files)), decoders_(std::move(decoders)), images_(files_.size()) {}
+ReadImages::ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<std::vector<JpegDecoder>> decoders)
+    : unchecked_(std::move(unchecked)), decoders_(std::move(decoders)), images_(unchecked_.size()) {}
 
 void ReadImages::run(std::size_t item, unsigned worker) {
   try {
-    images_[item].set_value(read_image(files_[item], (*decoders_)[worker]));
+    images_[item].set_value(check_image(std::move(unchecked_[item]), (*decoders_)[worker]));
   } catch (...) {
     images_[item].set_exception(std::current_exception());
   }

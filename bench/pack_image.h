@@ -5,6 +5,7 @@
 #include <millrace/worker_pool.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -12,29 +13,38 @@
 
 namespace millrace::cli {
 
-/// A file's bytes, if they are an image that decodes; else the reason.
+/// The longest file that is packed.
+inline constexpr std::uintmax_t max_image_bytes = std::uintmax_t{1} << 30;
+
+/// An image's bytes, if they decode; else the reason.
 struct CheckedImage {
   Status status = Status::ok();
   std::vector<std::byte> bytes;
   JpegHeader header;
 };
 
-CheckedImage read_image(const std::filesystem::path& path, JpegDecoder& decoder);
+/// An image that nobody has looked at: in a file, or its bytes where no file is named.
+struct UncheckedImage {
+  std::filesystem::path file = {};
+  std::vector<std::byte> bytes = {};
+};
 
-/// Reads some files on a pool's workers. It holds all it needs, so that it may outlive who submitted it.
+CheckedImage check_image(UncheckedImage image, JpegDecoder& decoder);
+
+/// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive who submitted it.
 class ReadImages final : public Job {
  public:
   /// With a decoder for each worker of the runtime.
-  ReadImages(std::vector<std::filesystem::path> files, std::shared_ptr<std::vector<JpegDecoder>> decoders);
+  ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<std::vector<JpegDecoder>> decoders);
 
-  std::size_t items() const override { return files_.size(); }
+  std::size_t items() const override { return unchecked_.size(); }
   void run(std::size_t item, unsigned worker) override;
 
-  /// Waits for a file and takes what became of it, once. Throws what its reading threw.
+  /// Waits for an image and takes what became of it, once. Throws what its reading threw.
   CheckedImage take(std::size_t item) { return images_[item].get_future().get(); }
 
  private:
-  std::vector<std::filesystem::path> files_;
+  std::vector<UncheckedImage> unchecked_;
   std::shared_ptr<std::vector<JpegDecoder>> decoders_;
   std::vector<std::promise<CheckedImage>> images_;
 };

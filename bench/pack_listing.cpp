@@ -42,7 +42,7 @@ class Walk {
     }
     for (const std::string& name : top.files) {
       if (top.folders.empty())
-        listing_.images.push_back({name, -1});
+        listing_.images.push_back({.path = name});
       else
         leave_out(name, "lies beside the class folders, so it has no class");
     }
@@ -97,7 +97,8 @@ class Walk {
       return leave_out(relative, "is a link back to a folder above it");
     above_.push_back(here.value_or(Identity()));
     const Entries entries = read_folder(relative);
-    for (const std::string& name : entries.files) listing_.images.push_back({(fs::path(relative) / name).string(), label});
+    for (const std::string& name : entries.files)
+      listing_.images.push_back({.path = (fs::path(relative) / name).string(), .label = label});
     for (const std::string& name : entries.folders) walk((fs::path(relative) / name).string(), label);
     above_.pop_back();
   }
@@ -116,14 +117,19 @@ ListedImage parse_line(std::string_view line, const std::string& where) {
   const std::string_view digits = line.substr(comma + 1);
   if (path.empty()) throw refuse("the path before the comma is empty");
   if (path.starts_with('/')) throw refuse(fmt::format("path \"{}\" is not relative to the folder", path));
-  std::int64_t label = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-  if (error != std::errc() || end != digits.data() + digits.size() || label < -1)
-    throw refuse(fmt::format("label \"{}\" is no number from -1 up", digits));
-  return {std::string(path), label};
+  const std::optional<std::int64_t> label = parse_label(digits);
+  if (!label) throw refuse(fmt::format("label \"{}\" is no number from -1 up", digits));
+  return {.path = std::string(path), .label = *label};
 }
 
 }  // namespace
+
+std::optional<std::int64_t> parse_label(std::string_view digits) {
+  std::int64_t label = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
+  if (error != std::errc() || end != digits.data() + digits.size() || label < -1) return {};
+  return label;
+}
 
 Listing list_folder(const fs::path& folder, const fs::path& out) { return Walk(folder, out).run(); }
 

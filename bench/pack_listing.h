@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::cli {
 
-/// A file to pack.
+/// An image to pack.
 struct ListedImage {
-  /// Relative to the folder that is packed.
+  /// Relative to the folder that is packed; of a tar, its name and the member's.
   std::string path;
   std::int64_t label = -1;
+  /// Of a tar: its number, and the member's in it, from 0.
+  std::size_t tar = 0;
+  std::uint64_t member = 0;
 };
 
 /// A file that is not packed, and why.
@@ -36,6 +42,9 @@ struct Listing {
 /// class. Without folders in it all files get label -1. Links are followed, except back to a folder above. `out`, the file that
 /// is written, is passed over. Throws `Error` (`io`) where the folder cannot be read.
 Listing list_folder(const std::filesystem::path& folder, const std::filesystem::path& out);
+
+/// A label, a number from -1 up; none for any other text.
+std::optional<std::int64_t> parse_label(std::string_view digits);
 
 /// The files that a text file lists, in its order: a line is a path relative to the folder, a comma (its last one) and the
 /// label, a number from -1 up. Empty lines do not count. Throws `Error` (`not_found`, `invalid_argument` with the line's number,

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/run_program.h"
+#include "bench/packs.h"
 #include "decode/jpeg_samples.h"
 #include "shared_data.h"
 #include "temporary_folder.h"
@@ -26,40 +26,6 @@ using ::testing::StartsWith;
 using namespace testing;
 
 using Result = RunningProgram::Result;
-
-Result millrace_command(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), MILLRACE_COMMAND);
-  return run_program(arguments);
-}
-
-Result pack(const fs::path& folder, const fs::path& out, std::vector<std::string> more = {}) {
-  more.insert(more.begin(), {"pack", folder.string(), out.string()});
-  return millrace_command(more);
-}
-
-void write_bytes(const fs::path& path, std::span<const std::byte> bytes) {
-  fs::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
-
-void write_text(const fs::path& path, std::string_view text) { write_bytes(path, std::as_bytes(std::span(text))); }
-
-Bytes jpeg(int width, int height) { return encode(noise(width, height, static_cast<unsigned>(width * 1000 + height)), {}); }
-
-void write_jpeg(const fs::path& path, int width = 24, int height = 16) { write_bytes(path, jpeg(width, height)); }
-
-/// "path label" of each record.
-std::vector<std::string> contents(const fs::path& dataset_path) {
-  const auto dataset = open_dataset(dataset_path);
-  ReadBuffer buffer;
-  std::vector<std::string> lines;
-  for (std::uint64_t index = 0; index < dataset->size(); ++index) {
-    const Record record = dataset->read(index, buffer);
-    lines.push_back(std::string(record.text("path")) + " " + std::to_string(record.integer("label")));
-  }
-  return lines;
-}
 
 TEST(Pack, FoldersBecomeClassesInTheOrderOfTheirNames) {
   const TemporaryFolder folder;
@@ -229,7 +195,7 @@ TEST(Pack, SaysWhatIsWrongWithItsArguments) {
   expect(pack(folder / "photos" / "a.jpg", folder / "out.lmdb"), 1, "a.jpg is no folder");
   expect(pack(folder / "photos", folder.path()), 1, "is a folder; OUT is the dataset's file");
   expect(pack(folder / "photos", folder / "no" / "out.lmdb"), 1, "cannot be created: No such file or directory");
-  expect(millrace_command({"pack"}), 2, "FOLDER is required");
+  expect(millrace_command({"pack"}), 2, "INPUT is required");
   expect(millrace_command({"pack", "a"}), 2, "OUT is required");
   expect(millrace_command({"pack", "a", "b", "c"}), 2, "See millrace pack --help");
   expect(pack(folder / "photos", folder / "out.lmdb", {"--workers", "0"}), 2, "--workers");
