@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace millrace::cli {
+
+/// Consecutive numbers, without `end`.
+struct IndexRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// How many numbers a range should have, at most `longest`: few enough that all workers end at about the same time.
+inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime, std::uint64_t longest) {
+  constexpr std::uint64_t ranges_per_worker = 64;
+  return std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
+}
+
+/// One range's work, as a job of its own. It holds all it needs, so that it may outlive who submitted it.
+template <typename Make, typename Made>
+class RangeJob final : public Job {
+ public:
+  RangeJob(IndexRange range, std::shared_ptr<const Make> make) : range_(range), make_(std::move(make)) {}
+
+  std::size_t items() const override { return 1; }
+  void run(std::size_t, unsigned worker) override {
+    try {
+      made_.set_value((*make_)(range_, worker));
+    } catch (...) {
+      made_.set_exception(std::current_exception());
+    }
+  }
+
+  /// Waits for it, once. Throws what the work threw.
+  Made take() { return made_.get_future().get(); }
+
+ private:
+  IndexRange range_;
+  std::shared_ptr<const Make> make_;
+  std::promise<Made> made_;
+};
+
+/// Cuts the numbers 0 .. count-1 into ranges of `range_length`, calls `make(range, worker)` for each on the runtime's workers and
+/// `take(made)` for what it returned on this thread, in the order of the ranges. Ends early, with false, when `take` returns false; what
+/// either of them throws is thrown. `make` must own what it uses: a call may still run when this has returned.
+template <typename Make, typename Take>
+bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make, const Take& take) {
+  using Made = decltype(make(IndexRange{}, 0U));
+  using Work = RangeJob<Make, Made>;
+  const auto shared_make = std::make_shared<const Make>(std::move(make));
+  const auto& pools = runtime.pools();
+
+  // Drops what has not begun, however this ends.
+  struct Cancel {
+    Runtime& runtime;
+    ~Cancel() {
+      for (const auto& pool : runtime.pools()) pool->cancel(this, std::chrono::seconds(1));
+    }
+  } owner{runtime};
+
+  std::deque<std::pair<std::shared_ptr<Work>, WorkerPool*>> begun;
+  std::uint64_t next = 0;
+  const auto begin_on = [&](WorkerPool* pool) {
+    if (next == count) return;
+    const std::uint64_t end = next + std::min(range_length, count - next);
+    begun.emplace_back(std::make_shared<Work>(IndexRange{next, end}, shared_make), pool);
+    next = end;
+    pool->submit(&owner, begun.back().first);
+  };
+  // Enough that no worker waits for this thread, and no more is in memory than that.
+  for (const auto& pool : pools)
+    for (unsigned ahead = 0; ahead < 4 * pool->workers(); ++ahead) begin_on(pool.get());
+  while (!begun.empty()) {
+    const auto [job, pool] = std::move(begun.front());
+    begun.pop_front();
+    if (!take(job->take())) return false;
+    begin_on(pool);
+  }
+  return true;
+}
+
+}  // namespace millrace::cli

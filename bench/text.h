@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millrace::cli {
+
+/// A name from a dataset as it may go to a terminal: control characters and what is no UTF-8 as "\x1b".
+std::string printable(std::string_view text);
+
+/// "512 B", "3.4 kB", "54.1 MB": three digits, thousands.
+std::string bytes_text(double bytes);
+
+/// "1 record", "1200 records".
+std::string count_text(std::uint64_t count, std::string_view noun);
+
+/// "  image bytes       " before a value: the rows of a table with two columns.
+std::string table_row(std::string_view name, std::string_view value);
+
+}  // namespace millrace::cli
