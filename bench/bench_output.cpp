@@ -124,20 +124,6 @@ Json options_json(const BenchRecord& record) {
           {"seed", settings.seed}};
 }
 
-Json machine_json(const BenchRecord& record) {
-  const Machine& machine = record.machine;
-  Json libraries = Json::object();
-  for (const auto& [name, version] : machine.libraries) libraries[name] = version;
-  return {{"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"numa_nodes", machine.numa_nodes},
-          {"kernel", machine.kernel},
-          {"compiler", machine.compiler},
-          {"commit", machine.commit},
-          {"libraries", libraries},
-          {"steal_percent", 100 * record.result.steal}};
-}
-
 Json ceiling_json(const CeilingResult& ceiling) {
   return {{"rate_ratio", ceiling.rate_ratio.median},
           {"rate_ratio_min", ceiling.rate_ratio.min},
@@ -150,6 +136,14 @@ Json ceiling_json(const CeilingResult& ceiling) {
 }
 
 }  // namespace
+
+Json machine_json(const Machine& machine) {
+  Json libraries = Json::object();
+  for (const auto& [name, version] : machine.libraries) libraries[name] = version;
+  return {{"cpu", machine.cpu},       {"cores", machine.cores},       {"numa_nodes", machine.numa_nodes},
+          {"kernel", machine.kernel}, {"compiler", machine.compiler}, {"commit", machine.commit},
+          {"libraries", libraries}};
+}
 
 std::string to_text(const BenchRecord& record) {
   const BenchSettings& settings = record.settings;
@@ -197,6 +191,8 @@ std::string to_json(const BenchRecord& record) {
   Json shares = Json::object();
   for (const StageReport& stage : report.stages)
     if (stage.name != "copy" && stage.name != "trainer") shares[stage.name] = 100 * stage.share;
+  Json machine = machine_json(record.machine);
+  machine["steal_percent"] = 100 * result.steal;
   Json json = {{"samples_per_second", samples_per_second(report)},
                {"batches_per_second", batches_per_second(report)},
                {"encoded_mb_per_second", encoded_mb_per_second(report)},
@@ -224,19 +220,8 @@ std::string to_json(const BenchRecord& record) {
                {"ceiling", record.ceiling ? ceiling_json(*record.ceiling) : Json()},
                {"digest", result.digest ? Json(hex(*result.digest)) : Json()},
                {"options", options_json(record)},
-               {"machine", machine_json(record)}};
+               {"machine", machine}};
   return json.dump(2) + "\n";
-}
-
-void write_text(const std::filesystem::path& path, const std::string& text) {
-  if (path == "-") {
-    fmt::print("{}", text);
-    return;
-  }
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
 }
 
 }  // namespace millrace::cli

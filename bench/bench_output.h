@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -29,7 +29,6 @@ std::string to_text(const BenchRecord& record);
 /// For programs; README.md lists the keys.
 std::string to_json(const BenchRecord& record);
 
-/// Writes `text` to a file, or to standard output for "-". Throws `Error` (`io`) where that fails.
-void write_text(const std::filesystem::path& path, const std::string& text);
+nlohmann::ordered_json machine_json(const Machine& machine);
 
 }  // namespace millrace::cli

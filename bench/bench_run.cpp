@@ -5,10 +5,10 @@
 #include <millrace/image_transform.h>
 #include <xxhash.h>
 
-#include <array>
 #include <vector>
 
 #include "process.h"
+#include "synthetic_trainer.h"
 
 namespace millrace::cli {
 namespace {
@@ -40,57 +40,13 @@ class Digest {
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 
-/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before that one, as a trainer does that reads
-/// the loss one step late.
-class SyntheticTrainer {
- public:
-  SyntheticTrainer(Pipeline& pipeline, HostStream& stream, const BenchSettings& settings)
-      : pipeline_(pipeline), stream_(stream), step_(settings.step) {
-    HostDevice device;
-    for (Step& step : steps_) step = {device.make_event(), device.make_event()};
-    if (settings.trace) lane_ = &settings.trace->add_lane(settings.trace->add_group("trainer"), "device steps");
-  }
-
-  void train_one(Digest* digest) {
-    Batch batch = pipeline_.next(stream_);
-    if (digest != nullptr) digest->add(batch, stream_);
-    const Step& step = steps_[enqueued_ % steps_.size()];
-    stream_.record(*step.begin);
-    if (step_.count() > 0) stream_.step(step_);
-    stream_.record(*step.end);
-    batch.reset();
-    ++enqueued_;
-    if (enqueued_ > 1) wait_for(enqueued_ - 2);
-  }
-
-  /// Waits for the last step.
-  void finish() {
-    if (enqueued_ > 0) wait_for(enqueued_ - 1);
-  }
-
- private:
-  struct Step {
-    std::unique_ptr<Event> begin;
-    std::unique_ptr<Event> end;
-  };
-
-  void wait_for(std::size_t number) {
-    const Step& step = steps_[number % steps_.size()];
-    step.end->wait(std::chrono::hours(1));
-    if (lane_ != nullptr && step_.count() > 0) lane_->add("step", *step.begin->passed_at(), *step.end->passed_at());
-  }
-
-  Pipeline& pipeline_;
-  HostStream& stream_;
-  std::chrono::nanoseconds step_;
-  Trace::Lane* lane_ = nullptr;
-  std::array<Step, 2> steps_;
-  std::size_t enqueued_ = 0;
-};
-
 }  // namespace
 
 Pipeline make_bench_pipeline(const BenchSettings& settings) {
+  return make_bench_pipeline(settings, image_transform(settings.recipe));
+}
+
+Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform) {
   PipelineOptions options;
   options.batch_size = settings.batch_size;
   options.seed = settings.seed;
@@ -100,7 +56,7 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
   options.runtime = settings.runtime;
   options.trace = settings.trace;
   return Pipeline(
-      settings.dataset, image_transform(settings.recipe),
+      settings.dataset, std::move(transform),
       std::make_shared<HostDevice>(HostDeviceOptions{.copies = true, .copy_bytes_per_second = settings.copy_bytes_per_second}),
       options);
 }
@@ -108,25 +64,31 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
 BenchResult run_bench(const BenchSettings& settings) {
   std::optional<Digest> digest;
   if (settings.digest) digest.emplace();
-  Digest* const digests = digest ? &*digest : nullptr;
   HostStream stream;
+  SyntheticTrainer::Look look;
+  if (digest) look = [&](const Batch& batch) { digest->add(batch, stream); };
   Pipeline pipeline = make_bench_pipeline(settings);
-  SyntheticTrainer trainer(pipeline, stream, settings);
-  for (std::uint64_t batch = 0; batch < settings.warmup; ++batch) trainer.train_one(digests);
+  SyntheticTrainer trainer(&pipeline, stream, settings.step, settings.trace.get());
+  for (std::uint64_t batch = 0; batch < settings.warmup; ++batch) trainer.train_one(look);
 
-  const ResidentMemory memory(settings.dataset->name());
+  const ResidentMemory memory(settings.dataset->facts().files);
   if (settings.trace) settings.trace->clear();
   pipeline.restart_report();
   stream.reset_steps();
   const ProcessorTimes before = processor_times();
   const Clock::time_point begin = Clock::now();
-  for (std::uint64_t batch = 0; settings.batches > 0 ? batch < settings.batches : Clock::now() - begin < settings.duration;
-       ++batch)
-    trainer.train_one(digests);
+  BenchResult result;
+  for (Clock::time_point last = begin;
+       settings.batches > 0 ? result.batch_ms.size() < settings.batches : last - begin < settings.duration;) {
+    trainer.train_one(look);
+    const Clock::time_point now = Clock::now();
+    result.batch_ms.push_back(std::chrono::duration<double, std::milli>(now - last).count());
+    last = now;
+  }
   const ProcessorTimes after = processor_times();
 
-  BenchResult result;
   result.report = pipeline.report();
+  if (settings.trace) settings.trace->finish();
   trainer.finish();
   const StepStatistics steps = stream.steps();
   if (steps.steps > 0)
@@ -147,11 +109,11 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   plain.trace = nullptr;
   HostStream stream;
   Pipeline pipeline = make_bench_pipeline(plain);
-  SyntheticTrainer trainer(pipeline, stream, plain);
-  for (std::uint64_t batch = 0; batch < 2 * settings.prefetch + 4; ++batch) trainer.train_one(nullptr);
+  SyntheticTrainer trainer(&pipeline, stream, plain.step);
+  for (std::uint64_t batch = 0; batch < 2 * settings.prefetch + 4; ++batch) trainer.train_one();
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
-  for (; batches < fewest || Clock::now() - begin < enough; ++batches) trainer.train_one(nullptr);
+  for (; batches < fewest || Clock::now() - begin < enough; ++batches) trainer.train_one();
   return (Clock::now() - begin) / batches;
 }
 

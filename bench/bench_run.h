@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace millrace::cli {
 
@@ -42,6 +43,8 @@ struct BenchResult {
   Verdict verdict;
   /// Share of time the stream had nothing to run, 0 to 1; none without a step.
   std::optional<double> device_idle;
+  /// Time of each measured batch: from one handed out to the next.
+  std::vector<double> batch_ms;
   /// XXH3-64 of all batches from the first on, in order: indices, labels and pixels.
   std::optional<std::uint64_t> digest;
   /// Largest resident memory of the process beyond the dataset's mapped file, in bytes.
@@ -53,6 +56,8 @@ struct BenchResult {
 
 /// The pipeline that a bench measures, on a host device that copies.
 Pipeline make_bench_pipeline(const BenchSettings& settings);
+/// The same with another transform than the recipe's.
+Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform);
 
 /// Runs warm-up and measurement.
 BenchResult run_bench(const BenchSettings& settings);

@@ -18,6 +18,10 @@ struct Command {
 };
 
 Command add_bench(CLI::App& millrace);
+Command add_diagnose(CLI::App& millrace);
+Command add_inspect(CLI::App& millrace);
 Command add_pack(CLI::App& millrace);
+Command add_tune(CLI::App& millrace);
+Command add_verify(CLI::App& millrace);
 
 }  // namespace millrace::cli

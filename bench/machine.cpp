@@ -9,7 +9,6 @@
 #include <xxhash.h>
 
 #include <cstdio>  // jpeglib.h needs it first
-#include <fstream>
 #include <opencv2/core/version.hpp>
 
 #define MILLRACE_TEXT_OF(x) #x
@@ -17,13 +16,6 @@
 
 namespace millrace::cli {
 namespace {
-
-std::string cpu_model() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
 
 std::string kernel_release() {
   utsname names{};
@@ -46,9 +38,7 @@ std::string xxhash_version() {
 
 Machine describe_machine(const Topology& topology) {
   Machine machine;
-  machine.cpu = cpu_model();
-  machine.cores = topology.cores;
-  machine.numa_nodes = topology.nodes.size();
+  static_cast<MachineIdentity&>(machine) = identify_machine(topology);
   machine.kernel = kernel_release();
   machine.compiler = __VERSION__;
   machine.commit = MILLRACE_COMMIT;

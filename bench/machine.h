@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/runtime.h>
+#include <millrace/machine.h>
 
 #include <string>
 #include <utility>
@@ -10,10 +10,7 @@
 namespace millrace::cli {
 
 /// Where a result was measured.
-struct Machine {
-  std::string cpu;
-  unsigned cores = 0;
-  std::size_t numa_nodes = 0;
+struct Machine : MachineIdentity {
   std::string kernel;
   std::string compiler;
   /// The commit millrace was built from, "-dirty" when the tree had changes then.

@@ -14,7 +14,8 @@ namespace {
 constexpr int usage_error = 2;
 
 int run(int argc, char** argv) {
-  CLI::App app("Keeps a trainer fed: packs images into datasets and measures how fast they are made into batches.", "millrace");
+  CLI::App app("Keeps a trainer fed: packs images into datasets, checks them and measures how fast they are made into batches.",
+               "millrace");
   app.set_version_flag("--version", "millrace " MILLRACE_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer("millrace COMMAND --help says more about a command.");
@@ -28,7 +29,11 @@ int run(int argc, char** argv) {
 
   std::vector<millrace::cli::Command> commands;
   commands.push_back(millrace::cli::add_pack(app));
+  commands.push_back(millrace::cli::add_inspect(app));
+  commands.push_back(millrace::cli::add_verify(app));
   commands.push_back(millrace::cli::add_bench(app));
+  commands.push_back(millrace::cli::add_tune(app));
+  commands.push_back(millrace::cli::add_diagnose(app));
 
   try {
     app.parse(argc, argv);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,9 +33,9 @@ std::size_t anonymous_bytes() {
   return bytes;
 }
 
-/// Resident pages of mapped files other than `left_out`: programs and libraries. Pages of theirs that were written are anonymous
+/// Resident pages of mapped files other than those `left_out`: programs and libraries. Pages of theirs that were written are anonymous
 /// memory already.
-std::size_t file_bytes_without(const std::string& left_out) {
+std::size_t file_bytes_without(const std::vector<std::string>& left_out) {
   std::ifstream smaps("/proc/self/smaps");
   std::size_t bytes = 0;
   std::size_t resident = 0;
@@ -41,7 +44,7 @@ std::size_t file_bytes_without(const std::string& left_out) {
     const bool begins_mapping = line.find('-') < line.find(':');
     if (begins_mapping) {
       const std::size_t path = line.find('/');
-      counts = path != std::string::npos && line.substr(path) != left_out;
+      counts = path != std::string::npos && std::ranges::find(left_out, line.substr(path)) == left_out.end();
     } else if (line.starts_with("Rss:")) {
       resident = kilobytes_line(line);
     } else if (line.starts_with("Anonymous:") && counts) {
@@ -59,6 +62,8 @@ ProcessorTimes processor_times() {
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0)
     times.process_seconds = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
   // Columns: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
+  constexpr int idle_column = 3;
+  constexpr int iowait_column = 4;
   constexpr int steal_column = 7;
   std::ifstream stat("/proc/stat");
   std::string name;
@@ -66,20 +71,23 @@ ProcessorTimes processor_times() {
   double ticks = 0;
   for (int column = 0; column <= steal_column && stat >> ticks; ++column) {
     times.machine_ticks += ticks;
+    if (column == idle_column || column == iowait_column) times.unused_ticks += ticks;
     if (column == steal_column) times.stolen_ticks = ticks;
   }
   return times;
 }
+
+double ticks_per_second() { return static_cast<double>(sysconf(_SC_CLK_TCK)); }
 
 double steal_between(const ProcessorTimes& before, const ProcessorTimes& after) {
   const double all = after.machine_ticks - before.machine_ticks;
   return all > 0 ? (after.stolen_ticks - before.stolen_ticks) / all : 0;
 }
 
-ResidentMemory::ResidentMemory(const std::filesystem::path& mapped_file)
-    : mapped_file_(std::filesystem::canonical(mapped_file).string()),
-      peak_anonymous_(anonymous_bytes()),
-      thread_([this] { watch(); }) {}
+ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files) : peak_anonymous_(anonymous_bytes()) {
+  for (const std::string& file : mapped_files) mapped_files_.push_back(std::filesystem::canonical(file).string());
+  thread_ = std::thread([this] { watch(); });
+}
 
 ResidentMemory::~ResidentMemory() {
   {
@@ -99,7 +107,7 @@ void ResidentMemory::watch() {
 std::size_t ResidentMemory::peak() const {
   const std::size_t now = anonymous_bytes();
   const std::lock_guard lock(mutex_);
-  return std::max(peak_anonymous_, now) + file_bytes_without(mapped_file_);
+  return std::max(peak_anonymous_, now) + file_bytes_without(mapped_files_);
 }
 
 }  // namespace millrace::cli

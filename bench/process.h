@@ -3,10 +3,10 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <filesystem>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace millrace::cli {
 
@@ -14,19 +14,21 @@ namespace millrace::cli {
 struct ProcessorTimes {
   /// Of this process, all threads.
   double process_seconds = 0;
-  /// Of the machine, in clock ticks: all, and the share that the hypervisor gave to other machines.
+  /// Of the machine, in clock ticks (see `ticks_per_second`): all, what nothing ran in, and what the hypervisor gave to other machines.
   double machine_ticks = 0;
+  double unused_ticks = 0;
   double stolen_ticks = 0;
 };
 ProcessorTimes processor_times();
+double ticks_per_second();
 /// Stolen share of the machine's time between two readings, 0 to 1.
 double steal_between(const ProcessorTimes& before, const ProcessorTimes& after);
 
 /// Watches this process's resident memory while it lives.
 class ResidentMemory {
  public:
-  /// Pages of `mapped_file` in memory are left out: they are the page cache's.
-  explicit ResidentMemory(const std::filesystem::path& mapped_file);
+  /// Pages of `mapped_files` in memory are left out: they are the page cache's.
+  explicit ResidentMemory(const std::vector<std::string>& mapped_files);
   ~ResidentMemory();
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
@@ -37,7 +39,7 @@ class ResidentMemory {
  private:
   void watch();
 
-  std::string mapped_file_;
+  std::vector<std::string> mapped_files_;
   mutable std::mutex mutex_;
   std::condition_variable wakes_;
   bool stopping_ = false;

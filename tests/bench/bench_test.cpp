@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "bench/run_program.h"
+#include "bench/well_formed.h"
 #include "decode/jpeg_samples.h"
 #include "temporary_folder.h"
 
@@ -66,16 +68,18 @@ class Bench : public ::testing::Test {
   const fs::path dataset_ = folder_ / "pictures.lmdb";
 };
 
-TEST_F(Bench, PrintsATableThatEndsWithWhatBoundsTheRun) {
+TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
   const Result result = bench({"--batches", "10", "--warmup", "2", "--size", "32", "--workers", "2"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   for (const char* name : {"samples/s", "batches/s", "encoded MB/s", "stall", "ahead", "device idle", "first batch after",
                            "worker time", "worker utilization", "peak RSS beyond the map", "pinned / device memory", "50 records",
-                           "read", "decode", "augment", "measured 10 batches"})
+                           "read", "decode", "augment", "copy", "trainer", "waits for input", "measured 10 batches"})
     EXPECT_THAT(result.out, HasSubstr(name));
-  const std::string last_line = result.out.substr(result.out.rfind('\n', result.out.size() - 2) + 1);
-  EXPECT_THAT(last_line, HasSubstr("bounds the run"));
+  const std::size_t advice = result.out.rfind('\n', result.out.size() - 2) + 1;
+  const std::size_t verdict = result.out.rfind('\n', advice - 2) + 1;
+  EXPECT_THAT(result.out.substr(verdict, advice - verdict), HasSubstr("bounds the run"));
+  EXPECT_GT(result.out.size() - advice, 20U) << "what to change";
 }
 
 TEST_F(Bench, WritesTheSameAsJson) {
@@ -118,6 +122,20 @@ TEST_F(Bench, WritesTheSameAsJson) {
     EXPECT_TRUE(json.at("machine").contains(key)) << key;
   for (const char* key : {"libjpeg-turbo", "opencv", "onetbb", "lmdb", "hwloc"})
     EXPECT_THAT(json.at("machine").at("libraries").at(key).get<std::string>(), Not("")) << key;
+}
+
+TEST_F(Bench, WritesAPage) {
+  const fs::path file = folder_ / "result.html";
+  const Result result = bench({"--batches", "10", "--size", "32", "--step-ms", "1", "--workers", "2", "--html", file.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("samples/s"));
+  std::ifstream stream(file);
+  const std::string html{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+  EXPECT_TRUE(html.ends_with("</html>\n"));
+  EXPECT_EQ(fault_in_markup(html), "");
+  for (const std::string& text : {dataset_.string(), std::string("bounds the run"), std::string("10 batches in")})
+    EXPECT_THAT(html, HasSubstr(text));
 }
 
 TEST_F(Bench, TheSameSeedGivesTheSameDigestHoweverItIsMade) {
@@ -174,6 +192,7 @@ TEST_F(Bench, UsageErrorsEndWithTwo) {
                                                        {"--device", "cuda:0"},
                                                        {"--micro-batches", "a lot of"},
                                                        {"--nonsense"},
+                                                       {"--html", "-"},
                                                        {"--seconds", "0"}};
   for (const auto& arguments : wrong) {
     const Result result = bench(arguments);
@@ -200,6 +219,10 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
   const Result no_place = bench({"--batches", "1", "--json", (folder_ / "nowhere" / "result.json").string()});
   EXPECT_EQ(no_place.exit_code, 1);
   EXPECT_THAT(no_place.err, HasSubstr("nowhere/result.json"));
+
+  const Result no_page = bench({"--batches", "1", "--html", (folder_ / "nowhere" / "result.html").string()});
+  EXPECT_EQ(no_page.exit_code, 1);
+  EXPECT_THAT(no_page.err, HasSubstr("nowhere/result.html: cannot be written"));
 }
 
 TEST_F(Bench, ABadRecordIsNamed) {
@@ -227,6 +250,50 @@ TEST_F(Bench, HelpHasExamples) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("Examples:"));
   EXPECT_THAT(result.out, HasSubstr("--step-ms"));
+}
+
+TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
+  const fs::path trace = folder_ / "trace.json";
+  const Json json =
+      bench_json({"--batches", "30", "--size", "32", "--batch-size", "10", "--step-ms", "2", "--trace", trace.string()});
+  const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
+  std::map<std::string, double> sum_ms;
+  std::map<std::string, std::size_t> counts;
+  std::set<std::string> lanes;
+  for (const Json& event : events) {
+    const std::string name = event.at("name");
+    ++counts[name];
+    if (event.at("ph") == "X") sum_ms[name] += event.at("dur").get<double>() / 1e3;
+    if (name == "thread_name") lanes.insert(event.at("args").at("name").get<std::string>());
+  }
+  for (const char* lane : {"worker 0", "planner", "feeder", "copies", "trainer", "device steps"})
+    EXPECT_TRUE(lanes.contains(lane)) << lane;
+  for (const char* counter : {"free slots", "ready batches"}) EXPECT_GT(counts[counter], 0U) << counter;
+  // A sample per worker may end between the reading of the one and of the other.
+  for (const Json& stage : json.at("stages")) {
+    const std::string name = stage.at("name");
+    if (name != "trainer") {
+      EXPECT_NEAR(sum_ms[name], 1e3 * stage.at("busy_seconds").get<double>(), 20) << name;
+    }
+  }
+  EXPECT_NEAR(sum_ms["stall"], json.at("stall_ms").at("total").get<double>(), 0.1);
+  EXPECT_GE(counts["step"], 30U);
+  EXPECT_LE(counts["step"], 31U) << "the last of the warm-up may end in the measured time";
+}
+
+TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
+  const Json json = bench_json({"--seconds", "1", "--size", "32", "--batch-size", "4", "--step-ms", "20", "--workers", "auto"});
+  EXPECT_GE(json.at("active_workers").get<double>(), 1);
+  EXPECT_LE(json.at("active_workers").get<double>(), json.at("options").at("workers").get<double>());
+  const Result wrong = bench({"--workers", "many"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("\"many\""));
+}
+
+TEST_F(Bench, ImitatesASlowBus) {
+  // 16 x 32 x 32 x 3 bytes in 50 ms.
+  const Json json = bench_json({"--batches", "10", "--size", "32", "--batch-size", "16", "--copy-gb-s", "0.001"});
+  EXPECT_EQ(json.at("verdict").at("stage"), "copy") << json.at("verdict").at("text");
 }
 
 }  // namespace
