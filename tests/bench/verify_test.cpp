@@ -235,10 +235,12 @@ TEST(DamagedFiles, EachCommandSaysWhatIsWrongWithWhich) {
   write_images(folder / "sound.lmdb", images_of(10));
   for (const Damaged& damaged : make_damaged(folder, contents_of(folder / "sound.lmdb"))) {
     const std::string path = (folder / damaged.name).string();
-    for (const std::string command : {"verify", "inspect", "bench"}) {
-      const Result result = millrace_command({command, path});
-      EXPECT_EQ(result.exit_code, 1) << command << " " << damaged.name;
-      EXPECT_THAT(result.err, AllOf(StartsWith("millrace: "), HasSubstr(path), HasSubstr(damaged.said))) << command;
+    const std::vector<std::vector<std::string>> commands = {
+        {"verify", path}, {"inspect", path}, {"bench", path}, {"tune", path}, {"diagnose", path, "--step-ms", "1"}};
+    for (const std::vector<std::string>& command : commands) {
+      const Result result = millrace_command(command);
+      EXPECT_EQ(result.exit_code, 1) << command[0] << " " << damaged.name;
+      EXPECT_THAT(result.err, AllOf(StartsWith("millrace: "), HasSubstr(path), HasSubstr(damaged.said))) << command[0];
       EXPECT_EQ(result.out, "");
     }
   }
