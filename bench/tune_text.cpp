@@ -82,7 +82,7 @@ std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& 
 std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
   const TuneSetting& setting = findings.chosen;
   const TuneSummary& summary = findings.points[findings.chosen_point].summary;
-  const std::string what = fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"), setting.prefetch,
+  std::string what = fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"), setting.prefetch,
                                        plural(setting.micro_batches, "part"), setting.batch_size);
   switch (findings.outcome) {
     case TuneOutcome::feeds_step:
