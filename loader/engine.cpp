@@ -55,7 +55,6 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   MutexLock lock(mutex_);
   report_base_ = maker_.counts();
   delay_base_ = runtime_.delay();
-  runtime_.need(this, workers_);
   note_road(Clock::now());
   meter_.restart(Clock::now());
 }
@@ -123,6 +122,7 @@ void Engine::start() {
     feeder_.join();
     throw;
   }
+  runtime_.need(this, workers_);  // last, since `stop` alone takes it back
 }
 
 std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {

@@ -155,13 +155,13 @@ TEST(VerdictOfARun, NamesMissingCores) {
                       std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = make_runtime({.workers = 4})});
     for (int number = 0; number < 4; ++number) (void)pipeline.next();
     pipeline.restart_report();
-    for (int number = 0; number < 30; ++number) (void)pipeline.next();
+    // Long against a turn on the processor: a wait is counted when it is over.
+    for (int number = 0; number < 100; ++number) (void)pipeline.next();
     verdict = pipeline.report().verdict;
   }).join();
   if (!bound) GTEST_SKIP() << "this system does not let a thread be bound to a processor";
   EXPECT_EQ(verdict.bound, Bound::cores) << verdict.text;
-  EXPECT_GT(verdict.share, 0.3)
-      << "four workers on one processor: each waits three quarters of the time, less if others use it too";
+  EXPECT_GT(verdict.share, 0.5) << "four workers on one processor: each waits three quarters of the time";
 }
 
 }  // namespace
