@@ -83,7 +83,7 @@ std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
   const TuneSetting& setting = findings.chosen;
   const TuneSummary& summary = findings.points[findings.chosen_point].summary;
   std::string what = fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"), setting.prefetch,
-                                       plural(setting.micro_batches, "part"), setting.batch_size);
+                                 plural(setting.micro_batches, "part"), setting.batch_size);
   switch (findings.outcome) {
     case TuneOutcome::feeds_step:
       return fmt::format("{}: the smallest setting that feeds the step of {:g} ms, {}.", what, goal.step_ms, idle_text(summary));
