@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/image_transform.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
@@ -102,6 +103,10 @@ class ImageTransform : public Transform {
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
+  std::optional<std::uint64_t> fingerprint() const override {
+    const std::string json = recipe_.to_json();
+    return XXH3_64bits(json.data(), json.size());
+  }
   std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<ImageWorker>(recipe_); }
 
  private:

@@ -48,7 +48,7 @@ std::uint64_t Batch::epoch() const { return lease().plan.epoch; }
 bool Batch::last_in_epoch() const { return lease().plan.last_in_epoch; }
 std::size_t Batch::global_size() const { return lease().plan.global_size; }
 std::size_t Batch::slot() const { return lease().slot; }
-State Batch::state_after() const { return {engine_->seed(), lease().plan.position_after}; }
+State Batch::state_after() const { return engine_->state_at(lease().plan.position_after); }
 PartRange Batch::parts() const { return PartRange(*this); }
 void Batch::record_stream(Stream& stream) const { engine_->use_on(lease(), stream); }
 

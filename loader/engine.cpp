@@ -15,16 +15,31 @@ void require_positive(std::size_t value, const char* option) {
 }
 
 const PipelineOptions& checked(const PipelineOptions& options, const Device& device) {
-  require_positive(options.batch_size, "batch_size");
   require_positive(options.prefetch, "prefetch");
   if (device.copies()) require_positive(options.device_slots, "device_slots");
   require_positive(options.micro_batches, "micro_batches");
-  if (options.micro_batches > options.batch_size)
-    throw Error(ErrorCode::invalid_argument, "micro_batches is " + std::to_string(options.micro_batches) +
-                                                 ", more than the batch's " + std::to_string(options.batch_size) + " samples");
   if (options.stop_timeout.count() < 0)
     throw Error(ErrorCode::invalid_argument, "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
   return options;
+}
+
+/// Samples of a slot.
+std::size_t slot_size(const Schedule& schedule, const PipelineOptions& options) {
+  const std::size_t size = schedule.largest_batch();
+  if (options.micro_batches > size)
+    throw Error(ErrorCode::invalid_argument, "micro_batches is " + std::to_string(options.micro_batches) +
+                                                 ", more than the batch's " + std::to_string(size) + " samples");
+  return size;
+}
+
+/// The position to begin at, of a run that `here` describes.
+std::uint64_t first_position(const PipelineOptions& options, const State& here, const Dataset& dataset) {
+  if (!options.resume) return 0;
+  const std::vector<std::string> differences = state_differences(*options.resume, here);
+  if (differences.empty() || options.resume_anyway) return options.resume->position;
+  std::string message = "the state to resume from is of another run than this one over " + dataset.name() + ": ";
+  for (const std::string& difference : differences) message += difference + "; ";
+  throw Error(ErrorCode::invalid_argument, message + "resume_anyway takes its position all the same", "plan");
 }
 
 }  // namespace
@@ -37,16 +52,22 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       options_(checked(options, *device_)),
       schedule_(dataset_->size(), options_),
       sampler_(dataset_->size(), options_.seed, options_.shuffle),
-      layout_(transform_->spec(), options_.batch_size),
+      layout_(transform_->spec(), slot_size(schedule_, options_)),
       copies_(device_->copies()),
       runtime_(runtime),
       workers_(runtime.workers()),
       trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
       maker_(dataset_, transform_, layout_, options_.seed, options_.bad_records, workers_, options_.trace.get(), trace_group_),
-      next_planned_(schedule_.number_at(options_.position)),
+      identity_{.seed = options_.seed,
+                .sampler = sampler_.hash(),
+                .global_batch = schedule_.global_batch(),
+                .dataset = dataset_->facts().fingerprint,
+                .recipe = transform_->fingerprint()},
+      first_position_(first_position(options_, identity_, *dataset_)),
+      next_planned_(schedule_.number_at(first_position_)),
       next_prefetched_(next_planned_),
       next_handed_out_(next_planned_),
-      position_(options_.position),
+      position_(first_position_),
       made_(next_planned_),
       meter_(options_.trace.get(), trace_group_, Clock::now()),
       auto_workers_(workers_) {
@@ -66,9 +87,9 @@ void Engine::make_host_slots() {
     host->number = number;
     host->memory = device_->allocate_host(layout_.bytes());
     host->pool = runtime_.pools()[number % runtime_.pools().size()].get();
-    host->records.indices.reserve(options_.batch_size);
-    host->records.valid.reserve(options_.batch_size);
-    host->positions.reserve(options_.batch_size);
+    host->records.indices.reserve(layout_.batch_size());
+    host->records.valid.reserve(layout_.batch_size());
+    host->positions.reserve(layout_.batch_size());
     host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
     for (std::size_t part = 0; copies_ && part < options_.micro_batches; ++part)
       host->copies.push_back({{}, device_->make_event(), device_->make_event()});
@@ -189,7 +210,13 @@ void Engine::throw_if_closed() const {
 
 State Engine::state() const {
   MutexLock lock(mutex_);
-  return {options_.seed, position_};
+  return state_at(position_);
+}
+
+State Engine::state_at(std::uint64_t position) const {
+  State state = identity_;
+  state.position = position;
+  return state;
 }
 
 Report Engine::report() const {

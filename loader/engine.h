@@ -65,9 +65,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // For Batch, Part and PartRange.
   const SlotLayout& layout() const { return layout_; }
   const SampleSpec& spec() const { return transform_->spec(); }
-  std::uint64_t seed() const { return options_.seed; }
+  /// The run's state at a position of it.
+  State state_at(std::uint64_t position) const;
   std::size_t part_count(const Lease& lease) const;
-  std::size_t part_begin(std::size_t part) const { return options_.batch_size * part / options_.micro_batches; }
+  std::size_t part_begin(std::size_t part) const { return layout_.batch_size() * part / options_.micro_batches; }
   void take_part(Lease& lease, std::size_t part);
   void use_on(Lease& lease, Stream& stream);
   void release(Lease& lease) noexcept;
@@ -127,6 +128,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const unsigned workers_;
   const std::size_t trace_group_;
   SampleMaker maker_;
+  /// The run's state but for its position.
+  const State identity_;
+  const std::uint64_t first_position_;
   std::vector<std::unique_ptr<HostSlot>> hosts_;
   std::vector<std::unique_ptr<Lease>> leases_;
   std::unique_ptr<Stream> copy_stream_;

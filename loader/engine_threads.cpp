@@ -306,7 +306,7 @@ void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) no
     fail("make");
     return;
   }
-  std::size_t part = sample * options_.micro_batches / options_.batch_size;
+  std::size_t part = sample * options_.micro_batches / layout_.batch_size();
   while (part_begin(part + 1) <= sample) ++part;
   if (host.unmade[part].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   MutexLock lock(mutex_);

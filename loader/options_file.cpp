@@ -6,15 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <initializer_list>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string_view>
+
+#include "json_members.h"
 
 namespace millrace {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t newest_format = 1;
 /// Counts beyond this are no longer exact in every JSON reader.
@@ -40,84 +38,6 @@ constexpr NumberOption number_options[] = {
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.micro_batches = value; }},
 };
 
-/// Where messages are about: a file, and an object in it.
-class Place {
- public:
-  Place(const std::filesystem::path& file, std::string object) : file_(file.string()), object_(std::move(object)) {}
-
-  [[noreturn]] void fail(const std::string& problem) const { throw Error(ErrorCode::invalid_argument, file_ + ": " + problem); }
-  [[noreturn]] void fail(std::string_view key, const Json& value, const std::string& must_be) const {
-    fail(name(key) + " is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " + must_be);
-  }
-  std::string name(std::string_view key) const {
-    return '"' + (object_.empty() ? std::string(key) : object_ + '.' + std::string(key)) + '"';
-  }
-
- private:
-  std::string file_;
-  std::string object_;
-};
-
-std::string range_text(std::uint64_t low, std::uint64_t high) {
-  return "an integer in " + std::to_string(low) + ".." + std::to_string(high);
-}
-
-/// One JSON object whose members are taken by key.
-class Members {
- public:
-  Members(const Json& object, Place place, std::initializer_list<std::string_view> known)
-      : object_(object), place_(std::move(place)) {
-    for (const auto& [key, value] : object.items()) {
-      bool is_known = false;
-      std::string names;
-      for (const std::string_view name : known) {
-        is_known = is_known || name == key;
-        names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
-      }
-      if (!is_known) place_.fail("unknown key " + place_.name(key) + "; there are " + names);
-    }
-  }
-
-  const Json* find(const char* key) const {
-    const auto found = object_.find(key);
-    return found == object_.end() ? nullptr : &*found;
-  }
-
-  void read(const char* key, std::string& into) const {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_string()) place_.fail(key, *value, "a string");
-    into = value->get<std::string>();
-  }
-
-  /// None where the key is not there.
-  const Json* object(const char* key) const {
-    const Json* value = find(key);
-    if (value != nullptr && !value->is_object()) place_.fail(key, *value, "an object in { }");
-    return value;
-  }
-
-  template <typename Integer>
-  void read(const char* key, std::uint64_t low, std::uint64_t high, Integer& into) const {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high)
-      place_.fail(key, *value, range_text(low, high));
-    into = static_cast<Integer>(value->get<std::uint64_t>());
-  }
-
-  void read_milliseconds(const char* key, double& into) const {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_number() || value->get<double>() < 0) place_.fail(key, *value, "a number of milliseconds, 0 or more");
-    into = value->get<double>();
-  }
-
- private:
-  const Json& object_;
-  Place place_;
-};
-
 std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
@@ -140,17 +60,6 @@ Json read_json(const std::filesystem::path& path) {
   }
 }
 
-/// The format first: a newer one may have keys that are not known here.
-void check_format(const Json& json, const Place& place) {
-  const auto format = json.find("format");
-  if (format == json.end()) place.fail("\"format\" is missing; this is not an options file of millrace");
-  if (!format->is_number_unsigned() || format->get<std::uint64_t>() == 0)
-    place.fail("format", *format, range_text(1, newest_format));
-  if (format->get<std::uint64_t>() > newest_format)
-    place.fail("\"format\" is " + format->dump() + ", newer than " + std::to_string(newest_format) +
-               ", which is what this millrace reads; use the millrace that wrote it, or tune again");
-}
-
 void check_parts(const SavedOptions& options, const Place& place) {
   if (options.pipeline.micro_batches > options.pipeline.batch_size)
     place.fail(place.name("micro_batches") + " is " + std::to_string(options.pipeline.micro_batches) + ", more than " +
@@ -158,7 +67,7 @@ void check_parts(const SavedOptions& options, const Place& place) {
 }
 
 void read_options(const Json& json, const std::filesystem::path& path, SavedOptions& into) {
-  const Place place(path, "options");
+  const Place place(path.string(), "options");
   const Members options(json, place, {"workers", "batch_size", "prefetch", "micro_batches"});
   for (const NumberOption& option : number_options) {
     std::uint64_t value = option.get(into);
@@ -169,7 +78,7 @@ void read_options(const Json& json, const std::filesystem::path& path, SavedOpti
 }
 
 void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFor& into) {
-  const Members members(json, Place(path, "tuned_for"), {"dataset", "records", "recipe", "step_ms"});
+  const Members members(json, Place(path.string(), "tuned_for"), {"dataset", "records", "recipe", "step_ms"});
   members.read("dataset", into.dataset);
   members.read("records", 0, largest_count, into.records);
   members.read_milliseconds("step_ms", into.step_ms);
@@ -177,7 +86,7 @@ void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFo
 }
 
 void read_machine(const Json& json, const std::filesystem::path& path, MachineIdentity& into) {
-  const Members members(json, Place(path, "machine"), {"cpu", "cores", "numa_nodes", "memory_bytes"});
+  const Members members(json, Place(path.string(), "machine"), {"cpu", "cores", "numa_nodes", "memory_bytes"});
   members.read("cpu", into.cpu);
   members.read("cores", 1, 1 << 20, into.cores);
   members.read("numa_nodes", 1, 1 << 20, into.numa_nodes);
@@ -185,7 +94,7 @@ void read_machine(const Json& json, const std::filesystem::path& path, MachineId
 }
 
 void check_numbers(const SavedOptions& options, const std::filesystem::path& path) {
-  const Place place(path, "options");
+  const Place place(path.string(), "options");
   for (const NumberOption& option : number_options)
     if (const std::uint64_t value = option.get(options); value < option.low || value > option.high)
       place.fail(option.key, value, range_text(option.low, option.high));
@@ -205,9 +114,9 @@ Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
 
 LoadedOptions load_options(const std::filesystem::path& path) {
   const Json json = read_json(path);
-  const Place place(path, "");
+  const Place place(path.string(), "");
   if (!json.is_object()) place.fail("is not an options file of millrace: it must hold an object in { }");
-  check_format(json, place);
+  check_format(json, place, newest_format, "an options file");
   const Members members(json, place, {"format", "options", "why", "tuned_for", "machine"});
   LoadedOptions loaded;
   members.read("why", loaded.why);

@@ -13,18 +13,20 @@ namespace {
 
 Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     : records_(records),
-      global_batch_(std::uint64_t{options.batch_size} * options.world),
+      global_batch_(options.global_batch_size > 0 ? options.global_batch_size
+                                                  : std::uint64_t{options.batch_size} * options.ranks.world),
       batches_per_epoch_(0),
-      batch_size_(options.batch_size),
       epochs_(options.epochs),
       last_batch_(options.last_batch),
-      rank_(options.rank),
-      world_(options.world) {
-  if (options.batch_size == 0) refuse("batch_size is 0; a batch needs at least one sample");
-  if (options.world == 0) refuse("world is 0; there is at least one rank");
-  if (options.rank >= options.world)
-    refuse("rank is " + std::to_string(options.rank) + " of a world of " + std::to_string(options.world) +
-           "; ranks count from 0");
+      rank_(options.ranks.rank),
+      world_(options.ranks.world) {
+  if (world_ == 0) refuse("ranks.world is 0; there is at least one rank");
+  if (rank_ >= world_)
+    refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) + "; ranks count from 0");
+  if (global_batch_ == 0) refuse("batch_size is 0; a batch needs at least one sample");
+  if (global_batch_ < world_)
+    refuse("global_batch_size is " + std::to_string(global_batch_) + ", which leaves some of the world's " +
+           std::to_string(world_) + " ranks without a sample");
   if (records == 0) refuse("the dataset is empty");
   batches_per_epoch_ = last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
   if (batches_per_epoch_ == 0)
@@ -45,14 +47,10 @@ std::optional<BatchPlan> Schedule::batch(std::uint64_t number) const {
   plan.last_in_epoch = in_epoch + 1 == batches_per_epoch_;
   plan.global_size = static_cast<std::size_t>(count);
   plan.position_after = plan.last_in_epoch ? (epoch + 1) * records_ : epoch * records_ + start + count;
-  if (last_batch_ == LastBatch::pad) {
-    plan.size = batch_size_;
-    plan.first_offset = start + std::uint64_t{rank_} * batch_size_;
-  } else {
-    const std::uint64_t first = count * rank_ / world_;
-    plan.size = static_cast<std::size_t>(count * (rank_ + 1) / world_ - first);
-    plan.first_offset = start + first;
-  }
+  const std::uint64_t dealt = last_batch_ == LastBatch::pad ? global_batch_ : count;
+  const std::uint64_t first = dealt * rank_ / world_;
+  plan.size = static_cast<std::size_t>(dealt * (rank_ + 1) / world_ - first);
+  plan.first_offset = start + first;
   return plan;
 }
 

@@ -27,8 +27,12 @@ struct BatchPlan {
 /// Cuts the global sequence into batches: a pure function of the batch's number.
 class Schedule {
  public:
-  /// Throws `Error` (`invalid_argument`) for options that contradict each other or the number of records.
+  /// Epochs of `records` samples. Throws `Error` (`invalid_argument`) for options that contradict each other or the number of records.
   Schedule(std::uint64_t records, const PipelineOptions& options);
+
+  /// Samples of this rank's largest batch: what its slots must hold.
+  std::size_t largest_batch() const { return static_cast<std::size_t>((global_batch_ + world_ - 1) / world_); }
+  std::uint64_t global_batch() const { return global_batch_; }
 
   /// The batch of that number; none after the last epoch.
   std::optional<BatchPlan> batch(std::uint64_t number) const;
@@ -42,7 +46,6 @@ class Schedule {
   std::uint64_t records_;
   std::uint64_t global_batch_;
   std::uint64_t batches_per_epoch_;
-  std::size_t batch_size_;
   std::uint64_t epochs_;
   LastBatch last_batch_;
   std::uint32_t rank_;

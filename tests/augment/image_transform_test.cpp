@@ -366,6 +366,15 @@ TEST(ImageTransform, MissingFieldsThrow) {
   EXPECT_THROW((void)maker.make(Record(7, no_image), random), Error);
 }
 
+TEST(ImageTransform, HasTheFingerprintOfItsRecipe) {
+  EXPECT_EQ(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::train(32))->fingerprint());
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::train(33))->fingerprint());
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::eval(32))->fingerprint());
+  Recipe unflipped = Recipe::train(32);
+  unflipped.flip = 0;
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(unflipped)->fingerprint());
+}
+
 TEST(ImageTransform, HoldsOpenCvToOneThreadWhileItLives) {
   const int before = cv::getNumThreads();
   cv::setNumThreads(2);

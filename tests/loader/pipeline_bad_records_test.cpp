@@ -125,7 +125,7 @@ TEST(PipelineBadRecords, ReplaceContinuesTheSameAfterResuming) {
   SmallRun run = run_with_bad(BadRecords::replace);
   Pipeline whole = run.pipeline();
   const auto reference = take(whole);
-  run.options.position = 48;
+  run.options.resume = State{.seed = run.options.seed, .position = 48};
   Pipeline resumed = run.pipeline();
   EXPECT_EQ(take(resumed), std::vector<BatchContents>(reference.begin() + 6, reference.end()));
 }

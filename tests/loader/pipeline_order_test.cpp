@@ -161,7 +161,7 @@ TEST(PipelineLastBatch, DropOfAllIsRefused) {
   EXPECT_THAT(error.what(), HasSubstr("last_batch"));
   run = SmallRun(20);
   run.options.last_batch = LastBatch::drop;
-  run.options.world = 3;
+  run.options.ranks.world = 3;
   EXPECT_EQ(error_of([&] { (void)run.pipeline(); }).code(), ErrorCode::invalid_argument);
 }
 
@@ -219,8 +219,8 @@ TEST(PipelineOptions, NamesTheOptionThatIsWrong) {
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.prefetch = 0; }), HasSubstr("prefetch"));
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.device_slots = 0; }, true), HasSubstr("device_slots"));
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.micro_batches = 0; }), HasSubstr("micro_batches"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.world = 0; }), HasSubstr("world"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.rank = 1; }), HasSubstr("rank"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.world = 0; }), HasSubstr("world"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.rank = 1; }), HasSubstr("rank"));
 }
 
 TEST(PipelineOptions, NeedsDatasetTransformDeviceAndRecords) {

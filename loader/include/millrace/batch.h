@@ -54,13 +54,14 @@ class Batch {
 
   /// The batch's number in the run, from 0 at position 0.
   std::uint64_t number() const;
+  /// From 0. What an epoch is depends on the order: see `Order`.
   std::uint64_t epoch() const;
   bool last_in_epoch() const;
-  /// Samples of this batch over all ranks, padding not counted.
+  /// Samples of this batch over all ranks, padding not counted: what the sum of all ranks' gradients is divided by.
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
-  /// Where a pipeline goes on that has had this batch.
+  /// Where a pipeline goes on that has had this batch: `PipelineOptions::resume`.
   State state_after() const;
 
   /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits until it is made.

@@ -5,6 +5,7 @@
 #include <millrace/dataset.h>
 #include <millrace/device.h>
 #include <millrace/error.h>
+#include <millrace/ranks.h>
 #include <millrace/report.h>
 #include <millrace/runtime.h>
 #include <millrace/state.h>
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace millrace {
@@ -22,7 +24,7 @@ namespace millrace {
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {
   drop,     ///< left out
-  partial,  ///< shorter than the others; with more ranks than records left, a rank's may have none
+  partial,  ///< shorter than the others; with more ranks than samples left, a rank's may have none
   pad,      ///< filled up with the epoch's first samples, which are marked as not valid
 };
 
@@ -36,6 +38,9 @@ enum class BadRecords {
 struct PipelineOptions {
   /// Samples per batch on this rank.
   std::size_t batch_size = 64;
+  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one; `batch_size` then is not looked at. The same
+  /// number gives the same sequence of global batches for any `ranks.world`. 0 = ranks.world x batch_size.
+  std::size_t global_batch_size = 0;
   std::uint64_t seed = 0;
   bool shuffle = true;
   /// The run ends after this many epochs; 0 = never.
@@ -50,11 +55,13 @@ struct PipelineOptions {
   std::size_t micro_batches = 1;
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
   std::size_t read_ahead = 2;
-  /// Each global batch of world x batch_size samples is dealt to the ranks in consecutive pieces.
-  std::uint32_t rank = 0;
-  std::uint32_t world = 1;
-  /// Where to begin: a `State::position`, at the start of a batch.
-  std::uint64_t position = 0;
+  /// Each global batch is dealt to the ranks in consecutive pieces; every rank makes the pipeline with the same options but this.
+  Ranks ranks{};
+  /// Where to go on: what `Batch::state_after` or `Pipeline::state` said, on any number of ranks. It must be of this seed, order, global
+  /// batch, dataset and recipe, as far as it names them; else the pipeline is refused with what differs.
+  std::optional<State> resume{};
+  /// Take of `resume` the position alone, and do not look at the rest.
+  bool resume_anyway = false;
   /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
   std::shared_ptr<Runtime> runtime{};
   /// Where every span of the run goes; none = nothing is traced.

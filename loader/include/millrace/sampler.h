@@ -23,6 +23,7 @@ class Sampler {
   std::uint64_t at(std::uint64_t epoch, std::uint64_t offset) const;
 
   std::uint64_t size() const { return size_; }
+  std::uint64_t hash() const { return size_ * 2 + (shuffle_ ? 1 : 0); }
 
  private:
   std::uint64_t size_;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,9 @@ class Transform {
   virtual const SampleSpec& spec() const = 0;
   /// Names of the stages whose time it tells apart, at least one; the report shows them.
   virtual std::vector<std::string> stages() const { return {"transform"}; }
+  /// Of everything that decides what a sample is made of: transforms that differ in it make other samples of the same records. It goes
+  /// into a run's `State`; none, the default, is not compared.
+  virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its workers.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;
 };

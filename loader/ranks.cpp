@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/ranks.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace millrace {
+namespace {
+
+/// A launcher, and the variables in which it tells a process where it stands.
+struct Launcher {
+  const char* name;
+  /// The name and what tells it apart, for people.
+  const char* source;
+  const char* rank;
+  const char* world;
+  const char* local_rank;
+  /// A number, or SLURM's list of numbers per host.
+  const char* local_world;
+  /// This host's place in that list; null where it is a number.
+  const char* host;
+};
+
+// Inside a SLURM job other launchers start the processes of one step, so SLURM is asked last.
+constexpr std::array launchers{
+    Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", nullptr},
+    Launcher{"Open MPI", "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+    Launcher{"MPICH", "MPICH (PMI_RANK, PMI_SIZE)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
+    Launcher{"SLURM", "SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS)", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
+             "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
+};
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_argument, "environment: " + what); }
+
+std::optional<std::uint32_t> parse(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint32_t> number_in(const Ranks::Environment& environment, const char* variable) {
+  const std::optional<std::string> text = environment(variable);
+  if (!text) return std::nullopt;
+  const std::optional<std::uint32_t> value = parse(*text);
+  if (!value) refuse(std::string(variable) + " is \"" + *text + "\", which is not a number from 0 up");
+  return value;
+}
+
+/// The number of tasks on host `host` of SLURM's list, "2(x3),1": three hosts with 2 and one with 1. None where it is no such list.
+std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list) {
+  std::uint64_t hosts = 0;
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(one.size() + 1, list.size()));
+    const std::size_t times = one.find("(x");
+    const std::optional<std::uint32_t> tasks = parse(one.substr(0, times));
+    std::optional<std::uint32_t> repeated = 1;
+    if (times != std::string_view::npos) {
+      if (!one.ends_with(')')) return std::nullopt;
+      repeated = parse(one.substr(times + 2, one.size() - times - 3));
+    }
+    if (!tasks || !repeated) return std::nullopt;
+    hosts += *repeated;
+    if (host < hosts) return tasks;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> local_world_in(const Ranks::Environment& environment, const Launcher& launcher) {
+  if (launcher.host == nullptr) return number_in(environment, launcher.local_world);
+  const std::optional<std::string> list = environment(launcher.local_world);
+  if (!list) return std::nullopt;
+  const std::uint32_t host = number_in(environment, launcher.host).value_or(0);
+  const std::optional<std::uint32_t> tasks = tasks_on(host, *list);
+  if (!tasks)
+    refuse(std::string(launcher.local_world) + " is \"" + *list + "\", which does not say how many tasks host " +
+           std::to_string(host) + " has");
+  return tasks;
+}
+
+void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t world, const char* world_variable) {
+  if (rank < world) return;
+  refuse(std::string(rank_variable) + " is " + std::to_string(rank) + ", but " + world_variable + " is " + std::to_string(world) +
+         "; ranks count from 0");
+}
+
+}  // namespace
+
+Ranks Ranks::from_environment(const Environment& environment) {
+  for (const Launcher& launcher : launchers) {
+    if (!environment(launcher.rank) || !environment(launcher.world)) continue;
+    Ranks found;
+    found.rank = *number_in(environment, launcher.rank);
+    found.world = *number_in(environment, launcher.world);
+    require_below(found.rank, launcher.rank, found.world, launcher.world);
+    found.source = launcher.source;
+    const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
+    const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);
+    if (local_rank && local_world) {
+      require_below(*local_rank, launcher.local_rank, *local_world, launcher.local_world);
+      found.local_rank = *local_rank;
+      found.local_world = *local_world;
+    }
+    return found;
+  }
+  for (const Launcher& launcher : launchers) {
+    if (launcher.host != nullptr) continue;  // a batch script of SLURM has a number without a step
+    const bool rank = environment(launcher.rank).has_value();
+    if (rank == environment(launcher.world).has_value()) continue;
+    refuse(std::string(rank ? launcher.rank : launcher.world) + " is set, but " + (rank ? launcher.world : launcher.rank) +
+           " is not; " + launcher.name + " sets both");
+  }
+  return {};
+}
+
+Ranks Ranks::from_environment() {
+  return from_environment([](const std::string& variable) -> std::optional<std::string> {
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  });
+}
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/error.h>
+#include <millrace/state.h>
+
+#include <string>
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const State whole{.seed = UINT64_MAX,
+                  .position = (std::uint64_t{1} << 62) + 1,
+                  .sampler = 0xAB,
+                  .global_batch = 256,
+                  .dataset = UINT64_MAX,
+                  .recipe = 0};
+
+TEST(State, IsOneLineOfJson) {
+  EXPECT_EQ(
+      (State{.seed = 7, .position = 1280, .sampler = 0x0B1E, .global_batch = 256, .dataset = 1, .recipe = 0xF00000000000000F})
+          .to_json(),
+      R"({"format":1,"seed":7,"position":1280,"sampler":"0000000000000b1e","global_batch":256,)"
+      R"("dataset":"0000000000000001","recipe":"f00000000000000f"})");
+  EXPECT_EQ((State{.seed = 7, .position = 0}).to_json(), R"({"format":1,"seed":7,"position":0})");
+}
+
+TEST(State, ComesBackAsItWas) {
+  EXPECT_EQ(State::from_json(whole.to_json()), whole);
+  for (auto leave_out : {&State::sampler, &State::global_batch, &State::dataset, &State::recipe}) {
+    State part = whole;
+    (part.*leave_out).reset();
+    EXPECT_EQ(State::from_json(part.to_json()), part);
+  }
+}
+
+std::string complaint(const std::string& json) {
+  try {
+    (void)State::from_json(json, "run/7.state");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("run/7.state: "));
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST(State, SaysWhatIsWrongInItsJson) {
+  EXPECT_THAT(complaint(""), HasSubstr("not valid JSON"));
+  EXPECT_THAT(complaint("{\"format\":1,"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(complaint("[]"), HasSubstr("must hold an object"));
+  EXPECT_THAT(complaint("{}"), HasSubstr("\"format\" is missing"));
+  EXPECT_THAT(complaint(R"({"format":2})"), HasSubstr("\"format\" is 2, newer than 1"));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1})"), HasSubstr("\"position\" is missing"));
+  EXPECT_THAT(complaint(R"({"format":1,"position":1})"), HasSubstr("\"seed\" is missing"));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":-1,"position":1})"), HasSubstr("\"seed\" is -1"));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":"1"})"), HasSubstr("\"position\" is \"1\""));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"epoch":1})"), HasSubstr("unknown key \"epoch\""));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"global_batch":0})"), HasSubstr("\"global_batch\" is 0"));
+  for (const char* hash : {"\"1\"", "1", "\"000000000000000g\"", "\"00000000000000001\"", "\"+000000000000001\"", "null"})
+    EXPECT_THAT(complaint(std::string(R"({"format":1,"seed":1,"position":1,"dataset":)") + hash + "}"),
+                HasSubstr("\"dataset\" is " + std::string(hash)));
+}
+
+TEST(State, DiffersByWhatBothSay) {
+  EXPECT_THAT(state_differences(whole, whole), IsEmpty());
+  State other = whole;
+  other.position = 3;
+  EXPECT_THAT(state_differences(whole, other), IsEmpty()) << "another place of the same run";
+  other.recipe.reset();
+  EXPECT_THAT(state_differences(whole, other), IsEmpty());
+  EXPECT_THAT(state_differences(other, whole), IsEmpty());
+  other.global_batch = 128;
+  other.seed = 4;
+  EXPECT_THAT(state_differences(whole, other),
+              ElementsAre("the seed was 18446744073709551615, here it is 4", HasSubstr("was 256, here it is 128")));
+}
+
+}  // namespace
+}  // namespace millrace
