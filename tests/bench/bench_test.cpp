@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/run_program.h"
 #include "bench/well_formed.h"
 #include "decode/jpeg_samples.h"
+#include "run_program.h"
 #include "temporary_folder.h"
 
 namespace millrace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "../../bench/page_cache.h"
-#include "bench/run_program.h"
 #include "decode/jpeg_samples.h"
+#include "run_program.h"
 #include "temporary_folder.h"
 
 namespace millrace {

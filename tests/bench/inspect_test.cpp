@@ -9,7 +9,7 @@
 #include "../../bench/distribution.h"
 #include "../../bench/text.h"
 #include "bench/damaged_files.h"
-#include "bench/run_program.h"
+#include "run_program.h"
 #include "shared_data.h"
 #include "temporary_folder.h"
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <thread>
 
-#include "bench/run_program.h"
 #include "decode/jpeg_samples.h"
+#include "run_program.h"
 #include "temporary_folder.h"
 
 namespace millrace {

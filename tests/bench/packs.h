@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/run_program.h"
 #include "decode/jpeg_samples.h"
+#include "run_program.h"
 
 namespace millrace::testing {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/run_program.h"
 #include "decode/jpeg_samples.h"
+#include "run_program.h"
 #include "temporary_folder.h"
 
 namespace millrace {

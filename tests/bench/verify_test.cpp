@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/damaged_files.h"
-#include "bench/run_program.h"
+#include "run_program.h"
 #include "temporary_folder.h"
 
 namespace millrace {
