@@ -9,49 +9,20 @@
 #include <fstream>
 #include <thread>
 
+#include "cuda_call.h"
+#include "event_clock.h"
+
 namespace millrace {
 namespace {
 
 /// How often an event is asked whether it is complete while a thread waits for it.
 constexpr std::chrono::microseconds ask_interval{50};
 
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  throw Error(ErrorCode::device,
-              std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
-}
-
-/// Makes a device the calling thread's current one, and puts back the one that was.
-class CurrentDevice {
- public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ == device) return;
-    check(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = true;
-  }
-  ~CurrentDevice() {
-    if (changed_) cudaSetDevice(before_);
-  }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
-
- private:
-  int before_ = 0;
-  bool changed_ = false;
-};
-
-struct DestroyEvent {
-  void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }
-};
-
 class CudaEvent final : public Event {
  public:
-  CudaEvent() {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreateWithFlags");
-    event_.reset(event);
-  }
+  /// On the current device. With a clock it tells when it was passed.
+  explicit CudaEvent(std::shared_ptr<EventClock> clock = nullptr)
+      : clock_(std::move(clock)), event_(make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming)) {}
 
   bool complete() const override {
     const cudaError_t status = cudaEventQuery(event_.get());
@@ -70,10 +41,15 @@ class CudaEvent final : public Event {
     return true;
   }
 
+  std::optional<std::chrono::steady_clock::time_point> passed_at() const override {
+    return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
+  }
+
   cudaEvent_t handle() const { return event_.get(); }
 
  private:
-  std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent> event_;
+  std::shared_ptr<EventClock> clock_;
+  EventHandle event_;
 };
 
 cudaEvent_t handle_of(const Event& event) {
@@ -148,6 +124,12 @@ std::unique_ptr<Stream> CudaDevice::make_stream() { return std::make_unique<Cuda
 std::unique_ptr<Event> CudaDevice::make_event() {
   const CurrentDevice current(ordinal_);
   return std::make_unique<CudaEvent>();
+}
+
+std::unique_ptr<Event> CudaDevice::make_timed_event() {
+  std::call_once(clock_made_, [this] { clock_ = std::make_shared<EventClock>(ordinal_); });
+  const CurrentDevice current(ordinal_);
+  return std::make_unique<CudaEvent>(clock_);
 }
 
 std::optional<int> CudaDevice::numa_node() const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,8 @@
 struct CUstream_st;
 
 namespace millrace {
+
+class EventClock;
 
 /// A CUDA stream: one of its own, or the caller's.
 class CudaStream final : public Stream {
@@ -52,11 +55,15 @@ class CudaDevice final : public Device {
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
+  /// The first one waits once for the device, to set its clock by the host's.
+  std::unique_ptr<Event> make_timed_event() override;
   /// The node that the GPU's PCI slot hangs on.
   std::optional<int> numa_node() const override;
 
  private:
   int ordinal_;
+  std::once_flag clock_made_;
+  std::shared_ptr<EventClock> clock_;
 };
 
 }  // namespace millrace

@@ -68,6 +68,8 @@ class Device {
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// An event that tells when it was passed, where the device can; others may not, for less work.
+  virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// The NUMA node (operating system's number) that the device hangs on, where there is one.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
 };

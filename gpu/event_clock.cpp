@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "event_clock.h"
+
+namespace millrace {
+namespace {
+
+/// From one event to a later one; none where one has not passed or was not recorded.
+std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to) {
+  float milliseconds = 0;
+  if (cudaEventElapsedTime(&milliseconds, from, to) != cudaSuccess) return std::nullopt;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>(milliseconds));
+}
+
+}  // namespace
+
+EventClock::EventClock(int device, std::chrono::nanoseconds renewal) : device_(device), renewal_(renewal), stream_(device) {
+  const CurrentDevice current(device);
+  anchor_ = make_event_handle(cudaEventDefault);
+  next_ = make_event_handle(cudaEventDefault);
+  Clock::time_point asked = Clock::now();
+  check(cudaEventRecord(anchor_.get(), stream_.handle()), "cudaEventRecord");
+  for (;;) {
+    const cudaError_t status = cudaEventQuery(anchor_.get());
+    anchored_at_ = asked + (Clock::now() - asked) / 2;
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
+    asked = Clock::now();
+  }
+}
+
+std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t event) {
+  std::lock_guard lock(mutex_);
+  renew();
+  const auto since = between(anchor_.get(), event);
+  if (!since) return std::nullopt;
+  return anchored_at_ + *since;
+}
+
+void EventClock::renew() {
+  if (renewing_) {
+    const auto since = between(anchor_.get(), next_.get());
+    if (!since) return;  // not passed yet; the old anchor still serves
+    anchored_at_ += *since;
+    std::swap(anchor_, next_);
+    renewing_ = false;
+  } else if (Clock::now() - anchored_at_ > renewal_) {
+    const CurrentDevice current(device_);
+    check(cudaEventRecord(next_.get(), stream_.handle()), "cudaEventRecord");
+    renewing_ = true;
+  }
+}
+
+}  // namespace millrace
