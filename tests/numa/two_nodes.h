@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <millrace/worker_pool.h>
+#include <sched.h>
+#include <tbb/parallel_for.h>
+
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "fake_job.h"
+#include "waiting.h"
+
+namespace millrace::testing {
+
+/// A test on the machine that numa_vm.sh makes up: node 0 has the processors 0 and 1, node 1 has 2 and 3. Elsewhere it is skipped.
+class OnTwoNodes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("MILLRACE_NUMA_VM") == nullptr)
+      GTEST_SKIP() << "needs a machine with two NUMA nodes: bash tests/numa_vm.sh PROGRAM";
+  }
+};
+
+inline std::set<int> cpus_of_node(int node) { return {2 * node, 2 * node + 1}; }
+
+/// The processors that the calling thread may use.
+inline std::set<int> own_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::set<int> cpus;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.insert(cpu);
+  return cpus;
+}
+
+/// Where the items of a pool ran.
+struct Whereabouts {
+  /// What the threads were bound to.
+  std::set<std::set<int>> bindings;
+  /// Processors on which they were seen.
+  std::set<int> seen;
+  /// Those on which a parallel algorithm inside an item was seen.
+  std::set<int> seen_inside;
+  std::set<unsigned> workers;
+};
+
+/// Gives every worker of the pools an item at the same time, more threads than the machine has processors, and watches where they run.
+inline std::vector<Whereabouts> watch(const std::vector<std::unique_ptr<WorkerPool>>& pools) {
+  constexpr int looks = 300;
+  std::mutex mutex;
+  std::vector<Whereabouts> result(pools.size());
+  std::size_t workers = 0;
+  for (const auto& pool : pools) workers += pool->workers();
+  Meeting meeting(workers);
+  std::size_t ended = 0;
+  for (std::size_t number = 0; number < pools.size(); ++number)
+    pools[number]->submit(&mutex, job(pools[number]->workers(), [&, number](std::size_t, unsigned worker) {
+      EXPECT_TRUE(meeting.meet());
+      std::set<int> seen;
+      for (int look = 0; look < looks; ++look) {
+        seen.insert(sched_getcpu());
+        sched_yield();
+      }
+      std::set<int> seen_inside;
+      std::mutex inside;
+      tbb::parallel_for(0, looks, [&](int) {
+        std::lock_guard lock(inside);
+        seen_inside.insert(sched_getcpu());
+      });
+      std::lock_guard lock(mutex);
+      result[number].bindings.insert(own_cpus());
+      result[number].seen.merge(seen);
+      result[number].seen_inside.merge(seen_inside);
+      result[number].workers.insert(worker);
+      ++ended;
+    }));
+  EXPECT_TRUE(eventually([&] {
+    std::lock_guard lock(mutex);
+    return ended == workers;
+  }));
+  return result;
+}
+
+}  // namespace millrace::testing

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+#   bash tests/numa_vm.sh [--require] PROGRAM [ARGUMENT ...]
+#
+# Runs a program on a made-up machine with two NUMA nodes, each of two processors (0-1 and 2-3) and 512 MiB: a Debian kernel in QEMU, which
+# imitates the processors in software. Besides the program there are the libraries it is linked with and busybox. Shows what the program prints and
+# ends with its status.
+#
+# Where something is missing it says what and ends with 77. With --require, or MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a kernel
+# where there is none, and whatever else is missing is a failure.
+set -euo pipefail
+
+require=${MILLRACE_REQUIRE_NUMA_VM:-}
+if [ "${1:-}" = --require ]; then
+  require=1
+  shift
+fi
+if [ $# -eq 0 ]; then
+  printf 'usage: %s [--require] PROGRAM [ARGUMENT ...]\n' "$0" >&2
+  exit 2
+fi
+
+fail() {
+  printf 'numa_vm.sh: %s\n' "$*" >&2
+  exit 1
+}
+missing() {
+  [ -z "$require" ] || fail "$*"
+  printf 'numa_vm.sh: skipped: %s\n' "$*"
+  exit 77
+}
+
+[ "$(uname -m)" = x86_64 ] || missing "this machine is no x86-64"
+for tool in qemu-system-x86_64 busybox; do
+  command -v "$tool" >/dev/null || missing "there is no $tool; 'bash cmake/install_packages.sh ci' installs it"
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+kernels=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/build/debian_kernel
+
+find_kernel() {
+  local file
+  kernel=
+  for file in /boot/vmlinuz-*-amd64 "$kernels"/vmlinuz-*-amd64; do
+    if [ -r "$file" ]; then kernel=$file; fi
+  done
+  [ -n "$kernel" ]
+}
+
+# Takes the kernel alone out of its package: nothing is installed.
+download_kernel() (
+  package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
+  [ -n "$package" ] && cd "$work" && apt-get download "$package" &&
+    dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*' && mkdir -p "$kernels" && mv boot/vmlinuz-* "$kernels"
+)
+
+fetch_kernel() {
+  printf 'Fetching a Debian kernel to %s\n' "$kernels"
+  { download_kernel || { apt-get update && download_kernel; }; } >"$work/apt.log" 2>&1 || {
+    tail -n 20 "$work/apt.log" >&2
+    fail "a Debian kernel (package linux-image-cloud-amd64) could not be fetched; apt's last lines are above."
+  }
+}
+
+if ! find_kernel; then
+  [ -n "$require" ] ||
+    missing "there is no Debian kernel /boot/vmlinuz-*-amd64 that can be read; 'bash $0 --require ...' fetches one (27 MB)"
+  fetch_kernel
+  find_kernel || fail "the package linux-image-cloud-amd64 brought no kernel."
+fi
+
+# The made-up machine's files. All lie where they lie here, so that the program finds its libraries.
+program=$(realpath "$1")
+root=$work/root
+mkdir -p "$root"/{bin,dev,proc,sys,tmp}
+cp "$(command -v busybox)" "$root/bin/busybox"
+libraries=$(ldd "$program") || fail "$program is no dynamically linked program."
+case "$libraries" in *"not found"*) fail "$program misses libraries: $libraries" ;; esac
+libraries+=$(ldd "$root/bin/busybox" 2>/dev/null || true)  # of one that is not static
+for file in "$program" $(grep -o '/[^ ]*' <<<"$libraries" | sort -u); do
+  mkdir -p "$root${file%/*}"
+  cp -L "$file" "$root$file"
+done
+
+command=
+for word in "$program" "${@:2}"; do command+="'${word//\'/\'\\\'\'}' "; done
+cat >"$root/init" <<END
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+stty -F /dev/ttyS1 -opost
+export PATH=/bin HOME=/tmp TERM=dumb MILLRACE_NUMA_VM=1
+cd /tmp
+$command >/dev/ttyS1 2>&1
+echo \$? >/dev/ttyS2
+poweroff -f
+END
+chmod +x "$root/init"
+(cd "$root" && find . | busybox cpio -o -H newc) >"$work/files.cpio" 2>"$work/cpio.log" ||
+  fail "busybox cpio: $(tail -n 1 "$work/cpio.log")"
+
+# Three serial lines: the kernel's messages, what the program prints, its status. The kernel gives up when its timer does not tick as
+# expected, which is so where QEMU does not get its share of a processor: hence no_timer_check.
+touch "$work/console" "$work/status"
+ended=0
+timeout --foreground 240 qemu-system-x86_64 -accel tcg -cpu max -smp 4,sockets=2,cores=2 -m 1024 \
+  -object memory-backend-ram,id=memory0,size=512M -numa node,nodeid=0,cpus=0-1,memdev=memory0 \
+  -object memory-backend-ram,id=memory1,size=512M -numa node,nodeid=1,cpus=2-3,memdev=memory1 \
+  -nodefaults -no-user-config -display none -no-reboot \
+  -kernel "$kernel" -initrd "$work/files.cpio" -append "console=ttyS0 panic=-1 no_timer_check" \
+  -serial "file:$work/console" -serial stdio -serial "file:$work/status" </dev/null || ended=$?
+
+status=$(tr -d '\r\n' <"$work/status")
+if [ -z "$status" ] || [ "$status" -ge 128 ]; then
+  printf '\nThe last lines of the console (%s):\n' "$kernel" >&2
+  tail -n 40 "$work/console" | tr -d '\r' >&2
+fi
+[ "$ended" -ne 124 ] || fail "$program was not done after 240 s."
+[ -n "$status" ] || fail "the machine went down before $program was done (QEMU ended with $ended)."
+exit "$status"
