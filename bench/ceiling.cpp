@@ -84,7 +84,7 @@ class LoaderSide {
 class ReferenceSide {
  public:
   ReferenceSide(std::shared_ptr<const Dataset> dataset, std::uint64_t seed, unsigned threads)
-      : dataset_(std::move(dataset)), sampler_(dataset_->size(), seed), readers_(threads) {}
+      : dataset_(std::move(dataset)), sampler_(Order::shuffled(), dataset_->size(), seed), readers_(threads) {}
 
   Window run() {
     std::atomic<std::uint64_t> decoded{0};  // a count, read after the threads have ended

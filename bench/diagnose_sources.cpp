@@ -39,7 +39,7 @@ class ReadySamples final : public Transform {
 }  // namespace
 
 SampledDataset::SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size, std::uint64_t seed)
-    : all_(std::move(all)), size_(size), drawn_(all_->size(), seed) {}
+    : all_(std::move(all)), size_(size), drawn_(Order::shuffled(), all_->size(), seed) {}
 
 void SampledDataset::prefetch(std::span<const std::uint64_t> indices) const {
   std::vector<std::uint64_t> drawn;

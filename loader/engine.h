@@ -119,8 +119,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<const Transform> transform_;
   const std::shared_ptr<Device> device_;
   const PipelineOptions options_;
-  const Schedule schedule_;
   const Sampler sampler_;
+  const Schedule schedule_;
   const SlotLayout layout_;
   const bool copies_;
   /// The pipeline's, which batches may outlive: used until the road is closed, and for reports.

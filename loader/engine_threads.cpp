@@ -230,9 +230,9 @@ void Engine::plan(HostSlot& host) {
   host.records.valid.resize(size);
   for (std::size_t sample = 0; sample < size; ++sample) {
     host.positions[sample] = schedule_.position(host.plan, sample);
-    host.records.indices[sample] = sampler_(host.positions[sample]);
     host.records.valid[sample] = schedule_.is_padding(host.plan, sample) ? 0 : 1;
   }
+  sampler_.draw(host.positions, host.records.indices);
   for (std::size_t part = 0; part < options_.micro_batches; ++part)
     host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size), std::memory_order_relaxed);
   prefetch_records(next_planned_ + options_.read_ahead);
@@ -258,8 +258,8 @@ void Engine::prefetch_records(std::uint64_t last) {
     const std::optional<BatchPlan> plan = schedule_.batch(next_prefetched_);
     if (!plan) return;
     prefetch_indices_.resize(plan->size);
-    for (std::size_t sample = 0; sample < plan->size; ++sample)
-      prefetch_indices_[sample] = sampler_(schedule_.position(*plan, sample));
+    for (std::size_t sample = 0; sample < plan->size; ++sample) prefetch_indices_[sample] = schedule_.position(*plan, sample);
+    sampler_.draw(prefetch_indices_, prefetch_indices_);
     dataset_->prefetch(prefetch_indices_);
   }
 }

@@ -22,9 +22,14 @@ std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
 }  // namespace
 
 SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-                         const SlotLayout& layout, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace,
-                         std::size_t group)
-    : dataset_(std::move(dataset)), transform_(std::move(transform)), layout_(layout), seed_(seed), policy_(policy) {
+                         const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
+                         Trace* trace, std::size_t group)
+    : dataset_(std::move(dataset)),
+      transform_(std::move(transform)),
+      layout_(layout),
+      sampler_(std::move(sampler)),
+      seed_(seed),
+      policy_(policy) {
   stages_ = transform_->stages();
   if (stages_.empty()) throw Error(ErrorCode::invalid_argument, "the transform names no stages; it needs at least one");
   stages_.insert(stages_.begin(), "read");
@@ -40,19 +45,19 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr
   }
 }
 
-SampleMaker::Made SampleMaker::make(const Order& order, unsigned number) {
+SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   for (std::size_t field = 0; field < worker.fields.size(); ++field)
-    worker.fields[field] = layout_.sample(order.slot, field, order.place);
+    worker.fields[field] = layout_.sample(task.slot, field, task.place);
   const struct Mark {
     explicit Mark(std::atomic<std::int64_t>& since) : since_(since) { since_.store(now_ns(), std::memory_order_relaxed); }
     ~Mark() { since_.store(0, std::memory_order_relaxed); }
     std::atomic<std::int64_t>& since_;
   } mark(worker.since_ns);
 
-  Made made{order.record, true};
+  Made made{task.record, true};
   for (unsigned attempt = 1;; ++attempt) {
-    const Status status = try_record(order, made.record, worker);
+    const Status status = try_record(task, made.record, worker);
     if (status.is_ok()) break;
     note_bad(made.record, status.reason());
     const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
@@ -68,19 +73,20 @@ SampleMaker::Made SampleMaker::make(const Order& order, unsigned number) {
           ErrorCode::bad_record,
           what + "; so were " + std::to_string(most_replacements) + " records before it that were drawn to replace each other",
           stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
-    made.record = Random(seed_, order.position, attempt).below(dataset_->size());
+    Random random(seed_, task.position, attempt);
+    made.record = sampler_.replacement(random);
   }
-  if (made.valid) clear_tails(order, worker);
+  if (made.valid) clear_tails(task, worker);
   worker.samples.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
 
-Status SampleMaker::try_record(const Order& order, std::uint64_t index, Worker& worker) {
+Status SampleMaker::try_record(const Task& task, std::uint64_t index, Worker& worker) {
   worker.record.store(index, std::memory_order_relaxed);
   try {
     if (worker.transform == nullptr) worker.transform = transform_->make_worker();
-    const Record record = read(order, index, worker);
-    Random random(seed_, order.position);
+    const Record record = read(task, index, worker);
+    Random random(seed_, task.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
     Clock::time_point begin = Clock::now();
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage);
@@ -88,7 +94,7 @@ Status SampleMaker::try_record(const Order& order, std::uint64_t index, Worker& 
     sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
       const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
-      note_stage(order, stage + 1, begin, taken, worker);
+      note_stage(task, stage + 1, begin, taken, worker);
       begin += taken;  // a stage that is entered several times is drawn as one
     }
     return status;
@@ -100,7 +106,7 @@ Status SampleMaker::try_record(const Order& order, std::uint64_t index, Worker& 
   }
 }
 
-Record SampleMaker::read(const Order& order, std::uint64_t index, Worker& worker) {
+Record SampleMaker::read(const Task& task, std::uint64_t index, Worker& worker) {
   worker.stage.store(reading, std::memory_order_relaxed);
   const auto begin = Clock::now();
   const Record record = dataset_->read(index, worker.buffer);
@@ -108,24 +114,24 @@ Record SampleMaker::read(const Order& order, std::uint64_t index, Worker& worker
   std::uint64_t bytes = 0;
   for (const RecordField& field : record.fields()) bytes += field.bytes.size();
   worker.encoded_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  note_stage(order, 0, begin, taken, worker);
+  note_stage(task, 0, begin, taken, worker);
   return record;
 }
 
-void SampleMaker::note_stage(const Order& order, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken,
+void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken,
                              Worker& worker) {
   worker.stages[stage].add(taken);
   worker.busy_ns.fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
   if (worker.lane != nullptr)
-    worker.lane->add(span_names_[stage], begin, begin + taken, order.batch, worker.record.load(std::memory_order_relaxed));
+    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch, worker.record.load(std::memory_order_relaxed));
 }
 
-void SampleMaker::clear_tails(const Order& order, Worker& worker) {
+void SampleMaker::clear_tails(const Task& task, Worker& worker) {
   const SampleSpec& spec = transform_->spec();
   for (std::size_t field = 0; field < spec.fields().size(); ++field) {
     if (!spec.fields()[field].variable) continue;
     std::uint32_t length = 0;
-    std::memcpy(&length, layout_.sample(order.slot, spec.length_of(field), order.place).data, sizeof length);
+    std::memcpy(&length, layout_.sample(task.slot, spec.length_of(field), task.place).data, sizeof length);
     const Tensor& whole = worker.fields[field];
     const std::size_t used = whole.bytes() / whole.shape[0] * length;
     std::memset(static_cast<std::byte*>(whole.data) + used, 0, whole.bytes() - used);

@@ -36,7 +36,7 @@ struct WorkCounts {
 class SampleMaker {
  public:
   /// A sample to be made.
-  struct Order {
+  struct Task {
     /// Start of the slot and the sample's place in it.
     std::byte* slot;
     std::size_t place;
@@ -53,10 +53,10 @@ class SampleMaker {
 
   /// A lane per worker is added to `group` of `trace`; null = nothing is traced.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
-              std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group);
+              Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group);
 
   /// Throws `Error` with stage and record when the run must end.
-  Made make(const Order& order, unsigned worker);
+  Made make(const Task& task, unsigned worker);
 
   WorkCounts counts() const;
   /// Time that workers spent on samples so far, all together.
@@ -90,11 +90,11 @@ class SampleMaker {
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
   };
 
-  Status try_record(const Order& order, std::uint64_t index, Worker& worker);
-  Record read(const Order& order, std::uint64_t index, Worker& worker);
-  void note_stage(const Order& order, std::size_t stage, std::chrono::steady_clock::time_point begin,
+  Status try_record(const Task& task, std::uint64_t index, Worker& worker);
+  Record read(const Task& task, std::uint64_t index, Worker& worker);
+  void note_stage(const Task& task, std::size_t stage, std::chrono::steady_clock::time_point begin,
                   std::chrono::nanoseconds taken, Worker& worker);
-  void clear_tails(const Order& order, Worker& worker);
+  void clear_tails(const Task& task, Worker& worker);
   void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);
   [[noreturn]] void rethrow_with_context(std::uint64_t index, const Worker& worker);
@@ -103,6 +103,8 @@ class SampleMaker {
   std::shared_ptr<const Dataset> dataset_;
   std::shared_ptr<const Transform> transform_;
   SlotLayout layout_;
+  /// For replacements.
+  Sampler sampler_;
   std::uint64_t seed_;
   BadRecords policy_;
   std::vector<std::string> stages_;

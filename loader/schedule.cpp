@@ -27,10 +27,9 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
   if (global_batch_ < world_)
     refuse("global_batch_size is " + std::to_string(global_batch_) + ", which leaves some of the world's " +
            std::to_string(world_) + " ranks without a sample");
-  if (records == 0) refuse("the dataset is empty");
   batches_per_epoch_ = last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
   if (batches_per_epoch_ == 0)
-    refuse("the dataset has " + std::to_string(records) + " records, fewer than one global batch of " +
+    refuse("an epoch has " + std::to_string(records) + " samples, fewer than one global batch of " +
            std::to_string(global_batch_) + ", and last_batch is drop: there would never be a batch");
 }
 
@@ -61,8 +60,8 @@ std::uint64_t Schedule::position(const BatchPlan& plan, std::size_t sample) cons
 std::uint64_t Schedule::number_at(std::uint64_t position) const {
   const std::uint64_t offset = position % records_;
   if (offset % global_batch_ != 0 || offset / global_batch_ >= batches_per_epoch_)
-    refuse("position is " + std::to_string(position) + ", where no batch begins: with " + std::to_string(records_) +
-           " records and global batches of " + std::to_string(global_batch_) +
+    refuse("position is " + std::to_string(position) + ", where no batch begins: with epochs of " + std::to_string(records_) +
+           " samples and global batches of " + std::to_string(global_batch_) +
            " they begin at multiples of the batch within each epoch");
   return position / records_ * batches_per_epoch_ + offset / global_batch_;
 }

@@ -43,7 +43,7 @@ TEST_P(PipelineBackpressure, FillsItsSlotsAndNoMore) {
 
 TEST_P(PipelineBackpressure, NeverRunsFurtherAheadThanItHasSlots) {
   SmallRun run(2400, GetParam());
-  run.options.shuffle = false;  // so that the record says which batch it is of
+  run.options.order = Order::sequential();  // so that the record says which batch it is of
   run.options.prefetch = 3;
   const std::uint64_t slots = 3 + (GetParam() ? 2 : 0);
   std::atomic<std::uint64_t> asked{0};

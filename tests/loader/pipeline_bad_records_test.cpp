@@ -183,7 +183,7 @@ TEST(PipelineBadRecords, ReportListsTheFirstHundredOnly) {
 
 TEST(PipelineBadRecords, PaddingThatRepeatsABadRecordStaysNotValid) {
   SmallRun run(5);
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.bad_records = BadRecords::mark;
   run.options.last_batch = LastBatch::pad;
   run.transform->on_end = [](const Record& record) { return record.index() == 1 ? Status::bad("torn") : Status::ok(); };

@@ -222,7 +222,7 @@ TEST(PipelineFaultyTransform, TheFirstErrorStays) {
   testing::Gate gate;
   std::atomic<bool> second_failed{false};
   SmallRun run(800);
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.workers(2);
   run.transform->on_end = [&](const Record& record) {
     if (record.index() == 1) {
@@ -248,7 +248,7 @@ TEST(PipelineFaultyTransform, TheFirstErrorStays) {
 
 TEST(PipelineFaultyTransform, AnErrorReachesATrainerThatWaitsForAPart) {
   SmallRun run(800);
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.micro_batches = 2;
   testing::Gate gate;
   run.transform->on_begin = [&gate](const Record& record) {

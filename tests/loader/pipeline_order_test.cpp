@@ -97,7 +97,7 @@ TEST(PipelineOrder, SeedsAndEpochsDiffer) {
 
 TEST(PipelineOrder, UnshuffledIsTheDatasetsOrder) {
   SmallRun run(20);
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.epochs = 2;
   Pipeline pipeline = run.pipeline();
   std::vector<std::uint64_t> seen;

@@ -196,7 +196,7 @@ auto blocks_at(const std::vector<std::uint64_t>& records, Gate& gate) {
 
 TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
   SmallRun run(16, GetParam());
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.micro_batches = 2;
   run.workers(2);
   Gate gate;
@@ -231,7 +231,7 @@ TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
 
 TEST_P(PipelineParts, ABatchAsAWholeWaitsForThemAll) {
   SmallRun run(16, GetParam());
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.micro_batches = 4;
   run.workers(2);
   Gate gate;
@@ -248,7 +248,7 @@ TEST_P(PipelineParts, ABatchAsAWholeWaitsForThemAll) {
 TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
   for (const std::size_t slots : {1U, 2U}) {  // with one slot a lost one is missed, with two an early reuse is seen
     SmallRun run(64, GetParam());
-    run.options.shuffle = false;
+    run.options.order = Order::sequential();
     run.options.micro_batches = 2;
     run.options.prefetch = slots;
     run.options.device_slots = slots;

@@ -25,7 +25,7 @@ TEST(PipelinePair, BothAreCorrectAtTheSameTime) {
   SmallRun eval = train;
   eval.device = std::make_shared<HostDevice>();
   eval.transform = std::make_shared<testing::StampTransform>(33);
-  eval.options.shuffle = false;
+  eval.options.order = Order::sequential();
   eval.options.batch_size = 5;
   eval.options.seed = 1;
   Pipeline train_pipeline = train.pipeline();

@@ -96,7 +96,7 @@ TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
     of_rank.push_back(take(pipeline));
     ASSERT_EQ(of_rank[rank].size(), of_rank[0].size()) << "a rank that has fewer batches hangs the others";
   }
-  const Sampler sampler(ranks.records, 42);
+  const Sampler sampler(Order::shuffled(), ranks.records, 42);
   const std::uint64_t global = batch_size * ranks.world;
   std::uint64_t position = 0;
   for (std::size_t number = 0; number < of_rank[0].size(); ++number) {

@@ -152,7 +152,7 @@ TEST_P(PipelineShutdown, AThreadInNextGetsStopped) {
 
 TEST_P(PipelineShutdown, AThreadWaitingForAPartGetsStopped) {
   Gate gate;
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.micro_batches = 2;
   run.transform->on_begin = [&gate](const Record& record) {
     if (record.index() >= 4) {
@@ -240,7 +240,7 @@ TEST_P(PipelineShutdown, AStuckTransformIsNamedAndLetGo) {
   for (const bool shared_runtime : {true, false}) {
     const auto gate = std::make_shared<Gate>();
     SmallRun stuck(80, GetParam());
-    stuck.options.shuffle = false;
+    stuck.options.order = Order::sequential();
     stuck.transform->on_end = [gate](const Record& record) {
       if (record.index() == 3) {
         EXPECT_TRUE(gate->pass());
@@ -254,7 +254,7 @@ TEST_P(PipelineShutdown, AStuckTransformIsNamedAndLetGo) {
 TEST_P(PipelineShutdown, AStuckReadIsNamedAndLetGo) {
   const auto gate = std::make_shared<Gate>();
   SmallRun stuck(80, GetParam());
-  stuck.options.shuffle = false;
+  stuck.options.order = Order::sequential();
   stuck.dataset->on_read = [gate](std::uint64_t index) {
     if (index == 5) {
       EXPECT_TRUE(gate->pass());
@@ -288,7 +288,7 @@ TEST(PipelineStop, StopNamesWhatIsStuck) {
   Gate gate;
   SmallRun run(80);
   run.options.stop_timeout = 100ms;
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.workers(2);
   run.transform->on_begin = [&gate](const Record& record) {
     if (record.index() == 2) {

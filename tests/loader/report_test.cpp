@@ -118,7 +118,7 @@ TEST(Report, CountsBatchesThatWaitForTheTrainer) {
 
 TEST(Report, HasPlausiblePercentiles) {
   SmallRun run(8 * 100);
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   run.options.prefetch = 1;
   run.workers(1);
   // Each tenth batch is late.

@@ -33,7 +33,7 @@ struct SmallRun {
 
   void workers(unsigned count) { options.runtime = make_runtime({.workers = count}); }
   Pipeline pipeline() const { return Pipeline(dataset, transform, device, options); }
-  Sampler sampler() const { return Sampler(dataset->size(), options.seed, options.shuffle); }
+  Sampler sampler() const { return Sampler(options.order, dataset->size(), options.seed); }
 };
 
 /// A run whose samples take uneven time, so that workers overtake each other.

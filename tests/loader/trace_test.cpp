@@ -128,7 +128,7 @@ TEST(Trace, HasALanePerWorkerThreadAndCounter) {
 TEST(Trace, SpansNameTheirBatchAndRecord) {
   SmallRun run(16);
   run.options.trace = std::make_shared<Trace>();
-  run.options.shuffle = false;
+  run.options.order = Order::sequential();
   Pipeline pipeline = run.pipeline();
   while (pipeline.next()) continue;
   std::map<std::uint64_t, std::uint64_t> batch_of;

@@ -5,6 +5,7 @@
 #include <millrace/dataset.h>
 #include <millrace/device.h>
 #include <millrace/error.h>
+#include <millrace/order.h>
 #include <millrace/ranks.h>
 #include <millrace/report.h>
 #include <millrace/runtime.h>
@@ -31,7 +32,7 @@ enum class LastBatch {
 /// What becomes of a record that cannot be made into a sample. In every case `report()` has its key and the reason.
 enum class BadRecords {
   fail,     ///< the run ends with an `Error` that names it
-  replace,  ///< another record takes its place, drawn by a hash of (seed, position, attempt), at most 16 times
+  replace,  ///< another takes its place, drawn by (seed, position, attempt) with the order's odds, at most 16 times
   mark,     ///< the sample is zeroed and marked as not valid
 };
 
@@ -42,7 +43,8 @@ struct PipelineOptions {
   /// number gives the same sequence of global batches for any `ranks.world`. 0 = ranks.world x batch_size.
   std::size_t global_batch_size = 0;
   std::uint64_t seed = 0;
-  bool shuffle = true;
+  /// Which records come when, and what an epoch is.
+  Order order{};
   /// The run ends after this many epochs; 0 = never.
   std::uint64_t epochs = 0;
   LastBatch last_batch = LastBatch::partial;

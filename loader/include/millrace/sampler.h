@@ -1,35 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/order.h>
+#include <millrace/random.h>
+
 #include <cstdint>
+#include <memory>
+#include <span>
 
 namespace millrace {
 
-/// The order of records: a pure function from (seed, global position) to a record index, with O(1) memory and start-up for any
-/// dataset size. Position p lies in epoch p / size; each epoch is a permutation of its own, in which every record comes exactly once.
-/// All methods may be called from any thread at once. Each record comes equally often in each place; of a handful of records, not all
-/// orders are equally likely.
-///
-/// The permutation is a Feistel network over the smallest even-bit domain that holds the records, restricted to them by cycle
-/// walking. Source: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
+class OrderMode;
+
+/// The order of a dataset's records: a pure function from (seed, global position) to a record's index. Positions count the
+/// samples of the global sequence through all epochs; position p lies in epoch p / `epoch_size()`. Cheap to copy. All methods
+/// may be called from any thread at once.
 class Sampler {
  public:
-  /// `size` records (> 0; else throws `Error`, `invalid_argument`); with `shuffle` off the order is 0, 1, 2 ... in every epoch.
-  Sampler(std::uint64_t size, std::uint64_t seed, bool shuffle = true);
+  /// For a dataset of `records`. Throws `Error` (`invalid_argument`) where it is empty or not what the order is made for. O(1)
+  /// memory and time, but for the lists that the order has.
+  Sampler(const Order& order, std::uint64_t records, std::uint64_t seed);
 
   /// The record at a global position.
-  std::uint64_t operator()(std::uint64_t position) const { return at(position / size_, position % size_); }
-  /// The record at `offset` (< size) of an epoch.
+  std::uint64_t operator()(std::uint64_t position) const { return at(position / epoch_size_, position % epoch_size_); }
+  /// The record at `offset` (< `epoch_size()`) of an epoch.
   std::uint64_t at(std::uint64_t epoch, std::uint64_t offset) const;
+  /// The records at these positions, of which there are as many; several times as quick as one by one.
+  void draw(std::span<const std::uint64_t> positions, std::span<std::uint64_t> records) const;
 
-  std::uint64_t size() const { return size_; }
-  std::uint64_t hash() const { return size_ * 2 + (shuffle_ ? 1 : 0); }
+  /// Positions of one epoch.
+  std::uint64_t epoch_size() const { return epoch_size_; }
+
+  /// A record to take another one's place, drawn by the order's own odds: from its subset, by its weights, all alike where it
+  /// has none.
+  std::uint64_t replacement(Random& random) const;
+
+  /// What tells orders apart: XXH3-64 over mode, parameters, lists and number of records, not the seed. The same on any machine
+  /// and in any version that draws the same.
+  std::uint64_t hash() const;
 
  private:
-  std::uint64_t size_;
-  std::uint64_t seed_;
-  bool shuffle_;
-  unsigned half_bits_;
+  void draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const;
+
+  Order order_;
+  std::uint64_t records_;
+  std::shared_ptr<const OrderMode> mode_;
+  std::uint64_t epoch_size_;
 };
 
 }  // namespace millrace

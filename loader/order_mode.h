@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/order.h>
+#include <millrace/random.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// One way to draw numbers below a count: a pure function of (epoch, offset).
+class OrderMode {
+ public:
+  /// Offsets that are drawn at once, for which there is room on the stack.
+  static constexpr std::size_t most = 64;
+
+  virtual ~OrderMode() = default;
+  virtual std::uint64_t epoch_size() const = 0;
+  /// Turns offsets of one epoch, at most `most`, into the numbers there.
+  virtual void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const = 0;
+  /// A number by the mode's own odds.
+  virtual std::uint64_t replacement(Random& random) const = 0;
+};
+
+std::shared_ptr<const OrderMode> sequential_mode(std::uint64_t count);
+std::shared_ptr<const OrderMode> shuffled_mode(std::uint64_t count, std::uint64_t seed);
+std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t seed, Order::Blocks blocks);
+std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights, std::uint64_t epoch_size, std::uint64_t seed);
+/// Throws `Error` (`invalid_argument`) where a weight is so small that its part would never come.
+std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts, std::uint64_t epoch_size, std::uint64_t seed);
+
+/// Weights as integers, whose arithmetic is the same on every machine: in proportion, none but 0 becomes 0, and the sum is
+/// below 2^63.
+std::vector<std::uint64_t> integer_weights(std::span<const double> weights);
+/// For messages, short and exact: 0.1, 1e-09.
+std::string weight_text(double weight);
+
+}  // namespace millrace
