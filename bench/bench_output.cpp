@@ -181,6 +181,7 @@ std::string to_text(const BenchRecord& record) {
                             record.ceiling->loader_samples_per_second, record.ceiling->reference_images_per_second));
   }
   if (result.digest) text += row("digest", hex(*result.digest));
+  for (const std::string& warning : report.warnings) text += row("warning", warning);
   text += "\n" + stage_table(report);
   return text + "\n" + result.verdict.text + "\n" + result.verdict.advice + "\n";
 }
@@ -207,6 +208,7 @@ std::string to_json(const BenchRecord& record) {
                {"worker_utilization_percent", 100 * report.worker_utilization},
                {"active_workers", report.active_workers},
                {"workers_bound", report.workers_bound},
+               {"warnings", report.warnings},
                {"worker_delay_percent", report.worker_delay ? Json(100 * *report.worker_delay) : Json()},
                {"ready_batches", report.ready_batches},
                {"free_slots", report.free_slots},

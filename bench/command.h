@@ -21,6 +21,7 @@ Command add_bench(CLI::App& millrace);
 Command add_diagnose(CLI::App& millrace);
 Command add_inspect(CLI::App& millrace);
 Command add_pack(CLI::App& millrace);
+Command add_topology(CLI::App& millrace);
 Command add_tune(CLI::App& millrace);
 Command add_verify(CLI::App& millrace);
 

@@ -34,6 +34,7 @@ int run(int argc, char** argv) {
   commands.push_back(millrace::cli::add_bench(app));
   commands.push_back(millrace::cli::add_tune(app));
   commands.push_back(millrace::cli::add_diagnose(app));
+  commands.push_back(millrace::cli::add_topology(app));
 
   try {
     app.parse(argc, argv);

@@ -98,7 +98,12 @@ int train(const Options& options) {
   const auto dataset = millrace::open_dataset(options.dataset);
   Perceptron model(thumbnail * thumbnail * 3, 32, std::max<std::size_t>(dataset->classes().size(), 1), seed);
   millrace::PipelineOptions pipeline_options{
-      .global_batch_size = options.global_batch, .seed = seed, .epochs = options.epochs, .ranks = ranks};
+      .global_batch_size = options.global_batch,
+      .seed = seed,
+      .epochs = options.epochs,
+      .ranks = ranks,
+      // Ranks on one host share its cores.
+      .runtime = millrace::make_runtime({.local_rank = ranks.local_rank, .local_world = ranks.local_world})};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
     pipeline_options.resume = load(options.checkpoint, model);
   millrace::Pipeline pipeline(dataset, millrace::image_transform(millrace::Recipe::train(thumbnail)),

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "verdict.h"
+
 namespace millrace {
 namespace {
 
@@ -229,6 +231,8 @@ Report Engine::report() const {
   report.workers = workers_;
   report.workers_bound = all_bound(runtime_);
   report.cores = runtime_.topology().cores;
+  report.launch_cores = runtime_.launch_cores();
+  report.warnings = runtime_.warnings();
   report.memory.pinned_bytes = hosts_.size() * layout_.bytes();
   report.memory.device_bytes = copies_ ? leases_.size() * layout_.bytes() : 0;
 
@@ -245,6 +249,7 @@ Report Engine::report() const {
   const double active_seconds = report.active_workers * report.seconds;
   if (delay && delay_base_ && active_seconds > 0)
     report.worker_delay = std::min(std::chrono::duration<double>(*delay - *delay_base_).count() / active_seconds, 1.0);
+  warn_of_delay(report);
   report.verdict = judge(report);
   return report;
 }

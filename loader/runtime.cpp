@@ -1,24 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/placement.h>
 #include <millrace/runtime.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <sstream>
+#include <string>
 
 #include "mutex.h"
 
 namespace millrace {
 namespace {
 
-/// Deals `workers` to the nodes, always to the one with most processors per worker.
-std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
-  std::vector<unsigned> dealt(nodes.size(), 0);
-  for (unsigned worker = 0; worker < workers; ++worker) {
-    std::size_t best = 0;
-    for (std::size_t node = 1; node < nodes.size(); ++node)
-      if (nodes[node].cpus.size() * (dealt[best] + 1) > nodes[best].cpus.size() * (dealt[node] + 1)) best = node;
-    ++dealt[best];
-  }
-  return dealt;
+/// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND FLAGS ...") is that of a
+/// worker, by the name that `WorkerPool` gives it. One that has been joined may be seen for a moment yet, and is none.
+bool is_worker(const std::filesystem::path& stat) {
+  constexpr unsigned long exiting = 0x4;  // PF_EXITING
+  std::ifstream file(stat);
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (line.find("(millrace-w") == std::string::npos || name_end == std::string::npos) return false;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 0; field < 6; ++field) fields >> skipped;
+  unsigned long flags = 0;
+  fields >> flags;
+  return (flags & exiting) == 0;
+}
+
+/// Threads of this process that are workers, of whatever runtime.
+unsigned workers_of_process() {
+  unsigned workers = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error))
+    workers += is_worker(task->path() / "stat") ? 1 : 0;
+  return workers;
+}
+
+std::string unbound_text(const NumaNode& node, const std::string& reason) {
+  return "the workers of node " + std::to_string(node.number) + " are not bound to its processors " + cpu_list(node.cpus) + ": " +
+         reason;
 }
 
 }  // namespace
@@ -26,8 +51,8 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
 /// What each pipeline needs.
 class Runtime::Needs {
  public:
-  /// Makes as many workers of `runtime` active as all pipelines need. With nothing needed all stay as they are: whoever comes next
-  /// wants to start soon.
+  /// Makes as many workers of `runtime` active as all pipelines need. With nothing needed all stay as they are: whoever comes
+  /// next wants to start soon.
   void set(const void* pipeline, unsigned workers, Runtime& runtime) {
     MutexLock lock(mutex_);
     if (workers > 0) {
@@ -46,20 +71,45 @@ class Runtime::Needs {
   std::map<const void*, unsigned> needs_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-Runtime::Runtime(RuntimeOptions options)
-    : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()), topology_(read_topology()) {
-  const unsigned workers = options.workers > 0 ? options.workers : topology_.cores;
-  const std::vector<unsigned> dealt = deal(workers, topology_.nodes);
+Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
+  const Topology machine = options.topology ? *options.topology : read_topology();
+  placement_ = std::make_unique<const Placement>(place_workers(machine, options));
+  process_cores_ = machine.synthetic ? 0 : machine.cores;
   unsigned first = 0;
-  for (std::size_t node = 0; node < dealt.size(); ++node) {
-    if (dealt[node] == 0) continue;
-    pools_.push_back(
-        std::make_unique<WorkerPool>(first, dealt[node], options.bind ? topology_.nodes[node].cpus : std::vector<int>()));
-    first += dealt[node];
+  for (std::size_t number = 0; number < placement_->workers.size(); ++number) {
+    const unsigned workers = placement_->workers[number];
+    const NumaNode& node = topology().nodes[number];
+    if (workers == 0) continue;
+    const bool bind = options.numa != Numa::off && !machine.synthetic;
+    pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>()));
+    first += workers;
+    if (options.numa == Numa::off || pools_.back()->bound()) continue;
+    unbound_.push_back(unbound_text(node, machine.synthetic ? "they are made up" : pools_.back()->binding_error()));
+    if (options.numa == Numa::require)
+      throw Error(ErrorCode::invalid_argument,
+                  "numa is require, but " + unbound_.back() + "; let the process bind its threads, or take numa = prefer");
   }
 }
 
 Runtime::~Runtime() = default;
+
+const Topology& Runtime::topology() const { return placement_->topology; }
+
+const std::vector<std::string>& Runtime::placement() const { return placement_->reasons; }
+
+unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
+
+std::vector<std::string> Runtime::warnings() const {
+  std::vector<std::string> warnings = placement_->warnings;
+  warnings.insert(warnings.end(), unbound_.begin(), unbound_.end());
+  const unsigned own = workers();
+  const unsigned all = workers_of_process();
+  if (process_cores_ > 0 && all > process_cores_ && all > own)
+    warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
+                       std::to_string(process_cores_) + " processors, " + std::to_string(all - own) +
+                       " of them of other runtimes; let its pipelines share one runtime");
+  return warnings;
+}
 
 unsigned Runtime::workers() const {
   unsigned workers = 0;
@@ -102,6 +152,6 @@ std::optional<std::chrono::nanoseconds> Runtime::delay() const {
   return sum;
 }
 
-std::shared_ptr<Runtime> make_runtime(RuntimeOptions options) { return std::make_shared<Runtime>(options); }
+std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) { return std::make_shared<Runtime>(options); }
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which stage bounds a run: the reading of a report.
+#include "verdict.h"
+
 #include <millrace/report.h>
 
 #include <algorithm>
@@ -16,6 +18,8 @@ constexpr double fed = 0.02;
 constexpr double saturated = 0.85;
 /// Above this share of their time without a processor, that is what holds the workers up.
 constexpr double short_of_cores = 0.25;
+/// Above this one it is worth a warning.
+constexpr double kept_waiting = 0.1;
 
 /// 0.0123 -> "1.2%"
 std::string percent(double share) {
@@ -134,7 +138,7 @@ Verdict by_workers(const Report& report, const Shares& shares) {
     verdict.advice = "Neither the workers nor the copies are busy all the time: a larger prefetch lets them overlap more.";
   else if (reading)
     verdict.advice = "Put the dataset on faster storage or into memory, or let more workers read at once" + limit + ".";
-  else if (report.workers < report.cores)
+  else if (report.workers + report.launch_cores < report.cores)
     verdict.advice = "Take more workers: " + std::to_string(report.cores) + " cores are there" + limit + ".";
   else
     verdict.advice = "Every core has a worker: give the process more cores" + limit + ", or make " + stage->name +
@@ -143,6 +147,13 @@ Verdict by_workers(const Report& report, const Shares& shares) {
 }
 
 }  // namespace
+
+void warn_of_delay(Report& report) {
+  const double delay = report.worker_delay.value_or(0);
+  if (delay <= kept_waiting) return;
+  report.warnings.push_back("oversubscribed: " + workers_text(report) + " kept waiting for a processor " + percent(delay) +
+                            " of the time; other threads or processes run on the same ones");
+}
 
 Verdict judge(const Report& report, std::optional<double> device_idle) {
   const Shares shares = shares_of(report, device_idle);

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 
 #include "mutex.h"
@@ -18,17 +20,17 @@
 namespace millrace {
 namespace {
 
-bool bind_this_thread(const std::vector<int>& cpus) {
-  if (cpus.empty()) return false;
+/// 0, or the number of the error that kept it from being bound.
+int bind_this_thread(const std::vector<int>& cpus) {
   const int most = *std::max_element(cpus.begin(), cpus.end()) + 1;
   cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(most));
-  if (set == nullptr) return false;
+  if (set == nullptr) return ENOMEM;
   const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
   CPU_ZERO_S(bytes, set);
   for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
-  const bool bound = pthread_setaffinity_np(pthread_self(), bytes, set) == 0;
+  const int error = pthread_setaffinity_np(pthread_self(), bytes, set);
   CPU_FREE(set);
-  return bound;
+  return error;
 }
 
 }  // namespace
@@ -46,9 +48,9 @@ class WorkerPool::Impl {
   /// A worker's life. The pool may be gone already when a stuck item returns, so the thread holds this by itself.
   void work(unsigned number_in_pool) {
     pthread_setname_np(pthread_self(), ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
-    const bool bound = bind_this_thread(cpus_);
+    const int binding_error = cpus_.empty() ? 0 : bind_this_thread(cpus_);
     arena_.execute([&] {
-      start(bound);
+      start(binding_error);
       std::optional<Item> item;
       while ((item = next(number_in_pool, std::move(item)))) item->job->run(item->number, first_worker_ + number_in_pool);
     });
@@ -136,7 +138,12 @@ class WorkerPool::Impl {
 
   bool bound() const {
     MutexLock lock(mutex_);
-    return bound_ == workers_;
+    return !cpus_.empty() && binding_error_ == 0;
+  }
+
+  std::string binding_error() const {
+    MutexLock lock(mutex_);
+    return binding_error_ == 0 ? std::string() : std::generic_category().message(binding_error_);
   }
 
  private:
@@ -154,10 +161,10 @@ class WorkerPool::Impl {
   };
   using Queues = std::vector<Queue>;
 
-  void start(bool bound) {
+  void start(int binding_error) {
     MutexLock lock(mutex_);
     thread_ids_.push_back(gettid());
-    bound_ += bound ? 1 : 0;
+    if (binding_error_ == 0) binding_error_ = binding_error;
     ++started_;
     changed_.notify_all();
   }
@@ -221,7 +228,7 @@ class WorkerPool::Impl {
   std::size_t turn_ MILLRACE_GUARDED_BY(mutex_) = 0;
   unsigned concurrency_ MILLRACE_GUARDED_BY(mutex_);
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  unsigned bound_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  int binding_error_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool stopping_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::vector<pid_t> thread_ids_ MILLRACE_GUARDED_BY(mutex_);
 };
@@ -249,6 +256,8 @@ unsigned WorkerPool::concurrency() const { return impl_->concurrency(); }
 unsigned WorkerPool::workers() const { return impl_->workers(); }
 
 bool WorkerPool::bound() const { return impl_->bound(); }
+
+std::string WorkerPool::binding_error() const { return impl_->binding_error(); }
 
 std::optional<std::chrono::nanoseconds> WorkerPool::delay() const { return impl_->delay(); }
 

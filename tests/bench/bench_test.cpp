@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
+#include <millrace/topology.h>
 
 #include <cstdint>
 #include <fstream>
@@ -80,6 +81,16 @@ TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
   const std::size_t verdict = result.out.rfind('\n', advice - 2) + 1;
   EXPECT_THAT(result.out.substr(verdict, advice - verdict), HasSubstr("bounds the run"));
   EXPECT_GT(result.out.size() - advice, 20U) << "what to change";
+}
+
+TEST_F(Bench, WarnsOfMoreWorkersThanCores) {
+  const fs::path file = folder_ / "result.json";
+  const std::string many = std::to_string(read_topology().cores + 1);
+  const Result result =
+      bench({"--batches", "2", "--warmup", "0", "--batch-size", "4", "--size", "32", "--workers", many, "--json", file.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("oversubscribed: " + many + " workers on"));
+  EXPECT_THAT(Json::parse(std::ifstream(file)).at("warnings")[0].get<std::string>(), HasSubstr("oversubscribed: " + many));
 }
 
 TEST_F(Bench, WritesTheSameAsJson) {

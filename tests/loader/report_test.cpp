@@ -184,8 +184,26 @@ TEST(Report, MemoryIsWhatWasAllocated) {
 
 TEST(Report, SaysWhetherWorkersAreBound) {
   SmallRun run(80);
-  run.options.runtime = make_runtime({.workers = 2, .bind = false});
+  run.options.runtime = make_runtime({.workers = 2, .numa = Numa::off});
   EXPECT_FALSE(run.pipeline().report().workers_bound);
+}
+
+TEST(Report, HasTheWarningsOfItsRuntime) {
+  SmallRun run(80);
+  const Topology machine = synthetic_topology("pack:2 [numa] core:1 pu:1");
+  run.options.runtime = make_runtime({.workers = 3, .topology = machine});
+  const std::vector<std::string> warnings = run.pipeline().report().warnings;
+  EXPECT_THAT(warnings, ::testing::Contains("oversubscribed: 3 workers on 2 processors"));
+  EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("node 1 are not bound")));
+}
+
+TEST(Report, KnowsWhatIsLeftFreeForLaunches) {
+  SmallRun run(80);
+  run.options.runtime = make_runtime({.launch_cores = 1, .topology = synthetic_topology("pack:1 [numa] core:3 pu:1")});
+  const Report report = run.pipeline().report();
+  EXPECT_EQ(report.cores, 3U);
+  EXPECT_EQ(report.workers, 2U);
+  EXPECT_EQ(report.launch_cores, 1U);
 }
 
 }  // namespace

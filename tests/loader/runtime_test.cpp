@@ -5,19 +5,26 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "fake_job.h"
+#include "loader/small_run.h"
 #include "waiting.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
 using testing::eventually;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::Meeting;
 
 /// The processors that the calling thread may use.
@@ -31,51 +38,14 @@ std::vector<int> own_cpus() {
   return cpus;
 }
 
-void restrict_to(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
-  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-}
+/// A machine of `nodes` nodes that is not this one.
+Topology made_up(unsigned nodes) { return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:1 pu:1"); }
 
-TEST(Topology, HasUsableNodesAndCores) {
-  const Topology topology = read_topology();
-  ASSERT_FALSE(topology.nodes.empty());
-  std::set<int> cpus;
-  std::size_t count = 0;
-  for (const NumaNode& node : topology.nodes) {
-    EXPECT_FALSE(node.cpus.empty()) << "node " << node.number;
-    cpus.insert(node.cpus.begin(), node.cpus.end());
-    count += node.cpus.size();
-  }
-  EXPECT_EQ(cpus.size(), count) << "a processor is of two nodes";
-  EXPECT_TRUE(std::is_sorted(topology.nodes.begin(), topology.nodes.end(),
-                             [](const NumaNode& a, const NumaNode& b) { return a.number < b.number; }));
-  EXPECT_GE(topology.cores, 1U);
-  EXPECT_LE(topology.cores, count);
-  const std::vector<int> own = own_cpus();
-  EXPECT_TRUE(std::includes(own.begin(), own.end(), cpus.begin(), cpus.end())) << "a processor that is not ours";
-}
-
-TEST(Topology, SeesFewerCoresInARestrictedProcess) {
-  const std::vector<int> cpus = own_cpus();
-  if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
-  restrict_to({cpus.back()});
-  std::FILE* output = popen(MILLRACE_PRINT_TOPOLOGY, "r");  // a child has its parent's processors
-  restrict_to(cpus);
-  ASSERT_NE(output, nullptr);
-  unsigned cores = 0;
-  unsigned counted = 0;
-  unsigned workers = 0;
-  EXPECT_EQ(std::fscanf(output, "%u %u %u", &cores, &counted, &workers), 3);
-  EXPECT_EQ(pclose(output), 0);
-  EXPECT_EQ(cores, 1U);
-  EXPECT_EQ(counted, 1U);
-  EXPECT_EQ(workers, 1U);
-}
+/// Processors that no machine has, said to be this one's.
+Topology impossible() { return {.nodes = {{4, {100000, 100001}}}, .cores = 2}; }
 
 TEST(Runtime, HasAWorkerPerCoreByDefault) {
-  const auto runtime = make_runtime();
+  const auto runtime = make_runtime({.launch_cores = 0});
   EXPECT_EQ(runtime->workers(), runtime->topology().cores);
   EXPECT_EQ(runtime->concurrency(), runtime->workers());
   EXPECT_GE(runtime->pools().size(), 1U);
@@ -131,8 +101,91 @@ TEST(Runtime, BindsWorkersToTheirNode) {
 }
 
 TEST(Runtime, LeavesWorkersFreeWhenAsked) {
-  const Runtime runtime({.workers = 2, .bind = false});
+  const Runtime runtime({.workers = 2, .numa = Numa::off});
   for (const auto& pool : runtime.pools()) EXPECT_FALSE(pool->bound());
+}
+
+TEST(Runtime, HasAPoolPerNodeOfTheTopologyItIsGiven) {
+  for (const unsigned nodes : {1U, 2U, 8U}) {
+    Runtime runtime({.topology = made_up(nodes)});
+    EXPECT_EQ(runtime.topology().nodes.size(), nodes);
+    ASSERT_EQ(runtime.pools().size(), nodes);
+    for (const auto& pool : runtime.pools()) EXPECT_EQ(pool->workers(), 1U);
+    EXPECT_THAT(runtime.placement(), Contains(HasSubstr(std::to_string(nodes) + " worker")));
+    std::atomic<unsigned> ended{0};
+    for (const auto& pool : runtime.pools()) pool->submit(&ended, testing::job(3, [&](std::size_t, unsigned) { ++ended; }));
+    EXPECT_TRUE(eventually([&] { return ended == 3 * nodes; }));
+  }
+}
+
+TEST(Runtime, TakesItsRanksShareAlone) {
+  const Runtime runtime({.local_rank = 1, .local_world = 2, .topology = made_up(8)});
+  EXPECT_EQ(runtime.workers(), 4U);
+  EXPECT_EQ(runtime.topology().nodes.front().number, 4);
+  EXPECT_THAT(runtime.placement(), Contains(HasSubstr("rank 1 of 2")));
+}
+
+TEST(Runtime, SaysWhatIsLeftFreeForLaunches) {
+  Topology machine = made_up(4);
+  machine.devices = {{.address = "0000:41:00.0", .node = 2, .launches = true}};
+  const Runtime runtime({.topology = machine});
+  EXPECT_EQ(runtime.workers(), 3U);
+  EXPECT_EQ(runtime.launch_cores(), 1U);
+  EXPECT_THAT(runtime.placement(), Contains(HasSubstr("0000:41:00.0")));
+}
+
+TEST(Runtime, DoesNotBindToAMadeUpMachineAndSaysSo) {
+  const Runtime runtime({.topology = made_up(8)});
+  for (const auto& pool : runtime.pools()) EXPECT_FALSE(pool->bound());
+  const std::vector<std::string> warnings = runtime.warnings();
+  ASSERT_EQ(warnings.size(), 8U);
+  EXPECT_THAT(warnings[5], AllOf(HasSubstr("node 5 are not bound to its processors 5"), HasSubstr("made up")));
+}
+
+TEST(Runtime, SaysWhyWorkersCouldNotBeBound) {
+  const Runtime runtime({.topology = impossible()});
+  EXPECT_EQ(runtime.workers(), 2U);
+  EXPECT_FALSE(runtime.pools()[0]->bound());
+  EXPECT_THAT(runtime.warnings(),
+              ElementsAre("the workers of node 4 are not bound to its processors 100000-100001: Invalid argument"));
+}
+
+TEST(Runtime, FailsWhereBindingIsRequiredAndImpossible) {
+  for (const auto& [machine, node, reason] :
+       {std::tuple(impossible(), "node 4", "Invalid argument"), std::tuple(made_up(2), "node 0", "made up")}) {
+    const Error error = testing::error_of([&, &machine = machine] { Runtime({.numa = Numa::require, .topology = machine}); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("require"), HasSubstr(node), HasSubstr(reason)));
+  }
+  EXPECT_EQ(Runtime({.numa = Numa::off, .topology = made_up(2)}).warnings(), std::vector<std::string>());
+}
+
+TEST(Runtime, IsBoundWhereThatIsRequired) {
+  const Runtime prefers({.workers = 1});
+  if (!prefers.pools()[0]->bound()) GTEST_SKIP() << "this machine does not let threads be bound";
+  const Runtime requires_it({.workers = 1, .numa = Numa::require});
+  EXPECT_TRUE(requires_it.pools()[0]->bound());
+  EXPECT_EQ(requires_it.pools()[0]->binding_error(), "");
+}
+
+TEST(Runtime, WarnsOfMoreWorkersThanCores) {
+  const unsigned cores = read_topology().cores;
+  EXPECT_THAT(Runtime({.workers = cores, .numa = Numa::off}).warnings(), IsEmpty());
+  EXPECT_THAT(Runtime({.workers = cores + 1, .numa = Numa::off}).warnings(),
+              ElementsAre(HasSubstr("oversubscribed: " + std::to_string(cores + 1) + " workers on " + std::to_string(cores))));
+}
+
+TEST(Runtime, WarnsOfWorkersOfOtherRuntimes) {
+  const unsigned cores = read_topology().cores;
+  const Runtime first({.workers = cores, .numa = Numa::off});
+  EXPECT_THAT(first.warnings(), IsEmpty());
+  {
+    const Runtime second({.workers = 1, .numa = Numa::off});
+    for (const auto* one : {&first, &second})
+      EXPECT_THAT(one->warnings(), ElementsAre(AllOf(HasSubstr("has " + std::to_string(cores + 1) + " workers on"),
+                                                     HasSubstr("share one runtime"))));
+  }
+  EXPECT_TRUE(eventually([&] { return first.warnings().empty(); }));
 }
 
 TEST(Runtime, SpreadsItsConcurrencyOverThePools) {

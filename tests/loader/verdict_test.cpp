@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "verdict.h"
+
 #include <gmock/gmock.h>
 #include <millrace/report.h>
 
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// Ten seconds, told by what the judge looks at.
 struct MadeUp {
@@ -99,6 +104,24 @@ TEST(Verdict, AnEmptyReportIsNoTrouble) {
   EXPECT_FALSE(judge(Report()).text.empty());
   EXPECT_FALSE(judge(Report(), 0).text.empty());
   EXPECT_FALSE(judge(Report(), 1).text.empty());
+}
+
+TEST(Verdict, DoesNotAskForTheCoreThatIsLeftFreeForLaunches) {
+  Report report = MadeUp{.workers = 7}.report();
+  EXPECT_THAT(judge(report).advice, HasSubstr("Take more workers"));
+  report.launch_cores = 1;
+  EXPECT_THAT(judge(report).advice, Not(HasSubstr("Take more workers")));
+}
+
+TEST(WarnOfDelay, SaysThatWorkersWaitForProcessors) {
+  Report calm = MadeUp{.delay = 0.1}.report();
+  warn_of_delay(calm);
+  calm.worker_delay.reset();
+  warn_of_delay(calm);
+  EXPECT_THAT(calm.warnings, IsEmpty());
+  Report report = MadeUp{.delay = 0.234}.report();
+  warn_of_delay(report);
+  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("the 2 workers are kept waiting for a processor 23.4% of the time")));
 }
 
 }  // namespace

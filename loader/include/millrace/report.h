@@ -100,8 +100,10 @@ struct Report {
   unsigned workers = 0;
   /// Of them took part, a mean over time: fewer where `RuntimeOptions::adaptive` lets the need decide.
   double active_workers = 0;
-  /// Processors this process may use.
+  /// Processors this process (of several ranks on a host, this rank) may use, and how many of them are left free for threads
+  /// that launch kernels.
   unsigned cores = 0;
+  unsigned launch_cores = 0;
   /// Time spent on this pipeline's samples / (active workers x seconds).
   double worker_utilization = 0;
   /// Share of the active workers' time in which they could run but the operating system gave the processor to others, 0 to 1; none
@@ -112,6 +114,8 @@ struct Report {
   double free_slots = 0;
   /// Whether workers are bound to the processors of their NUMA node.
   bool workers_bound = false;
+  /// What is not as it should be, a sentence each: `Runtime::warnings`, and a high `worker_delay`.
+  std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;
   /// The first 100 of them.

@@ -1,49 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/topology.h>
 #include <millrace/worker_pool.h>
 
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace millrace {
 
-/// One NUMA node and the processors of it that this process may use (operating system's numbers).
-struct NumaNode {
-  int number = 0;
-  std::vector<int> cpus;
+/// Whether workers are bound to the processors of their NUMA node.
+enum class Numa {
+  off,      ///< they run where the operating system puts them
+  prefer,   ///< they are bound where that is possible; `Runtime::warnings` tells where it is not
+  require,  ///< a runtime whose workers cannot be bound is an error
 };
-
-/// What this process may run on.
-struct Topology {
-  /// Nodes with at least one usable processor, in order; at least one.
-  std::vector<NumaNode> nodes;
-  /// Usable processors over all nodes, no more than the control group's quota allows.
-  unsigned cores = 1;
-};
-
-/// Reads the machine's topology (hwloc), restricted to the process's cpuset and its control group's processor quota.
-Topology read_topology();
 
 struct RuntimeOptions {
-  /// Worker threads over all nodes; 0 = one per usable core.
+  /// Worker threads over all nodes; 0 = one per usable core, less those left free.
   unsigned workers = 0;
-  /// Bind workers to their node's processors.
-  bool bind = true;
+  Numa numa = Numa::prefer;
   /// Let the pipelines say how many workers they need (the fewest that keep their batches ready); the others sleep.
   bool adaptive = false;
+  /// Cores left free for threads that launch kernels, since a host without one delays launches; at least one worker remains.
+  /// None = one per GPU that this rank drives, where it has four cores or more. Not heeded where `workers` says how many there
+  /// are.
+  std::optional<unsigned> launch_cores{};
+  /// This process's number among those that share what the host lets it use, and how many they are: each takes its part of the
+  /// cores and of the GPUs.
+  unsigned local_rank = 0;
+  unsigned local_world = 1;
+  /// The machine to place workers on; none = this one.
+  std::optional<Topology> topology{};
 };
+
+struct Placement;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share its cores. All methods may be
 /// called from any thread at once.
 class Runtime {
  public:
-  explicit Runtime(RuntimeOptions options = {});
+  /// Throws `Error` (`invalid_argument`) where options contradict each other, or `Numa::require` cannot be had.
+  explicit Runtime(const RuntimeOptions& options = {});
   ~Runtime();
 
-  const Topology& topology() const { return topology_; }
+  /// What the workers are placed on: the machine, or this rank's share of it.
+  const Topology& topology() const;
+  /// Why there are as many workers as there are, and where: sentences, for people.
+  const std::vector<std::string>& placement() const;
+  /// What is not as it should be, a sentence each: workers that could not be bound, and why; more workers or ranks than cores,
+  /// those of other runtimes in this process counted.
+  std::vector<std::string> warnings() const;
+  /// Cores left free for threads that launch kernels.
+  unsigned launch_cores() const;
   /// One pool per node that got workers, at least one.
   const std::vector<std::unique_ptr<WorkerPool>>& pools() const { return pools_; }
   /// Threads over all pools; their numbers are 0 .. workers()-1.
@@ -68,10 +80,13 @@ class Runtime {
 
   const bool adaptive_;
   std::unique_ptr<Needs> needs_;
-  Topology topology_;
+  /// Processors that this process may use, its ranks' all together; 0 where they are made up.
+  unsigned process_cores_ = 0;
+  std::unique_ptr<const Placement> placement_;
+  std::vector<std::string> unbound_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;
 };
 
-std::shared_ptr<Runtime> make_runtime(RuntimeOptions options = {});
+std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
 }  // namespace millrace

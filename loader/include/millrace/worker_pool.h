@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -44,6 +45,8 @@ class WorkerPool {
   unsigned workers() const;
   /// Whether every thread could be bound to its processors (false where that was not asked for).
   bool bound() const;
+  /// Why a thread could not be bound, in the operating system's words; empty where none was refused.
+  std::string binding_error() const;
   /// How long its threads so far could have run while the operating system gave their processor to others, added up; none where
   /// it does not tell (Linux: schedstat).
   std::optional<std::chrono::nanoseconds> delay() const;

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/placement.h>
+
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+/// What `topology` has to say, however it is written.
+struct TopologyView {
+  Topology machine{};
+  RuntimeOptions options{};
+  Placement placement{};
+  /// Whether the workers could be bound to their nodes' processors; false on a made-up machine, where that was not tried.
+  bool bound = false;
+  /// Of the placement, and of trying it.
+  std::vector<std::string> warnings{};
+};
+
+std::string to_text(const TopologyView& view);
+
+/// For programs; README.md lists the keys.
+std::string to_json(const TopologyView& view);
+
+}  // namespace millrace::cli

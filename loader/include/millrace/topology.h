@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// The caches of one level that hold data. Of a whole NUMA node, whatever of it may be used.
+struct CacheLevel {
+  unsigned level = 1;
+  /// Of one of them.
+  std::uint64_t bytes = 0;
+  unsigned count = 0;
+  /// How many processors share one.
+  unsigned cpus = 0;
+};
+
+/// One NUMA node and the processors (hardware threads) of it that this process may use, by the operating system's numbers.
+struct NumaNode {
+  int number = 0;
+  /// Ascending. No processor is of two nodes: one that is near to several memories is of the node with the lowest number.
+  std::vector<int> cpus{};
+  /// The same processors by physical core, neighbours side by side; empty where it is not known which share a core.
+  std::vector<std::vector<int>> physical_cores{};
+  std::uint64_t memory_bytes = 0;
+  /// From the first level up.
+  std::vector<CacheLevel> caches{};
+};
+
+/// A device on the PCI bus.
+struct PciDevice {
+  enum class Kind { gpu, nic };
+  Kind kind = Kind::gpu;
+  /// "NVIDIA H200", "eth0, mlx5_0": what its driver calls it; "10de:2335" (vendor, device) where no driver tells.
+  std::string name{};
+  /// "0000:41:00.0"
+  std::string address{};
+  /// The NUMA node it is attached to; none where the system does not tell.
+  std::optional<int> node{};
+  /// Whether threads of this process may launch kernels on it: an NVIDIA GPU that its driver and CUDA_VISIBLE_DEVICES show to
+  /// this process.
+  bool launches = false;
+};
+
+/// What this process may run on, and what keeps it from the rest of the machine.
+struct Topology {
+  /// Nodes with at least one usable processor, in order; at least one.
+  std::vector<NumaNode> nodes{};
+  /// Usable processors over all nodes, no more than the control group's quota allows.
+  unsigned cores = 1;
+  /// In the order of their addresses, usable or not.
+  std::vector<PciDevice> devices{};
+
+  /// Processors of the machine, those of them that the control group's cpuset has, and of those the ones that the affinity of
+  /// the process has; 0 = not known.
+  unsigned machine_cpus = 0;
+  unsigned cpuset_cpus = 0;
+  unsigned affinity_cpus = 0;
+  /// The control group's quota in processors.
+  std::optional<double> quota{};
+  /// Made up: no thread can be bound to its processors.
+  bool synthetic = false;
+};
+
+/// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its control group's quota.
+Topology read_topology();
+
+/// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two packages with a NUMA node each, of
+/// four cores with two hardware threads). Throws `Error` (`invalid_argument`) where hwloc does not understand it.
+Topology synthetic_topology(const std::string& description);
+
+/// The number of all nodes' processors.
+std::size_t count_cpus(const Topology& topology);
+
+/// "0-3,8": processors in the system's way of writing them.
+std::string cpu_list(const std::vector<int>& cpus);
+
+}  // namespace millrace

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/placement.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+/// From how many processors on one is left free for each GPU.
+constexpr unsigned enough_cores = 4;
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+/// 1.5 -> "1.5", 4 -> "4"
+std::string decimal(double value) {
+  const long hundredths = std::lround(value * 100);
+  std::string text = std::to_string(hundredths / 100);
+  if (hundredths % 100 != 0) text += (hundredths % 100 < 10 ? ".0" : ".") + std::to_string(hundredths % 100);
+  if (hundredths % 100 != 0 && text.ends_with('0')) text.pop_back();
+  return text;
+}
+
+/// Where the piece of number `piece` begins when `size` things are cut into `pieces` consecutive ones.
+std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) { return size * piece / pieces; }
+
+/// Whether each of so many ranks was given processors of its own before it was started: so few that the others' need not be the
+/// same.
+bool bound_by_launcher(const Topology& machine, unsigned local_world) {
+  return machine.affinity_cpus < machine.cpuset_cpus && machine.affinity_cpus * local_world <= machine.cpuset_cpus;
+}
+
+/// The processors that all ranks on the host have together.
+unsigned cpus_together(const Topology& machine, unsigned local_world) {
+  return bound_by_launcher(machine, local_world) ? machine.cpuset_cpus : static_cast<unsigned>(count_cpus(machine));
+}
+
+/// As many of them as the quota lets run at once.
+unsigned cores_together(const Topology& machine, unsigned local_world) {
+  const unsigned cpus = cpus_together(machine, local_world);
+  if (!machine.quota) return bound_by_launcher(machine, local_world) ? cpus : machine.cores;
+  return std::clamp(static_cast<unsigned>(std::ceil(*machine.quota)), 1U, cpus);
+}
+
+/// What remains of a node with only some of its processors, `kept`.
+NumaNode with_cpus(const NumaNode& node, const std::vector<int>& kept) {
+  NumaNode part = node;
+  const auto dropped = [&](int cpu) { return std::ranges::find(kept, cpu) == kept.end(); };
+  std::erase_if(part.cpus, dropped);
+  for (std::vector<int>& core : part.physical_cores) std::erase_if(core, dropped);
+  std::erase_if(part.physical_cores, [](const std::vector<int>& core) { return core.empty(); });
+  return part;
+}
+
+/// The node's processors such that those of one core follow each other.
+std::vector<int> core_by_core(const NumaNode& node) {
+  if (node.physical_cores.empty()) return node.cpus;
+  std::vector<int> cpus;
+  for (const std::vector<int>& core : node.physical_cores) cpus.insert(cpus.end(), core.begin(), core.end());
+  return cpus;
+}
+
+/// The processors from `begin` to `end`, counted over all nodes.
+std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t begin, std::size_t end) {
+  std::vector<NumaNode> pieces;
+  std::size_t first = 0;
+  for (const NumaNode& node : nodes) {
+    const std::vector<int> cpus = core_by_core(node);
+    const auto at = [&](std::size_t position) {
+      return cpus.begin() + static_cast<std::ptrdiff_t>(std::clamp(position, first, first + cpus.size()) - first);
+    };
+    const std::vector<int> kept(at(begin), at(end));
+    if (!kept.empty()) pieces.push_back(with_cpus(node, kept));
+    first += cpus.size();
+  }
+  return pieces;
+}
+
+/// Deals `workers` to the nodes, always to the one with most processors per worker.
+std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
+  std::vector<unsigned> dealt(nodes.size(), 0);
+  for (unsigned worker = 0; worker < workers; ++worker) {
+    std::size_t best = 0;
+    for (std::size_t node = 1; node < nodes.size(); ++node)
+      if (nodes[node].cpus.size() * (dealt[best] + 1) > nodes[best].cpus.size() * (dealt[node] + 1)) best = node;
+    ++dealt[best];
+  }
+  return dealt;
+}
+
+/// The GPUs that a rank drives: its part of them, or one that it shares where there are more ranks.
+std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank, unsigned local_world) {
+  std::vector<PciDevice> gpus;
+  std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
+  if (gpus.empty()) return gpus;
+  const std::size_t begin = cut(gpus.size(), local_rank, local_world);
+  const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
+  return {gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+/// The node that gives a processor up for a GPU: the GPU's, or the one with most workers where that has none to spare.
+std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
+  const auto& nodes = placement.topology.nodes;
+  for (std::size_t node = 0; gpu != nullptr && node < nodes.size(); ++node)
+    if (gpu->node == nodes[node].number && placement.workers[node] > 1) return node;
+  return static_cast<std::size_t>(std::ranges::max_element(placement.workers) - placement.workers.begin());
+}
+
+/// Takes a worker away for each thread that launches kernels.
+void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsigned launch_cores) {
+  std::map<std::size_t, std::pair<unsigned, std::string>> left;  // per node: how many, and the GPUs
+  for (; placement.launch_cores < launch_cores && placement.total_workers() > 1; ++placement.launch_cores) {
+    const PciDevice* gpu = placement.launch_cores < gpus.size() ? &gpus[placement.launch_cores] : nullptr;
+    const std::size_t node = giving_node(placement, gpu);
+    --placement.workers[node];
+    auto& [count, names] = left[node];
+    ++count;
+    if (gpu != nullptr) names += (names.empty() ? "" : ", ") + gpu->address;
+  }
+  for (const auto& [node, taken] : left) {
+    const auto& [count, names] = taken;
+    placement.reasons.push_back(counted(count, "processor") + " of node " +
+                                std::to_string(placement.topology.nodes[node].number) + (count == 1 ? " is" : " are") +
+                                " left free for the thread" + (count == 1 ? "" : "s") + " that launch" +
+                                (count == 1 ? "es" : "") + " kernels" + (names.empty() ? "" : " on GPU ") + names);
+  }
+  if (placement.launch_cores < launch_cores)
+    placement.warnings.push_back("there are processors for " + std::to_string(placement.launch_cores) + " of the " +
+                                 counted(launch_cores, "thread") + " that launch kernels: they share them with workers");
+}
+
+/// Why a process has the processors it has.
+void explain_limits(const Topology& machine, std::vector<std::string>& reasons) {
+  const auto explain = [&](auto number, unsigned of, const std::string& why) {
+    reasons.push_back(std::to_string(number) + " of " + counted(of, "processor") + ": " + why);
+  };
+  if (machine.cpuset_cpus < machine.machine_cpus)
+    explain(machine.cpuset_cpus, machine.machine_cpus, "the control group's cpuset");
+  if (machine.affinity_cpus < machine.cpuset_cpus)
+    explain(machine.affinity_cpus, machine.cpuset_cpus, "the affinity of the process");
+  const std::size_t cpus = count_cpus(machine);
+  if (machine.cores < cpus)
+    explain(machine.cores, static_cast<unsigned>(cpus),
+            "the control group's quota" + (machine.quota ? " of " + decimal(*machine.quota) : ""));
+}
+
+std::string node_list(const Topology& topology) {
+  std::string list;
+  for (const NumaNode& node : topology.nodes)
+    list += (list.empty() ? "" : ", ") + cpu_list(node.cpus) + " of node " + std::to_string(node.number);
+  return list;
+}
+
+void explain_share(const Topology& machine, const RuntimeOptions& options, Placement& placement) {
+  if (options.local_world == 1) return;
+  const std::string rank =
+      "rank " + std::to_string(options.local_rank) + " of " + std::to_string(options.local_world) + " on this host";
+  placement.reasons.push_back(
+      bound_by_launcher(machine, options.local_world)
+          ? rank + " keeps the processors it was bound to when it was started: " + node_list(placement.topology)
+          : rank + " takes processors " + node_list(placement.topology));
+  if (placement.topology.cores < count_cpus(placement.topology))
+    placement.reasons.push_back("its part of the quota is " + counted(placement.topology.cores, "processor"));
+  if (const unsigned together = cores_together(machine, options.local_world); options.local_world > together)
+    placement.warnings.push_back("oversubscribed: " + counted(options.local_world, "rank") + " of this host share " +
+                                 counted(together, "processor"));
+}
+
+}  // namespace
+
+unsigned Placement::total_workers() const { return std::accumulate(workers.begin(), workers.end(), 0U); }
+
+Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world) {
+  if (local_rank >= local_world)
+    throw Error(ErrorCode::invalid_argument, "local_rank is " + std::to_string(local_rank) + " of local_world " +
+                                                 std::to_string(local_world) + "; ranks count from 0 to local_world - 1");
+  const std::size_t cpus = count_cpus(machine);
+  if (local_world == 1 || cpus == 0) return machine;
+  Topology share = machine;
+  if (!bound_by_launcher(machine, local_world)) {
+    const std::size_t begin = local_world <= cpus ? cut(cpus, local_rank, local_world) : local_rank % cpus;
+    const std::size_t end = local_world <= cpus ? cut(cpus, local_rank + 1, local_world) : begin + 1;
+    share.nodes = piece_of(machine.nodes, begin, end);
+  }
+  share.cores = static_cast<unsigned>(count_cpus(share));
+  if (const unsigned together = cores_together(machine, local_world); together < cpus_together(machine, local_world)) {
+    // All ranks draw on one quota, whoever bound them.
+    const std::size_t part = cut(together, local_rank + 1, local_world) - cut(together, local_rank, local_world);
+    share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);
+  }
+  return share;
+}
+
+Placement place_workers(const Topology& machine, const RuntimeOptions& options) {
+  Placement placement;
+  placement.topology = share_of(machine, options.local_rank, options.local_world);
+  explain_limits(machine, placement.reasons);
+  explain_share(machine, options, placement);
+  const unsigned cores = placement.topology.cores;
+  placement.workers = deal(options.workers > 0 ? options.workers : cores, placement.topology.nodes);
+  if (options.workers > 0) {
+    placement.reasons.push_back(counted(options.workers, "worker") + ", as asked for");
+    if (options.workers > cores)
+      placement.warnings.push_back("oversubscribed: " + counted(options.workers, "worker") + " on " +
+                                   counted(cores, "processor"));
+    return placement;
+  }
+  const std::vector<PciDevice> gpus = driven_gpus(machine, options.local_rank, options.local_world);
+  const auto by_default = static_cast<unsigned>(cores >= enough_cores ? gpus.size() : 0);
+  if (!options.launch_cores && !gpus.empty() && by_default == 0)
+    placement.reasons.push_back("no processor is left free for the thread that launches kernels: that takes " +
+                                std::to_string(enough_cores) + " or more");
+  leave_free(placement, gpus, options.launch_cores.value_or(by_default));
+  placement.reasons.push_back(counted(placement.total_workers(), "worker") + ": one per processor" +
+                              (placement.launch_cores > 0 ? " that is left" : ""));
+  return placement;
+}
+
+}  // namespace millrace
