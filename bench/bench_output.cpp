@@ -74,6 +74,35 @@ std::string workers_text(const Report& report) {
   return text;
 }
 
+/// A line per NUMA node, where there are several.
+std::string node_rows(const Report& report) {
+  std::string text;
+  for (const NodeReport& node : report.nodes) {
+    if (report.nodes.size() < 2) break;
+    const double helped =
+        node.samples > 0 ? 100 * static_cast<double>(node.samples_by_helpers) / static_cast<double>(node.samples) : 0;
+    text += row(
+        fmt::format("NUMA node {}", node.node).c_str(),
+        fmt::format("{} worker{}{}, {} slot{}{}, {} samples, {:.1f}% of them made by other nodes' workers", node.workers,
+                    node.workers == 1 ? "" : "s", node.workers_bound ? "" : " (not bound)", node.slots,
+                    node.slots == 1 ? "" : "s", node.memory_on_node == false ? " (memory not on it)" : "", node.samples, helped));
+  }
+  return text;
+}
+
+Json nodes_json(const Report& report) {
+  Json nodes = Json::array();
+  for (const NodeReport& node : report.nodes)
+    nodes.push_back({{"node", node.node},
+                     {"workers", node.workers},
+                     {"workers_bound", node.workers_bound},
+                     {"slots", node.slots},
+                     {"samples", node.samples},
+                     {"samples_by_helpers", node.samples_by_helpers},
+                     {"memory_on_node", node.memory_on_node ? Json(*node.memory_on_node) : Json()}});
+  return nodes;
+}
+
 Json to_json(const Durations& durations) {
   return {{"p50", durations.p50_ms},
           {"p95", durations.p95_ms},
@@ -166,6 +195,7 @@ std::string to_text(const BenchRecord& record) {
   text += row("first batch after", fmt::format("{:.1f} ms", 1e3 * report.first_batch_seconds));
   text += row("worker time", stage_shares(report));
   text += row("worker utilization", workers_text(report));
+  text += node_rows(report);
   text += row("ready batches, free slots", fmt::format("{:.1f}, {:.1f} (mean)", report.ready_batches, report.free_slots));
   text += row("CPU time per sample", fmt::format("{:.3f} ms", cpu_ms_per_sample(result)));
   text += row("peak RSS beyond the map", fmt::format("{:.1f} MB", static_cast<double>(result.peak_rss_beyond_map) / mega));
@@ -209,6 +239,7 @@ std::string to_json(const BenchRecord& record) {
                {"active_workers", report.active_workers},
                {"workers_bound", report.workers_bound},
                {"warnings", report.warnings},
+               {"nodes", nodes_json(report)},
                {"worker_delay_percent", report.worker_delay ? Json(100 * *report.worker_delay) : Json()},
                {"ready_batches", report.ready_batches},
                {"free_slots", report.free_slots},

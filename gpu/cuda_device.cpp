@@ -2,6 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <millrace/cuda_device.h>
 #include <millrace/error.h>
+#include <millrace/numa_memory.h>
 
 #include <algorithm>
 #include <array>
@@ -105,11 +106,13 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal) {
 
 std::string CudaDevice::name() const { return "cuda:" + std::to_string(ordinal_); }
 
-Memory CudaDevice::allocate_host(std::size_t bytes) {
+Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
+  if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
-  void* data = nullptr;
-  check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "cudaHostAlloc");
-  return Memory(static_cast<std::byte*>(data), bytes, [](std::byte* memory) { cudaFreeHost(memory); });
+  // The driver's own pinned memory lies on the node of the thread that asks for it; this is in its place before it is pinned.
+  const auto pages = std::make_shared<Memory>(allocate_on_node(bytes, node));
+  check(cudaHostRegister(pages->data(), bytes, cudaHostRegisterPortable), "cudaHostRegister");
+  return Memory(pages->data(), bytes, [pages](std::byte* memory) { cudaHostUnregister(memory); });
 }
 
 Memory CudaDevice::allocate_device(std::size_t bytes) {

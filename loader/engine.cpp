@@ -8,10 +8,6 @@
 namespace millrace {
 namespace {
 
-bool all_bound(const Runtime& runtime) {
-  return std::all_of(runtime.pools().begin(), runtime.pools().end(), [](const auto& pool) { return pool->bound(); });
-}
-
 void require_positive(std::size_t value, const char* option) {
   if (value == 0) throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
 }
@@ -57,10 +53,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       layout_(transform_->spec(), slot_size(schedule_, options_)),
       copies_(device_->copies()),
       runtime_(runtime),
-      workers_(runtime.workers()),
+      nodes_(runtime, *device_, options_.nodes, options_.prefetch),
       trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
-      maker_(dataset_, transform_, layout_, sampler_, options_.seed, options_.bad_records, workers_, options_.trace.get(),
-             trace_group_),
+      maker_(dataset_, transform_, layout_, sampler_, options_.seed, options_.bad_records, runtime.workers(),
+             options_.trace.get(), trace_group_),
       identity_{.seed = options_.seed,
                 .sampler = sampler_.hash(),
                 .global_batch = schedule_.global_batch(),
@@ -73,14 +69,15 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       position_(first_position_),
       made_(next_planned_),
       meter_(options_.trace.get(), trace_group_, Clock::now()),
-      auto_workers_(workers_) {
+      auto_workers_(nodes_.workers()) {
   make_host_slots();
   make_leases();
   MutexLock lock(mutex_);
   report_base_ = maker_.counts();
-  delay_base_ = runtime_.delay();
+  nodes_base_ = nodes_.made_so_far(maker_);
+  delay_base_ = nodes_.delay();
   note_road(Clock::now());
-  meter_.restart(Clock::now());
+  meter_.begin(Clock::now());
 }
 
 void Engine::make_host_slots() {
@@ -88,14 +85,14 @@ void Engine::make_host_slots() {
   for (std::size_t number = 0; number < options_.prefetch; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
-    host->memory = device_->allocate_host(layout_.bytes());
-    host->pool = runtime_.pools()[number % runtime_.pools().size()].get();
+    host->memory = device_->allocate_host(layout_.bytes(), nodes_.node_of(number));
+    nodes_.look_at(number, host->memory);
     host->records.indices.reserve(layout_.batch_size());
     host->records.valid.reserve(layout_.batch_size());
     host->positions.reserve(layout_.batch_size());
     host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
     for (std::size_t part = 0; copies_ && part < options_.micro_batches; ++part)
-      host->copies.push_back({{}, device_->make_event(), device_->make_event()});
+      host->copies.push_back({{}, device_->make_timed_event(), device_->make_timed_event()});
     free_hosts_.push_back(host.get());
     hosts_.push_back(std::move(host));
   }
@@ -146,7 +143,7 @@ void Engine::start() {
     feeder_.join();
     throw;
   }
-  runtime_.need(this, workers_);  // last, since `stop` alone takes it back
+  runtime_.need(this, nodes_.workers(), nodes_.pools());  // last, since `stop` alone takes it back
 }
 
 std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
@@ -157,7 +154,7 @@ std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
     close();
   }
   std::optional<Stuck> stuck;
-  for (const auto& pool : runtime_.pools())
+  for (WorkerPool* pool : nodes_.pools())
     if (!pool->cancel(this, deadline - Clock::now())) {
       const std::optional<SampleMaker::Running> running = maker_.longest_running();
       stuck = running ? Stuck{running->stage, running->what} : Stuck{"workers", "a worker does not come back"};
@@ -224,19 +221,19 @@ State Engine::state_at(std::uint64_t position) const {
 
 Report Engine::report() const {
   const WorkCounts counts = maker_.counts();
-  const std::optional<std::chrono::nanoseconds> delay = runtime_.delay();
+  const std::vector<PipelineNodes::Made> made = nodes_.made_so_far(maker_);
+  const std::optional<std::chrono::nanoseconds> delay = nodes_.delay();
   Report report;
   report.bad_records = maker_.bad_records();
   report.bad_record_list = maker_.bad_record_list();
-  report.workers = workers_;
-  report.workers_bound = all_bound(runtime_);
-  report.cores = runtime_.topology().cores;
+  report.cores = std::min(runtime_.topology().cores, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();
   report.memory.pinned_bytes = hosts_.size() * layout_.bytes();
   report.memory.device_bytes = copies_ ? leases_.size() * layout_.bytes() : 0;
 
   MutexLock lock(mutex_);
+  nodes_.fill(report, made, nodes_base_);
   report.samples_made = counts.samples - report_base_.samples;
   report.encoded_bytes = counts.encoded_bytes - report_base_.encoded_bytes;
   for (std::size_t stage = 0; stage < counts.stages.size(); ++stage) {
@@ -256,10 +253,12 @@ Report Engine::report() const {
 
 void Engine::restart_report() {
   WorkCounts counts = maker_.counts();
-  const std::optional<std::chrono::nanoseconds> delay = runtime_.delay();
+  std::vector<PipelineNodes::Made> made = nodes_.made_so_far(maker_);
+  const std::optional<std::chrono::nanoseconds> delay = nodes_.delay();
   MutexLock lock(mutex_);
   meter_.restart(Clock::now());
   report_base_ = std::move(counts);
+  nodes_base_ = std::move(made);
   delay_base_ = delay;
   adapt_window_ = {.batches = adapt_window_.batches, .busy = maker_.busy()};
 }
@@ -268,7 +267,7 @@ void Engine::note_road(Clock::time_point now) {
   if (closed_.load(std::memory_order_relaxed)) return;
   meter_.note(now, {.free_slots = free_hosts_.size(),
                     .ready_batches = made_ > next_handed_out_ ? made_ - next_handed_out_ : 0,
-                    .active_workers = runtime_.concurrency(),
+                    .active_workers = nodes_.concurrency(),
                     .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
 }
 

@@ -14,6 +14,7 @@
 
 #include "auto_workers.h"
 #include "mutex.h"
+#include "pipeline_nodes.h"
 #include "road_meter.h"
 #include "sample_maker.h"
 #include "schedule.h"
@@ -125,7 +126,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const bool copies_;
   /// The pipeline's, which batches may outlive: used until the road is closed, and for reports.
   Runtime& runtime_;
-  const unsigned workers_;
+  PipelineNodes nodes_;
   const std::size_t trace_group_;
   SampleMaker maker_;
   /// The run's state but for its position.
@@ -174,6 +175,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   RoadMeter meter_ MILLRACE_GUARDED_BY(mutex_);
   WorkCounts report_base_ MILLRACE_GUARDED_BY(mutex_);
+  std::vector<PipelineNodes::Made> nodes_base_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<std::chrono::nanoseconds> delay_base_ MILLRACE_GUARDED_BY(mutex_);
 
   /// For an adaptive runtime: the chooser, and where its window of time began.

@@ -72,8 +72,10 @@ void Engine::adapt_workers(Clock::time_point now) {
   const std::chrono::nanoseconds busy = maker_.busy();
   const std::chrono::nanoseconds stalled = meter_.stalled();
   const auto seconds = [](std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); };
-  runtime_.need(this, auto_workers_.update({seconds(now - adapt_window_.begin), seconds(stalled - adapt_window_.stalled),
-                                            seconds(busy - adapt_window_.busy)}));
+  runtime_.need(this,
+                auto_workers_.update({seconds(now - adapt_window_.begin), seconds(stalled - adapt_window_.stalled),
+                                      seconds(busy - adapt_window_.busy)}),
+                nodes_.pools());
   adapt_window_ = {now, 0, busy, stalled};
 }
 

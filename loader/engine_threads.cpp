@@ -250,7 +250,7 @@ void Engine::plan(HostSlot& host) {
   planned_.push_back(&host);
   note_road(host.planned_at);
   feeder_wakes_.notify_all();
-  host.pool->submit(this, std::move(job));
+  nodes_.pool_of(host.number).submit(this, std::move(job), nodes_.help());
 }
 
 void Engine::prefetch_records(std::uint64_t last) {
@@ -302,6 +302,7 @@ void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) no
         maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample], host.plan.number}, worker);
     host.records.indices[sample] = made.record;
     if (!made.valid) host.records.valid[sample] = 0;
+    nodes_.made(host.number, worker);
   } catch (...) {
     fail("make");
     return;

@@ -22,6 +22,11 @@ RoadMeter::RoadMeter(Trace* trace, std::size_t group, Clock::time_point started)
   lanes_.active_workers = &trace->add_lane(group, "active workers");
 }
 
+void RoadMeter::begin(Clock::time_point now) {
+  returned_ = now;
+  restart_levels(now);
+}
+
 void RoadMeter::restart(Clock::time_point now) {
   since_ = now;
   batches_ = 0;
@@ -35,6 +40,10 @@ void RoadMeter::restart(Clock::time_point now) {
   part_waits_ = {};
   copies_.clear();
   copy_waits_seconds_ = 0;
+  restart_levels(now);
+}
+
+void RoadMeter::restart_levels(Clock::time_point now) {
   for (Level* level : {&free_slots_, &ready_batches_, &active_workers_, &no_slot_, &no_plan_}) level->restart(now);
 }
 

@@ -51,6 +51,9 @@ class RoadMeter {
   /// Lanes are added to `group` of `trace`; null = nothing is traced.
   RoadMeter(Trace* trace, std::size_t group, Clock::time_point started);
 
+  /// The memory is taken and work begins; what is measured against the whole time goes on from `started`.
+  void begin(Clock::time_point now);
+  /// Everything begins anew.
   void restart(Clock::time_point now);
 
   void note(Clock::time_point now, const RoadState& state);
@@ -79,6 +82,7 @@ class RoadMeter {
     Trace::Lane* active_workers = nullptr;
   };
 
+  void restart_levels(Clock::time_point now);
   static void add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
   void stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "mutex.h"
 
@@ -51,24 +52,43 @@ std::string unbound_text(const NumaNode& node, const std::string& reason) {
 /// What each pipeline needs.
 class Runtime::Needs {
  public:
-  /// Makes as many workers of `runtime` active as all pipelines need. With nothing needed all stay as they are: whoever comes
-  /// next wants to start soon.
-  void set(const void* pipeline, unsigned workers, Runtime& runtime) {
+  struct Need {
+    unsigned workers = 0;
+    std::vector<WorkerPool*> pools{};
+  };
+
+  /// Makes as many workers active as all pipelines need. With nothing needed all stay as they are: whoever comes next wants to start
+  /// soon.
+  void set(const void* pipeline, Need need, const std::vector<std::unique_ptr<WorkerPool>>& pools) {
     MutexLock lock(mutex_);
-    if (workers > 0) {
-      needs_[pipeline] = workers;
+    if (need.workers > 0) {
+      needs_[pipeline] = std::move(need);
     } else {
       needs_.erase(pipeline);
     }
-    unsigned sum = 0;
-    for (const auto& [one, needed] : needs_) sum += needed;
-    // Each pool keeps a worker: there may be slots that only its workers fill.
-    if (sum > 0) runtime.set_concurrency(std::max(sum, static_cast<unsigned>(runtime.pools().size())));
+    if (needs_.empty()) return;
+    std::map<WorkerPool*, unsigned> active;
+    // Those that are confined to few pools first.
+    std::vector<const Need*> all;
+    for (const auto& [one, needed] : needs_) all.push_back(&needed);
+    std::stable_sort(all.begin(), all.end(), [](const Need* a, const Need* b) { return a->pools.size() < b->pools.size(); });
+    for (const Need* one : all) deal_to_pools(*one, active);
+    for (const auto& pool : pools) pool->set_concurrency(active[pool.get()]);
   }
 
  private:
+  static void deal_to_pools(const Need& need, std::map<WorkerPool*, unsigned>& active) {
+    for (unsigned worker = 0; worker < need.workers; ++worker) {
+      WorkerPool* fewest = nullptr;
+      for (WorkerPool* pool : need.pools)
+        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest])) fewest = pool;
+      if (fewest == nullptr) return;
+      ++active[fewest];
+    }
+  }
+
   Mutex mutex_;
-  std::map<const void*, unsigned> needs_ MILLRACE_GUARDED_BY(mutex_);
+  std::map<const void*, Need> needs_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
@@ -81,7 +101,7 @@ Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), n
     const NumaNode& node = topology().nodes[number];
     if (workers == 0) continue;
     const bool bind = options.numa != Numa::off && !machine.synthetic;
-    pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>()));
+    pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>(), node.number));
     first += workers;
     if (options.numa == Numa::off || pools_.back()->bound()) continue;
     unbound_.push_back(unbound_text(node, machine.synthetic ? "they are made up" : pools_.back()->binding_error()));
@@ -89,6 +109,7 @@ Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), n
       throw Error(ErrorCode::invalid_argument,
                   "numa is require, but " + unbound_.back() + "; let the process bind its threads, or take numa = prefer");
   }
+  WorkerPool::help_each_other(all_pools());
 }
 
 Runtime::~Runtime() = default;
@@ -134,12 +155,18 @@ unsigned Runtime::concurrency() const {
   return active;
 }
 
-void Runtime::need(const void* pipeline, unsigned workers) {
-  if (adaptive_) needs_->set(pipeline, std::max(workers, 1U), *this);
+void Runtime::need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools) {
+  if (adaptive_) needs_->set(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools}, pools_);
 }
 
 void Runtime::release(const void* pipeline) {
-  if (adaptive_) needs_->set(pipeline, 0, *this);
+  if (adaptive_) needs_->set(pipeline, {}, pools_);
+}
+
+std::vector<WorkerPool*> Runtime::all_pools() const {
+  std::vector<WorkerPool*> all;
+  for (const auto& pool : pools_) all.push_back(pool.get());
+  return all;
 }
 
 std::optional<std::chrono::nanoseconds> Runtime::delay() const {

@@ -7,13 +7,12 @@
 namespace millrace {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t reading = static_cast<std::size_t>(-1);
 constexpr unsigned most_replacements = 16;
 constexpr std::size_t most_listed = 100;
 
-std::int64_t now_ns() { return Clock::now().time_since_epoch().count(); }
+std::int64_t ns_of(std::chrono::steady_clock::time_point time) { return time.time_since_epoch().count(); }
+std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
 
 std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
   return "record " + std::to_string(index) + " (" + dataset.key(index) + ") of " + dataset.name();
@@ -49,15 +48,16 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   for (std::size_t field = 0; field < worker.fields.size(); ++field)
     worker.fields[field] = layout_.sample(task.slot, field, task.place);
-  const struct Mark {
-    explicit Mark(std::atomic<std::int64_t>& since) : since_(since) { since_.store(now_ns(), std::memory_order_relaxed); }
-    ~Mark() { since_.store(0, std::memory_order_relaxed); }
-    std::atomic<std::int64_t>& since_;
-  } mark(worker.since_ns);
+  Clock::time_point begin = Clock::now();
+  worker.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+  const struct Unmark {
+    ~Unmark() { since.store(0, std::memory_order_relaxed); }
+    std::atomic<std::int64_t>& since;
+  } unmark{worker.since_ns};
 
   Made made{task.record, true};
   for (unsigned attempt = 1;; ++attempt) {
-    const Status status = try_record(task, made.record, worker);
+    const Status status = try_record(task, made.record, begin, worker);
     if (status.is_ok()) break;
     note_bad(made.record, status.reason());
     const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
@@ -75,21 +75,24 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
           stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
     Random random(seed_, task.position, attempt);
     made.record = sampler_.replacement(random);
+    begin = Clock::now();
   }
   if (made.valid) clear_tails(task, worker);
   worker.samples.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
 
-Status SampleMaker::try_record(const Task& task, std::uint64_t index, Worker& worker) {
+Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker) {
   worker.record.store(index, std::memory_order_relaxed);
   try {
-    if (worker.transform == nullptr) worker.transform = transform_->make_worker();
-    const Record record = read(task, index, worker);
+    if (worker.transform == nullptr) {
+      worker.transform = transform_->make_worker();
+      begin = Clock::now();  // that was no reading
+    }
+    const Record record = read(task, index, begin, worker);
     Random random(seed_, task.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
-    Clock::time_point begin = Clock::now();
-    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage);
+    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
     Status status = worker.transform->make(record, random, sample);
     sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
@@ -106,15 +109,15 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Worker& wo
   }
 }
 
-Record SampleMaker::read(const Task& task, std::uint64_t index, Worker& worker) {
+Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker) {
   worker.stage.store(reading, std::memory_order_relaxed);
-  const auto begin = Clock::now();
+  const Clock::time_point begin = now;
   const Record record = dataset_->read(index, worker.buffer);
-  const std::chrono::nanoseconds taken = Clock::now() - begin;
+  now = Clock::now();
   std::uint64_t bytes = 0;
   for (const RecordField& field : record.fields()) bytes += field.bytes.size();
   worker.encoded_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  note_stage(task, 0, begin, taken, worker);
+  note_stage(task, 0, begin, now - begin, worker);
   return record;
 }
 
@@ -178,6 +181,13 @@ WorkCounts SampleMaker::counts() const {
     for (std::size_t stage = 0; stage < stages_.size(); ++stage) worker->stages[stage].add_to(counts.stages[stage]);
   }
   return counts;
+}
+
+std::uint64_t SampleMaker::samples_by(unsigned first, unsigned workers) const {
+  std::uint64_t samples = 0;
+  for (unsigned number = first; number < first + workers; ++number)
+    samples += workers_.at(number)->samples.load(std::memory_order_relaxed);
+  return samples;
 }
 
 std::chrono::nanoseconds SampleMaker::busy() const {

@@ -59,6 +59,8 @@ class SampleMaker {
   Made make(const Task& task, unsigned worker);
 
   WorkCounts counts() const;
+  /// Samples made by `workers` workers from number `first` up.
+  std::uint64_t samples_by(unsigned first, unsigned workers) const;
   /// Time that workers spent on samples so far, all together.
   std::chrono::nanoseconds busy() const;
   std::uint64_t bad_records() const;
@@ -90,10 +92,13 @@ class SampleMaker {
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
   };
 
-  Status try_record(const Task& task, std::uint64_t index, Worker& worker);
-  Record read(const Task& task, std::uint64_t index, Worker& worker);
-  void note_stage(const Task& task, std::size_t stage, std::chrono::steady_clock::time_point begin,
-                  std::chrono::nanoseconds taken, Worker& worker);
+  using Clock = std::chrono::steady_clock;
+
+  // A stage begins when the one before it ends: each reading of the clock costs as much as some samples do.
+  Status try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker);
+  /// Moves `now` from the read's begin to its end.
+  Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
+  void note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken, Worker& worker);
   void clear_tails(const Task& task, Worker& worker);
   void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);

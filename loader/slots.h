@@ -2,7 +2,6 @@
 #pragma once
 
 #include <millrace/device.h>
-#include <millrace/worker_pool.h>
 
 #include <atomic>
 #include <chrono>
@@ -26,8 +25,6 @@ struct BatchRecords {
 struct HostSlot {
   std::size_t number = 0;
   Memory memory;
-  /// Whose workers fill it.
-  WorkerPool* pool = nullptr;
   BatchPlan plan;
   BatchRecords records;
   /// The global position of each sample.

@@ -6,11 +6,11 @@
 namespace millrace {
 
 Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns,
-               std::atomic<std::size_t>* now_in)
-    : spec_(&spec), fields_(fields), stage_ns_(stage_ns), now_in_(now_in), since_(std::chrono::steady_clock::now()) {
+               std::atomic<std::size_t>* now_in, std::chrono::steady_clock::time_point begin)
+    : spec_(&spec), fields_(fields), stage_ns_(stage_ns), now_in_(now_in), since_(begin) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     if (spec.fields()[field].variable) set_length(field, 0);
-  enter_stage(0);
+  note_stage();
 }
 
 void Sample::set_length(std::size_t field, std::size_t length) {
@@ -26,7 +26,11 @@ void Sample::set_length(std::size_t field, std::size_t length) {
 void Sample::enter_stage(std::size_t stage) {
   finish();
   stage_ = stage;
-  if (now_in_ != nullptr) now_in_->store(stage, std::memory_order_relaxed);  // orders nothing, only looked at
+  note_stage();
+}
+
+void Sample::note_stage() {
+  if (now_in_ != nullptr) now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
 }
 
 void Sample::finish() {

@@ -1,58 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <millrace/error.h>
 #include <millrace/worker_pool.h>
 #include <pthread.h>
-#include <sched.h>
 #include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
+#include <cstdint>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <system_error>
-#include <thread>
+#include <utility>
 
+#include "job_queues.h"
 #include "mutex.h"
+#include "thread_binding.h"
 
 namespace millrace {
 namespace {
 
-/// 0, or the number of the error that kept it from being bound.
-int bind_this_thread(const std::vector<int>& cpus) {
-  const int most = *std::max_element(cpus.begin(), cpus.end()) + 1;
-  cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(most));
-  if (set == nullptr) return ENOMEM;
-  const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(most));
-  CPU_ZERO_S(bytes, set);
-  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
-  const int error = pthread_setaffinity_np(pthread_self(), bytes, set);
-  CPU_FREE(set);
-  return error;
+/// OpenMP's number of threads belongs to the thread that sets it: the rest of the process keeps its own.
+void keep_openmp_to_this_thread() {
+  // There only where something else in the process uses OpenMP; millrace links none.
+  if (void* found = dlsym(RTLD_DEFAULT, "omp_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
 }
 
 }  // namespace
 
-class WorkerPool::Impl {
+/// No pool's mutex is taken while another's is held. A helper sleeps on its own pool's condition only; a pool whose items others may help
+/// with from a moment on makes each of them an offer. Who sees its pool's number of offers unchanged since before it looked around has
+/// missed none.
+class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
  public:
-  Impl(unsigned first_worker, unsigned workers, std::vector<int> cpus)
+  using Others = std::vector<std::weak_ptr<Impl>>;
+
+  Impl(unsigned first_worker, unsigned workers, std::vector<int> cpus, std::optional<int> node)
       : first_worker_(first_worker),
         workers_(workers),
         cpus_(std::move(cpus)),
+        node_(node),
         // All places are reserved for our threads; oneTBB is then asked for no workers of its own.
         arena_(static_cast<int>(workers), workers),
-        concurrency_(workers) {}
+        concurrency_(workers),
+        waits_(workers, 0) {}
 
   /// A worker's life. The pool may be gone already when a stuck item returns, so the thread holds this by itself.
   void work(unsigned number_in_pool) {
     pthread_setname_np(pthread_self(), ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
     const int binding_error = cpus_.empty() ? 0 : bind_this_thread(cpus_);
+    keep_openmp_to_this_thread();
     arena_.execute([&] {
       start(binding_error);
-      std::optional<Item> item;
-      while ((item = next(number_in_pool, std::move(item)))) item->job->run(item->number, first_worker_ + number_in_pool);
+      std::optional<Work> work;
+      while ((work = next(number_in_pool, std::move(work))))
+        work->item.job->run(work->item.number, first_worker_ + number_in_pool);
     });
     MutexLock lock(mutex_);
     --started_;
@@ -65,50 +68,54 @@ class WorkerPool::Impl {
     while (started_ < workers_) changed_.wait(mutex_);
   }
 
-  /// False when threads still run after `timeout`.
+  /// False when own threads still run after `timeout`.
   bool stop(std::chrono::nanoseconds timeout) {
     const auto deadline = deadline_after(timeout);
     MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_all();
-    while (started_ > 0)
-      if (!changed_.wait_until(mutex_, deadline)) return started_ == 0;
-    return true;
+    work_.notify_all();
+    while (started_ > 0 || helped_ > 0)
+      if (!changed_.wait_until(mutex_, deadline)) break;
+    return started_ == 0;
   }
 
-  void submit(const void* owner, std::shared_ptr<Job> job) {
-    if (job->items() == 0) return;
+  void help(Others others) {
     MutexLock lock(mutex_);
-    auto queue = find(owner);
-    if (queue == queues_.end()) queue = queues_.insert(queues_.end(), Queue{.owner = owner});
-    queue->jobs.push_back(std::move(job));
-    changed_.notify_all();
+    others_ = std::make_shared<const Others>(std::move(others));
+    work_.notify_all();
+  }
+
+  void submit(const void* owner, std::shared_ptr<Job> job, Help help) {
+    if (job->items() == 0) return;
+    std::shared_ptr<const Others> offer;
+    {
+      MutexLock lock(mutex_);
+      queues_.add(owner, std::move(job), help);
+      work_.notify_all();
+      offer = offer_now();
+    }
+    make_offer(offer);
   }
 
   bool cancel(const void* owner, std::chrono::nanoseconds timeout) {
     const auto deadline = deadline_after(timeout);
-    std::deque<std::shared_ptr<Job>> dropped;  // ends after the lock
+    std::deque<JobQueues::QueuedJob> dropped;  // ends after the lock
     MutexLock lock(mutex_);
-    auto queue = find(owner);
-    if (queue == queues_.end()) return true;
-    dropped.swap(queue->jobs);
-    queue->next_item = 0;
-    for (;;) {
-      queue = find(owner);
-      if (queue == queues_.end() || queue->running == 0) break;
-      if (!changed_.wait_until(mutex_, deadline)) {
-        queue = find(owner);
-        if (queue != queues_.end() && queue->running > 0) return false;
-      }
-    }
-    if (queue != queues_.end() && queue->jobs.empty()) erase(queue);
+    dropped = queues_.drop(owner);
+    while (queues_.running(owner) > 0)
+      if (!changed_.wait_until(mutex_, deadline)) return queues_.running(owner) == 0;
     return true;
   }
 
   void set_concurrency(unsigned workers) {
-    MutexLock lock(mutex_);
-    concurrency_ = std::min(workers, workers_);
-    changed_.notify_all();
+    std::shared_ptr<const Others> offer;
+    {
+      MutexLock lock(mutex_);
+      concurrency_ = std::min(workers, workers_);
+      work_.notify_all();
+      offer = offer_now();
+    }
+    make_offer(offer);
   }
 
   unsigned concurrency() const {
@@ -117,6 +124,8 @@ class WorkerPool::Impl {
   }
 
   unsigned workers() const { return workers_; }
+  unsigned first_worker() const { return first_worker_; }
+  std::optional<int> node() const { return node_; }
 
   std::optional<std::chrono::nanoseconds> delay() const {
     std::vector<pid_t> threads;
@@ -147,19 +156,18 @@ class WorkerPool::Impl {
   }
 
  private:
-  struct Item {
-    const void* owner;
-    std::shared_ptr<Job> job;
-    std::size_t number;
+  struct Work {
+    JobQueues::Item item{};
+    /// Whose item it is, where that is another pool, which may end meanwhile.
+    std::shared_ptr<Impl> helped{};
   };
-  /// The jobs of one owner; the front one's items are being given out.
-  struct Queue {
-    const void* owner = nullptr;
-    std::deque<std::shared_ptr<Job>> jobs = {};
-    std::size_t next_item = 0;
-    unsigned running = 0;
+
+  /// What a worker does next: an item of its own pool, after which an offer may be due, or a look at the others.
+  struct Turn {
+    bool stop = false;
+    std::optional<JobQueues::Item> own{};
+    std::shared_ptr<const Others> others{};
   };
-  using Queues = std::vector<Queue>;
 
   void start(int binding_error) {
     MutexLock lock(mutex_);
@@ -169,73 +177,123 @@ class WorkerPool::Impl {
     changed_.notify_all();
   }
 
-  /// Says that `finished` is done and gives the worker its next item; none when the pool stops.
-  std::optional<Item> next(unsigned number_in_pool, std::optional<Item> finished) {
-    const void* owner = finished ? finished->owner : nullptr;
-    finished.reset();  // a job may end here, which must not happen under the lock
-    MutexLock lock(mutex_);
-    if (owner != nullptr) finish(owner);
-    while (!stopping_) {
-      if (number_in_pool < concurrency_)
-        if (std::optional<Item> item = take()) return item;
-      changed_.wait(mutex_);
+  /// Says that `finished` is done and gives the worker its next item, its own pool's first; none when the pool stops.
+  std::optional<Work> next(unsigned number_in_pool, std::optional<Work> finished) {
+    const void* ended = finished ? finished->item.owner : nullptr;
+    if (finished) {
+      finished->item.job.reset();  // a job may end here, which must not happen under a lock
+      if (finished->helped) finished->helped->help_ended(std::exchange(ended, nullptr));
+      finished.reset();
     }
-    return std::nullopt;
-  }
-
-  std::optional<Item> take() MILLRACE_REQUIRES(mutex_) {
-    for (std::size_t tried = 0; tried < queues_.size(); ++tried) {
-      turn_ = (turn_ + 1) % queues_.size();
-      Queue& queue = queues_[turn_];
-      if (queue.jobs.empty()) continue;
-      Item item{queue.owner, queue.jobs.front(), queue.next_item};
-      ++queue.running;
-      if (++queue.next_item == item.job->items()) {
-        queue.jobs.pop_front();
-        queue.next_item = 0;
+    std::optional<std::uint64_t> offers_seen;
+    for (;;) {
+      Turn turn = wait_for_turn(number_in_pool, std::exchange(ended, nullptr), offers_seen);
+      if (turn.stop) return std::nullopt;
+      if (turn.own) {
+        make_offer(turn.others);
+        return Work{std::move(*turn.own)};
       }
-      return item;
-    }
-    return std::nullopt;
-  }
-
-  void finish(const void* owner) MILLRACE_REQUIRES(mutex_) {
-    const auto queue = find(owner);
-    if (--queue->running > 0) return;
-    if (queue->jobs.empty()) {
-      erase(queue);
-      changed_.notify_all();
+      for (const std::weak_ptr<Impl>& other : *turn.others)
+        if (const std::shared_ptr<Impl> helped = other.lock())
+          if (std::optional<JobQueues::Item> item = helped->take_for_helper()) return Work{std::move(*item), helped};
     }
   }
 
-  Queues::iterator find(const void* owner) MILLRACE_REQUIRES(mutex_) {
-    return std::find_if(queues_.begin(), queues_.end(), [owner](const Queue& queue) { return queue.owner == owner; });
+  Turn wait_for_turn(unsigned number_in_pool, const void* ended, std::optional<std::uint64_t>& offers_seen) {
+    MutexLock lock(mutex_);
+    if (ended != nullptr) end(ended);
+    for (bool waited = false; !stopping_; waited = true) {
+      if (number_in_pool < concurrency_) {
+        if (std::optional<JobQueues::Item> item = queues_.take(false)) {
+          // Help was not wanted while this worker waited, or with the job that all of has begun now.
+          const bool may_be_news = waited || item->last;
+          return {.own = std::move(item), .others = may_be_news ? offer_now() : nullptr};
+        }
+        if (others_ && offers_seen != offers_) {
+          offers_seen = offers_;
+          return {.others = others_};
+        }
+      }
+      waits_[number_in_pool] = 1;
+      work_.wait(mutex_);
+      waits_[number_in_pool] = 0;
+    }
+    return {.stop = true};
   }
 
-  void erase(Queues::iterator queue) MILLRACE_REQUIRES(mutex_) {
-    queues_.erase(queue);
-    turn_ = 0;
+  void end(const void* owner) MILLRACE_REQUIRES(mutex_) {
+    queues_.ended(owner);
+    changed_.notify_all();
+  }
+
+  /// An item for another pool's worker.
+  std::optional<JobQueues::Item> take_for_helper() {
+    MutexLock lock(mutex_);
+    if (!wants_help()) return std::nullopt;
+    ++helped_;
+    return queues_.take(true);
+  }
+
+  void help_ended(const void* owner) {
+    MutexLock lock(mutex_);
+    --helped_;
+    end(owner);
+  }
+
+  /// There are items for others, and no worker here that waits for them. It may become true in `submit`, in `set_concurrency` and when a
+  /// worker here begins an item: these make an offer.
+  bool wants_help() const MILLRACE_REQUIRES(mutex_) {
+    const auto active = waits_.begin() + static_cast<std::ptrdiff_t>(concurrency_);
+    return !stopping_ && std::find(waits_.begin(), active, 1) == active && queues_.allows_help();
+  }
+
+  /// Whom to make an offer to, without the lock; null = nobody.
+  std::shared_ptr<const Others> offer_now() const MILLRACE_REQUIRES(mutex_) {
+    return others_ && wants_help() ? others_ : nullptr;
+  }
+
+  static void make_offer(const std::shared_ptr<const Others>& others) {
+    if (others == nullptr) return;
+    for (const std::weak_ptr<Impl>& one : *others)
+      if (const std::shared_ptr<Impl> other = one.lock()) other->note_offer();
+  }
+
+  void note_offer() {
+    MutexLock lock(mutex_);
+    ++offers_;
+    work_.notify_all();
   }
 
   const unsigned first_worker_;
   const unsigned workers_;
   const std::vector<int> cpus_;
+  const std::optional<int> node_;
   tbb::task_arena arena_;
 
   mutable Mutex mutex_;
+  /// Wakes workers.
+  Condition work_;
+  /// Wakes those who wait for workers.
   Condition changed_;
-  Queues queues_ MILLRACE_GUARDED_BY(mutex_);
-  std::size_t turn_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  JobQueues queues_ MILLRACE_GUARDED_BY(mutex_);
+  /// The pools that it helps, and that help it.
+  std::shared_ptr<const Others> others_ MILLRACE_GUARDED_BY(mutex_);
+  /// How often one of them made an offer.
+  std::uint64_t offers_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  /// Items of this pool that workers of others run.
+  unsigned helped_ MILLRACE_GUARDED_BY(mutex_) = 0;
   unsigned concurrency_ MILLRACE_GUARDED_BY(mutex_);
+  /// Per worker: whether it waits for something to do.
+  std::vector<char> waits_ MILLRACE_GUARDED_BY(mutex_);
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;
   int binding_error_ MILLRACE_GUARDED_BY(mutex_) = 0;
   bool stopping_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::vector<pid_t> thread_ids_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus) {
+WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus, std::optional<int> node) {
   if (workers == 0) throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
-  impl_ = std::make_shared<Impl>(first_worker, workers, cpus);
+  impl_ = std::make_shared<Impl>(first_worker, workers, cpus, node);
   for (unsigned number = 0; number < workers; ++number) threads_.emplace_back([impl = impl_, number] { impl->work(number); });
   impl_->wait_until_started();
 }
@@ -245,7 +303,15 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) ended ? thread.join() : thread.detach();
 }
 
-void WorkerPool::submit(const void* owner, std::shared_ptr<Job> job) { impl_->submit(owner, std::move(job)); }
+void WorkerPool::help_each_other(const std::vector<WorkerPool*>& pools) {
+  for (std::size_t pool = 0; pool < pools.size(); ++pool) {
+    Impl::Others others;  // each looks at another one first
+    for (std::size_t step = 1; step < pools.size(); ++step) others.push_back(pools[(pool + step) % pools.size()]->impl_);
+    if (!others.empty()) pools[pool]->impl_->help(std::move(others));
+  }
+}
+
+void WorkerPool::submit(const void* owner, std::shared_ptr<Job> job, Help help) { impl_->submit(owner, std::move(job), help); }
 
 bool WorkerPool::cancel(const void* owner, std::chrono::nanoseconds timeout) { return impl_->cancel(owner, timeout); }
 
@@ -254,6 +320,10 @@ void WorkerPool::set_concurrency(unsigned workers) { impl_->set_concurrency(work
 unsigned WorkerPool::concurrency() const { return impl_->concurrency(); }
 
 unsigned WorkerPool::workers() const { return impl_->workers(); }
+
+unsigned WorkerPool::first_worker() const { return impl_->first_worker(); }
+
+std::optional<int> WorkerPool::node() const { return impl_->node(); }
 
 bool WorkerPool::bound() const { return impl_->bound(); }
 

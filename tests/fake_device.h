@@ -95,10 +95,10 @@ class HookDevice final : public Device {
 
   std::string name() const override { return "hook"; }
   bool copies() const override { return host_.copies(); }
-  Memory allocate_host(std::size_t bytes) override {
+  Memory allocate_host(std::size_t bytes, const NumaNode& node) override {
     hooks_->called(DeviceCall::allocate_host);
     hooks_->host_bytes += bytes;
-    return host_.allocate_host(bytes);
+    return host_.allocate_host(bytes, node);
   }
   Memory allocate_device(std::size_t bytes) override {
     hooks_->called(DeviceCall::allocate_device);

@@ -129,6 +129,14 @@ TEST_F(Bench, WritesTheSameAsJson) {
   EXPECT_EQ(json.at("options").at("seed"), 9);
   EXPECT_EQ(json.at("options").at("step_ms"), 2);
   EXPECT_EQ(json.at("options").at("recipe_program").at("output").at(0), 32);
+  ASSERT_GE(json.at("nodes").size(), 1U);
+  unsigned workers = 0;
+  for (const Json& node : json.at("nodes")) {
+    workers += node.at("workers").get<unsigned>();
+    for (const char* key : {"node", "workers_bound", "slots", "samples", "samples_by_helpers", "memory_on_node"})
+      EXPECT_TRUE(node.contains(key)) << key;
+  }
+  EXPECT_EQ(workers, 2U);
   for (const char* key : {"cpu", "cores", "numa_nodes", "commit", "steal_percent"})
     EXPECT_TRUE(json.at("machine").contains(key)) << key;
   for (const char* key : {"libjpeg-turbo", "opencv", "onetbb", "lmdb", "hwloc"})

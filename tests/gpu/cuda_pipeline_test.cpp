@@ -208,7 +208,7 @@ Outcome outcome_of(const CudaRun& run, const std::vector<std::vector<std::uint8_
 
 class CudaFaults : public CudaPipeline, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Calls, CudaFaults,
-                         ::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostAlloc", "cudaStreamCreateWithFlags",
+                         ::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister", "cudaStreamCreateWithFlags",
                                            "cudaEventCreateWithFlags", "cudaEventRecord", "cudaEventQuery", "cudaStreamWaitEvent",
                                            "cudaMemcpyAsync"));
 

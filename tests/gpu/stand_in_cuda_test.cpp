@@ -6,8 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
-#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -27,12 +25,11 @@ class StandInCuda : public ::testing::Test {
     ASSERT_EQ(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), cudaSuccess);
     ASSERT_EQ(cudaMalloc(&device_, bytes), cudaSuccess);
-    ASSERT_EQ(cudaHostAlloc(&host_, bytes, cudaHostAllocPortable), cudaSuccess);
-    std::memset(host_, 7, bytes);
+    ASSERT_EQ(cudaHostRegister(host_, bytes, cudaHostRegisterPortable), cudaSuccess);
   }
   void TearDown() override {
     cudaFree(device_);
-    cudaFreeHost(host_);
+    cudaHostUnregister(host_);
     cudaEventDestroy(event_);
     cudaStreamDestroy(other_);
     cudaStreamDestroy(stream_);
@@ -47,7 +44,8 @@ class StandInCuda : public ::testing::Test {
   cudaStream_t other_ = nullptr;
   cudaEvent_t event_ = nullptr;
   void* device_ = nullptr;
-  void* host_ = nullptr;
+  std::vector<unsigned char> host_memory_ = std::vector<unsigned char>(bytes, 7);
+  void* host_ = host_memory_.data();
 };
 
 TEST_F(StandInCuda, CopiesHappenLateAndInOrder) {

@@ -32,7 +32,7 @@ nanoseconds processor_time() {
 
 TEST(HostDevice, GivesAlignedWritableMemory) {
   HostDevice device;
-  const Memory host = device.allocate_host(100'001);
+  const Memory host = device.allocate_host(100'001, read_topology().nodes.front());
   const Memory own = device.allocate_device(12'345);
   EXPECT_EQ(device.allocations(), 2U);
   EXPECT_EQ(host.bytes(), 100'001U);

@@ -2,7 +2,6 @@
 //
 // Which nodes and processors a process sees, and where its workers run.
 #include <gmock/gmock.h>
-#include <millrace/host_device.h>
 #include <millrace/runtime.h>
 #include <sched.h>
 
@@ -12,7 +11,6 @@
 #include <thread>
 
 #include "describe_runtime.h"
-#include "page_nodes.h"
 #include "restricted.h"
 #include "two_nodes.h"
 
@@ -25,15 +23,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSubsetOf;
 using testing::OnTwoNodes;
-using testing::page_nodes;
-using ::testing::Pair;
 using testing::run_self;
 using testing::watch;
 using testing::Whereabouts;
 
 class NumaTopology : public OnTwoNodes {};
 class NumaRuntime : public OnTwoNodes {};
-class NumaMemory : public OnTwoNodes {};
 class NumaRestricted : public OnTwoNodes {};
 
 TEST_F(NumaTopology, HasBothNodes) {
@@ -72,27 +67,9 @@ TEST_F(NumaRuntime, DealsItsWorkersEvenly) {
 }
 
 TEST_F(NumaRuntime, LeavesWorkersFreeWhenAsked) {
-  const Runtime runtime({.bind = false});
+  const Runtime runtime({.numa = Numa::off});
   ASSERT_EQ(runtime.pools().size(), 2U);
   for (const Whereabouts& pool : watch(runtime.pools())) EXPECT_THAT(pool.bindings, ElementsAre(std::set<int>{0, 1, 2, 3}));
-}
-
-TEST_F(NumaMemory, LiesOnTheNodeOfTheThreadThatWritesItFirst) {
-  constexpr std::size_t pages = 64;
-  constexpr std::size_t bytes = pages * 4096;
-  HostDevice device;
-  for (const int node : {0, 1}) {
-    const Memory memory = device.allocate_host(bytes);
-    EXPECT_THAT(page_nodes(memory.data(), bytes), ElementsAre(Pair(testing::nowhere, pages)));
-    std::thread([&] {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      CPU_SET(2 * static_cast<std::size_t>(node), &set);
-      EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-      std::memset(memory.data(), 1, bytes);
-    }).join();
-    EXPECT_THAT(page_nodes(memory.data(), bytes), ElementsAre(Pair(node, pages)));
-  }
 }
 
 TEST_F(NumaRestricted, HasEverythingWithoutALimit) {

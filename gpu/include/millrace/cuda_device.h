@@ -41,8 +41,7 @@ class CudaStream final : public Stream {
   CUstream_st* stream_;
 };
 
-/// A GPU, through the CUDA runtime. Host slots are page-locked memory that lies on the NUMA node of the thread that builds the
-/// pipeline; copies are made by the copy engine. `Event::wait` asks the event from time to time and never synchronises with
+/// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose workers fill them; copies are made by the copy engine. `Event::wait` asks the event from time to time and never synchronises with
 /// the device.
 class CudaDevice final : public Device {
  public:
@@ -51,7 +50,7 @@ class CudaDevice final : public Device {
 
   std::string name() const override;
   bool copies() const override { return true; }
-  Memory allocate_host(std::size_t bytes) override;
+  Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;

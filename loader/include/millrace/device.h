@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/topology.h>
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -61,9 +63,9 @@ class Device {
   virtual std::string name() const = 0;
   /// Whether batches are copied to memory of the device's own. If not, the host slot itself is handed out.
   virtual bool copies() const = 0;
-  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages come to lie on the NUMA node of
-  /// the thread that first writes them.
-  virtual Memory allocate_host(std::size_t bytes) = 0;
+  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on `node` where the system allows,
+  /// as those of `allocate_on_node` do (`<millrace/numa_memory.h>`).
+  virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
   /// Memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;

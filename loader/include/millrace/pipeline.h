@@ -36,6 +36,12 @@ enum class BadRecords {
   mark,     ///< the sample is zeroed and marked as not valid
 };
 
+/// Whose workers make a pipeline's samples, and where its host slots lie.
+enum class Nodes {
+  device,  ///< the device's NUMA node only, where it has one that has workers; else all nodes
+  all,     ///< every node's: each fills the slots that lie on it, and helps the others when it has nothing to do
+};
+
 struct PipelineOptions {
   /// Samples per batch on this rank.
   std::size_t batch_size = 64;
@@ -66,6 +72,7 @@ struct PipelineOptions {
   bool resume_anyway = false;
   /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
   std::shared_ptr<Runtime> runtime{};
+  Nodes nodes = Nodes::device;
   /// Where every span of the run goes; none = nothing is traced.
   std::shared_ptr<Trace> trace{};
   /// How long `stop()` and the destructor wait for what is running.

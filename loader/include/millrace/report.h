@@ -50,6 +50,22 @@ struct MemoryReport {
   std::size_t device_bytes = 0;
 };
 
+/// The part that one NUMA node's workers and slots have in a run.
+struct NodeReport {
+  /// Operating system's number.
+  int node = 0;
+  unsigned workers = 0;
+  /// Whether they are bound to the node's processors.
+  bool workers_bound = false;
+  /// Host slots: filled by its workers, and by others' that have nothing of their own to do.
+  std::size_t slots = 0;
+  /// Samples made in its slots, by its own workers and by others.
+  std::uint64_t samples = 0;
+  std::uint64_t samples_by_helpers = 0;
+  /// Whether all memory of its slots lies on it; none where the system does not tell, and without slots.
+  std::optional<bool> memory_on_node{};
+};
+
 /// What holds a run up.
 enum class Bound {
   step,       ///< the device's step: the loader feeds it
@@ -97,11 +113,12 @@ struct Report {
 
   /// "read", the transform's own, "copy" (on a device that copies), "trainer": in the order of the road.
   std::vector<StageReport> stages;
+  /// Of the nodes that it runs on (`PipelineOptions::nodes`).
   unsigned workers = 0;
   /// Of them took part, a mean over time: fewer where `RuntimeOptions::adaptive` lets the need decide.
   double active_workers = 0;
-  /// Processors this process (of several ranks on a host, this rank) may use, and how many of them are left free for threads
-  /// that launch kernels.
+  /// Processors this process (of several ranks on a host, this rank) may use on these nodes, and how many of its processors are
+  /// left free for threads that launch kernels.
   unsigned cores = 0;
   unsigned launch_cores = 0;
   /// Time spent on this pipeline's samples / (active workers x seconds).
@@ -114,7 +131,10 @@ struct Report {
   double free_slots = 0;
   /// Whether workers are bound to the processors of their NUMA node.
   bool workers_bound = false;
-  /// What is not as it should be, a sentence each: `Runtime::warnings`, and a high `worker_delay`.
+  /// The nodes that it runs on.
+  std::vector<NodeReport> nodes;
+  /// What is not as it should be, a sentence each, for people: `Runtime::warnings`, memory that is not on its node, a high
+  /// `worker_delay`. Empty when all is well.
   std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;

@@ -56,19 +56,20 @@ class Runtime {
   std::vector<std::string> warnings() const;
   /// Cores left free for threads that launch kernels.
   unsigned launch_cores() const;
-  /// One pool per node that got workers, at least one.
+  /// One pool per node that got workers, at least one. They help each other (`WorkerPool::help_each_other`).
   const std::vector<std::unique_ptr<WorkerPool>>& pools() const { return pools_; }
   /// Threads over all pools; their numbers are 0 .. workers()-1.
   unsigned workers() const;
 
   /// How many workers are active over all pools, spread evenly; 0 pauses all work. With fewer than there are pools some pools
-  /// pause, and so does every pipeline that has slots there.
+  /// pause: others make the samples of their slots, but for pipelines that keep to the node of a pool that pauses, which pause too.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
 
-  /// How many workers `pipeline` needs from now on. In an adaptive runtime as many are active as all pipelines need together, and
-  /// at least one per pool; in another this does nothing.
-  void need(const void* pipeline, unsigned workers);
+  /// How many workers of `pools` (empty: of all) `pipeline` needs from now on; 0 counts as 1. In an adaptive runtime as many are active
+  /// as all pipelines need together, each pipeline's dealt to those of its pools that have fewest active; a pool may be left without,
+  /// as others help with what is not confined to it. In another runtime this does nothing.
+  void need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools = {});
   /// It needs none any more.
   void release(const void* pipeline);
   bool adaptive() const { return adaptive_; }
@@ -77,6 +78,8 @@ class Runtime {
 
  private:
   class Needs;
+
+  std::vector<WorkerPool*> all_pools() const;
 
   const bool adaptive_;
   std::unique_ptr<Needs> needs_;

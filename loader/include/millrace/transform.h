@@ -22,9 +22,10 @@ namespace millrace {
 class Sample {
  public:
   /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be empty. `now_in`, where given, always
-  /// has the current stage, for other threads to look at.
+  /// has the current stage, for other threads to look at. Stage 0 began at `begin`.
   Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns = {},
-         std::atomic<std::size_t>* now_in = nullptr);
+         std::atomic<std::size_t>* now_in = nullptr,
+         std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
 
   /// Where field `field` (its place in the `SampleSpec`) of this sample goes; every byte must be written, for a variable
   /// field those below its length.
@@ -41,6 +42,8 @@ class Sample {
   void finish();
 
  private:
+  void note_stage();
+
   const SampleSpec* spec_;
   std::span<const Tensor> fields_;
   std::span<std::uint64_t> stage_ns_;

@@ -125,8 +125,6 @@ struct Machine {
   std::vector<std::thread> threads;
   std::map<void*, std::size_t> device_memory;
   std::map<void*, std::size_t> locked_memory;
-  /// Of `locked_memory`, those that `cudaHostAlloc` gave.
-  std::set<void*> owned_host_memory;
 };
 
 Machine& machine() {
@@ -230,13 +228,11 @@ std::vector<std::string> called() {
 }
 
 std::uint64_t allocating_calls() {
-  return calls("cudaMalloc") + calls("cudaHostAlloc") + calls("cudaHostRegister") + calls("cudaStreamCreateWithFlags") +
-         calls("cudaEventCreateWithFlags");
+  return calls("cudaMalloc") + calls("cudaHostRegister") + calls("cudaStreamCreateWithFlags") + calls("cudaEventCreateWithFlags");
 }
 
 std::uint64_t synchronising_calls() {
-  const std::uint64_t counted =
-      calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaFreeHost") + calls("cudaHostUnregister");
+  const std::uint64_t counted = calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaHostUnregister");
   std::lock_guard lock(machine().mutex);
   return counted + machine().unlocked_copies;
 }
@@ -399,27 +395,6 @@ cudaError_t cudaFree(void* data) {
   }
   std::memset(data, freed_poison, bytes);
   ::operator delete(data, std::align_val_t(device_alignment));
-  return cudaSuccess;
-}
-
-cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned /*flags*/) {
-  if (const cudaError_t error = enter("cudaHostAlloc")) return error;
-  *data = ::operator new(bytes, std::align_val_t(4096));
-  std::lock_guard lock(machine().mutex);
-  machine().locked_memory[*data] = bytes;
-  machine().owned_host_memory.insert(*data);
-  return cudaSuccess;
-}
-
-cudaError_t cudaFreeHost(void* data) {
-  if (const cudaError_t error = enter("cudaFreeHost")) return error;
-  drain_queues();
-  {
-    std::lock_guard lock(machine().mutex);
-    if (machine().owned_host_memory.erase(data) == 0) return cudaErrorInvalidValue;
-    machine().locked_memory.erase(data);
-  }
-  ::operator delete(data, std::align_val_t(4096));
   return cudaSuccess;
 }
 

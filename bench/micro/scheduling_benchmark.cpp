@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the road itself costs per sample: an empty transform over records of 1 byte. Each benchmark's "wall_ns" and "cpu_ns" (of the
+// whole process, all threads) are per sample; its time is per batch.
+#include <benchmark/benchmark.h>
+#include <millrace/host_device.h>
+#include <millrace/pipeline.h>
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <future>
+#include <memory>
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t batch_size = 256;
+
+class OneByteDataset final : public Dataset {
+ public:
+  std::uint64_t size() const override { return 1'000'000; }
+  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
+    buffer.fields.assign({{"byte", {&byte_, 1}}});
+    return Record(index, buffer.fields);
+  }
+  std::string name() const override { return "one byte"; }
+
+ private:
+  std::byte byte_{1};
+};
+
+class EmptyTransform final : public Transform {
+ public:
+  const SampleSpec& spec() const override { return spec_; }
+  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<Worker>(); }
+
+ private:
+  struct Worker final : TransformWorker {
+    Status make(const Record&, Random&, Sample&) override { return Status::ok(); }
+  };
+  SampleSpec spec_{{{"byte", DType::uint8, {1}, false}}};
+};
+
+/// The process's time on processors so far, in seconds.
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Measures a loop over `samples` samples per round.
+class PerSample {
+ public:
+  void report(benchmark::State& state, std::size_t samples) const {
+    const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - wall_;
+    const double all = static_cast<double>(state.iterations()) * static_cast<double>(samples);
+    state.counters["wall_ns"] = wall.count() / all;
+    state.counters["cpu_ns"] = 1e9 * (cpu_seconds() - cpu_) / all;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point wall_ = std::chrono::steady_clock::now();
+  double cpu_ = cpu_seconds();
+};
+
+/// A pipeline without copies, over `state.range(0)` workers.
+void pipeline_of_empty_samples(benchmark::State& state) {
+  const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
+  Pipeline pipeline(std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(), std::make_shared<HostDevice>(),
+                    {.batch_size = batch_size, .runtime = runtime});
+  for (int batch = 0; batch < 100; ++batch) pipeline.next();
+  const PerSample measured;
+  while (state.KeepRunning()) benchmark::DoNotOptimize(pipeline.next().size());
+  measured.report(state, batch_size);
+}
+BENCHMARK(pipeline_of_empty_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
+
+class EmptyItems final : public Job {
+ public:
+  std::size_t items() const override { return batch_size; }
+  void run(std::size_t item, unsigned) override {
+    if (item + 1 == batch_size) ended_.set_value();
+  }
+  void wait() { ended_.get_future().wait(); }
+
+ private:
+  std::promise<void> ended_;
+};
+
+/// The pool alone, one worker: jobs of a batch's items, one after the other.
+void pool_of_empty_items(benchmark::State& state) {
+  WorkerPool pool(0, 1, {});
+  const PerSample measured;
+  while (state.KeepRunning()) {
+    const auto job = std::make_shared<EmptyItems>();
+    pool.submit(&pool, job);
+    job->wait();
+  }
+  measured.report(state, batch_size);
+  pool.cancel(&pool, std::chrono::seconds(1));
+}
+BENCHMARK(pool_of_empty_items)->UseRealTime()->MeasureProcessCPUTime();
+
+/// A reading of the clock: what the stages' times cost at least.
+void clock_reading(benchmark::State& state) {
+  while (state.KeepRunning()) benchmark::DoNotOptimize(std::chrono::steady_clock::now());
+}
+BENCHMARK(clock_reading);
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/worker_pool.h>
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace millrace {
+
+/// The items a pool has to give out: a queue of jobs per owner. Owners take turns item by item; the items of one begin in order.
+/// Not for two threads at once.
+class JobQueues {
+ public:
+  struct Item {
+    const void* owner = nullptr;
+    std::shared_ptr<Job> job{};
+    std::size_t number = 0;
+    /// It is its job's last one to begin.
+    bool last = false;
+  };
+  struct QueuedJob {
+    std::shared_ptr<Job> job;
+    Help help;
+  };
+
+  /// A job with at least one item.
+  void add(const void* owner, std::shared_ptr<Job> job, Help help);
+  /// The next item, which is running until `ended`; `for_helper` takes only what other pools may help with.
+  std::optional<Item> take(bool for_helper);
+  /// Whether there is an item for a helper.
+  bool allows_help() const;
+  /// One of the owner's items is done.
+  void ended(const void* owner);
+  /// Items of this owner that are running.
+  unsigned running(const void* owner) const;
+  /// Takes away what has not begun. The caller lets the jobs go.
+  [[nodiscard]] std::deque<QueuedJob> drop(const void* owner);
+
+ private:
+  /// The front job's items are being given out.
+  struct Queue {
+    const void* owner = nullptr;
+    std::deque<QueuedJob> jobs{};
+    std::size_t next_item = 0;
+    unsigned running = 0;
+  };
+  using Queues = std::vector<Queue>;
+
+  Queues::iterator find(const void* owner);
+  void erase_if_idle(Queues::iterator queue);
+
+  Queues queues_;
+  std::size_t turn_ = 0;
+};
+
+}  // namespace millrace
