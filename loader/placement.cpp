@@ -198,6 +198,9 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
 }
 
 Placement place_workers(const Topology& machine, const RuntimeOptions& options) {
+  if (machine.nodes.empty() || machine.cores == 0)
+    throw Error(ErrorCode::invalid_argument, "the topology has " + counted(machine.nodes.size(), "node") + " and " +
+                                                 counted(machine.cores, "core") + "; it needs at least one of each");
   Placement placement;
   placement.topology = share_of(machine, options.local_rank, options.local_world);
   explain_limits(machine, placement.reasons);

@@ -223,10 +223,13 @@ TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
   run.node_device->unwritten = true;
   run.options.prefetch = 1;
   run.options.runtime = made_up_runtime({0, 1});
-  Pipeline pipeline = run.pipeline();
-  const Report report = pipeline.report();
-  EXPECT_EQ(report.nodes.at(0).memory_on_node, std::nullopt);
-  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("not known")));
+  {
+    Pipeline pipeline = run.pipeline();
+    const Report report = pipeline.report();
+    EXPECT_EQ(report.nodes.at(0).memory_on_node, std::nullopt);
+    EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("not known")));
+  }
+  run.options.runtime = nullptr;  // whose workers would be counted beside the next one's
   run.options.runtime = make_runtime({.workers = 1});
   if (run.options.runtime->topology().nodes.size() > 1) return;
   EXPECT_THAT(run.pipeline().report().warnings, ::testing::IsEmpty()) << "there is one node only";
@@ -304,8 +307,12 @@ TEST(PipelineNodes, AnAdaptiveRuntimeThatPausesAPoolStillFillsItsSlots) {
   EXPECT_EQ(take(pipeline).size(), 10U);
 }
 
-TEST(Runtime, RefusesATopologyWithoutNodes) {
+TEST(Runtime, RefusesATopologyWithoutNodesOrCores) {
   EXPECT_THAT(error_of([] { Runtime runtime({.topology = Topology{}}); }).what(), HasSubstr("at least one"));
+  EXPECT_THAT(error_of([] {
+                Runtime runtime({.topology = Topology{.nodes = {{0, {0}}}, .cores = 0}});
+              }).what(),
+              HasSubstr("at least one"));
 }
 
 }  // namespace

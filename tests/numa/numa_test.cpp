@@ -89,6 +89,11 @@ TEST_F(NumaRestricted, SeesTheNodeThatItsCpusetLeaves) {
   }
 }
 
+TEST_F(NumaRestricted, HasTheProcessorsOfANodeWhoseMemoryItMayNotUse) {
+  const ControlGroup group("far_memory", {{"cpuset.cpus", "0-3"}, {"cpuset.mems", "1"}});
+  EXPECT_EQ(run_self(group.enter(), "--runtime"), "node 0: 0,1\nnode 1: 2,3\n4 cores\n2 workers on 0,1\n2 workers on 2,3\n");
+}
+
 TEST_F(NumaRestricted, HasNoMoreWorkersThanItsQuota) {
   const ControlGroup group("one_and_a_half", {{"cpu.max", "150000 100000"}});
   const std::string two_workers = "node 0: 0,1\nnode 1: 2,3\n2 cores\n1 workers on 0,1\n1 workers on 2,3\n";

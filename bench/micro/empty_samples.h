@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/transform.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace millrace {
+
+/// Records of one byte that cost nothing to read.
+class OneByteDataset final : public Dataset {
+ public:
+  std::uint64_t size() const override { return 1'000'000; }
+  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
+    buffer.fields.assign({{"byte", {&byte_, 1}}});
+    return Record(index, buffer.fields);
+  }
+  std::string name() const override { return "one byte"; }
+
+ private:
+  std::byte byte_{1};
+};
+
+/// Samples that cost nothing to make.
+class EmptyTransform final : public Transform {
+ public:
+  const SampleSpec& spec() const override { return spec_; }
+  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<Worker>(); }
+
+ private:
+  struct Worker final : TransformWorker {
+    Status make(const Record&, Random&, Sample&) override { return Status::ok(); }
+  };
+  SampleSpec spec_{{{"byte", DType::uint8, {1}, false}}};
+};
+
+}  // namespace millrace
