@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.h"
 #include "perceptron.h"
 
 namespace {
@@ -26,36 +27,21 @@ namespace {
 constexpr int thumbnail = 32;
 
 struct Options {
-  std::string dataset;
-  std::uint64_t epochs = 30;
+  std::string dataset{};
+  std::uint64_t epochs = 60;
   std::size_t batch_size = 32;
   std::size_t accumulate = 1;
   double holdout = 0.2;
 };
 
 Options parse(int argc, char** argv) {
-  Options options;
-  for (int arg = 1; arg < argc; ++arg) {
-    const std::string name = argv[arg];
-    if (!name.starts_with("--")) {
-      options.dataset = name;
-      continue;
-    }
-    if (++arg == argc) throw std::invalid_argument(name + " needs a value");
-    const std::string value = argv[arg];
-    if (name == "--epochs") {
-      options.epochs = std::stoull(value);
-    } else if (name == "--batch-size") {
-      options.batch_size = std::stoull(value);
-    } else if (name == "--accumulate") {
-      options.accumulate = std::stoull(value);
-    } else if (name == "--holdout") {
-      options.holdout = std::stod(value);
-    } else {
-      throw std::invalid_argument("unknown option " + name);
-    }
-  }
-  if (options.dataset.empty()) throw std::invalid_argument("name a DATASET that `millrace pack` wrote");
+  Arguments arguments(argc, argv);
+  Options options{.dataset = arguments.dataset()};
+  arguments.take("--epochs", options.epochs);
+  arguments.take("--batch-size", options.batch_size);
+  arguments.take("--accumulate", options.accumulate);
+  arguments.take("--holdout", options.holdout);
+  arguments.finish();
   if (!(options.holdout > 0 && options.holdout < 1)) throw std::invalid_argument("--holdout must be between 0 and 1");
   return options;
 }
@@ -81,8 +67,8 @@ class Trainer {
     });
   }
 
-  void step(std::size_t samples) {
-    run([this, samples] { model_.step(static_cast<double>(samples), 0.01F); });
+  void step(std::size_t samples, double rate) {
+    run([this, samples, rate] { model_.step(static_cast<double>(samples), static_cast<float>(rate)); });
   }
 
   /// What was added since the last time.
@@ -122,9 +108,9 @@ class Trainer {
   millrace::HostStream stream_;  // ends first
 };
 
-void train_batch(Trainer& trainer, const millrace::Batch& batch) {
+void train_batch(Trainer& trainer, const millrace::Batch& batch, double rate) {
   for (const millrace::Part& part : batch.parts()) trainer.add(part);
-  trainer.step(batch.valid_count());
+  trainer.step(batch.valid_count(), rate);
 }
 
 void train(const Options& options) {
@@ -153,11 +139,12 @@ void train(const Options& options) {
                                  .runtime = runtime});
   Trainer trainer(dataset->classes().size());
   for (std::uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    const double rate = 0.01 * (1 - static_cast<double>(epoch) / static_cast<double>(options.epochs));
     bool last = false;
     while (!last) {
       const millrace::Batch batch = training.next_in_parts(trainer.stream());
       last = batch.last_in_epoch();
-      train_batch(trainer, batch);
+      train_batch(trainer, batch, rate);
     }
     const Perceptron::Sums trained = trainer.synchronize();
     for (last = false; !last;) {

@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "arguments.h"
 #include "perceptron.h"
 
 namespace {
@@ -26,39 +27,23 @@ constexpr int thumbnail = 32;
 constexpr std::uint64_t seed = 7;
 
 struct Options {
-  std::string dataset;
+  std::string dataset{};
   std::uint64_t epochs = 3;
   std::size_t global_batch = 60;
   std::uint64_t batches = UINT64_MAX;
-  std::string checkpoint;
-  std::string log;
+  std::string checkpoint{};
+  std::string log{};
 };
 
 Options parse(int argc, char** argv) {
-  Options options;
-  for (int arg = 1; arg < argc; ++arg) {
-    const std::string name = argv[arg];
-    if (!name.starts_with("--")) {
-      options.dataset = name;
-      continue;
-    }
-    if (++arg == argc) throw std::invalid_argument(name + " needs a value");
-    const std::string value = argv[arg];
-    if (name == "--epochs") {
-      options.epochs = std::stoull(value);
-    } else if (name == "--global-batch") {
-      options.global_batch = std::stoull(value);
-    } else if (name == "--batches") {
-      options.batches = std::stoull(value);
-    } else if (name == "--checkpoint") {
-      options.checkpoint = value;
-    } else if (name == "--log") {
-      options.log = value;
-    } else {
-      throw std::invalid_argument("unknown option " + name);
-    }
-  }
-  if (options.dataset.empty()) throw std::invalid_argument("name a DATASET that `millrace pack` wrote");
+  Arguments arguments(argc, argv);
+  Options options{.dataset = arguments.dataset()};
+  arguments.take("--epochs", options.epochs);
+  arguments.take("--global-batch", options.global_batch);
+  arguments.take("--batches", options.batches);
+  arguments.take("--checkpoint", options.checkpoint);
+  arguments.take("--log", options.log);
+  arguments.finish();
   return options;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <millrace/runtime.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "affinity.h"
 #include "fake_job.h"
 #include "loader/small_run.h"
 #include "waiting.h"
@@ -26,17 +26,7 @@ using testing::eventually;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Meeting;
-
-/// The processors that the calling thread may use.
-std::vector<int> own_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
-  return cpus;
-}
+using testing::own_cpus;
 
 /// A machine of `nodes` nodes that is not this one.
 Topology made_up(unsigned nodes) { return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:1 pu:1"); }

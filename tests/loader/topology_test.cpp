@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <millrace/error.h>
 #include <millrace/topology.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "affinity.h"
 #include "cgroup.h"
 #include "loader/small_run.h"
 #include "pci_devices.h"
@@ -26,26 +26,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Optional;
+using testing::own_cpus;
+using testing::restrict_to;
 using ::testing::SizeIs;
 using testing::TemporaryFolder;
-
-/// The processors that the calling thread may use.
-std::vector<int> own_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.push_back(cpu);
-  return cpus;
-}
-
-void restrict_to(const std::vector<int>& cpus) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
-  ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-}
 
 TEST(Topology, HasUsableNodesAndCores) {
   const Topology topology = read_topology();

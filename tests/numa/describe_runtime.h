@@ -27,7 +27,7 @@ inline std::string describe_runtime() {
   const std::vector<Whereabouts> pools = watch(runtime.pools());
   for (const Whereabouts& pool : pools) {
     text += std::to_string(pool.workers.size()) + " workers on";
-    for (const std::set<int>& binding : pool.bindings) {
+    for (const std::vector<int>& binding : pool.bindings) {
       text += " " + listed(binding);
       for (const std::set<int>& seen : {pool.seen, pool.seen_inside})
         if (!std::includes(binding.begin(), binding.end(), seen.begin(), seen.end())) text += ", but seen on " + listed(seen);

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "affinity.h"
 #include "fake_dataset.h"
 #include "fake_transform.h"
 #include "page_nodes.h"
@@ -194,10 +195,7 @@ TEST_F(NumaMemoryOnNode, LiesThereWhoeverWritesIt) {
       SCOPED_TRACE(::testing::Message() << "node " << node.number << " written on processor " << writer);
       const Memory memory = allocate_on_node(bytes, node);
       std::thread([&] {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(static_cast<std::size_t>(writer), &set);
-        EXPECT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+        testing::restrict_to({writer});
         std::memset(memory.data(), 1, bytes);
       }).join();
       EXPECT_THAT(page_nodes(memory.data(), bytes), ElementsAre(Pair(node.number, pages)));

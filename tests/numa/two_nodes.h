@@ -12,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "affinity.h"
 #include "fake_job.h"
 #include "waiting.h"
 
@@ -28,21 +29,10 @@ class OnTwoNodes : public ::testing::Test {
 
 inline std::set<int> cpus_of_node(int node) { return {2 * node, 2 * node + 1}; }
 
-/// The processors that the calling thread may use.
-inline std::set<int> own_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::set<int> cpus;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) cpus.insert(cpu);
-  return cpus;
-}
-
 /// Where the items of a pool ran.
 struct Whereabouts {
   /// What the threads were bound to.
-  std::set<std::set<int>> bindings;
+  std::set<std::vector<int>> bindings;
   /// Processors on which they were seen.
   std::set<int> seen;
   /// Those on which a parallel algorithm inside an item was seen.
