@@ -61,6 +61,7 @@ std::string placement_text(const TopologyView& view) {
   std::string text = fmt::format("\nA pipeline takes {}:\n", count_text(placement.total_workers(), "worker"));
   for (std::size_t number = 0; number < placement.workers.size(); ++number) {
     const NumaNode& node = placement.topology.nodes[number];
+    if (placement.workers[number] == 0) continue;
     text += table_row(fmt::format("node {}", node.number), fmt::format("{}{}{}", count_text(placement.workers[number], "worker"),
                                                                        view.bound               ? ", bound to "
                                                                        : view.machine.synthetic ? ", to be bound to "

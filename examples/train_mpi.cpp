@@ -77,18 +77,18 @@ bool agree(std::span<const float> weights) {
 
 int train(const Options& options) {
   const auto ranks = millrace::Ranks::from_environment();
+  int world = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &world);
+  if (static_cast<std::uint32_t>(world) != ranks.world)
+    throw std::runtime_error("MPI has " + std::to_string(world) + " ranks, the environment tells of " +
+                             std::to_string(ranks.world));
   const bool speaks = ranks.rank == 0;
   if (speaks) std::cout << ranks.world << " ranks, " << (ranks.source.empty() ? "no launcher" : ranks.source) << '\n';
 
   const auto dataset = millrace::open_dataset(options.dataset);
   Perceptron model(thumbnail * thumbnail * 3, 32, std::max<std::size_t>(dataset->classes().size(), 1), seed);
   millrace::PipelineOptions pipeline_options{
-      .global_batch_size = options.global_batch,
-      .seed = seed,
-      .epochs = options.epochs,
-      .ranks = ranks,
-      // Ranks on one host share its cores.
-      .runtime = millrace::make_runtime({.local_rank = ranks.local_rank, .local_world = ranks.local_world})};
+      .global_batch_size = options.global_batch, .seed = seed, .epochs = options.epochs, .ranks = ranks};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
     pipeline_options.resume = load(options.checkpoint, model);
   millrace::Pipeline pipeline(dataset, millrace::image_transform(millrace::Recipe::train(thumbnail)),

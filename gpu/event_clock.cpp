@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event_clock.h"
 
+#include <algorithm>
+
 namespace millrace {
 namespace {
 
@@ -37,16 +39,17 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 }
 
 void EventClock::renew() {
-  if (renewing_) {
+  if (renewing_since_) {
     const auto since = between(anchor_.get(), next_.get());
     if (!since) return;  // not passed yet; the old anchor still serves
-    anchored_at_ += *since;
+    // The device's clock may go a little faster or slower than the host's.
+    anchored_at_ = std::clamp(anchored_at_ + *since, *renewing_since_, Clock::now());
     std::swap(anchor_, next_);
-    renewing_ = false;
-  } else if (Clock::now() - anchored_at_ > renewal_) {
+    renewing_since_.reset();
+  } else if (const Clock::time_point now = Clock::now(); now - anchored_at_ > renewal_) {
     const CurrentDevice current(device_);
     check(cudaEventRecord(next_.get(), stream_.handle()), "cudaEventRecord");
-    renewing_ = true;
+    renewing_since_ = now;
   }
 }
 

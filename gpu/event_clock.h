@@ -12,8 +12,8 @@
 namespace millrace {
 
 /// Tells when a device passed its events, on the host's steady clock. CUDA tells the time between two events only, in a float of
-/// milliseconds, which grows coarse with the distance; so there is an anchor, an event whose time on the host is known, and it is
-/// renewed from time to time. All methods may be called from any thread at once; none but the constructor waits for the device.
+/// milliseconds, which grows coarse with the distance, and by its own clock; so there is an anchor, an event whose time on the host is
+/// known, and it is renewed from time to time, between two readings of the host's clock. All methods may be called from any thread at once; none but the constructor waits for the device.
 class EventClock {
  public:
   using Clock = std::chrono::steady_clock;
@@ -36,7 +36,8 @@ class EventClock {
   EventHandle anchor_;
   Clock::time_point anchored_at_;
   EventHandle next_;
-  bool renewing_ = false;
+  /// When the next anchor was recorded, while it has not passed.
+  std::optional<Clock::time_point> renewing_since_;
 };
 
 }  // namespace millrace

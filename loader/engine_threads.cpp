@@ -194,6 +194,10 @@ bool Engine::return_one_host() {
   }
   if (copying != nullptr) {
     if (!copying->copies.back().end->wait(look_around)) return true;
+    for (HostSlot::PartCopy& part : copying->copies) {
+      part.began_at = part.begin->passed_at();
+      part.ended_at = part.end->passed_at();
+    }
     MutexLock lock(mutex_);
     note_copies(*copying);
     copying_.pop_front();
@@ -214,11 +218,8 @@ bool Engine::return_one_host() {
 }
 
 void Engine::note_copies(const HostSlot& host) {
-  for (const HostSlot::PartCopy& part : host.copies) {
-    const auto begin = part.begin->passed_at();
-    const auto end = part.end->passed_at();
-    if (begin && end) meter_.copied({part.made_at, *begin, *end, host.plan.number});
-  }
+  for (const HostSlot::PartCopy& part : host.copies)
+    if (part.began_at && part.ended_at) meter_.copied({part.made_at, *part.began_at, *part.ended_at, host.plan.number});
 }
 
 void Engine::plan(HostSlot& host) {

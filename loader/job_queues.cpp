@@ -8,7 +8,11 @@ namespace millrace {
 
 void JobQueues::add(const void* owner, std::shared_ptr<Job> job, Help help) {
   auto queue = find(owner);
-  if (queue == queues_.end()) queue = queues_.insert(queues_.end(), Queue{.owner = owner});
+  if (queue == queues_.end()) {
+    // Behind all others: just behind the one whose turn was last.
+    if (!queues_.empty()) ++turn_;
+    queue = queues_.insert(queues_.begin() + static_cast<std::ptrdiff_t>(turn_), Queue{.owner = owner});
+  }
   queue->jobs.push_back({std::move(job), help});
 }
 
@@ -62,8 +66,10 @@ JobQueues::Queues::iterator JobQueues::find(const void* owner) {
 
 void JobQueues::erase_if_idle(Queues::iterator queue) {
   if (queue->running > 0 || !queue->jobs.empty()) return;
+  const auto place = static_cast<std::size_t>(queue - queues_.begin());
   queues_.erase(queue);
-  turn_ = 0;
+  // Whose turn was last stays the same, or is the one before where that one went, so that the next in turn is.
+  if (place <= turn_) turn_ = turn_ > 0 ? turn_ - 1 : std::max<std::size_t>(queues_.size(), 1) - 1;
 }
 
 }  // namespace millrace

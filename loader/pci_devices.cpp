@@ -76,7 +76,7 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
     const std::string identity = value_in(driven / device.address / "information", "GPU UUID");
     std::istringstream entries(visible);
     device.launches = false;
-    for (std::string entry; std::getline(entries, entry, ',');)
+    for (std::string entry; std::getline(entries, entry, ',') && !entry.starts_with('-');)  // none behind the first that is none
       if (names(entry, number, identity)) device.launches = true;
     ++number;
   }

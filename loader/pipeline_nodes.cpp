@@ -55,6 +55,7 @@ std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigne
 PipelineNodes::PipelineNodes(Runtime& runtime, const Device& device, Nodes nodes, std::size_t slots)
     : several_nodes_(runtime.topology().nodes.size() > 1) {
   std::tie(pools_, help_) = choose(runtime, device, nodes);
+  if (nodes == Nodes::device && help_ == Help::allowed) missed_node_ = device.numa_node();
   std::vector<unsigned> workers;
   for (const WorkerPool* pool : pools_) {
     Node& node = counts_.emplace_back();
@@ -123,6 +124,10 @@ std::vector<PipelineNodes::Made> PipelineNodes::made_so_far(const SampleMaker& m
 void PipelineNodes::fill(Report& report, const std::vector<Made>& now, const std::vector<Made>& base) const {
   report.workers = workers();
   report.workers_bound = true;
+  if (missed_node_)
+    report.warnings.push_back("The device is on NUMA node " + std::to_string(*missed_node_) +
+                              ", where there are no workers: its batches are made on other nodes, which it reaches more slowly. "
+                              "Let the process use that node's processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
     // The counts are read one after the other, while workers go on.

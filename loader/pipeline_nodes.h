@@ -71,6 +71,8 @@ class PipelineNodes {
   static std::string memory_warning(const Node& node);
 
   const bool several_nodes_;
+  /// The device's node, where it was to be kept to but has no workers.
+  std::optional<int> missed_node_;
   std::vector<WorkerPool*> pools_;
   Help help_ = Help::allowed;
   /// As `pools_`; a deque, since atomics do not move.

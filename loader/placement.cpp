@@ -30,10 +30,11 @@ std::string decimal(double value) {
 /// Where the piece of number `piece` begins when `size` things are cut into `pieces` consecutive ones.
 std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) { return size * piece / pieces; }
 
-/// Whether each of so many ranks was given processors of its own before it was started: so few that the others' need not be the
-/// same.
+/// Whether each of so many ranks was given processors of its own when it was started: others than its parent's, and so few that the
+/// other ranks' need not be the same.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
-  return machine.affinity_cpus < machine.cpuset_cpus && machine.affinity_cpus * local_world <= machine.cpuset_cpus;
+  return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
+         std::uint64_t{machine.affinity_cpus} * local_world <= machine.cpuset_cpus;
 }
 
 /// The processors that all ranks on the host have together.
@@ -82,6 +83,47 @@ std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t b
   return pieces;
 }
 
+/// The GPUs that a rank drives: its part of them, or one that it shares where there are more ranks.
+std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank, unsigned local_world) {
+  std::vector<PciDevice> gpus;
+  std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
+  const auto all = static_cast<std::size_t>(std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
+  // So few are shown to this rank that the others' need not be the same: they are its own.
+  if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
+  const std::size_t begin = cut(gpus.size(), local_rank, local_world);
+  const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
+  return {gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.begin() + static_cast<std::ptrdiff_t>(end)};
+}
+
+bool has_node(const Topology& topology, int number) {
+  return std::ranges::find(topology.nodes, number, &NumaNode::number) != topology.nodes.end();
+}
+
+/// Which of as many pieces of the processors a rank takes. Ranks choose in turn, one on the node of the first GPU that they drive where
+/// there is one left; the others then take what is left. All ranks of a host come to the same.
+std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned local_world) {
+  const std::size_t cpus = count_cpus(machine);
+  std::vector<int> left;  // the node on which a piece begins; none when it is taken
+  for (std::size_t piece = 0; piece < local_world; ++piece)
+    left.push_back(piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world)).front().number);
+  constexpr int taken = -1;
+  constexpr std::size_t nothing = SIZE_MAX;
+  std::vector<std::size_t> chosen(local_world, nothing);
+  const auto choose = [&](unsigned rank, auto fits) {
+    const auto piece = std::ranges::find_if(left, fits);
+    if (piece == left.end()) return;
+    *piece = taken;
+    chosen[rank] = static_cast<std::size_t>(piece - left.begin());
+  };
+  for (unsigned rank = 0; rank < local_world; ++rank) {
+    const std::vector<PciDevice> gpus = driven_gpus(machine, rank, local_world);
+    if (!gpus.empty() && gpus.front().node) choose(rank, [&](int node) { return node == *gpus.front().node; });
+  }
+  for (unsigned rank = 0; rank < local_world; ++rank)
+    if (chosen[rank] == nothing) choose(rank, [](int node) { return node != taken; });
+  return chosen[local_rank];
+}
+
 /// Deals `workers` to the nodes, always to the one with most processors per worker.
 std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
   std::vector<unsigned> dealt(nodes.size(), 0);
@@ -92,16 +134,6 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
     ++dealt[best];
   }
   return dealt;
-}
-
-/// The GPUs that a rank drives: its part of them, or one that it shares where there are more ranks.
-std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank, unsigned local_world) {
-  std::vector<PciDevice> gpus;
-  std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
-  if (gpus.empty()) return gpus;
-  const std::size_t begin = cut(gpus.size(), local_rank, local_world);
-  const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
-  return {gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 /// The node that gives a processor up for a GPU: the GPU's, or the one with most workers where that has none to spare.
@@ -184,9 +216,13 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
   if (local_world == 1 || cpus == 0) return machine;
   Topology share = machine;
   if (!bound_by_launcher(machine, local_world)) {
-    const std::size_t begin = local_world <= cpus ? cut(cpus, local_rank, local_world) : local_rank % cpus;
-    const std::size_t end = local_world <= cpus ? cut(cpus, local_rank + 1, local_world) : begin + 1;
-    share.nodes = piece_of(machine.nodes, begin, end);
+    if (local_world <= cpus) {
+      const std::size_t piece = piece_of_rank(machine, local_rank, local_world);
+      share.nodes = piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world));
+    } else {
+      const std::size_t cpu = local_rank % cpus;
+      share.nodes = piece_of(machine.nodes, cpu, cpu + 1);
+    }
   }
   share.cores = static_cast<unsigned>(count_cpus(share));
   if (const unsigned together = cores_together(machine, local_world); together < cpus_together(machine, local_world)) {
@@ -205,6 +241,11 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
   placement.topology = share_of(machine, options.local_rank, options.local_world);
   explain_limits(machine, placement.reasons);
   explain_share(machine, options, placement);
+  const std::vector<PciDevice> gpus = driven_gpus(machine, options.local_rank, options.local_world);
+  for (const PciDevice& gpu : gpus)
+    if (gpu.node && !has_node(placement.topology, *gpu.node))
+      placement.warnings.push_back("GPU " + gpu.address + " is on node " + std::to_string(*gpu.node) +
+                                   ", where this process has no processors: its batches are made on other nodes");
   const unsigned cores = placement.topology.cores;
   placement.workers = deal(options.workers > 0 ? options.workers : cores, placement.topology.nodes);
   if (options.workers > 0) {
@@ -214,7 +255,6 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
                                    counted(cores, "processor"));
     return placement;
   }
-  const std::vector<PciDevice> gpus = driven_gpus(machine, options.local_rank, options.local_world);
   const auto by_default = static_cast<unsigned>(cores >= enough_cores ? gpus.size() : 0);
   if (!options.launch_cores && !gpus.empty() && by_default == 0)
     placement.reasons.push_back("no processor is left free for the thread that launches kernels: that takes " +

@@ -33,6 +33,7 @@ constexpr std::array launchers{
     Launcher{"SLURM", "SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS)", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
              "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
 };
+constexpr const Launcher& slurm = launchers.back();
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_argument, "environment: " + what); }
 
@@ -89,6 +90,22 @@ void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t 
          "; ranks count from 0");
 }
 
+/// Takes the local numbers, where the launcher tells both.
+bool take_local(const Ranks::Environment& environment, const Launcher& launcher, Ranks& into) {
+  const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
+  const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);
+  if (!local_rank || !local_world) return false;
+  require_below(*local_rank, launcher.local_rank, *local_world, launcher.local_world);
+  into.local_rank = *local_rank;
+  into.local_world = *local_world;
+  return true;
+}
+
+/// Whether a launcher tells the same rank and world.
+bool same_in(const Ranks::Environment& environment, const Launcher& launcher, const Ranks& found) {
+  return number_in(environment, launcher.rank) == found.rank && number_in(environment, launcher.world) == found.world;
+}
+
 }  // namespace
 
 Ranks Ranks::from_environment(const Environment& environment) {
@@ -99,13 +116,8 @@ Ranks Ranks::from_environment(const Environment& environment) {
     found.world = *number_in(environment, launcher.world);
     require_below(found.rank, launcher.rank, found.world, launcher.world);
     found.source = launcher.source;
-    const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
-    const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);
-    if (local_rank && local_world) {
-      require_below(*local_rank, launcher.local_rank, *local_world, launcher.local_world);
-      found.local_rank = *local_rank;
-      found.local_world = *local_world;
-    }
+    // srun starts the processes of other launchers' kinds too, and alone tells their local numbers.
+    if (!take_local(environment, launcher, found) && same_in(environment, slurm, found)) take_local(environment, slurm, found);
     return found;
   }
   for (const Launcher& launcher : launchers) {

@@ -2,8 +2,10 @@
 #include <millrace/error.h>
 #include <millrace/placement.h>
 #include <millrace/runtime.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -33,12 +35,23 @@ bool is_worker(const std::filesystem::path& stat) {
   return (flags & exiting) == 0;
 }
 
-/// Threads of this process that are workers, of whatever runtime.
-unsigned workers_of_process() {
+/// Whether a thread may run on a processor of these nodes.
+bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(thread, sizeof set, &set) != 0) return true;
+  return std::ranges::any_of(nodes, [&set](const NumaNode& node) {
+    return std::ranges::any_of(node.cpus,
+                               [&set](int cpu) { return cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &set); });
+  });
+}
+
+/// Threads of this process that are workers, of whatever runtime, and may run on these nodes.
+unsigned workers_on(const std::vector<NumaNode>& nodes) {
   unsigned workers = 0;
   std::error_code error;
   for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error))
-    workers += is_worker(task->path() / "stat") ? 1 : 0;
+    if (is_worker(task->path() / "stat") && may_run_on(std::atoi(task->path().filename().c_str()), nodes)) ++workers;
   return workers;
 }
 
@@ -94,7 +107,6 @@ class Runtime::Needs {
 Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
-  process_cores_ = machine.synthetic ? 0 : machine.cores;
   unsigned first = 0;
   for (std::size_t number = 0; number < placement_->workers.size(); ++number) {
     const unsigned workers = placement_->workers[number];
@@ -104,7 +116,9 @@ Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), n
     pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>(), node.number));
     first += workers;
     if (options.numa == Numa::off || pools_.back()->bound()) continue;
-    unbound_.push_back(unbound_text(node, machine.synthetic ? "they are made up" : pools_.back()->binding_error()));
+    unbound_.push_back(unbound_text(node, machine.synthetic   ? "they are made up"
+                                          : node.cpus.empty() ? "there are none"
+                                                              : pools_.back()->binding_error()));
     if (options.numa == Numa::require)
       throw Error(ErrorCode::invalid_argument,
                   "numa is require, but " + unbound_.back() + "; let the process bind its threads, or take numa = prefer");
@@ -123,11 +137,12 @@ unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
 std::vector<std::string> Runtime::warnings() const {
   std::vector<std::string> warnings = placement_->warnings;
   warnings.insert(warnings.end(), unbound_.begin(), unbound_.end());
+  if (topology().synthetic) return warnings;
   const unsigned own = workers();
-  const unsigned all = workers_of_process();
-  if (process_cores_ > 0 && all > process_cores_ && all > own)
+  const unsigned all = workers_on(topology().nodes);
+  if (all > topology().cores && all > own)
     warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
-                       std::to_string(process_cores_) + " processors, " + std::to_string(all - own) +
+                       std::to_string(topology().cores) + " processors, " + std::to_string(all - own) +
                        " of them of other runtimes; let its pipelines share one runtime");
   return warnings;
 }

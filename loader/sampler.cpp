@@ -102,7 +102,9 @@ void Sampler::draw(std::span<const std::uint64_t> positions, std::span<std::uint
     const std::uint64_t epoch = positions[begin] / epoch_size_;
     const std::uint64_t start = epoch * epoch_size_;
     std::size_t end = begin;
-    for (; end < positions.size() && end - begin < OrderMode::most && positions[end] - start < epoch_size_; ++end)
+    for (; end < positions.size() && end - begin < OrderMode::most && positions[end] >= start &&
+           positions[end] - start < epoch_size_;
+         ++end)
       records[end] = positions[end] - start;
     draw_epoch(epoch, records.subspan(begin, end - begin));
     begin = end;

@@ -21,6 +21,13 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
       rank_(options.ranks.rank),
       world_(options.ranks.world) {
   if (world_ == 0) refuse("ranks.world is 0; there is at least one rank");
+  const std::uint64_t most = UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
+  if (options.global_batch_size == 0 && options.batch_size > most)
+    refuse("batch_size is " + std::to_string(options.batch_size) + ", more than " + std::to_string(most) + " with a world of " +
+           std::to_string(world_));
+  if (options.global_batch_size > most)
+    refuse("global_batch_size is " + std::to_string(options.global_batch_size) + ", more than " + std::to_string(most) +
+           " with a world of " + std::to_string(world_));
   if (rank_ >= world_)
     refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) + "; ranks count from 0");
   if (global_batch_ == 0) refuse("batch_size is 0; a batch needs at least one sample");

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "schedule.h"
@@ -40,6 +41,9 @@ struct HostSlot {
     std::chrono::steady_clock::time_point made_at;
     std::unique_ptr<Event> begin;
     std::unique_ptr<Event> end;
+    /// When these were passed; the reaper's.
+    std::optional<std::chrono::steady_clock::time_point> began_at{};
+    std::optional<std::chrono::steady_clock::time_point> ended_at{};
   };
   /// The last one's end is behind all copies out of this slot.
   std::vector<PartCopy> copies;

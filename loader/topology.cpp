@@ -2,6 +2,7 @@
 #include <hwloc.h>
 #include <millrace/error.h>
 #include <millrace/topology.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -109,6 +110,10 @@ Topology read_topology() {
   if (hwloc_get_cpubind(handle.get(), own.get(), HWLOC_CPUBIND_PROCESS) == 0)
     hwloc_bitmap_and(usable.get(), usable.get(), own.get());
   topology.affinity_cpus = size_of(usable.get());
+  if (hwloc_get_proc_cpubind(handle.get(), getppid(), own.get(), 0) == 0) {
+    hwloc_bitmap_and(own.get(), own.get(), hwloc_topology_get_allowed_cpuset(handle.get()));
+    topology.bound_apart = hwloc_bitmap_isequal(own.get(), usable.get()) == 0;
+  }
 
   topology.nodes = nodes_in(handle.get(), usable.get());
   topology.cores = std::max(topology.affinity_cpus, 1U);

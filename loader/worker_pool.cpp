@@ -294,7 +294,14 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
 WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus, std::optional<int> node) {
   if (workers == 0) throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
   impl_ = std::make_shared<Impl>(first_worker, workers, cpus, node);
-  for (unsigned number = 0; number < workers; ++number) threads_.emplace_back([impl = impl_, number] { impl->work(number); });
+  try {
+    for (unsigned number = 0; number < workers; ++number) threads_.emplace_back([impl = impl_, number] { impl->work(number); });
+  } catch (const std::system_error& error) {
+    impl_->stop(std::chrono::nanoseconds(0));
+    for (std::thread& thread : threads_) thread.join();
+    throw Error(ErrorCode::io, "thread " + std::to_string(threads_.size() + 1) + " of " + std::to_string(workers) +
+                                   " workers cannot be started: " + error.what() + "; take fewer workers");
+  }
   impl_->wait_until_started();
 }
 

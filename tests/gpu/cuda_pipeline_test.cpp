@@ -147,6 +147,18 @@ TEST_F(CudaPipeline, NothingAllocatesOrSynchronisesInSteadyState) {
   EXPECT_EQ(stand_in::synchronising_calls(), 0U);
 }
 
+TEST_F(CudaPipeline, TheReportHasTheTimesOfCopies) {
+  Checker checker(run_.expected());
+  Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+  while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+  const auto copies = [&] {
+    const Report report = pipeline.report();
+    const auto stage = std::ranges::find(report.stages, std::string("copy"), &StageReport::name);
+    return stage == report.stages.end() ? 0 : stage->each.count;
+  };
+  EXPECT_TRUE(testing::eventually([&] { return copies() == checker.batches() * run_.options.micro_batches; })) << copies();
+}
+
 TEST_F(CudaPipeline, TwoDevicesRunAtOnce) {
   stand_in::reset(2);
   run_.options.epochs = 5;

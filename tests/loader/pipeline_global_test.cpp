@@ -3,6 +3,7 @@
 // The global sequence of batches: the same for any number of ranks and workers, and from wherever it goes on.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
+#include <millrace/placement.h>
 
 #include <vector>
 
@@ -100,6 +101,28 @@ TEST(GlobalSequence, SlotsHoldTheLargestShareAlone) {
   run.options.micro_batches = 1;
   run.options.ranks.world = 11;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("global_batch_size is 10"));
+}
+
+TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
+  const auto refusal = [](std::size_t batch_size, std::size_t global_batch_size) {
+    SmallRun run(40);
+    run.options.batch_size = batch_size;
+    run.options.global_batch_size = global_batch_size;
+    run.options.ranks.world = 2;
+    return std::string(error_of([&] { (void)run.pipeline(); }).what());
+  };
+  EXPECT_THAT(refusal(std::size_t{1} << 63, 0), HasSubstr("batch_size is 9223372036854775808"));
+  EXPECT_THAT(refusal((std::size_t{1} << 63) + 1, 0), HasSubstr("batch_size is 9223372036854775809"));
+  EXPECT_THAT(refusal(8, SIZE_MAX), HasSubstr("global_batch_size is 18446744073709551615"));
+}
+
+TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
+  SmallRun run(40);
+  run.options.ranks = {.rank = 0, .world = 2, .local_rank = 0, .local_world = 2};
+  Pipeline pipeline = run.pipeline();
+  const Topology machine = read_topology();
+  EXPECT_EQ(pipeline.report().cores, share_of(machine, 0, 2).cores);
+  EXPECT_EQ(pipeline.report().workers, place_workers(machine, {.local_rank = 0, .local_world = 2}).total_workers());
 }
 
 // Making goes on over the end of an epoch: with every batch of the first one held back, those of the second are made.

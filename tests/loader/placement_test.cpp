@@ -214,6 +214,47 @@ TEST(Share, RanksThatWereBoundTogetherDivideWhatTheyWereBoundTo) {
   EXPECT_THAT(cpus_of(share_of(machine, 3, 4)), ElementsAre(6, 7));
 }
 
+TEST(Share, RanksWithTheirParentsProcessorsDivideThem) {
+  // Two ranks, started by one that was confined to this half of the machine: so few could be each rank's own, but are not.
+  const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
+                         .cores = 8,
+                         .machine_cpus = 16,
+                         .cpuset_cpus = 16,
+                         .affinity_cpus = 8,
+                         .bound_apart = false};
+  EXPECT_THAT(cpus_of(share_of(machine, 0, 2)), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(cpus_of(share_of(machine, 1, 2)), ElementsAre(4, 5, 6, 7));
+}
+
+TEST(Share, ARankSitsOnItsGpusNode) {
+  // GPUs in the order of their addresses, on nodes in another order; two nodes have none.
+  const std::vector<int> nodes{3, 3, 1, 1, 7, 7, 5, 5};
+  const Topology machine = with_gpus(machine_of(8, 16), nodes);
+  std::set<int> taken;
+  for (unsigned rank = 0; rank < 8; ++rank) {
+    const Placement placement = place_workers(machine, {.local_rank = rank, .local_world = 8});
+    const std::vector<int> cpus = cpus_of(placement.topology);
+    EXPECT_THAT(cpus, SizeIs(16));
+    taken.insert(cpus.begin(), cpus.end());
+    const bool first_of_node = rank % 2 == 0;
+    EXPECT_EQ(placement.topology.nodes.front().number == nodes[rank], first_of_node) << "rank " << rank;
+    if (first_of_node) {
+      EXPECT_THAT(placement.warnings, IsEmpty());
+    } else {
+      EXPECT_THAT(placement.warnings, ElementsAre(HasSubstr("is on node " + std::to_string(nodes[rank]))));
+    }
+  }
+  EXPECT_THAT(taken, SizeIs(128)) << "pieces overlap or are left out";
+}
+
+TEST(Share, GpusThatAreShownToARankAloneAreItsOwn) {
+  Topology machine = with_gpus(machine_of(2, 16), {0, 0, 0, 0, 1, 1, 1, 1});
+  for (std::size_t gpu = 2; gpu < 8; ++gpu) machine.devices[gpu].launches = false;
+  EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 2U);
+  for (std::size_t gpu = 2; gpu < 4; ++gpu) machine.devices[gpu].launches = true;
+  EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 1U) << "four for four ranks are divided";
+}
+
 TEST(Share, EachRankLeavesAProcessorFreeForItsGpu) {
   const Topology machine = with_gpus(machine_of(2, 16), {0, 0, 0, 0, 1, 1, 1, 1});
   for (unsigned rank = 0; rank < 8; ++rank) {

@@ -62,6 +62,16 @@ TEST(Ranks, TheInnermostLauncherCounts) {
   expect(ranks_in(both), 5, 8, 1, 4, "torchrun");
 }
 
+// srun --mpi=pmi2: MPICH's rank and world, and nobody's local ones but SLURM's.
+TEST(Ranks, TakeSlurmsLocalOnesWhereTheLauncherTellsNone) {
+  Variables pmi2 = slurm;
+  pmi2["PMI_RANK"] = "7";
+  pmi2["PMI_SIZE"] = "9";
+  expect(ranks_in(pmi2), 7, 9, 1, 3, "MPICH");
+  pmi2["PMI_SIZE"] = "8";
+  expect(ranks_in(pmi2), 7, 8, 0, 1, "MPICH");
+}
+
 TEST(Ranks, ABatchScriptOfSlurmIsOneProcess) {
   expect(ranks_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "0"}}), 0, 1, 0, 1, "");
 }

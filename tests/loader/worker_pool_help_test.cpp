@@ -48,17 +48,17 @@ struct Pools {
   std::vector<std::unique_ptr<WorkerPool>> pools;
 };
 
-/// Keeps one worker of a pool busy until the gate opens.
-void keep_busy(WorkerPool& pool, Gate& gate, const void* who = &owner, Help help = Help::never) {
-  const std::size_t arrived = gate.arrived();
-  pool.submit(who, job(1, [&gate](std::size_t, unsigned) { EXPECT_TRUE(gate.pass()); }), help);
-  ASSERT_TRUE(eventually([&] { return gate.arrived() > arrived; }));
+/// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
+void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner, Help help = Help::never) {
+  const std::size_t arrived = gate->arrived();
+  pool.submit(who, job(1, [gate](std::size_t, unsigned) { EXPECT_TRUE(gate->pass()); }), help);
+  ASSERT_TRUE(eventually([&] { return gate->arrived() > arrived; }));
 }
 
 TEST(WorkerPoolHelp, AnIdlePoolRunsABusyOnesItemsWithItsOwnNumbers) {
   Pools pools({1, 2});
-  Gate gate;
-  const OpensAtEnd opens(gate);
+  const auto gate = std::make_shared<Gate>();
+  const OpensAtEnd opens(*gate);
   keep_busy(pools[0], gate);
   std::mutex mutex;
   std::multiset<unsigned> numbers;
@@ -77,7 +77,7 @@ TEST(WorkerPoolHelp, AnIdlePoolRunsABusyOnesItemsWithItsOwnNumbers) {
   EXPECT_TRUE(eventually([&] { return ended == 10; }));
   EXPECT_EQ(numbers.count(0), 0U);
   EXPECT_EQ(numbers.count(1) + numbers.count(2), 10U);
-  gate.open();
+  gate->open();
 }
 
 TEST(WorkerPoolHelp, APoolWithAWorkerThatWaitsNeedsNone) {
@@ -107,10 +107,10 @@ TEST(WorkerPoolHelp, IsCalledWhenTheLastOfItsWorkersHasBegun) {
 
 TEST(WorkerPoolHelp, ItsOwnItemsComeFirstThoughTheOthersAreOlder) {
   Pools pools({1, 1});
-  Gate gate;
-  Gate second_gate;
-  const OpensAtEnd opens(gate);
-  const OpensAtEnd opens_second(second_gate);
+  const auto gate = std::make_shared<Gate>();
+  const auto second_gate = std::make_shared<Gate>();
+  const OpensAtEnd opens(*gate);
+  const OpensAtEnd opens_second(*second_gate);
   keep_busy(pools[0], gate);
   keep_busy(pools[1], second_gate);
   std::mutex mutex;
@@ -128,16 +128,16 @@ TEST(WorkerPoolHelp, ItsOwnItemsComeFirstThoughTheOthersAreOlder) {
   };
   pools[0].submit(&other_owner, items('o'));
   pools[1].submit(&other_owner, items('n'));
-  second_gate.open();
+  second_gate->open();
   ASSERT_TRUE(eventually([&] { return ended == 40; }));
   EXPECT_EQ(std::string(order.begin(), order.end()), std::string(20, 'n') + std::string(20, 'o'));
-  gate.open();
+  gate->open();
 }
 
 TEST(WorkerPoolHelp, GoesBackToItsOwnItemsAfterEachOfTheOthers) {
   Pools pools({1, 1});
-  Gate gate;
-  const OpensAtEnd opens(gate);
+  const auto gate = std::make_shared<Gate>();
+  const OpensAtEnd opens(*gate);
   keep_busy(pools[0], gate);
   std::atomic<int> helped{0};
   std::atomic<int> helped_before_own{-1};
@@ -152,7 +152,7 @@ TEST(WorkerPoolHelp, GoesBackToItsOwnItemsAfterEachOfTheOthers) {
   EXPECT_LT(helped_before_own, 5000);
   ending = true;
   EXPECT_TRUE(eventually([&] { return helped == 10'000; }));
-  gate.open();
+  gate->open();
 }
 
 TEST(WorkerPoolHelp, ComesNeverWhereItIsNotAllowed) {
@@ -179,19 +179,19 @@ TEST(WorkerPoolHelp, ComesNeverWhereItIsNotAllowed) {
 
 TEST(WorkerPoolHelp, ComesForAJobBehindOneThatIsConfined) {
   Pools pools({1, 1});
-  std::array<Gate, 2> gates;
-  const OpensAtEnd opens_first(gates[0]);
-  const OpensAtEnd opens_second(gates[1]);
+  const std::array gates{std::make_shared<Gate>(), std::make_shared<Gate>()};
+  const OpensAtEnd opens_first(*gates[0]);
+  const OpensAtEnd opens_second(*gates[1]);
   std::atomic<unsigned> ran_by{99};
-  pools[0].submit(&owner, job(2, [&](std::size_t item, unsigned) { EXPECT_TRUE(gates.at(item).pass()); }), Help::never);
-  ASSERT_TRUE(eventually([&] { return gates[0].arrived() == 1; }));
+  pools[0].submit(&owner, job(2, [gates](std::size_t item, unsigned) { EXPECT_TRUE(gates.at(item)->pass()); }), Help::never);
+  ASSERT_TRUE(eventually([&] { return gates[0]->arrived() == 1; }));
   pools[0].submit(&owner, job(1, [&](std::size_t, unsigned worker) { ran_by = worker; }));
   std::this_thread::sleep_for(10ms);
   EXPECT_EQ(ran_by, 99U) << "jobs of an owner begin in order";
-  gates[0].open();
+  gates[0]->open();
   EXPECT_TRUE(eventually([&] { return ran_by == 1; })) << "nobody was told of the second job";
-  EXPECT_FALSE(gates[1].is_open());
-  gates[1].open();
+  EXPECT_FALSE(gates[1]->is_open());
+  gates[1]->open();
 }
 
 TEST(WorkerPoolHelp, OwnersTakeTurnsWithHelpers) {
@@ -216,8 +216,8 @@ TEST(WorkerPoolHelp, OwnersTakeTurnsWithHelpers) {
 TEST(WorkerPoolHelp, IsNeverMissed) {
   for (const bool one_is_busy : {false, true}) {
     Pools pools({1, 1, 1});
-    Gate gate;
-    const OpensAtEnd opens(gate);
+    const auto gate = std::make_shared<Gate>();
+    const OpensAtEnd opens(*gate);
     if (one_is_busy) keep_busy(pools[0], gate);
     std::mt19937 random(7);
     for (int round = 0; round < 3000; ++round) {
@@ -231,7 +231,7 @@ TEST(WorkerPoolHelp, IsNeverMissed) {
       ASSERT_TRUE(eventually([&] { return ended == items; })) << "round " << round;
       ASSERT_TRUE(pools[pool].cancel(&other_owner, patience)) << "`ended` goes";
     }
-    gate.open();
+    gate->open();
   }
 }
 
@@ -249,8 +249,8 @@ TEST(WorkerPoolHelp, IsNeverMissedByAPoolThatPauses) {
 TEST(WorkerPoolHelp, APausedPoolNeitherBeginsNorHelpsButIsHelped) {
   Pools pools({1, 1});
   pools[1].set_concurrency(0);
-  Gate gate;
-  const OpensAtEnd opens(gate);
+  const auto gate = std::make_shared<Gate>();
+  const OpensAtEnd opens(*gate);
   keep_busy(pools[0], gate);
   std::atomic<int> ended{0};
   pools[0].submit(&other_owner, job(5, [&](std::size_t, unsigned) { ++ended; }));
@@ -260,7 +260,7 @@ TEST(WorkerPoolHelp, APausedPoolNeitherBeginsNorHelpsButIsHelped) {
   }));
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(ended, 0) << "a paused pool worked";
-  gate.open();
+  gate->open();
   EXPECT_TRUE(eventually([&] { return ended == 10; }));
 }
 

@@ -50,7 +50,7 @@ class Order {
 
   /// For a dataset of several parts (`concat_datasets`): each part has its share of the samples, and is shuffled by itself: it
   /// goes through all its records, and then again in another order. Shares are exact in each run of 2^10, 2^12 ... or 2^24
-  /// positions, the smallest that brings each within 1 % of its weight. Whose turn it is within a run is random, and so is the
+  /// positions, the smallest that brings each within 1 % of its weight; at 2^24 rare parts are rounded to whole samples. Whose turn it is within a run is random, and so is the
   /// order of a part's draws there; so where a pass ends in a run, the next one's first draws come among its last.
   /// A part's passes go on from epoch to epoch; an epoch is `epoch_size` positions, 0 = as many as all parts have records.
   /// O(parts) memory.

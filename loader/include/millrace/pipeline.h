@@ -59,7 +59,8 @@ struct PipelineOptions {
   std::size_t prefetch = 4;
   /// Device slots, for a device that copies: 2 = double buffering.
   std::size_t device_slots = 2;
-  /// Parts in which a batch is copied, each as soon as its samples are made.
+  /// Parts in which a batch is copied, each as soon as its samples are made. Where ranks' shares of a batch differ, so may the number
+  /// of parts that have samples.
   std::size_t micro_batches = 1;
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
   std::size_t read_ahead = 2;
@@ -70,7 +71,8 @@ struct PipelineOptions {
   std::optional<State> resume{};
   /// Take of `resume` the position alone, and do not look at the rest.
   bool resume_anyway = false;
-  /// Whose workers make the samples; none = a runtime of the pipeline's own, with a worker per core.
+  /// Whose workers make the samples; none = a runtime of the pipeline's own, with workers as they are placed by default on this
+  /// rank's share of the host (`ranks`).
   std::shared_ptr<Runtime> runtime{};
   Nodes nodes = Nodes::device;
   /// Where every span of the run goes; none = nothing is traced.

@@ -29,7 +29,8 @@ struct Ranks {
   ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (Intel MPI and others with Hydra, too)
   ///     SLURM       SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID and SLURM_STEP_TASKS_PER_NODE at SLURM_NODEID: those of a job
   ///                 step (srun). A batch script by itself has no step, and is one process.
-  /// None of them: one process alone. Where the launcher does not tell the local ones they are 0 of 1.
+  /// None of them: one process alone. Where the launcher does not tell the local ones they are SLURM's, if its step has the same rank and
+  /// world, else 0 of 1.
   /// Throws `Error` (`invalid_argument`) that names the variable and its value: one that is no number, a rank that is not below its
   /// world, or a rank without a world or the other way round, where nothing else tells.
   static Ranks from_environment();

@@ -83,8 +83,6 @@ class Runtime {
 
   const bool adaptive_;
   std::unique_ptr<Needs> needs_;
-  /// Processors that this process may use, its ranks' all together; 0 where they are made up.
-  unsigned process_cores_ = 0;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;

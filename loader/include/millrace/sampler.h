@@ -25,7 +25,7 @@ class Sampler {
   std::uint64_t operator()(std::uint64_t position) const { return at(position / epoch_size_, position % epoch_size_); }
   /// The record at `offset` (< `epoch_size()`) of an epoch.
   std::uint64_t at(std::uint64_t epoch, std::uint64_t offset) const;
-  /// The records at these positions, of which there are as many; several times as quick as one by one.
+  /// The records at these positions, of which there are as many; several times as quick as one by one. Both may be the same memory.
   void draw(std::span<const std::uint64_t> positions, std::span<std::uint64_t> records) const;
 
   /// Positions of one epoch.

@@ -60,6 +60,8 @@ struct Topology {
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
+  /// Whether its parent process may run on other processors: if not, nobody has bound this process by itself.
+  bool bound_apart = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};
   /// Made up: no thread can be bound to its processors.

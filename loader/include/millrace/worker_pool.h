@@ -33,7 +33,8 @@ enum class Help {
 class WorkerPool {
  public:
   /// Starts `workers` threads with the numbers `first_worker` up. Where `cpus` (operating system's numbers) is not empty they
-  /// are bound to these. `node` is what `node()` says.
+  /// are bound to these. `node` is what `node()` says. Throws `Error`: `invalid_argument` for no workers, `io` where the operating system
+  /// refuses a thread.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus, std::optional<int> node = std::nullopt);
   /// Ends the threads when their current items are done, and waits for other pools' workers that run items of this one. What does not
   /// return within half a second is let go: it ends by itself later, and keeps what it uses until then.
