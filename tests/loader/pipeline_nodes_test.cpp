@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "lasting_warnings.h"
 #include "small_run.h"
 
 namespace millrace {
@@ -215,7 +216,7 @@ TEST(PipelineNodes, TheReportTellsWhereTheMemoryLies) {
   if (!report.nodes[0].memory_on_node) GTEST_SKIP() << "this system does not tell where pages lie";
   EXPECT_EQ(report.nodes[0].memory_on_node, true);
   EXPECT_EQ(report.nodes[1].memory_on_node, false);
-  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("2 pages of the host slots of NUMA node 1000")));
+  EXPECT_THAT(testing::lasting_warnings(report), ElementsAre(HasSubstr("2 pages of the host slots of NUMA node 1000")));
 }
 
 TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
@@ -227,12 +228,12 @@ TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
     Pipeline pipeline = run.pipeline();
     const Report report = pipeline.report();
     EXPECT_EQ(report.nodes.at(0).memory_on_node, std::nullopt);
-    EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("not known")));
+    EXPECT_THAT(testing::lasting_warnings(report), ElementsAre(HasSubstr("not known")));
   }
   run.options.runtime = nullptr;  // whose workers would be counted beside the next one's
   run.options.runtime = make_runtime({.workers = 1});
   if (run.options.runtime->topology().nodes.size() > 1) return;
-  EXPECT_THAT(run.pipeline().report().warnings, ::testing::IsEmpty()) << "there is one node only";
+  EXPECT_THAT(testing::lasting_warnings(run.pipeline().report()), ::testing::IsEmpty()) << "there is one node only";
 }
 
 TEST(PipelineNodes, OneWithoutSlotsSaysNothingOfMemory) {

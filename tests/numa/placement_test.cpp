@@ -24,6 +24,7 @@
 #include "affinity.h"
 #include "fake_dataset.h"
 #include "fake_transform.h"
+#include "lasting_warnings.h"
 #include "page_nodes.h"
 #include "restricted.h"
 #include "two_nodes.h"
@@ -36,6 +37,7 @@ using testing::cpus_of_node;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::IsSubsetOf;
+using testing::lasting_warnings;
 using testing::nowhere;
 using testing::OnTwoNodes;
 using testing::page_nodes;
@@ -180,7 +182,7 @@ void expect_on_both(PlacedRun run) {
     EXPECT_EQ(made_elsewhere[node.node], node.samples_by_helpers);
     EXPECT_EQ(node.memory_on_node, std::optional<bool>(true));
   }
-  EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_THAT(lasting_warnings(report), IsEmpty());
 }
 
 class NumaMemoryOnNode : public OnTwoNodes {};
@@ -208,7 +210,7 @@ TEST_F(Placement, IsTheDevicesNodeAloneByDefault) {
   for (const int node : {0, 1})
     for (const bool copies : {false, true}) {
       SCOPED_TRACE(::testing::Message() << "device on node " << node << ", copies " << copies);
-      EXPECT_THAT(expect_all_on(node, PlacedRun(node, copies)).warnings, IsEmpty());
+      EXPECT_THAT(lasting_warnings(expect_all_on(node, PlacedRun(node, copies))), IsEmpty());
     }
 }
 
@@ -218,7 +220,7 @@ TEST_F(Placement, IsTheDevicesNodeForEachPipelineOfASharedRuntime) {
     SCOPED_TRACE(node);
     PlacedRun run(node);
     run.options.runtime = runtime;
-    EXPECT_THAT(expect_all_on(node, std::move(run)).warnings, IsEmpty());
+    EXPECT_THAT(lasting_warnings(expect_all_on(node, std::move(run))), IsEmpty());
   }
 }
 
@@ -250,7 +252,8 @@ TEST_F(Placement, WorksWhereTheDevicesNodeIsHidden) {
     run_self(group.enter(), "--gtest_filter=Placement.WorksWhereTheDevicesNodeIsHidden");
     return;
   }
-  EXPECT_THAT(expect_all_on(0, PlacedRun(1)).warnings, ElementsAre(::testing::HasSubstr("The device is on NUMA node 1")));
+  EXPECT_THAT(lasting_warnings(expect_all_on(0, PlacedRun(1))),
+              ElementsAre(::testing::HasSubstr("The device is on NUMA node 1")));
 }
 
 }  // namespace
