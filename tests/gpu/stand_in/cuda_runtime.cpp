@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA runtime's functions, over the stand-in's machine.
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "machine.h"
+#include "stand_in_cuda.h"
+
+using millrace::testing::stand_in::current_device;
+using millrace::testing::stand_in::drain;
+using millrace::testing::stand_in::enter;
+using millrace::testing::stand_in::machine;
+using millrace::testing::stand_in::Point;
+using millrace::testing::stand_in::Queue;
+using millrace::testing::stand_in::queue_of;
+
+namespace {
+
+constexpr std::size_t device_alignment = 256;
+constexpr int taken_poison = 0xDB;
+constexpr int freed_poison = 0xDD;
+
+/// Whether all of [data, data + bytes) lies in one piece.
+bool within(const std::map<void*, std::size_t>& pieces, const void* data, std::size_t bytes) {
+  auto after = pieces.upper_bound(const_cast<void*>(data));
+  if (after == pieces.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  const auto offset = static_cast<std::size_t>(static_cast<const char*>(data) - static_cast<const char*>(begin));
+  return offset + bytes <= size;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  if (const cudaError_t error = enter("cudaGetDeviceCount")) return error;
+  std::lock_guard lock(machine().mutex);
+  *count = machine().devices;
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  if (const cudaError_t error = enter("cudaGetDevice")) return error;
+  *device = current_device();
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (const cudaError_t error = enter("cudaSetDevice")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
+  current_device() = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (const cudaError_t error = enter("cudaDeviceGetPCIBusId")) return error;
+  std::snprintf(id, static_cast<std::size_t>(length), "FFFF:%02X:00.0", static_cast<unsigned>(device) & 0xFFU);
+  return cudaSuccess;
+}
+
+const char* cudaGetErrorName(cudaError_t error) { return error == cudaSuccess ? "cudaSuccess" : "cudaErrorOfTheStandIn"; }
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaSuccess         ? "no error"
+         : error == cudaErrorNoDevice ? "no CUDA-capable device is detected"
+                                      : "a planned error";
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
+  if (const cudaError_t error = enter("cudaStreamCreateWithFlags")) return error;
+  auto queue = std::make_shared<Queue>();
+  *stream = new CUstream_st{current_device(), queue};
+  std::lock_guard lock(machine().mutex);
+  machine().streams.insert(*stream);
+  machine().queues.push_back(queue);
+  machine().threads.emplace_back([queue] { queue->serve(); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (const cudaError_t error = enter("cudaStreamDestroy")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (machine().streams.erase(stream) == 0) return cudaErrorInvalidResourceHandle;
+  stream->queue->close();
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = enter("cudaStreamSynchronize")) return error;
+  const auto queue = queue_of(stream);
+  if (queue == nullptr) return cudaErrorInvalidResourceHandle;
+  const auto end = std::make_shared<Point>();
+  queue->push([end] { end->pass(); });
+  end->wait();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  if (const cudaError_t error = enter("cudaStreamWaitEvent")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  // The point of the latest record before this call, as CUDA has it.
+  if (const auto point = event->point) stream->queue->push([point] { point->wait(); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  if (const cudaError_t error = enter("cudaEventCreateWithFlags")) return error;
+  *event = new CUevent_st{current_device(), (flags & cudaEventDisableTiming) == 0, nullptr};
+  std::lock_guard lock(machine().mutex);
+  machine().events.insert(*event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (const cudaError_t error = enter("cudaEventDestroy")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (machine().events.erase(event) == 0) return cudaErrorInvalidResourceHandle;
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (const cudaError_t error = enter("cudaEventRecord")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (stream->device != event->device) return cudaErrorInvalidResourceHandle;
+  const auto point = std::make_shared<Point>();
+  event->point = point;
+  stream->queue->push([point] { point->pass(); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = enter("cudaEventQuery")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (!machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  return event->point == nullptr || event->point->passed() ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  if (const cudaError_t error = enter("cudaEventElapsedTime")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (!machine().events.contains(start) || !machine().events.contains(end)) return cudaErrorInvalidResourceHandle;
+  if (!start->timed || !end->timed || start->point == nullptr || end->point == nullptr) return cudaErrorInvalidResourceHandle;
+  const auto begun = start->point->passed();
+  const auto ended = end->point->passed();
+  if (!begun || !ended) return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(*ended - *begun).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  if (const cudaError_t error = enter("cudaMalloc")) return error;
+  *data = ::operator new(bytes, std::align_val_t(device_alignment));
+  std::memset(*data, taken_poison, bytes);
+  std::lock_guard lock(machine().mutex);
+  machine().device_memory[*data] = bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* data) {
+  if (const cudaError_t error = enter("cudaFree")) return error;
+  drain();  // the real one waits for the device, too
+  std::size_t bytes = 0;
+  {
+    std::lock_guard lock(machine().mutex);
+    const auto found = machine().device_memory.find(data);
+    if (found == machine().device_memory.end()) return cudaErrorInvalidValue;
+    bytes = found->second;
+    machine().device_memory.erase(found);
+  }
+  std::memset(data, freed_poison, bytes);
+  ::operator delete(data, std::align_val_t(device_alignment));
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned /*flags*/) {
+  if (const cudaError_t error = enter("cudaHostRegister")) return error;
+  std::lock_guard lock(machine().mutex);
+  const bool fresh = machine().locked_memory.emplace(data, bytes).second;
+  return fresh ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
+}
+
+cudaError_t cudaHostUnregister(void* data) {
+  if (const cudaError_t error = enter("cudaHostUnregister")) return error;
+  drain();
+  std::lock_guard lock(machine().mutex);
+  return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  if (const cudaError_t error = enter("cudaMemcpyAsync")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  const bool up = kind == cudaMemcpyHostToDevice;
+  if (!within(machine().device_memory, up ? to : from, bytes)) return cudaErrorInvalidValue;
+  if (!within(machine().locked_memory, up ? from : to, bytes)) ++machine().unlocked_copies;
+  stream->queue->push([to, from, bytes, delay = machine().copy_delay] {
+    std::this_thread::sleep_for(delay);
+    std::memcpy(to, from, bytes);
+  });
+  return cudaSuccess;
+}
+
+}  // extern "C"

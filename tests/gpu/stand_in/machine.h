@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inside of the stand-in: queues that threads serve, points in them, and what the runtime's functions share.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace millrace::testing::stand_in {
+
+using Clock = std::chrono::steady_clock;
+
+/// A point in a stream's work.
+class Point {
+ public:
+  void pass() {
+    std::lock_guard lock(mutex_);
+    passed_ = Clock::now();
+    changed_.notify_all();
+  }
+  void wait() const {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return passed_.has_value(); });
+  }
+  std::optional<Clock::time_point> passed() const {
+    std::lock_guard lock(mutex_);
+    return passed_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::optional<Clock::time_point> passed_;
+};
+
+/// A queue and the thread that serves it. The thread goes on to the queue's end when the stream is destroyed, as a GPU does.
+class Queue {
+ public:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return !work_.empty() || closed_; });
+      if (work_.empty()) return;
+      busy_ = true;
+      std::function<void()> next = std::move(work_.front());
+      work_.pop_front();
+      lock.unlock();
+      next();
+      next = nullptr;
+      lock.lock();
+      busy_ = false;
+      changed_.notify_all();
+    }
+  }
+  void drain() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return work_.empty() && !busy_; });
+  }
+  void push(std::function<void()> work) {
+    std::lock_guard lock(mutex_);
+    work_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+  void close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  bool busy_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace millrace::testing::stand_in
+
+// What the handles point to.
+struct CUstream_st {
+  int device;
+  std::shared_ptr<millrace::testing::stand_in::Queue> queue;
+};
+struct CUevent_st {
+  int device;
+  bool timed;
+  std::shared_ptr<millrace::testing::stand_in::Point> point;
+};
+
+namespace millrace::testing::stand_in {
+
+/// All that the stand-in knows. Its members are looked at under the mutex.
+struct Machine {
+  std::mutex mutex;
+  int devices = 1;
+  std::chrono::nanoseconds copy_delay{100'000};
+  struct Plan {
+    std::uint64_t nth = 0;
+    cudaError_t error = cudaSuccess;
+    bool for_good = false;
+    std::chrono::nanoseconds stall{0};
+  };
+  std::map<std::string, std::vector<Plan>> plans;
+  std::map<std::string, std::uint64_t> calls;
+  std::uint64_t unlocked_copies = 0;
+  std::set<cudaStream_t> streams;
+  std::set<cudaEvent_t> events;
+  /// Also those of streams that were destroyed: what they were given is done all the same.
+  std::vector<std::shared_ptr<Queue>> queues;
+  std::vector<std::thread> threads;
+  std::map<void*, std::size_t> device_memory;
+  std::map<void*, std::size_t> locked_memory;
+};
+
+Machine& machine();
+
+/// The device that the calling thread's calls are about.
+int& current_device();
+
+/// Counts a call; what a test planned for it is its result.
+cudaError_t enter(const char* function);
+
+/// Null where there is no such stream.
+std::shared_ptr<Queue> queue_of(cudaStream_t stream);
+
+}  // namespace millrace::testing::stand_in
