@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -30,6 +31,8 @@ inline void PrintTo(DeviceCall call, std::ostream* out) { *out << to_string(call
 /// and may throw or block.
 struct DeviceHooks {
   std::function<void(DeviceCall)> on_call;
+  /// Before an event tells when it was passed; may block.
+  std::function<void()> on_passed_at;
   /// Given the stream that is about to be told to copy, for work to be put before that copy.
   std::function<void(HostStream&)> before_copy;
   std::array<std::atomic<std::uint64_t>, device_calls> counts{};
@@ -53,6 +56,10 @@ class HookEvent final : public Event {
   bool wait(std::chrono::nanoseconds timeout) const override {
     hooks_->called(DeviceCall::event_wait);
     return host_->wait(timeout);
+  }
+  std::optional<std::chrono::steady_clock::time_point> passed_at() const override {
+    if (hooks_->on_passed_at) hooks_->on_passed_at();
+    return host_->passed_at();
   }
   Event& host() const { return *host_; }
 

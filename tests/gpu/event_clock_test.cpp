@@ -5,6 +5,7 @@
 #include <millrace/cuda_device.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "stand_in/stand_in_cuda.h"
@@ -61,6 +62,23 @@ TEST_F(EventClocks, KeepTheTimeOverTheirRenewals) {
     std::this_thread::sleep_for(2ms);
   }
   EXPECT_GT(stand_in::calls("cudaEventRecord"), 25U) << "the anchor was never renewed";
+}
+
+// The anchors' own error adds up unless each of them is held between two readings of the host's clock.
+TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
+  stand_in::skew_clock(5);
+  EventClock clock(0, 1ms);
+  CudaStream stream(0);
+  const EventHandle event = make_event_handle(cudaEventDefault);
+  std::optional<Clock::time_point> passed;
+  for (int n = 0; n < 100; ++n) {
+    ASSERT_EQ(cudaEventRecord(event.get(), stream.handle()), cudaSuccess);
+    stand_in::drain();
+    passed = clock.time_of(event.get());
+    std::this_thread::sleep_for(1ms);
+  }
+  ASSERT_TRUE(passed);
+  EXPECT_LE(*passed, Clock::now() + tolerance);
 }
 
 TEST_F(EventClocks, OrdinaryEventsDoNotTell) {

@@ -284,6 +284,16 @@ TEST(PipelineStop, AStuckDeviceCallIsLetGo) {
   }
 }
 
+// An event's time is asked for without the lock that stopping takes.
+TEST(PipelineStop, AnEventThatDoesNotTellItsTimeIsLetGo) {
+  const auto gate = std::make_shared<Gate>();
+  SmallRun stuck(80);
+  const auto device = std::make_shared<HookDevice>(true);
+  device->hooks().on_passed_at = [gate] { EXPECT_TRUE(gate->pass()); };
+  stuck.device = device;
+  expect_bounded(std::move(stuck), *gate, {}, true);
+}
+
 TEST(PipelineStop, StopNamesWhatIsStuck) {
   Gate gate;
   SmallRun run(80);

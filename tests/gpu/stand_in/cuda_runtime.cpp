@@ -152,7 +152,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
   const auto begun = start->point->passed();
   const auto ended = end->point->passed();
   if (!begun || !ended) return cudaErrorNotReady;
-  *milliseconds = std::chrono::duration<float, std::milli>(*ended - *begun).count();
+  const std::chrono::duration<double, std::milli> elapsed = *ended - *begun;
+  *milliseconds = static_cast<float>(elapsed.count() * machine().clock_factor);
   return cudaSuccess;
 }
 

@@ -110,6 +110,7 @@ struct Machine {
   std::mutex mutex;
   int devices = 1;
   std::chrono::nanoseconds copy_delay{100'000};
+  double clock_factor = 1;
   struct Plan {
     std::uint64_t nth = 0;
     cudaError_t error = cudaSuccess;

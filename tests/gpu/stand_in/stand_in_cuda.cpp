@@ -58,6 +58,7 @@ void reset(int devices) {
     machine().queues.clear();
     machine().devices = devices;
     machine().copy_delay = std::chrono::microseconds(100);
+    machine().clock_factor = 1;
     machine().plans.clear();
     machine().calls.clear();
     machine().unlocked_copies = 0;
@@ -79,6 +80,11 @@ void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseco
 void delay_copies(std::chrono::nanoseconds delay) {
   std::lock_guard lock(machine().mutex);
   machine().copy_delay = delay;
+}
+
+void skew_clock(double factor) {
+  std::lock_guard lock(machine().mutex);
+  machine().clock_factor = factor;
 }
 
 std::uint64_t calls(const std::string& function) {

@@ -28,6 +28,9 @@ void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseco
 /// Every copy begins so long after its stream has reached it; 100 us at first.
 void delay_copies(std::chrono::nanoseconds delay);
 
+/// The device's clock goes so many times as fast as the host's; 1 at first.
+void skew_clock(double factor);
+
 /// Calls since `reset`.
 std::uint64_t calls(const std::string& function);
 /// Names of all functions that were called since `reset`.
