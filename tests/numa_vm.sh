@@ -72,6 +72,7 @@ if ! find_kernel; then
 fi
 
 # The made-up machine's files. All lie where they lie here, so that the program finds its libraries.
+[ -f "$1" ] || fail "there is no program $1."
 program=$(realpath "$1")
 root=$work/root
 mkdir -p "$root"/{bin,dev,proc,sys,tmp}

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <millrace/error.h>
 #include <millrace/worker_pool.h>
-#include <sys/resource.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <future>
 #include <memory>
@@ -352,27 +348,6 @@ TEST(WorkerPool, LetsAStuckItemGoAfterHalfASecond) {
   EXPECT_TRUE(eventually([&] { return watched.expired(); })) << "the thread did not end by itself";
   std::this_thread::sleep_for(50ms);  // the thread's last steps
 }
-
-TEST(WorkerPool, ThreadsThatTheSystemRefusesAreAnError) {
-#if defined(MILLRACE_TSAN) || defined(MILLRACE_ASAN)
-  GTEST_SKIP() << "the sanitizers need more memory than is left here";
-#endif
-  const auto few_threads = [] {
-    // Address space for some of the threads' stacks, not for all.
-    const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
-    setrlimit(RLIMIT_AS, &limit);
-    try {
-      WorkerPool pool(0, 1000, {});
-    } catch (const Error& error) {
-      std::fputs(error.what(), stderr);
-      std::_Exit(7);
-    }
-    std::_Exit(8);
-  };
-  EXPECT_EXIT(few_threads(), ::testing::ExitedWithCode(7), "of 1000 workers cannot be started");
-}
-
-TEST(WorkerPool, RefusesToHaveNoWorkers) { EXPECT_THROW(WorkerPool(0, 0, {}), std::exception); }
 
 TEST(WorkerPool, ParallelAlgorithmsInAnItemStayOnItsWorkers) {
 #if defined(MILLRACE_TSAN)
