@@ -12,6 +12,7 @@
 
 #include "cuda_call.h"
 #include "event_clock.h"
+#include "kernel_launch.h"
 
 namespace millrace {
 namespace {
@@ -77,6 +78,22 @@ CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), strea
 void CudaStream::copy(void* destination, const void* source, std::size_t bytes) {
   const CurrentDevice current(device_);
   check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+}
+
+void CudaStream::copy_on_device(void* destination, const void* source, std::size_t bytes) {
+  const CurrentDevice current(device_);
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
+void CudaStream::convert(const ConversionWork& work) {
+  const CurrentDevice current(device_);
+  check(launch_conversion(work, stream_), "launch_conversion");
+}
+
+bool CudaStream::capturing() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 void CudaStream::record(Event& event) {

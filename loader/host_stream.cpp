@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_stream.h"
 
+#include <millrace/blocking_calls.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -187,6 +188,14 @@ void HostStream::copy(void* destination, const void* source, std::size_t bytes) 
   queue_->push({CopyWork{destination, source, bytes}});
 }
 
+void HostStream::copy_on_device(void* destination, const void* source, std::size_t bytes) {
+  launch([destination, source, bytes] { std::memcpy(destination, source, bytes); });
+}
+
+void HostStream::convert(const ConversionWork& work) {
+  launch([work] { convert_on_host(work); });
+}
+
 void HostStream::record(Event& event) {
   const auto& points = host_event(event).points();
   queue_->push({RecordWork{points, points->record()}});
@@ -198,6 +207,7 @@ void HostStream::wait(const Event& event) {
 }
 
 void HostStream::synchronize() {
+  note_blocking_call("HostStream::synchronize");
   HostEvent event;
   record(event);
   event.points()->wait(event.points()->last(), Clock::time_point::max());

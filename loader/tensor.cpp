@@ -9,6 +9,9 @@ std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::uint8:
       return 1;
+    case DType::float16:
+    case DType::bfloat16:
+      return 2;
     case DType::int32:
     case DType::uint32:
     case DType::float32:
@@ -37,6 +40,10 @@ const char* to_string(DType dtype) {
       return "float32";
     case DType::float64:
       return "float64";
+    case DType::float16:
+      return "float16";
+    case DType::bfloat16:
+      return "bfloat16";
   }
   return "unknown";
 }

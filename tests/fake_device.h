@@ -16,12 +16,25 @@
 
 namespace millrace::testing {
 
-enum class DeviceCall { allocate_host, allocate_device, make_stream, make_event, copy, record, wait, event_wait, event_complete };
-inline constexpr std::size_t device_calls = 9;
+enum class DeviceCall {
+  allocate_host,
+  allocate_device,
+  make_stream,
+  make_event,
+  copy,
+  copy_on_device,
+  convert,
+  record,
+  wait,
+  event_wait,
+  event_complete
+};
+inline constexpr std::size_t device_calls = 11;
 
 inline const char* to_string(DeviceCall call) {
-  static constexpr std::array<const char*, device_calls> names{
-      "allocate_host", "allocate_device", "make_stream", "make_event", "copy", "record", "wait", "event_wait", "event_complete"};
+  static constexpr std::array<const char*, device_calls> names{"allocate_host", "allocate_device", "make_stream",   "make_event",
+                                                               "copy",          "copy_on_device",  "convert",       "record",
+                                                               "wait",          "event_wait",      "event_complete"};
   return names[static_cast<std::size_t>(call)];
 }
 
@@ -75,6 +88,14 @@ class HookStream final : public Stream {
     hooks_->called(DeviceCall::copy);
     if (hooks_->before_copy) hooks_->before_copy(host_);
     host_.copy(destination, source, bytes);
+  }
+  void copy_on_device(void* destination, const void* source, std::size_t bytes) override {
+    hooks_->called(DeviceCall::copy_on_device);
+    host_.copy_on_device(destination, source, bytes);
+  }
+  void convert(const ConversionWork& work) override {
+    hooks_->called(DeviceCall::convert);
+    host_.convert(work);
   }
   void record(Event& event) override {
     hooks_->called(DeviceCall::record);

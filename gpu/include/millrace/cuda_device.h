@@ -25,9 +25,12 @@ class CudaStream final : public Stream {
   CudaStream(int device, CUstream_st* stream);
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
+  void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
+  void convert(const ConversionWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;
   void synchronize() override;
+  bool capturing() const override;
 
   /// The cudaStream_t.
   CUstream_st* handle() const { return stream_; }

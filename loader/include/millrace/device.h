@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/conversion.h>
 #include <millrace/topology.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,12 +48,28 @@ class Stream {
   virtual ~Stream() = default;
   /// Copies `bytes` from host slot memory to device memory when the stream reaches it.
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Copies `bytes` of device memory to device memory of the same device.
+  virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
+  /// Converts images in device memory. `work` is read before this returns.
+  virtual void convert(const ConversionWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;
   /// Later work of this stream waits for the point at which `event` was last recorded before this call.
   virtual void wait(const Event& event) = 0;
   /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the batch path.
   virtual void synchronize() = 0;
+  /// Whether work given to it is being captured into a graph instead of being done: it then takes no batches and lets none go.
+  virtual bool capturing() const { return false; }
+};
+
+/// Tells a profiler (Nsight Systems, for example) what threads do. May be called from any thread at once; ranges of a thread nest.
+class ProfilerRanges {
+ public:
+  virtual ~ProfilerRanges() = default;
+  /// The calling thread begins `name`, for batch `batch`.
+  virtual void begin(const char* name, std::uint64_t batch) noexcept = 0;
+  /// It ends what it began last.
+  virtual void end() noexcept = 0;
 };
 
 /// Where batches end up: gives memory, streams and events. All methods may be called from any thread at once and throw `Error`
@@ -74,6 +92,8 @@ class Device {
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// The NUMA node (operating system's number) that the device hangs on, where there is one.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
+  /// The profiler of this device's vendor; null where there is none. Lives as long as the device.
+  virtual ProfilerRanges* profiler() { return nullptr; }
 };
 
 }  // namespace millrace

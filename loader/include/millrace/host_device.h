@@ -38,6 +38,8 @@ class HostStream final : public Stream {
   HostStream& operator=(const HostStream&) = delete;
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
+  void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
+  void convert(const ConversionWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;
   void synchronize() override;

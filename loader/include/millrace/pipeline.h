@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/batch.h>
+#include <millrace/conversion.h>
 #include <millrace/dataset.h>
 #include <millrace/device.h>
 #include <millrace/error.h>
@@ -62,6 +63,9 @@ struct PipelineOptions {
   /// Parts in which a batch is copied, each as soon as its samples are made. Where ranks' shares of a batch differ, so may the number
   /// of parts that have samples.
   std::size_t micro_batches = 1;
+  /// What the device makes of the images; none = they stay as the transform made them. With one, batches are copied to memory of their
+  /// own also on a device that does not copy otherwise (`HostDevice`).
+  std::optional<Conversion> conversion{};
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
   std::size_t read_ahead = 2;
   /// Each global batch is dealt to the ranks in consecutive pieces; every rank makes the pipeline with the same options but this.
@@ -77,6 +81,10 @@ struct PipelineOptions {
   Nodes nodes = Nodes::device;
   /// Where every span of the run goes; none = nothing is traced.
   std::shared_ptr<Trace> trace{};
+  /// For finding faults: once every slot has been used (`prefetch` + `device_slots` batches were handed out), the run ends with an error that
+  /// names the call when anything on the way of the batches allocates memory of the device, streams or events, or waits for the
+  /// device: what devices tell by `note_blocking_call`.
+  bool forbid_blocking_calls = false;
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.

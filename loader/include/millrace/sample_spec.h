@@ -19,6 +19,9 @@ struct FieldSpec {
   /// The outermost extent differs from sample to sample (up to `shape[0]`). The field's length then travels as a further field
   /// `NAME.length` (uint32, one per sample), and what lies beyond the length is zero.
   bool variable = false;
+  /// The name of an image field whose horizontal flips are left to the device: this one (uint8, a scalar) says per sample whether there
+  /// is one. Such an image must be converted (`PipelineOptions::conversion`); a pipeline that does not is refused.
+  std::string flips{};
 };
 
 /// The named fields of a sample, in the order in which they lie in a slot. The label is a field like others.

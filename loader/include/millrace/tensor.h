@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-enum class DType : std::uint8_t { uint8, int32, uint32, int64, uint64, float32, float64 };
+enum class DType : std::uint8_t { uint8, int32, uint32, int64, uint64, float32, float64, float16, bfloat16 };
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);

@@ -101,6 +101,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (const cudaError_t error = enter("cudaStreamIsCapturing")) return error;
+  if (queue_of(stream) == nullptr) return cudaErrorInvalidResourceHandle;
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   if (const cudaError_t error = enter("cudaStreamWaitEvent")) return error;
   std::lock_guard lock(machine().mutex);
@@ -200,9 +207,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (const cudaError_t error = enter("cudaMemcpyAsync")) return error;
   std::lock_guard lock(machine().mutex);
   if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
-  const bool up = kind == cudaMemcpyHostToDevice;
-  if (!within(machine().device_memory, up ? to : from, bytes)) return cudaErrorInvalidValue;
-  if (!within(machine().locked_memory, up ? from : to, bytes)) ++machine().unlocked_copies;
+  const bool from_host = kind == cudaMemcpyHostToDevice;
+  const bool to_host = kind == cudaMemcpyDeviceToHost;
+  if (!from_host && !within(machine().device_memory, from, bytes)) return cudaErrorInvalidValue;
+  if (!to_host && !within(machine().device_memory, to, bytes)) return cudaErrorInvalidValue;
+  if ((from_host && !within(machine().locked_memory, from, bytes)) || (to_host && !within(machine().locked_memory, to, bytes)))
+    ++machine().unlocked_copies;
   stream->queue->push([to, from, bytes, delay = machine().copy_delay] {
     std::this_thread::sleep_for(delay);
     std::memcpy(to, from, bytes);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one seam through which kernels are launched. On a GPU it is conversion_kernel.cu; tests put the host's version in its place.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <millrace/conversion.h>
+
+namespace millrace {
+
+/// Enqueues the conversion on `stream` of the current device. Neither allocates nor waits. What is returned is the launch's status.
+cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream);
+
+}  // namespace millrace
