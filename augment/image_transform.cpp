@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t image_field = 0;
 constexpr std::size_t label_field = 1;
+constexpr std::size_t flip_field = 2;
 constexpr std::size_t augment_stage = 1;
 
 /// A very narrow image would grow to gigabytes when its shorter side is resized.
@@ -23,7 +24,9 @@ constexpr std::int64_t max_resized_pixels = 100'000'000;
 SampleSpec spec_of(const Recipe& recipe) {
   const auto height = static_cast<std::size_t>(recipe.output.height);
   const auto width = static_cast<std::size_t>(recipe.output.width);
-  return SampleSpec({{"image", DType::uint8, {height, width, 3}}, {"label", DType::int64, {}}});
+  std::vector<FieldSpec> fields{{"image", DType::uint8, {height, width, 3}}, {"label", DType::int64, {}}};
+  if (recipe.flip_on == FlipOn::device) fields.push_back({.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"});
+  return SampleSpec(std::move(fields));
 }
 
 Region intersection(const Region& a, Size size) {
@@ -75,7 +78,9 @@ class ImageWorker : public TransformWorker {
     if (Status decoded = decoder_.decode(needed, pixels); !decoded.is_ok()) return decoded;
 
     sample.enter_stage(augment_stage);
-    fill(made, pixels, flip, static_cast<std::uint8_t*>(sample[image_field].data));
+    const bool on_device = recipe_.flip_on == FlipOn::device;
+    fill(made, pixels, flip && !on_device, static_cast<std::uint8_t*>(sample[image_field].data));
+    if (on_device) *static_cast<std::uint8_t*>(sample[flip_field].data) = flip ? 1 : 0;
     std::memcpy(sample[label_field].data, &label, sizeof label);
     return Status::ok();
   }

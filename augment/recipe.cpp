@@ -149,10 +149,14 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
     fail(source, std::string("is not valid JSON: ") + error.what());
   }
   const Members members(parsed, "", source);
-  members.check_keys({"output", "crop", "flip"});
+  members.check_keys({"output", "crop", "flip", "flip_on"});
   Recipe recipe;
   members.read("output", recipe.output);
   members.read("flip", recipe.flip);
+  if (const Json* on = members.find("flip_on")) {
+    if (*on != "worker" && *on != "device") members.fail_value("flip_on", *on, "\"worker\" or \"device\"");
+    recipe.flip_on = *on == "device" ? FlipOn::device : FlipOn::worker;
+  }
   if (const Json* crop = members.find("crop")) {
     const Members crop_members(*crop, "crop", source);
     const Json* kind = crop_members.find("kind");
@@ -177,6 +181,7 @@ std::string Recipe::to_json() const {
                     {"ratio", {random->ratio.low, random->ratio.high}}};
   if (const auto* centred = std::get_if<CenterCrop>(&crop)) json["crop"] = {{"kind", "center"}, {"resize", centred->resize}};
   json["flip"] = flip;
+  if (flip_on == FlipOn::device) json["flip_on"] = "device";  // else as before there was a choice: fingerprints are of this text
   return json.dump();
 }
 

@@ -35,7 +35,7 @@ Tensor Batch::operator[](std::string_view field) const {
     throw Error(ErrorCode::invalid_argument, "only " + std::to_string(parts) + " of the batch's " +
                                                  std::to_string(engine_->part_count(*lease_)) +
                                                  " parts were taken; go through parts() first, or use next() for whole batches");
-  return engine_->layout().field(lease_->base, engine_->spec().index_of(field), 0, lease_->plan.size);
+  return engine_->layout().field(lease_->base, engine_->layout().spec().index_of(field), 0, lease_->plan.size);
 }
 
 std::size_t Batch::parts_taken() const { return lease().parts_taken.load(std::memory_order_relaxed); }
@@ -50,15 +50,15 @@ std::size_t Batch::global_size() const { return lease().plan.global_size; }
 std::size_t Batch::slot() const { return lease().slot; }
 State Batch::state_after() const { return engine_->state_at(lease().plan.position_after); }
 PartRange Batch::parts() const { return PartRange(*this); }
-void Batch::record_stream(Stream& stream) const { engine_->use_on(lease(), stream); }
+void Batch::record_stream(Stream& stream) const { engine_->record_stream(lease(), stream); }
 
 std::size_t Part::first() const { return batch_->engine_->part_begin(number_); }
 
 std::size_t Part::size() const { return std::min(batch_->engine_->part_begin(number_ + 1), batch_->size()) - first(); }
 
 Tensor Part::operator[](std::string_view field) const {
-  const Engine& engine = *batch_->engine_;
-  return engine.layout().field(batch_->lease().base, engine.spec().index_of(field), first(), size());
+  const SlotLayout& layout = batch_->engine_->layout();
+  return layout.field(batch_->lease().base, layout.spec().index_of(field), first(), size());
 }
 
 std::span<const std::uint64_t> Part::indices() const { return batch_->indices().subspan(first(), size()); }

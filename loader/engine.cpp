@@ -14,7 +14,7 @@ void require_positive(std::size_t value, const char* option) {
 
 const PipelineOptions& checked(const PipelineOptions& options, const Device& device) {
   require_positive(options.prefetch, "prefetch");
-  if (device.copies()) require_positive(options.device_slots, "device_slots");
+  if (device.copies() || options.conversion) require_positive(options.device_slots, "device_slots");
   require_positive(options.micro_batches, "micro_batches");
   if (options.stop_timeout.count() < 0)
     throw Error(ErrorCode::invalid_argument, "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
@@ -50,13 +50,17 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       options_(checked(options, *device_)),
       sampler_(options_.order, dataset_->size(), options_.seed),
       schedule_(sampler_.epoch_size(), options_),
-      layout_(transform_->spec(), slot_size(schedule_, options_)),
-      copies_(device_->copies()),
+      copies_(device_->copies() || options_.conversion),
+      fields_(transform_->spec(), options_.conversion),
+      parts_{slot_size(schedule_, options_), options_.micro_batches},
+      host_layout_(fields_.made(), {parts_.samples, copies_ ? parts_.count : 1}),
+      batch_layout_(fields_.converted(), {parts_.samples, 1}),
       runtime_(runtime),
       nodes_(runtime, *device_, options_.nodes, options_.prefetch),
       trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
-      maker_(dataset_, transform_, layout_, sampler_, options_.seed, options_.bad_records, runtime.workers(),
-             options_.trace.get(), trace_group_),
+      profiler_(device_->profiler()),
+      maker_(dataset_, transform_, host_layout_, sampler_, options_.seed, options_.bad_records, runtime.workers(),
+             options_.trace.get(), trace_group_, profiler_),
       identity_{.seed = options_.seed,
                 .sampler = sampler_.hash(),
                 .global_batch = schedule_.global_batch(),
@@ -66,9 +70,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       next_planned_(schedule_.number_at(first_position_)),
       next_prefetched_(next_planned_),
       next_handed_out_(next_planned_),
+      steady_at_(next_planned_ + options_.prefetch + options_.device_slots),
       position_(first_position_),
       made_(next_planned_),
-      meter_(options_.trace.get(), trace_group_, Clock::now()),
+      meter_(options_.trace.get(), trace_group_, copies_ && (options_.conversion || options_.micro_batches > 1), Clock::now()),
       auto_workers_(nodes_.workers()) {
   make_host_slots();
   make_leases();
@@ -85,11 +90,11 @@ void Engine::make_host_slots() {
   for (std::size_t number = 0; number < options_.prefetch; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
-    host->memory = device_->allocate_host(layout_.bytes(), nodes_.node_of(number));
+    host->memory = device_->allocate_host(host_layout_.bytes(), nodes_.node_of(number));
     nodes_.look_at(number, host->memory);
-    host->records.indices.reserve(layout_.batch_size());
-    host->records.valid.reserve(layout_.batch_size());
-    host->positions.reserve(layout_.batch_size());
+    host->records.indices.reserve(parts_.samples);
+    host->records.valid.reserve(parts_.samples);
+    host->positions.reserve(parts_.samples);
     host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
     for (std::size_t part = 0; copies_ && part < options_.micro_batches; ++part)
       host->copies.push_back({{}, device_->make_timed_event(), device_->make_timed_event()});
@@ -105,7 +110,7 @@ void Engine::make_leases() {
     auto lease = std::make_unique<Lease>();
     lease->slot = number;
     if (copies_) {
-      lease->memory = device_->allocate_device(layout_.bytes());
+      lease->memory = device_->allocate_device(batch_layout_.bytes());
       lease->base = lease->memory.data();
       for (std::size_t part = 0; part < options_.micro_batches; ++part) lease->ready.push_back(device_->make_event());
       free_leases_.push_back(lease.get());
@@ -115,16 +120,15 @@ void Engine::make_leases() {
     }
     leases_.push_back(std::move(lease));
   }
-  if (copies_) copy_stream_ = device_->make_stream();
+  if (copies_) upload_ = std::make_unique<Upload>(device_, host_layout_, batch_layout_, fields_, options_);
 }
 
 Engine::~Engine() {
   const auto in_use = [](const std::unique_ptr<Lease>& lease) { return !wait_for_uses(*lease, std::chrono::nanoseconds(0)); };
   if (std::none_of(leases_.begin(), leases_.end(), in_use)) return;
   // What the trainer's streams were given still reads the slots. This may be one of their threads, so another one waits.
-  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_),
-               copy_stream = std::move(copy_stream_)]() mutable {
-    copy_stream.reset();  // which may have copies under way if the device failed
+  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_), upload = std::move(upload_)]() mutable {
+    upload.reset();  // which may have work under way if the device failed
     for (const auto& lease : leases)
       while (!wait_for_uses(*lease, std::chrono::milliseconds(100))) continue;
   }).detach();
@@ -229,8 +233,9 @@ Report Engine::report() const {
   report.cores = std::min(runtime_.topology().cores, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();
-  report.memory.pinned_bytes = hosts_.size() * layout_.bytes();
-  report.memory.device_bytes = copies_ ? leases_.size() * layout_.bytes() : 0;
+  report.memory.pinned_bytes = hosts_.size() * host_layout_.bytes();
+  report.memory.staging_bytes = copies_ ? upload_->staging_bytes() : 0;
+  report.memory.device_bytes = copies_ ? leases_.size() * batch_layout_.bytes() + report.memory.staging_bytes : 0;
 
   MutexLock lock(mutex_);
   nodes_.fill(report, made, nodes_base_);

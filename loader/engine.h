@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "auto_workers.h"
+#include "batch_fields.h"
 #include "mutex.h"
 #include "pipeline_nodes.h"
 #include "road_meter.h"
@@ -20,6 +21,7 @@
 #include "schedule.h"
 #include "slot_layout.h"
 #include "slots.h"
+#include "upload.h"
 
 namespace millrace {
 
@@ -64,14 +66,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void restart_report();
 
   // For Batch, Part and PartRange.
-  const SlotLayout& layout() const { return layout_; }
-  const SampleSpec& spec() const { return transform_->spec(); }
+  const SlotLayout& layout() const { return batch_layout_; }
   /// The run's state at a position of it.
   State state_at(std::uint64_t position) const;
   std::size_t part_count(const Lease& lease) const;
-  std::size_t part_begin(std::size_t part) const { return layout_.batch_size() * part / options_.micro_batches; }
+  std::size_t part_begin(std::size_t part) const { return parts_.begin(part); }
   void take_part(Lease& lease, std::size_t part);
-  void use_on(Lease& lease, Stream& stream);
+  void record_stream(Lease& lease, Stream& stream);
   void release(Lease& lease) noexcept;
 
  private:
@@ -84,11 +85,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The road (engine_threads.cpp).
   void run_thread(const char* stage, void (Engine::*body)(), bool Engine::*done) noexcept;
   void feed();
-  void upload_part(HostSlot& host, Lease& lease, std::size_t part);
+  bool upload_batch(HostSlot& host);
+  void upload_part(HostSlot& host, Lease& lease, std::size_t part, std::size_t copied);
   HostSlot* wait_for_planned();
   bool wait_for_part(const HostSlot& host, std::size_t part);
   Lease* wait_for_lease(std::uint64_t batch);
-  std::size_t enqueue_copies(HostSlot& host, Lease& lease, std::size_t part);
+  void note_conversions();
   void reap();
   HostSlot* take_free_host();
   bool return_one_host();
@@ -107,11 +109,18 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void throw_if_closed() const MILLRACE_REQUIRES(mutex_);
 
   // Handing out (engine_handout.cpp).
+  std::uint64_t next_number() const;
   Lease* wait_for_batch(const Request& request);
   void hand_out(Lease& lease, const Request& request, Clock::time_point asked) MILLRACE_REQUIRES(mutex_);
   void wait_for_copies(Lease& lease, const Request& request);
+  void use_on(Lease& lease, Stream& stream);
+  /// Throws, without ending the run, where `stream` is being captured; null is not.
+  void refuse_capture(Stream* stream, const char* call);
   void recycle(Lease& lease) MILLRACE_REQUIRES(mutex_);
   void adapt_workers(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
+
+  /// Whether blocking calls on the batch path end the run by now.
+  bool watched() const { return options_.forbid_blocking_calls && steady_.load(std::memory_order_relaxed); }
 
   /// Tells the meter what the road looks like; to be called after what `RoadState` has may have changed.
   void note_road(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
@@ -122,22 +131,31 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const PipelineOptions options_;
   const Sampler sampler_;
   const Schedule schedule_;
-  const SlotLayout layout_;
   const bool copies_;
+  const BatchFields fields_;
+  const Parts parts_;
+  /// What is made, and what is handed out: where nothing is copied, the same.
+  const SlotLayout host_layout_;
+  const SlotLayout batch_layout_;
   /// The pipeline's, which batches may outlive: used until the road is closed, and for reports.
   Runtime& runtime_;
   PipelineNodes nodes_;
   const std::size_t trace_group_;
+  /// The device's; null without one.
+  ProfilerRanges* const profiler_;
   SampleMaker maker_;
   /// The run's state but for its position.
   const State identity_;
   const std::uint64_t first_position_;
   std::vector<std::unique_ptr<HostSlot>> hosts_;
   std::vector<std::unique_ptr<Lease>> leases_;
-  std::unique_ptr<Stream> copy_stream_;
+  /// On a device that copies. After the slots, since it goes first.
+  std::unique_ptr<Upload> upload_;
   std::thread feeder_;
   std::thread reaper_;
 
+  // The feeder's alone.
+  std::vector<RoadMeter::StreamWork> conversions_;
   // The reaper's alone.
   std::uint64_t next_planned_;
   std::uint64_t next_prefetched_;
@@ -153,6 +171,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Condition stopper_wakes_;
   /// Read without the mutex by workers, who only want to end early.
   std::atomic<bool> closed_{false};
+  /// Every slot has been used; orders nothing.
+  std::atomic<bool> steady_{false};
   std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
   std::deque<HostSlot*> free_hosts_ MILLRACE_GUARDED_BY(mutex_);
   std::deque<HostSlot*> planned_ MILLRACE_GUARDED_BY(mutex_);
@@ -164,6 +184,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::deque<Lease*> ready_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t live_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::uint64_t next_handed_out_ MILLRACE_GUARDED_BY(mutex_);
+  /// Once this is the next one, `steady_` is true.
+  const std::uint64_t steady_at_;
   std::uint64_t position_ MILLRACE_GUARDED_BY(mutex_);
   /// The number behind the batches that are made in full; below `next_handed_out_` where parts went out early.
   std::uint64_t made_ MILLRACE_GUARDED_BY(mutex_);

@@ -3,7 +3,9 @@
 // The engine's side of the trainer: handing batches out, and taking their slots back.
 #include <algorithm>
 
+#include "batch_path.h"
 #include "engine.h"
+#include "profiler_range.h"
 
 namespace millrace {
 namespace {
@@ -12,18 +14,45 @@ namespace {
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
+Error captured(const std::string& what) {
+  return {ErrorCode::invalid_argument,
+          what +
+              " while the stream is being captured into a graph: take the batch before the capture begins, and let it go after "
+              "it ends",
+          "hand out"};
+}
+
 }  // namespace
 
 Batch Engine::next(const Request& request) {
+  refuse_capture(request.stream, "a batch was asked for");
+  const BatchPath path(watched());
+  const ProfilerRange range(profiler_, "next", profiler_ != nullptr ? next_number() : 0);
   Lease* lease = wait_for_batch(request);
   if (lease == nullptr) return {};
   Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
   try {
     if (!request.in_parts) wait_for_copies(*lease, request);
+    path.check("next");
   } catch (...) {
     fail_and_throw("hand out");
   }
   return batch;
+}
+
+std::uint64_t Engine::next_number() const {
+  MutexLock lock(mutex_);
+  return next_handed_out_;
+}
+
+void Engine::refuse_capture(Stream* stream, const char* call) {
+  bool capturing = false;
+  try {
+    capturing = stream != nullptr && stream->capturing();
+  } catch (...) {
+    fail_and_throw("hand out");
+  }
+  if (capturing) throw captured(call);
 }
 
 Lease* Engine::wait_for_batch(const Request& request) {
@@ -56,7 +85,7 @@ Lease* Engine::wait_for_batch(const Request& request) {
 void Engine::hand_out(Lease& lease, const Request& request, Clock::time_point asked) {
   const Clock::time_point now = Clock::now();
   ++live_;
-  ++next_handed_out_;
+  if (++next_handed_out_ >= steady_at_) steady_.store(true, std::memory_order_relaxed);
   position_ = lease.plan.position_after;
   lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
   lease.stream = request.stream;
@@ -82,7 +111,7 @@ void Engine::adapt_workers(Clock::time_point now) {
 void Engine::wait_for_copies(Lease& lease, const Request& request) {
   if (request.stream != nullptr) use_on(lease, *request.stream);
   if (!copies_) return;
-  const Event& copied = *lease.ready.back();  // the copies are in one stream, so the last part's event is behind them all
+  const Event& copied = *lease.ready.back();  // all parts come by one stream, so the last one's event is behind them all
   if (request.stream != nullptr) {
     request.stream->wait(copied);
     return;
@@ -104,6 +133,12 @@ void Engine::take_part(Lease& lease, std::size_t part) {
   {
     MutexLock lock(mutex_);
     if (part < lease.parts_taken.load(std::memory_order_relaxed)) return;
+  }
+  refuse_capture(lease.stream, "a part was asked for");
+  const BatchPath path(watched());
+  {
+    MutexLock lock(mutex_);
+    if (part < lease.parts_taken.load(std::memory_order_relaxed)) return;  // by another thread since
     while (lease.parts_ready <= part) {
       throw_if_closed();
       trainer_wakes_.wait(mutex_);
@@ -113,16 +148,27 @@ void Engine::take_part(Lease& lease, std::size_t part) {
     lease.parts_taken.store(part + 1 == part_count(lease) ? options_.micro_batches : part + 1, std::memory_order_relaxed);
   }
   if (lease.stream == nullptr) return;
-  use_on(lease, *lease.stream);
-  if (!copies_) return;
   try {
-    lease.stream->wait(*lease.ready[part]);
+    use_on(lease, *lease.stream);
+    if (copies_) lease.stream->wait(*lease.ready[part]);
+    path.check("next");
   } catch (...) {
     fail_and_throw("hand out");
   }
 }
 
-void Engine::use_on(Lease& lease, Stream& stream) try {
+void Engine::record_stream(Lease& lease, Stream& stream) {
+  refuse_capture(&stream, "a batch was to be used on a further stream");
+  try {
+    const BatchPath path(watched());
+    use_on(lease, stream);
+    path.check("record_stream");
+  } catch (...) {
+    fail_and_throw("hand out");
+  }
+}
+
+void Engine::use_on(Lease& lease, Stream& stream) {
   const auto known = [&]() MILLRACE_REQUIRES(mutex_) {
     return std::any_of(lease.uses.begin(), lease.uses.begin() + static_cast<std::ptrdiff_t>(lease.used),
                        [&stream](const Lease::Use& use) { return use.stream == &stream; });
@@ -140,8 +186,6 @@ void Engine::use_on(Lease& lease, Stream& stream) try {
   if (known()) return;
   lease.uses.push_back({&stream, std::move(done)});
   ++lease.used;
-} catch (...) {
-  fail_and_throw("hand out");
 }
 
 void Engine::fail_and_throw(const char* stage) {
@@ -153,7 +197,17 @@ void Engine::fail_and_throw(const char* stage) {
 
 void Engine::release(Lease& lease) noexcept {
   try {
-    for (std::size_t use = 0; use < lease.used; ++use) lease.uses[use].stream->record(*lease.uses[use].done);
+    const BatchPath path(watched());
+    bool capturing = false;
+    for (std::size_t use = 0; use < lease.used; ++use) {
+      Stream& stream = *lease.uses[use].stream;
+      if (stream.capturing())
+        capturing = true;  // recorded there, the event would be part of the graph
+      else
+        stream.record(*lease.uses[use].done);
+    }
+    if (capturing) throw captured("a batch was let go");
+    path.check("release");
   } catch (...) {
     fail("release");
   }

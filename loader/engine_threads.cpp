@@ -2,8 +2,11 @@
 //
 // The engine's threads: what moves slots along the road.
 #include <algorithm>
+#include <cstring>
 
+#include "batch_path.h"
 #include "engine.h"
+#include "profiler_range.h"
 
 namespace millrace {
 namespace {
@@ -48,16 +51,8 @@ void Engine::run_thread(const char* stage, void (Engine::*body)(), bool Engine::
 
 void Engine::feed() {
   while (HostSlot* host = wait_for_planned()) {
-    Lease* lease = nullptr;
-    for (std::size_t part = 0; part < options_.micro_batches; ++part) {
-      if (!wait_for_part(*host, part)) return;
-      if (copies_) host->copies[part].made_at = Clock::now();
-      if (lease == nullptr) {
-        lease = copies_ ? wait_for_lease(host->plan.number) : leases_[host->number].get();
-        if (lease == nullptr) return;
-      }
-      upload_part(*host, *lease, part);
-    }
+    if (!upload_batch(*host)) return;
+    note_conversions();
     if (!copies_) continue;
     MutexLock lock(mutex_);
     copying_.push_back(host);
@@ -65,17 +60,45 @@ void Engine::feed() {
   }
 }
 
+/// False when the road was closed.
+bool Engine::upload_batch(HostSlot& host) {
+  const bool staged = copies_ && upload_->staged();
+  Lease* lease = nullptr;
+  for (std::size_t part = 0; part < options_.micro_batches; ++part) {
+    if (!wait_for_part(host, part)) return false;
+    if (copies_) host.copies[part].made_at = Clock::now();
+    std::size_t copied = 0;
+    if (staged) {  // needs no device slot, so does not wait for one
+      const BatchPath path(watched());
+      const ProfilerRange range(profiler_, "upload", host.plan.number);
+      copied = upload_->copy(host, part);
+      path.check("upload");
+    }
+    if (lease == nullptr) {
+      lease = copies_ ? wait_for_lease(host.plan.number) : leases_[host.number].get();
+      if (lease == nullptr) return false;
+    }
+    upload_part(host, *lease, part, copied);
+  }
+  return true;
+}
+
 HostSlot* Engine::wait_for_planned() {
-  MutexLock lock(mutex_);
-  while (!closed_.load(std::memory_order_relaxed)) {
+  for (;;) {
+    const bool converting = copies_ && upload_->converting();
+    if (converting) note_conversions();
+    MutexLock lock(mutex_);
+    if (closed_.load(std::memory_order_relaxed)) return nullptr;
     if (!planned_.empty()) {
       HostSlot* host = planned_.front();
       planned_.pop_front();
       return host;
     }
-    feeder_wakes_.wait(mutex_);
+    if (converting)
+      feeder_wakes_.wait_until(mutex_, Clock::now() + look_around);
+    else
+      feeder_wakes_.wait(mutex_);
   }
-  return nullptr;
 }
 
 bool Engine::wait_for_part(const HostSlot& host, std::size_t part) {
@@ -108,8 +131,11 @@ Lease* Engine::wait_for_lease(std::uint64_t batch) {
   return nullptr;
 }
 
-void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
+/// Of it, `copied` bytes are on their way already.
+void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part, std::size_t copied) {
   const Clock::time_point began = Clock::now();
+  const BatchPath path(watched());
+  const ProfilerRange range(profiler_, "upload", host.plan.number);
   const std::size_t begin = std::min(part_begin(part), host.plan.size);
   const std::size_t end = std::min(part_begin(part + 1), host.plan.size);
   if (part == 0) {
@@ -120,12 +146,13 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
     lease.records.indices.resize(host.plan.size);
     lease.records.valid.resize(host.plan.size);
   }
-  const std::size_t copied = copies_ ? enqueue_copies(host, lease, part) : 0;
+  if (copies_) copied += upload_->deliver(host, lease, part);
   if (part == 0) lease.used = 0;
   std::copy_n(host.records.indices.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
               lease.records.indices.begin() + static_cast<std::ptrdiff_t>(begin));
   std::copy_n(host.records.valid.begin() + static_cast<std::ptrdiff_t>(begin), end - begin,
               lease.records.valid.begin() + static_cast<std::ptrdiff_t>(begin));
+  path.check("upload");
 
   MutexLock lock(mutex_);
   meter_.uploaded(began, Clock::now(), host.plan.number, copied);
@@ -138,20 +165,13 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part) {
   trainer_wakes_.notify_all();
 }
 
-/// Enqueues the copies of a part behind the last use of the device slot. Returns their bytes.
-std::size_t Engine::enqueue_copies(HostSlot& host, Lease& lease, std::size_t part) {
-  const std::size_t begin = std::min(part_begin(part), host.plan.size);
-  const std::size_t end = std::min(part_begin(part + 1), host.plan.size);
-  for (std::size_t use = 0; part == 0 && use < lease.used; ++use) copy_stream_->wait(*lease.uses[use].done);
-  copy_stream_->record(*host.copies[part].begin);
-  std::size_t copied = 0;
-  for (const SlotLayout::Piece& piece : layout_.pieces(begin, end - begin)) {
-    copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
-    copied += piece.bytes;
-  }
-  copy_stream_->record(*host.copies[part].end);
-  copy_stream_->record(*lease.ready[part]);
-  return copied;
+void Engine::note_conversions() {
+  if (!copies_) return;
+  conversions_.clear();
+  upload_->take_conversions(conversions_);
+  if (conversions_.empty()) return;
+  MutexLock lock(mutex_);
+  for (const RoadMeter::StreamWork& conversion : conversions_) meter_.converted(conversion);
 }
 
 // ---- reaper: free host slots -> plans for the workers
@@ -192,12 +212,14 @@ bool Engine::return_one_host() {
       return !closed_.load(std::memory_order_relaxed);
     }
   }
+  const BatchPath path(watched());
   if (copying != nullptr) {
     if (!copying->copies.back().end->wait(look_around)) return true;
     for (HostSlot::PartCopy& part : copying->copies) {
       part.began_at = part.begin->passed_at();
       part.ended_at = part.end->passed_at();
     }
+    path.check("recycle");
     MutexLock lock(mutex_);
     note_copies(*copying);
     copying_.pop_front();
@@ -207,6 +229,7 @@ bool Engine::return_one_host() {
   }
   bool free = true;
   for (std::size_t use = 0; use < releasing->used && free; ++use) free = releasing->uses[use].done->wait(look_around);
+  path.check("recycle");
   MutexLock lock(mutex_);
   if (free) {
     free_hosts_.push_back(releasing->host);
@@ -224,6 +247,8 @@ void Engine::note_copies(const HostSlot& host) {
 
 void Engine::plan(HostSlot& host) {
   const Clock::time_point began = Clock::now();
+  const BatchPath path(watched());
+  const ProfilerRange range(profiler_, "plan", next_planned_);
   host.plan = *schedule_.batch(next_planned_);
   const std::size_t size = host.plan.size;
   host.positions.resize(size);
@@ -238,6 +263,7 @@ void Engine::plan(HostSlot& host) {
     host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size), std::memory_order_relaxed);
   prefetch_records(next_planned_ + options_.read_ahead);
   ++next_planned_;
+  path.check("plan");
 
   auto job = std::make_shared<BatchJob>(shared_from_this(), host);
   MutexLock lock(mutex_);
@@ -271,15 +297,7 @@ void Engine::drain() {
     MutexLock lock(mutex_);
     while (!feeder_done_) stopper_wakes_.wait(mutex_);
   }
-  if (copies_) {
-    try {
-      const std::unique_ptr<Event> drained = device_->make_event();
-      copy_stream_->record(*drained);
-      while (!drained->wait(look_around)) continue;
-    } catch (...) {
-      copy_stream_->synchronize();  // events fail, but copies may be under way
-    }
-  }
+  if (copies_) upload_->drain();
   std::vector<const Lease*> returned;
   {
     MutexLock lock(mutex_);
@@ -299,18 +317,23 @@ void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) no
     note_road(Clock::now());
   }
   try {
+    const BatchPath path(watched());
     const SampleMaker::Made made =
         maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample], host.plan.number}, worker);
     host.records.indices[sample] = made.record;
     if (!made.valid) host.records.valid[sample] = 0;
+    const auto write = [&](std::size_t field, const auto& value) {
+      std::memcpy(host_layout_.sample(host.memory.data(), field, sample).data, &value, sizeof value);
+    };
+    if (fields_.index()) write(*fields_.index(), host.records.indices[sample]);
+    if (fields_.valid()) write(*fields_.valid(), host.records.valid[sample]);
     nodes_.made(host.number, worker);
+    path.check("make");
   } catch (...) {
     fail("make");
     return;
   }
-  std::size_t part = sample * options_.micro_batches / layout_.batch_size();
-  while (part_begin(part + 1) <= sample) ++part;
-  if (host.unmade[part].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  if (host.unmade[parts_.of(sample)].fetch_sub(1, std::memory_order_acq_rel) > 1) return;
   MutexLock lock(mutex_);
   if (--host.parts_unmade == 0) {
     ++made_;

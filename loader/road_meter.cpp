@@ -10,12 +10,13 @@ double seconds_of(std::chrono::nanoseconds duration) { return std::chrono::durat
 
 }  // namespace
 
-RoadMeter::RoadMeter(Trace* trace, std::size_t group, Clock::time_point started)
+RoadMeter::RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started)
     : started_(started), since_(started), returned_(started) {
   if (trace == nullptr) return;
   lanes_.planner = &trace->add_lane(group, "planner");
   lanes_.feeder = &trace->add_lane(group, "feeder");
   lanes_.copies = &trace->add_lane(group, "copies");
+  if (converts) lanes_.conversions = &trace->add_lane(group, "conversions");
   lanes_.trainer = &trace->add_lane(group, "trainer");
   lanes_.free_slots = &trace->add_lane(group, "free slots");
   lanes_.ready_batches = &trace->add_lane(group, "ready batches");
@@ -38,8 +39,10 @@ void RoadMeter::restart(Clock::time_point now) {
   trainer_.clear();
   returned_ = std::max(returned_, now);
   part_waits_ = {};
-  copies_.clear();
-  copy_waits_seconds_ = 0;
+  for (StreamWorks* works : {&copies_, &conversions_}) {
+    works->each.clear();
+    works->waits_seconds = 0;
+  }
   restart_levels(now);
 }
 
@@ -82,15 +85,15 @@ void RoadMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::ui
   copied_bytes_ += bytes;
 }
 
-void RoadMeter::copied(const Copy& copy) {
-  copies_timed_ = true;
-  if (copy.end <= since_) return;
-  const Clock::time_point begin = std::max(copy.begin, since_);
-  add(lanes_.copies, "copy", begin, copy.end, copy.batch);
-  copies_.add(copy.end - begin);
-  // The copy stream was free and the part there: it waited for the device slot.
-  copy_waits_seconds_ += std::max(0.0, seconds_of(begin - std::max({copy.made_at, last_copy_end_, since_})));
-  last_copy_end_ = copy.end;
+void RoadMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work) {
+  works.timed = true;
+  if (work.end <= since_) return;
+  const Clock::time_point begin = std::max(work.begin, since_);
+  add(lane, name, begin, work.end, work.batch);
+  works.each.add(work.end - begin);
+  // The stream was free and the part there: it waited for the slot that it goes to.
+  works.waits_seconds += std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
+  works.last_end = work.end;
 }
 
 void RoadMeter::stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
@@ -144,7 +147,8 @@ void RoadMeter::fill(Report& report, Clock::time_point now) const {
   report.ready_batches = ready_batches_.mean(now);
   report.free_slots = free_slots_.mean(now);
   fill_workers(report, now);
-  if (copies_timed_) report.stages.push_back(copy_stage(report.seconds));
+  if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
+  if (conversions_.timed) report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
   report.stages.push_back(trainer_stage(report.seconds));
 }
 
@@ -168,11 +172,11 @@ void RoadMeter::fill_workers(Report& report, Clock::time_point now) const {
   report.worker_utilization = all > 0 ? busy / all : 0;
 }
 
-StageReport RoadMeter::copy_stage(double seconds) const {
-  StageReport stage{.name = "copy", .lanes = 1, .each = copies_.summary()};
+StageReport RoadMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
+  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary()};
   stage.busy_seconds = stage.each.total_ms / 1e3;
-  stage.waiting_output_seconds = copy_waits_seconds_;
-  stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - copy_waits_seconds_);
+  stage.waiting_output_seconds = works.waits_seconds;
+  stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - works.waits_seconds);
   stage.occupancy = seconds > 0 ? stage.busy_seconds / seconds : 0;
   return stage;
 }

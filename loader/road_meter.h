@@ -40,16 +40,16 @@ class RoadMeter {
     std::uint64_t batch = 0;
     std::size_t samples = 0;
   };
-  /// A part's copy: when the part was made, and the copy itself.
-  struct Copy {
-    Clock::time_point made_at;
+  /// A part's copy or conversion: when the part was there for it, and the work itself.
+  struct StreamWork {
+    Clock::time_point there_at;
     Clock::time_point begin;
     Clock::time_point end;
     std::uint64_t batch = 0;
   };
 
-  /// Lanes are added to `group` of `trace`; null = nothing is traced.
-  RoadMeter(Trace* trace, std::size_t group, Clock::time_point started);
+  /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are conversions.
+  RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
 
   /// The memory is taken and work begins; what is measured against the whole time goes on from `started`.
   void begin(Clock::time_point now);
@@ -61,7 +61,8 @@ class RoadMeter {
   void waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::size_t bytes);
-  void copied(const Copy& copy);
+  void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
+  void converted(const StreamWork& conversion) { add(conversions_, lanes_.conversions, "convert", conversion); }
   void handed_out(const HandOut& hand_out);
   void waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
 
@@ -76,19 +77,29 @@ class RoadMeter {
     Trace::Lane* planner = nullptr;
     Trace::Lane* feeder = nullptr;
     Trace::Lane* copies = nullptr;
+    Trace::Lane* conversions = nullptr;
     Trace::Lane* trainer = nullptr;
     Trace::Lane* free_slots = nullptr;
     Trace::Lane* ready_batches = nullptr;
     Trace::Lane* active_workers = nullptr;
   };
 
+  /// A stream of the device's that works on parts.
+  struct StreamWorks {
+    Histogram each;
+    bool timed = false;
+    Clock::time_point last_end;
+    double waits_seconds = 0;
+  };
+
   void restart_levels(Clock::time_point now);
+  void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
   static void add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
   void stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void fill_workers(Report& report, Clock::time_point now) const;
-  StageReport copy_stage(double seconds) const;
+  static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
   StageReport trainer_stage(double seconds) const;
 
   Lanes lanes_;
@@ -106,10 +117,8 @@ class RoadMeter {
   Histogram trainer_;
   Clock::time_point returned_;
   std::chrono::nanoseconds part_waits_{0};
-  Histogram copies_;
-  bool copies_timed_ = false;
-  Clock::time_point last_copy_end_;
-  double copy_waits_seconds_ = 0;
+  StreamWorks copies_;
+  StreamWorks conversions_;
 
   Level free_slots_;
   Level ready_batches_;

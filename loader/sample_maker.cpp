@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "profiler_range.h"
+
 namespace millrace {
 namespace {
 
@@ -22,18 +24,21 @@ std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
 
 SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
                          const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
-                         Trace* trace, std::size_t group)
+                         Trace* trace, std::size_t group, ProfilerRanges* profiler)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       layout_(layout),
       sampler_(std::move(sampler)),
       seed_(seed),
-      policy_(policy) {
+      policy_(policy),
+      profiler_(profiler) {
   stages_ = transform_->stages();
   if (stages_.empty()) throw Error(ErrorCode::invalid_argument, "the transform names no stages; it needs at least one");
   stages_.insert(stages_.begin(), "read");
   if (trace != nullptr)
     for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
+  if (profiler_ != nullptr)
+    for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
     worker->fields.resize(transform_->spec().fields().size());
@@ -93,6 +98,7 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     Random random(seed_, task.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
+    if (profiler_ != nullptr) sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
     Status status = worker.transform->make(record, random, sample);
     sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
@@ -111,6 +117,7 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
 
 Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker) {
   worker.stage.store(reading, std::memory_order_relaxed);
+  const ProfilerRange range(profiler_, "read", task.batch);
   const Clock::time_point begin = now;
   const Record record = dataset_->read(index, worker.buffer);
   now = Clock::now();

@@ -51,9 +51,10 @@ class SampleMaker {
     bool valid;
   };
 
-  /// A lane per worker is added to `group` of `trace`; null = nothing is traced.
+  /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for `profiler`, which outlives the maker.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
-              Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group);
+              Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group,
+              ProfilerRanges* profiler);
 
   /// Throws `Error` with stage and record when the run must end.
   Made make(const Task& task, unsigned worker);
@@ -113,8 +114,10 @@ class SampleMaker {
   std::uint64_t seed_;
   BadRecords policy_;
   std::vector<std::string> stages_;
-  /// The same, kept by the trace.
+  /// The same, kept by the trace; and for the profiler, only where there is one.
   std::vector<const char*> span_names_;
+  std::vector<const char*> range_names_;
+  ProfilerRanges* profiler_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;

@@ -23,6 +23,21 @@ void check(const FieldSpec& field) {
                   "the field \"" + field.name + "\" has shape " + field.shape.to_string() + " with a 0");
 }
 
+/// Of a field that says where another one's images are flipped.
+void check_flips(const FieldSpec& field, const std::vector<FieldSpec>& fields) {
+  const std::string says = "the field \"" + field.name + "\" has the flips of \"" + field.flips + "\"";
+  if (field.dtype != DType::uint8 || field.shape.rank() != 0)
+    throw Error(ErrorCode::invalid_argument,
+                says + " and must be a uint8 scalar; it is " + to_string(field.dtype) + " " + field.shape.to_string());
+  std::size_t flipped = 0;
+  for (const FieldSpec& other : fields) {
+    if (&other != &field && other.flips == field.flips)
+      throw Error(ErrorCode::invalid_argument, says + ", and so has \"" + other.name + "\"");
+    flipped += &other != &field && other.name == field.flips ? 1 : 0;
+  }
+  if (flipped == 0) throw Error(ErrorCode::invalid_argument, says + ", and there is no other field of that name");
+}
+
 }  // namespace
 
 SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields)) {
@@ -40,6 +55,8 @@ SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields
     for (std::size_t b = a + 1; b < fields_.size(); ++b)
       if (fields_[a].name == fields_[b].name)
         throw Error(ErrorCode::invalid_argument, "the sample field \"" + fields_[a].name + "\" comes twice");
+  for (const FieldSpec& field : fields_)
+    if (!field.flips.empty()) check_flips(field, fields_);
 }
 
 std::size_t SampleSpec::index_of(std::string_view name) const {

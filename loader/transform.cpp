@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/device.h>
 #include <millrace/transform.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace millrace {
@@ -12,6 +14,8 @@ Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span
     if (spec.fields()[field].variable) set_length(field, 0);
   note_stage();
 }
+
+Sample::~Sample() { end_range(); }
 
 void Sample::set_length(std::size_t field, std::size_t length) {
   const std::size_t length_field = spec_->length_of(field);
@@ -31,6 +35,21 @@ void Sample::enter_stage(std::size_t stage) {
 
 void Sample::note_stage() {
   if (now_in_ != nullptr) now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
+  if (profiler_ == nullptr) return;
+  profiler_->begin(names_[std::min(stage_, names_.size() - 1)], batch_);
+  in_range_ = true;
+}
+
+void Sample::end_range() {
+  if (in_range_) profiler_->end();
+  in_range_ = false;
+}
+
+void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names, std::uint64_t batch) {
+  profiler_ = &profiler;
+  names_ = names;
+  batch_ = batch;
+  note_stage();
 }
 
 void Sample::finish() {
@@ -38,6 +57,7 @@ void Sample::finish() {
   if (stage_ < stage_ns_.size())
     stage_ns_[stage_] += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count());
   since_ = now;
+  end_range();
 }
 
 }  // namespace millrace

@@ -48,6 +48,9 @@ struct DeviceHooks {
   std::function<void()> on_passed_at;
   /// Given the stream that is about to be told to copy, for work to be put before that copy.
   std::function<void(HostStream&)> before_copy;
+  /// Given the stream that is told to convert, for work to be put before and behind that.
+  std::function<void(HostStream&)> before_convert;
+  std::function<void(HostStream&)> after_convert;
   std::array<std::atomic<std::uint64_t>, device_calls> counts{};
   std::atomic<std::size_t> host_bytes{0};
   std::atomic<std::size_t> device_bytes{0};
@@ -95,7 +98,9 @@ class HookStream final : public Stream {
   }
   void convert(const ConversionWork& work) override {
     hooks_->called(DeviceCall::convert);
+    if (hooks_->before_convert) hooks_->before_convert(host_);
     host_.convert(work);
+    if (hooks_->after_convert) hooks_->after_convert(host_);
   }
   void record(Event& event) override {
     hooks_->called(DeviceCall::record);
@@ -106,18 +111,22 @@ class HookStream final : public Stream {
     host_.wait(dynamic_cast<const HookEvent&>(event).host());
   }
   void synchronize() override { host_.synchronize(); }
+  bool capturing() const override { return capturing_; }
+  void set_capturing(bool capturing) { capturing_ = capturing; }
   /// The stream below, for steps and launches.
   HostStream& host() { return host_; }
 
  private:
   std::shared_ptr<DeviceHooks> hooks_;
+  std::atomic<bool> capturing_{false};
   HostStream host_;
 };
 
 /// A host device that counts every call and lets a test fail or block any of them.
 class HookDevice final : public Device {
  public:
-  explicit HookDevice(bool copies, std::function<void(DeviceCall)> on_call = {}) : host_({.copies = copies}) {
+  explicit HookDevice(bool copies, std::function<void(DeviceCall)> on_call = {}, ProfilerRanges* profiler = nullptr)
+      : host_({.copies = copies}), profiler_(profiler) {
     hooks_->on_call = std::move(on_call);
   }
 
@@ -141,6 +150,7 @@ class HookDevice final : public Device {
     hooks_->called(DeviceCall::make_event);
     return std::make_unique<HookEvent>(hooks_, host_.make_event());
   }
+  ProfilerRanges* profiler() override { return profiler_; }
   /// A stream for the test's own trainer. Not counted and not failed when it is made.
   std::unique_ptr<HookStream> trainer_stream() { return std::make_unique<HookStream>(hooks_); }
 
@@ -148,6 +158,7 @@ class HookDevice final : public Device {
 
  private:
   HostDevice host_;
+  ProfilerRanges* profiler_;
   std::shared_ptr<DeviceHooks> hooks_ = std::make_shared<DeviceHooks>();
 };
 

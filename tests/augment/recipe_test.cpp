@@ -48,7 +48,7 @@ TEST(Recipe, ReadsWhatTheHeaderShows) {
 TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not(R"({"flip": 1.5})"), R"(recipe train.json: "flip" is 1.5, must lie in 0..1)");
   EXPECT_EQ(why_not(R"({"flip": "often"})"), R"(recipe train.json: "flip" is "often", must be a number)");
-  EXPECT_EQ(why_not(R"({"flop": 1})"), R"(recipe train.json: unknown key "flop"; there are "output", "crop", "flip")");
+  EXPECT_EQ(why_not(R"({"flop": 1})"), R"(recipe train.json: unknown key "flop"; there are "output", "crop", "flip", "flip_on")");
   EXPECT_EQ(why_not(R"({"output": 224})"), R"(recipe train.json: "output" is 224, must be two integers, [width, height])");
   EXPECT_EQ(why_not(R"({"output": [224, 2.5]})"), R"(recipe train.json: "output" is 2.5, must be two integers, [width, height])");
   EXPECT_EQ(why_not(R"({"output": [0, 224]})"), R"(recipe train.json: "output" is 0, must be in 1..16384)");
@@ -74,6 +74,17 @@ TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not("[]"), "recipe train.json: the recipe must be an object in { }");
   EXPECT_EQ(why_not("{\"flip\": \n 1,,}").substr(0, 38), "recipe train.json: is not valid JSON: ");
   EXPECT_NE(why_not("{\"flip\": \n 1,,}").find("line 2"), std::string::npos);
+}
+
+// A state to resume from names the recipe by its text, which thus must not change where nothing else does.
+TEST(Recipe, SaysWhereItFlipsOnlyWhereThatIsTheDevice) {
+  Recipe recipe{{200, 100}, CenterCrop{232}, 0.5};
+  EXPECT_EQ(recipe.to_json(), R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5})");
+  recipe.flip_on = FlipOn::device;
+  EXPECT_EQ(recipe.to_json(), R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5,"flip_on":"device"})");
+  EXPECT_EQ(Recipe::from_json(recipe.to_json()), recipe);
+  EXPECT_EQ(Recipe::from_json(R"({"flip_on": "worker"})"), Recipe{});
+  EXPECT_EQ(why_not(R"({"flip_on": "gpu"})"), R"(recipe train.json: "flip_on" is "gpu", must be "worker" or "device")");
 }
 
 TEST(Recipe, ValidateRefusesWhatIsNoNumber) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fake_device.h"
+#include "image_run.h"
 #include "small_run.h"
 
 namespace millrace {
@@ -26,6 +27,7 @@ using testing::DeviceCall;
 using testing::error_of;
 using ::testing::HasSubstr;
 using testing::HookDevice;
+using testing::ImageRun;
 using testing::patience;
 using testing::SmallRun;
 using testing::Stopwatch;
@@ -53,7 +55,8 @@ void PrintTo(Thrown thrown, std::ostream* out) { *out << name_of(thrown); }
 
 /// Takes batches until the run's error comes, and checks what is promised of it. Building the pipeline may throw too, and then
 /// passes on what it met.
-Error expect_error(const SmallRun& run, HookDevice* hooked = nullptr, Thrown thrown = Thrown::error) {
+template <typename Run>
+Error expect_error(const Run& run, HookDevice* hooked = nullptr, Thrown thrown = Thrown::error) {
   const auto stream = hooked != nullptr ? std::unique_ptr<Stream>(hooked->trainer_stream()) : std::make_unique<HostStream>();
   const Stopwatch time;
   std::unique_ptr<Pipeline> pipeline;
@@ -141,22 +144,34 @@ TEST_P(PipelineFaults, OfMakingWorkers) {
   }
 }
 
-/// A call of the device that fails, what it throws, and whether the device copies.
-using DeviceFault = std::tuple<DeviceCall, Thrown, bool>;
+/// What a batch's way to the device is.
+enum class Way { host, copies, staged };
+
+/// A call of the device that fails, what it throws, and the batches' way.
+using DeviceFault = std::tuple<DeviceCall, Thrown, Way>;
 class PipelineDeviceFaults : public ::testing::TestWithParam<DeviceFault> {};
 
 TEST_P(PipelineDeviceFaults, ReachTheTrainer) {
-  const auto [wrong, thrown, copies] = GetParam();
+  const auto [wrong, thrown, way] = GetParam();
   const bool set_up = wrong <= DeviceCall::make_event;
   for (const int good_calls : {0, 1, 9}) {
     if (set_up && good_calls > 1) continue;  // there are not so many
-    if (wrong == DeviceCall::make_stream && good_calls > 0) continue;
+    if (wrong == DeviceCall::make_stream && good_calls > 0 && way != Way::staged) continue;
     SCOPED_TRACE(::testing::Message() << "after " << good_calls << " calls");
     std::atomic<int> calls{0};
     const auto device =
-        std::make_shared<HookDevice>(copies, [&calls, wrong = wrong, thrown = thrown, good_calls](DeviceCall now) {
+        std::make_shared<HookDevice>(way != Way::host, [&calls, wrong = wrong, thrown = thrown, good_calls](DeviceCall now) {
           if (now == wrong && ++calls > good_calls) throw_it(thrown);
         });
+    if (way == Way::staged) {
+      ImageRun run(800);
+      run.device = device;
+      run.flips = true;
+      run.options.micro_batches = 2;
+      run.options.conversion = Conversion{};
+      expect_error(run, device.get(), thrown);
+      continue;
+    }
     SmallRun run(800);
     run.device = device;
     expect_error(run, device.get(), thrown);
@@ -164,20 +179,31 @@ TEST_P(PipelineDeviceFaults, ReachTheTrainer) {
 }
 
 std::string fault_name(const ::testing::TestParamInfo<DeviceFault>& info) {
-  const auto [call, thrown, copies] = info.param;
-  return std::string(to_string(call)) + "_" + name_of(thrown) + (copies ? "_copies" : "");
+  const auto [call, thrown, way] = info.param;
+  return std::string(to_string(call)) + "_" + name_of(thrown) +
+         (way == Way::copies   ? "_copies"
+          : way == Way::staged ? "_staged"
+                               : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Copying, PipelineDeviceFaults,
                          ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
                                                               DeviceCall::make_stream, DeviceCall::make_event, DeviceCall::copy,
                                                               DeviceCall::record, DeviceCall::wait, DeviceCall::event_wait),
-                                            ::testing::ValuesIn(all_thrown), ::testing::Values(true)),
+                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::copies)),
+                         fault_name);
+INSTANTIATE_TEST_SUITE_P(Staged, PipelineDeviceFaults,
+                         ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
+                                                              DeviceCall::make_stream, DeviceCall::make_event, DeviceCall::copy,
+                                                              DeviceCall::copy_on_device, DeviceCall::convert, DeviceCall::record,
+                                                              DeviceCall::wait, DeviceCall::event_wait,
+                                                              DeviceCall::event_complete),
+                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::staged)),
                          fault_name);
 INSTANTIATE_TEST_SUITE_P(Host, PipelineDeviceFaults,
                          ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::make_event,
                                                               DeviceCall::record, DeviceCall::event_wait),
-                                            ::testing::ValuesIn(all_thrown), ::testing::Values(false)),
+                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::host)),
                          fault_name);
 
 TEST(PipelineFaultyDevice, ATrainersStreamThatFailsAtRelease) {

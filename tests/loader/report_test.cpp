@@ -84,17 +84,24 @@ TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   while (Batch batch = pipeline.next(stream)) std::this_thread::sleep_for(1ms);
-  const auto copied = [&] { return pipeline.report().stages[3].each.count == 20; };
-  ASSERT_TRUE(testing::eventually(copied)) << "two parts of ten batches";
+  const auto converted = [&] {
+    const Report report = pipeline.report();
+    return report.stages.size() == 6 && report.stages[3].each.count == 20 && report.stages[4].each.count == 20;
+  };
+  ASSERT_TRUE(testing::eventually(converted)) << "two parts of ten batches";
   const Report report = pipeline.report();
-  ASSERT_EQ(report.stages.size(), 5U);
   const StageReport& copy = report.stages[3];
-  const StageReport& trainer = report.stages[4];
+  const StageReport& convert = report.stages[4];
+  const StageReport& trainer = report.stages[5];
   EXPECT_EQ(copy.name, "copy");
   EXPECT_GE(copy.busy_seconds, 10 * copy_seconds * 0.99) << "as long as the bus takes";
   EXPECT_GE(copy.each.p50_ms, 1e3 * copy_seconds / 2 * 0.98);
   EXPECT_NEAR(copy.busy_seconds + copy.waiting_input_seconds + copy.waiting_output_seconds, report.seconds,
               0.01 * report.seconds);
+  EXPECT_EQ(convert.name, "convert");
+  EXPECT_NEAR(convert.busy_seconds + convert.waiting_input_seconds + convert.waiting_output_seconds, report.seconds,
+              0.01 * report.seconds);
+  EXPECT_GE(convert.waiting_input_seconds, copy.busy_seconds / 2) << "it waits for the bus";
   EXPECT_EQ(trainer.name, "trainer");
   EXPECT_EQ(trainer.each.count, 10U) << "between two calls, and before the first";
   EXPECT_GE(trainer.busy_seconds, 9 * 0.001);

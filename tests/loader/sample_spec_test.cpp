@@ -80,6 +80,19 @@ TEST(SampleSpec, RefusesANameThatItsOwnLengthFieldTakes) {
   expect_refused({{"boxes", DType::float32, {3, 4}, true}, {"boxes.length", DType::uint32, {}, false}}, "boxes.length");
 }
 
+TEST(SampleSpec, RefusesFlipsThatCannotBe) {
+  const FieldSpec image{"image", DType::uint8, {4, 4, 3}};
+  const auto flips_of = [](const char* name, const char* of) {
+    return FieldSpec{.name = name, .dtype = DType::uint8, .shape = {}, .flips = of};
+  };
+  EXPECT_EQ(SampleSpec({image, flips_of("flip", "image")}).fields()[1].flips, "image");
+  expect_refused({image, flips_of("flip", "picture")}, "picture");
+  expect_refused({image, flips_of("flip", "flip")}, "flip");
+  expect_refused({image, flips_of("flip", "image"), flips_of("flop", "image")}, "flop");
+  expect_refused({image, {.name = "flip", .dtype = DType::int32, .shape = {}, .flips = "image"}}, "int32");
+  expect_refused({image, {.name = "flip", .dtype = DType::uint8, .shape = {2}, .flips = "image"}}, "[2]");
+}
+
 TEST(SampleSpec, RefusesAShapeThatLeavesNoRoomForTheBatch) {
   expect_refused({{"deep", DType::uint8, {1, 1, 1, 1, 1, 1}, false}}, "deep");
 }

@@ -84,8 +84,11 @@ TEST(Trace, AgreesWithTheReport) {
     run.workers(2);
     Pipeline pipeline = run.pipeline();
     while (Batch batch = pipeline.next()) std::this_thread::sleep_for(500us);
-    const auto all_copied = [&] { return !copies || pipeline.report().stages[3].each.count == 100; };
-    ASSERT_TRUE(testing::eventually(all_copied));
+    const auto all_there = [&] {
+      const Report report = pipeline.report();
+      return !copies || (report.stages.size() == 6 && report.stages[3].each.count == 100 && report.stages[4].each.count == 100);
+    };
+    ASSERT_TRUE(testing::eventually(all_there));
     const Report report = pipeline.report();
     const Trace& trace = *run.options.trace;
     expect_well_formed(json_of(trace));

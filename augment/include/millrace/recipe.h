@@ -26,12 +26,19 @@ struct CenterCrop {
   friend bool operator==(const CenterCrop&, const CenterCrop&) = default;
 };
 
+/// Where images are flipped.
+enum class FlipOn {
+  worker,  ///< by the worker that makes the sample
+  device,  ///< by the device that converts it, which needs `PipelineOptions::conversion`; the result has the same bits
+};
+
 /// The image program as data.
 struct Recipe {
   Size output{224, 224};
   std::variant<RandomResizedCrop, CenterCrop> crop = RandomResizedCrop{};
   /// Probability of a horizontal flip.
   double flip = 0.5;
+  FlipOn flip_on = FlipOn::worker;
 
   /// The usual training recipe: random resized crop and flip.
   static Recipe train(int size = 224);
@@ -41,7 +48,7 @@ struct Recipe {
   /// Reads a recipe from JSON, e.g.
   ///     {"output": [224, 224], "crop": {"kind": "random_resized", "scale": [0.08, 1], "ratio": [0.75, 1.3333]}, "flip": 0.5}
   ///     {"output": [224, 224], "crop": {"kind": "center", "resize": 256}, "flip": 0}
-  /// with output as [width, height]; what is left out has the default of `Recipe`. Throws `Error` (`invalid_argument`) for malformed JSON,
+  /// with output as [width, height], and "flip_on": "worker" or "device"; what is left out has the default of `Recipe`. Throws `Error` (`invalid_argument`) for malformed JSON,
   /// an unknown key or a value out of range, naming key and value; `source` names the text in the message.
   static Recipe from_json(std::string_view json, std::string_view source = "recipe");
   std::string to_json() const;

@@ -21,7 +21,8 @@ class PartRange;
 
 /// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes, the slot's reuse is ordered behind
 /// everything the batch's streams were given until then. A batch may outlive its scope and its pipeline, and may be moved to
-/// or copied for other threads; one object is not for two threads at once. Streams must outlive the batches given to them.
+/// or copied for other threads; one object is not for two threads at once. Streams must outlive the batches given to them. While one of
+/// them is being captured into a graph, the last copy must not go, which ends the run with an error; others may.
 class Batch {
  public:
   /// No batch: what `Pipeline::next` returns after the last one.
@@ -35,8 +36,9 @@ class Batch {
   /// Gives up this object's share now.
   void reset() { *this = Batch(); }
 
-  /// A field of all samples, [size(), ...]. Throws `Error`: `not_found` for an unknown name, `invalid_argument` while parts of a
-  /// batch from `next_in_parts` have not been taken yet.
+  /// A field of all samples, [size(), ...]: one of the transform's, "index" (uint64, as `indices()`) or "valid" (uint8, as `valid()`);
+  /// these two travel with the samples unless the transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
+  /// `invalid_argument` while parts of a batch from `next_in_parts` have not been taken yet.
   Tensor operator[](std::string_view field) const;
   /// The field "image".
   Tensor images() const { return (*this)["image"]; }
@@ -68,7 +70,7 @@ class Batch {
   PartRange parts() const;
 
   /// The batch is used on this stream too: its slot is not reused before the work given to the stream until the last
-  /// copy of the batch goes.
+  /// copy of the batch goes. Throws `Error` (`invalid_argument`) while the stream is being captured; the run goes on.
   void record_stream(Stream& stream) const;
 
  private:
@@ -113,7 +115,8 @@ class PartRange {
     using iterator_category = std::input_iterator_tag;
     using value_type = Part;
     using difference_type = std::ptrdiff_t;
-    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the device.
+    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the device. Throws `Error` (`invalid_argument`)
+    /// while the stream is being captured; the part can be taken later.
     Part operator*() const;
     Iterator& operator++() {
       ++number_;

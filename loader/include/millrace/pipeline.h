@@ -58,9 +58,10 @@ struct PipelineOptions {
   BadRecords bad_records = BadRecords::fail;
   /// Host slots: batches being made, waiting or being copied.
   std::size_t prefetch = 4;
-  /// Device slots, for a device that copies: 2 = double buffering.
+  /// Device slots, for a device that copies: 2 = double buffering. Where batches are converted or come in several parts, two staging slots
+  /// of the size of a host slot come on top (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
-  /// Parts in which a batch is copied, each as soon as its samples are made. Where ranks' shares of a batch differ, so may the number
+  /// Parts in which a batch is copied, each at once and as soon as its samples are made. Where ranks' shares of a batch differ, so may the number
   /// of parts that have samples.
   std::size_t micro_batches = 1;
   /// What the device makes of the images; none = they stay as the transform made them. With one, batches are copied to memory of their
@@ -83,7 +84,9 @@ struct PipelineOptions {
   std::shared_ptr<Trace> trace{};
   /// For finding faults: once every slot has been used (`prefetch` + `device_slots` batches were handed out), the run ends with an error that
   /// names the call when anything on the way of the batches allocates memory of the device, streams or events, or waits for the
-  /// device: what devices tell by `note_blocking_call`.
+  /// device: what devices tell by `note_blocking_call`, on any thread, datasets and transforms included. What the trainer does between its
+  /// calls is its own. A batch that is used on a stream more than any before it needs an event, which also ends the run then: use
+  /// them all from the beginning.
   bool forbid_blocking_calls = false;
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
@@ -106,7 +109,8 @@ class Pipeline {
 
   /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not wait for the device. Blocks while
   /// the batch is not made. Empty after the last epoch. Throws the run's first error, on every call from then on, and `Error`
-  /// `slots_exhausted` when live batches hold every slot.
+  /// `slots_exhausted` when live batches hold every slot, `invalid_argument` while `stream` is being captured into a graph; the run
+  /// then goes on.
   Batch next(Stream& stream);
   /// As above, but waits up to `timeout` for data or for another thread to let go of a batch; throws `Error` (`timeout`) then.
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);

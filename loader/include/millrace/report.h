@@ -23,18 +23,20 @@ struct Durations {
 /// workers' waiting: a worker runs them in turn.
 struct StageReport {
   std::string name{};
-  /// How many threads or streams run it: the active workers (a mean), 1 for "copy" and "trainer".
+  /// How many threads or streams run it: the active workers (a mean), 1 for "copy", "convert" and "trainer".
   double lanes = 0;
   double busy_seconds = 0;
-  /// Nothing to work on: no planned batch (workers), no made part ("copy"), no batch made ("trainer": its stalls). Seconds over all lanes.
+  /// Nothing to work on: no planned batch (workers), no made part ("copy"), no copied part ("convert"), no batch made ("trainer": its
+  /// stalls). Seconds over all lanes.
   double waiting_input_seconds = 0;
-  /// Nowhere to put it: no free host slot (workers), no free device slot ("copy"), the trainer itself ahead of the device ("trainer").
+  /// Nowhere to put it: no free host slot (workers), no free slot on the device ("copy", "convert"), the trainer itself ahead of the
+  /// device ("trainer").
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
-  /// Of the time workers spent on samples, 0 to 1; 0 for "copy" and "trainer".
+  /// Of the time workers spent on samples, 0 to 1; 0 for "copy", "convert" and "trainer".
   double share = 0;
-  /// Each time it ran: per sample (workers), per part ("copy"), between two calls of `next` ("trainer").
+  /// Each time it ran: per sample (workers), per part ("copy", "convert"), between two calls of `next` ("trainer").
   Durations each{};
 };
 
@@ -47,7 +49,10 @@ struct BadRecord {
 /// Bytes of all slots. They follow from the options and are taken before the run begins; the workers' scratch comes on top.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
+  /// Device slots and staging slots.
   std::size_t device_bytes = 0;
+  /// Of `device_bytes`: the two staging slots, where batches are converted or come in several parts.
+  std::size_t staging_bytes = 0;
 };
 
 /// The part that one NUMA node's workers and slots have in a run.
@@ -111,7 +116,8 @@ struct Report {
   /// From the pipeline's start to the first batch handed out; 0 while there is none.
   double first_batch_seconds = 0;
 
-  /// "read", the transform's own, "copy" (on a device that copies), "trainer": in the order of the road.
+  /// "read", the transform's own, "copy" (on a device that copies), "convert" (where batches are converted or come in several parts, which
+  /// are then put together on the device), "trainer": in the order of the road.
   std::vector<StageReport> stages;
   /// Of the nodes that it runs on (`PipelineOptions::nodes`).
   unsigned workers = 0;

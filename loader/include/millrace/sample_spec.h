@@ -29,7 +29,7 @@ class SampleSpec {
  public:
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error` (`invalid_argument`) for no fields, a
-  /// name that is empty or comes twice, an extent of 0, or a variable scalar.
+  /// name that is empty or comes twice, an extent of 0, a variable scalar, or `flips` that name no other field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }

@@ -18,6 +18,8 @@
 
 namespace millrace {
 
+class ProfilerRanges;
+
 /// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call of `make`.
 class Sample {
  public:
@@ -26,6 +28,9 @@ class Sample {
   Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns = {},
          std::atomic<std::size_t>* now_in = nullptr,
          std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
+  ~Sample();
+  Sample(const Sample&) = delete;
+  Sample& operator=(const Sample&) = delete;
 
   /// Where field `field` (its place in the `SampleSpec`) of this sample goes; every byte must be written, for a variable
   /// field those below its length.
@@ -40,9 +45,13 @@ class Sample {
   void enter_stage(std::size_t stage);
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
+  /// From here on `profiler` is told of the stages, by `names` and as those of batch `batch`, until `finish()` or the sample's end. The
+  /// pipeline calls it before `make`.
+  void show(ProfilerRanges& profiler, std::span<const char* const> names, std::uint64_t batch);
 
  private:
   void note_stage();
+  void end_range();
 
   const SampleSpec* spec_;
   std::span<const Tensor> fields_;
@@ -50,6 +59,11 @@ class Sample {
   std::atomic<std::size_t>* now_in_;
   std::size_t stage_ = 0;
   std::chrono::steady_clock::time_point since_;
+  /// None: nobody is told.
+  ProfilerRanges* profiler_ = nullptr;
+  std::span<const char* const> names_;
+  std::uint64_t batch_ = 0;
+  bool in_range_ = false;
 };
 
 /// One thread's decoder handles and scratch.
