@@ -9,6 +9,7 @@ namespace {
 /// From one event to a later one; none where one has not passed or was not recorded.
 std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to) {
   float milliseconds = 0;
+  const OutsideCaptures outside_captures;
   if (cudaEventElapsedTime(&milliseconds, from, to) != cudaSuccess) return std::nullopt;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>(milliseconds));
 }
@@ -22,10 +23,9 @@ EventClock::EventClock(int device, std::chrono::nanoseconds renewal) : device_(d
   Clock::time_point asked = Clock::now();
   check(cudaEventRecord(anchor_.get(), stream_.handle()), "cudaEventRecord");
   for (;;) {
-    const cudaError_t status = cudaEventQuery(anchor_.get());
+    const bool passed = has_passed(anchor_.get());
     anchored_at_ = asked + (Clock::now() - asked) / 2;
-    if (status == cudaSuccess) return;
-    if (status != cudaErrorNotReady) check(status, "cudaEventQuery");
+    if (passed) return;
     asked = Clock::now();
   }
 }

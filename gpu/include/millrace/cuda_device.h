@@ -44,12 +44,14 @@ class CudaStream final : public Stream {
   CUstream_st* stream_;
 };
 
-/// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose workers fill them; copies are made by the copy engine. `Event::wait` asks the event from time to time and never synchronises with
-/// the device.
+/// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose workers fill them; copies are
+/// made by the copy engine, conversions by a kernel. `Event::wait` asks the event from time to time and never synchronises
+/// with the device. No call disturbs a capture of other streams into a graph, whichever thread makes it.
 class CudaDevice final : public Device {
  public:
   /// Throws `Error` (`device`): "no CUDA device" where there is no driver or GPU, or that this one does not exist.
   explicit CudaDevice(int ordinal = 0);
+  ~CudaDevice() override;
 
   std::string name() const override;
   bool copies() const override { return true; }
@@ -61,9 +63,13 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_timed_event() override;
   /// The node that the GPU's PCI slot hangs on.
   std::optional<int> numa_node() const override;
+  /// NVTX ranges in the domain "millrace", with the batch's number as payload: Nsight Systems shows them. Without such a tool
+  /// they cost a load.
+  ProfilerRanges* profiler() override { return profiler_.get(); }
 
  private:
   int ordinal_;
+  std::unique_ptr<ProfilerRanges> profiler_;
   std::once_flag clock_made_;
   std::shared_ptr<EventClock> clock_;
 };

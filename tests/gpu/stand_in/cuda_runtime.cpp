@@ -13,14 +13,16 @@
 using millrace::testing::stand_in::current_device;
 using millrace::testing::stand_in::drain;
 using millrace::testing::stand_in::enter;
+using millrace::testing::stand_in::enter_outside_captures;
+using millrace::testing::stand_in::give_locked;
 using millrace::testing::stand_in::machine;
 using millrace::testing::stand_in::Point;
 using millrace::testing::stand_in::Queue;
-using millrace::testing::stand_in::queue_of;
 
 namespace {
 
 constexpr std::size_t device_alignment = 256;
+constexpr std::size_t device_bytes = std::size_t{1} << 36;
 constexpr int taken_poison = 0xDB;
 constexpr int freed_poison = 0xDD;
 
@@ -58,6 +60,15 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (const cudaError_t error = enter("cudaDeviceGetAttribute")) return error;
+  std::lock_guard lock(machine().mutex);
+  if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
+  if (attribute != cudaDevAttrMultiProcessorCount) return cudaErrorInvalidValue;
+  *value = 2;
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
   if (const cudaError_t error = enter("cudaDeviceGetPCIBusId")) return error;
   std::snprintf(id, static_cast<std::size_t>(length), "FFFF:%02X:00.0", static_cast<unsigned>(device) & 0xFFU);
@@ -74,7 +85,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
   if (const cudaError_t error = enter("cudaStreamCreateWithFlags")) return error;
   auto queue = std::make_shared<Queue>();
-  *stream = new CUstream_st{current_device(), queue};
+  *stream = new CUstream_st{.device = current_device(), .queue = queue};
   std::lock_guard lock(machine().mutex);
   machine().streams.insert(*stream);
   machine().queues.push_back(queue);
@@ -92,19 +103,17 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (const cudaError_t error = enter("cudaStreamSynchronize")) return error;
-  const auto queue = queue_of(stream);
-  if (queue == nullptr) return cudaErrorInvalidResourceHandle;
+  if (const cudaError_t error = enter_outside_captures("cudaStreamSynchronize")) return error;
   const auto end = std::make_shared<Point>();
-  queue->push([end] { end->pass(); });
+  {
+    std::lock_guard lock(machine().mutex);
+    if (machine().streams.contains(stream) && stream->capture != nullptr) {
+      stream->capture->invalid = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
+    if (const cudaError_t error = give_locked(stream, [end] { end->pass(); })) return error;
+  }
   end->wait();
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (const cudaError_t error = enter("cudaStreamIsCapturing")) return error;
-  if (queue_of(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-  *status = cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 
@@ -112,14 +121,22 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (const cudaError_t error = enter("cudaStreamWaitEvent")) return error;
   std::lock_guard lock(machine().mutex);
   if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  const auto captured_in = event->capture.lock();
+  if (captured_in != nullptr && captured_in == stream->capture) return cudaSuccess;
+  if (captured_in != nullptr) return cudaErrorStreamCaptureUnsupported;
   // The point of the latest record before this call, as CUDA has it.
-  if (const auto point = event->point) stream->queue->push([point] { point->wait(); });
-  return cudaSuccess;
+  const auto point = event->point;
+  if (point == nullptr) return cudaSuccess;
+  if (stream->capture != nullptr) {
+    stream->capture->invalid = true;
+    return cudaErrorStreamCaptureIsolation;
+  }
+  return give_locked(stream, [point] { point->wait(); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t error = enter("cudaEventCreateWithFlags")) return error;
-  *event = new CUevent_st{current_device(), (flags & cudaEventDisableTiming) == 0, nullptr};
+  *event = new CUevent_st{.device = current_device(), .timed = (flags & cudaEventDisableTiming) == 0, .point = nullptr};
   std::lock_guard lock(machine().mutex);
   machine().events.insert(*event);
   return cudaSuccess;
@@ -138,16 +155,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   std::lock_guard lock(machine().mutex);
   if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
   if (stream->device != event->device) return cudaErrorInvalidResourceHandle;
+  event->capture = stream->capture;
+  if (stream->capture != nullptr) {
+    event->point = nullptr;
+    return stream->capture->invalid ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
+  }
   const auto point = std::make_shared<Point>();
   event->point = point;
-  stream->queue->push([point] { point->pass(); });
-  return cudaSuccess;
+  return give_locked(stream, [point] { point->pass(); });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (const cudaError_t error = enter("cudaEventQuery")) return error;
+  if (const cudaError_t error = enter_outside_captures("cudaEventQuery")) return error;
   std::lock_guard lock(machine().mutex);
   if (!machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (!event->capture.expired()) return cudaErrorCapturedEvent;
   return event->point == nullptr || event->point->passed() ? cudaSuccess : cudaErrorNotReady;
 }
 
@@ -165,7 +187,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 }
 
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  if (const cudaError_t error = enter("cudaMalloc")) return error;
+  if (const cudaError_t error = enter_outside_captures("cudaMalloc")) return error;
   *data = ::operator new(bytes, std::align_val_t(device_alignment));
   std::memset(*data, taken_poison, bytes);
   std::lock_guard lock(machine().mutex);
@@ -174,7 +196,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
 }
 
 cudaError_t cudaFree(void* data) {
-  if (const cudaError_t error = enter("cudaFree")) return error;
+  if (const cudaError_t error = enter_outside_captures("cudaFree")) return error;
   drain();  // the real one waits for the device, too
   std::size_t bytes = 0;
   {
@@ -189,15 +211,24 @@ cudaError_t cudaFree(void* data) {
   return cudaSuccess;
 }
 
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
+  if (const cudaError_t error = enter("cudaMemGetInfo")) return error;
+  std::lock_guard lock(machine().mutex);
+  *all = device_bytes;
+  *free = device_bytes;
+  for (const auto& [data, bytes] : machine().device_memory) *free -= bytes;
+  return cudaSuccess;
+}
+
 cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned /*flags*/) {
-  if (const cudaError_t error = enter("cudaHostRegister")) return error;
+  if (const cudaError_t error = enter_outside_captures("cudaHostRegister")) return error;
   std::lock_guard lock(machine().mutex);
   const bool fresh = machine().locked_memory.emplace(data, bytes).second;
   return fresh ? cudaSuccess : cudaErrorHostMemoryAlreadyRegistered;
 }
 
 cudaError_t cudaHostUnregister(void* data) {
-  if (const cudaError_t error = enter("cudaHostUnregister")) return error;
+  if (const cudaError_t error = enter_outside_captures("cudaHostUnregister")) return error;
   drain();
   std::lock_guard lock(machine().mutex);
   return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
@@ -213,11 +244,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (!to_host && !within(machine().device_memory, to, bytes)) return cudaErrorInvalidValue;
   if ((from_host && !within(machine().locked_memory, from, bytes)) || (to_host && !within(machine().locked_memory, to, bytes)))
     ++machine().unlocked_copies;
-  stream->queue->push([to, from, bytes, delay = machine().copy_delay] {
+  return give_locked(stream, [to, from, bytes, delay = machine().copy_delay] {
     std::this_thread::sleep_for(delay);
     std::memcpy(to, from, bytes);
   });
-  return cudaSuccess;
 }
 
 }  // extern "C"

@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of gpu/ on the stand-in: the host's version, run late by the stream.
-#include "kernel_launch.h"
+// The kernels of gpu/ on the stand-in: their own source, as the host's compiler reads it, run late by the stream.
+#include "kernel_on_host.h"
 #include "machine.h"
 #include "stand_in_cuda.h"
+
+namespace {
+
+cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters, std::size_t shared_bytes,
+                              cudaStream_t stream);
+
+}  // namespace
+
+#define cudaLaunchKernel run_by_the_stream
+#define launch_conversion launch_conversion_kernel
+#include "conversion_kernel.cu"
+#undef launch_conversion
+#undef cudaLaunchKernel
+
+namespace {
+
+cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters, std::size_t /*shared_bytes*/,
+                              cudaStream_t stream) {
+  const auto function = reinterpret_cast<millrace::Kernel>(const_cast<void*>(kernel));
+  return millrace::testing::stand_in::give(
+      stream, [function, grid, block, arguments = *static_cast<millrace::kernels::Arguments*>(parameters[0]),
+               delay = millrace::testing::stand_in::copy_delay()] {
+        std::this_thread::sleep_for(delay);
+        blockDim = block;
+        gridDim = grid;
+        for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
+          for (int time = 0; time < 2; ++time)
+            for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x) function(arguments);
+      });
+}
+
+}  // namespace
 
 namespace millrace {
 
 cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
   if (const cudaError_t error = testing::stand_in::enter("launch_conversion")) return error;
-  if (testing::stand_in::queue_of(stream) == nullptr) return cudaErrorInvalidResourceHandle;
-  testing::stand_in::launch(stream, [work] { convert_on_host(work); });
-  return cudaSuccess;
+  return launch_conversion_kernel(work, stream);
 }
 
 }  // namespace millrace

@@ -56,24 +56,25 @@ class Queue {
     for (;;) {
       changed_.wait(lock, [this] { return !work_.empty() || closed_; });
       if (work_.empty()) return;
-      busy_ = true;
       std::function<void()> next = std::move(work_.front());
       work_.pop_front();
       lock.unlock();
       next();
       next = nullptr;
       lock.lock();
-      busy_ = false;
+      ++done_;
       changed_.notify_all();
     }
   }
+  /// Waits for what it was given so far.
   void drain() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return work_.empty() && !busy_; });
+    changed_.wait(lock, [this, given = given_] { return done_ >= given; });
   }
   void push(std::function<void()> work) {
     std::lock_guard lock(mutex_);
     work_.push_back(std::move(work));
+    ++given_;
     changed_.notify_all();
   }
   void close() {
@@ -86,8 +87,21 @@ class Queue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
-  bool busy_ = false;
+  std::uint64_t given_ = 0;
+  std::uint64_t done_ = 0;
   bool closed_ = false;
+};
+
+}  // namespace millrace::testing::stand_in
+
+namespace millrace::testing::stand_in {
+
+/// What a stream was given while it was captured. Once something was done that a capture does not bear, all of it is lost.
+struct Capture {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id begun_by;
+  bool invalid = false;
+  std::vector<std::function<void()>> work;
 };
 
 }  // namespace millrace::testing::stand_in
@@ -96,17 +110,33 @@ class Queue {
 struct CUstream_st {
   int device;
   std::shared_ptr<millrace::testing::stand_in::Queue> queue;
+  /// Null while it is not captured.
+  std::shared_ptr<millrace::testing::stand_in::Capture> capture{};
 };
 struct CUevent_st {
   int device;
   bool timed;
   std::shared_ptr<millrace::testing::stand_in::Point> point;
+  /// Where it was recorded in a capture, which then is not yet a point of a stream.
+  std::weak_ptr<millrace::testing::stand_in::Capture> capture{};
+};
+struct CUgraph_st {
+  std::vector<std::function<void()>> work;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> work;
 };
 
 namespace millrace::testing::stand_in {
 
 /// All that the stand-in knows. Its members are looked at under the mutex.
 struct Machine {
+  Machine() = default;
+  /// Lets all streams end.
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
   std::mutex mutex;
   int devices = 1;
   std::chrono::nanoseconds copy_delay{100'000};
@@ -125,6 +155,8 @@ struct Machine {
   /// Also those of streams that were destroyed: what they were given is done all the same.
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::thread> threads;
+  std::set<cudaGraph_t> graphs;
+  std::set<cudaGraphExec_t> graph_executions;
   std::map<void*, std::size_t> device_memory;
   std::map<void*, std::size_t> locked_memory;
 };
@@ -137,7 +169,19 @@ int& current_device();
 /// Counts a call; what a test planned for it is its result.
 cudaError_t enter(const char* function);
 
-/// Null where there is no such stream.
-std::shared_ptr<Queue> queue_of(cudaStream_t stream);
+/// How the calling thread's calls bear on captures: cudaThreadExchangeStreamCaptureMode.
+cudaStreamCaptureMode& capture_mode();
+
+/// As `enter`, for a call that captures do not bear: while there is one that concerns the calling thread, the call fails and
+/// the capture is lost.
+cudaError_t enter_outside_captures(const char* function);
+
+/// How late copies and conversions are.
+std::chrono::nanoseconds copy_delay();
+
+/// The stream does `work` when it has come so far; one that is captured keeps it for the graph.
+cudaError_t give(cudaStream_t stream, std::function<void()> work);
+/// The same, with the machine's mutex held.
+cudaError_t give_locked(cudaStream_t stream, std::function<void()> work);
 
 }  // namespace millrace::testing::stand_in

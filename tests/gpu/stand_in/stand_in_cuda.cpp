@@ -12,6 +12,11 @@ Machine& machine() {
   return the_machine;
 }
 
+Machine::~Machine() {
+  for (const auto& queue : queues) queue->close();
+  for (std::thread& thread : threads) thread.join();
+}
+
 int& current_device() {
   thread_local int device = 0;
   return device;
@@ -33,6 +38,44 @@ cudaError_t enter(const char* function) {
   return error;
 }
 
+cudaStreamCaptureMode& capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
+
+cudaError_t enter_outside_captures(const char* function) {
+  if (const cudaError_t error = enter(function)) return error;
+  if (capture_mode() == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  std::lock_guard lock(machine().mutex);
+  cudaError_t error = cudaSuccess;
+  for (cudaStream_t stream : machine().streams) {
+    const auto& capture = stream->capture;
+    if (capture == nullptr || capture->mode == cudaStreamCaptureModeRelaxed) continue;
+    const bool of_this_thread = capture->begun_by == std::this_thread::get_id();
+    const bool of_any = capture->mode == cudaStreamCaptureModeGlobal && capture_mode() == cudaStreamCaptureModeGlobal;
+    if (!of_this_thread && !of_any) continue;
+    capture->invalid = true;
+    error = cudaErrorStreamCaptureUnsupported;
+  }
+  return error;
+}
+
+cudaError_t give_locked(cudaStream_t stream, std::function<void()> work) {
+  if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+  if (stream->capture == nullptr) {
+    stream->queue->push(std::move(work));
+    return cudaSuccess;
+  }
+  if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
+  stream->capture->work.push_back(std::move(work));
+  return cudaSuccess;
+}
+
+cudaError_t give(cudaStream_t stream, std::function<void()> work) {
+  std::lock_guard lock(machine().mutex);
+  return give_locked(stream, std::move(work));
+}
+
 void drain() {
   std::vector<std::shared_ptr<Queue>> queues;
   {
@@ -42,15 +85,10 @@ void drain() {
   for (const auto& queue : queues) queue->drain();
 }
 
-std::shared_ptr<Queue> queue_of(cudaStream_t stream) {
-  std::lock_guard lock(machine().mutex);
-  return machine().streams.contains(stream) ? stream->queue : nullptr;
-}
-
 void reset(int devices) {
   drain();
   if (const std::size_t left = live(); left > 0)
-    throw std::logic_error(std::to_string(left) + " streams, events or pieces of memory were not given back");
+    throw std::logic_error(std::to_string(left) + " streams, events, graphs or pieces of memory were not given back");
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(machine().mutex);
@@ -65,6 +103,7 @@ void reset(int devices) {
   }
   for (std::thread& thread : threads) thread.join();
   current_device() = 0;
+  capture_mode() = cudaStreamCaptureModeGlobal;
 }
 
 void fail(const std::string& function, std::uint64_t nth, cudaError_t error, bool for_good) {
@@ -80,6 +119,11 @@ void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseco
 void delay_copies(std::chrono::nanoseconds delay) {
   std::lock_guard lock(machine().mutex);
   machine().copy_delay = delay;
+}
+
+std::chrono::nanoseconds copy_delay() {
+  std::lock_guard lock(machine().mutex);
+  return machine().copy_delay;
 }
 
 void skew_clock(double factor) {
@@ -112,13 +156,12 @@ std::uint64_t synchronising_calls() {
 
 std::size_t live() {
   std::lock_guard lock(machine().mutex);
-  return machine().streams.size() + machine().events.size() + machine().device_memory.size() + machine().locked_memory.size();
+  return machine().streams.size() + machine().events.size() + machine().device_memory.size() + machine().locked_memory.size() +
+         machine().graphs.size() + machine().graph_executions.size();
 }
 
 void launch(cudaStream_t stream, std::function<void()> function) {
-  const auto queue = queue_of(stream);
-  if (queue == nullptr) throw std::logic_error("there is no such stream");
-  queue->push(std::move(function));
+  if (give(stream, std::move(function)) != cudaSuccess) throw std::logic_error("the stream takes no work");
 }
 
 }  // namespace millrace::testing::stand_in

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/cuda_device.h>
+#include <millrace/error.h>
+
+#include <iostream>
+#include <string_view>
+
+// With a GPU or without one: CUDA's runtime is in the program.
+int main() {
+  try {
+    return millrace::CudaDevice().name() == "cuda:0" ? 0 : 1;
+  } catch (const millrace::Error& error) {
+    std::cout << error.what() << '\n';
+    return std::string_view(error.what()).starts_with("no CUDA device") ? 0 : 1;
+  }
+}
