@@ -10,12 +10,15 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "bench_rows.h"
+
 namespace millrace::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr double mega = 1e6;
+constexpr double giga = 1e9;
 
 double milliseconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
 
@@ -140,17 +143,26 @@ Json options_json(const BenchRecord& record) {
           {"records", settings.dataset->size()},
           {"recipe", record.recipe_name},
           {"recipe_program", Json::parse(settings.recipe.to_json())},
-          {"device", "host"},
+          {"device", record.device},
+          {"convert", record.convert.empty() ? Json() : Json(record.convert)},
           {"batch_size", settings.batch_size},
           {"workers", settings.runtime->workers()},
           {"prefetch", settings.prefetch},
           {"micro_batches", settings.micro_batches},
-          {"step_ms", milliseconds(settings.step)},
+          {"step_ms", settings.gemm > 0 ? Json() : Json(milliseconds(settings.step))},
+          {"step", settings.gemm > 0 ? Json(fmt::format("gemm:{}", settings.gemm)) : Json()},
           {"step_auto", record.step_is_auto},
           {"warmup", settings.warmup},
           {"batches", settings.batches},
           {"max_seconds", std::chrono::duration<double>(settings.duration).count()},
           {"seed", settings.seed}};
+}
+
+Json percent_json(std::optional<double> share) { return share ? Json(100 * *share) : Json(); }
+
+Json first_step_json(const BesideResult& beside) {
+  if (!beside.first_step) return {};
+  return {{"parts", beside.first_step->parts_ms}, {"whole", beside.first_step->whole_ms}};
 }
 
 Json ceiling_json(const CeilingResult& ceiling) {
@@ -183,15 +195,14 @@ std::string to_text(const BenchRecord& record) {
                   settings.dataset->size(), record.recipe_name, settings.runtime->workers(), settings.batch_size,
                   settings.micro_batches, settings.micro_batches == 1 ? "" : "s", settings.prefetch, settings.seed);
   text += fmt::format("measured {} batches in {:.2f} s after {} of warm-up", report.batches, report.seconds, settings.warmup);
-  text += settings.step.count() > 0 ? fmt::format(", a step of {:.3f} ms{}\n\n", milliseconds(settings.step),
-                                                  record.step_is_auto ? " (1.25 x the loader's own time)" : "")
-                                    : std::string(", no step\n\n");
+  text += settings.step_work().any() ? ", a step of " + step_text(record) + "\n\n" : ", no step\n\n";
   text += row("samples/s", fmt::format("{:.1f}", samples_per_second(report)));
   text += row("batches/s", fmt::format("{:.2f}", batches_per_second(report)));
   text += row("encoded MB/s", fmt::format("{:.1f}", encoded_mb_per_second(report)));
   text += durations_row("stall (data not made)", report.stall);
   text += durations_row("ahead (no slot free)", report.ahead);
   text += row("device idle", result.device_idle ? fmt::format("{:.2f}%", 100 * *result.device_idle) : "no step to be idle for");
+  for (const auto& [name, value] : device_rows(record)) text += row(name.c_str(), value);
   text += row("first batch after", fmt::format("{:.1f} ms", 1e3 * report.first_batch_seconds));
   text += row("worker time", stage_shares(report));
   text += row("worker utilization", workers_text(report));
@@ -221,7 +232,8 @@ std::string to_json(const BenchRecord& record) {
   const Report& report = result.report;
   Json shares = Json::object();
   for (const StageReport& stage : report.stages)
-    if (stage.name != "copy" && stage.name != "trainer") shares[stage.name] = 100 * stage.share;
+    if (stage.name != "copy" && stage.name != "convert" && stage.name != "trainer") shares[stage.name] = 100 * stage.share;
+  const auto& plain = record.beside.plain_copy_bytes_per_second;
   Json machine = machine_json(record.machine);
   machine["steal_percent"] = 100 * result.steal;
   Json json = {{"samples_per_second", samples_per_second(report)},
@@ -232,7 +244,19 @@ std::string to_json(const BenchRecord& record) {
                {"samples", report.samples},
                {"stall_ms", to_json(report.stall)},
                {"ahead_ms", to_json(report.ahead)},
-               {"device_idle_percent", result.device_idle ? Json(100 * *result.device_idle) : Json()},
+               {"device_idle_percent", percent_json(result.device_idle)},
+               {"idle_by_synthetic_percent", percent_json(record.beside.idle_by_synthetic)},
+               {"device_step_ms", result.device_step_ms ? Json(*result.device_step_ms) : Json()},
+               {"h2d_gb_per_second", result.copies ? Json(result.copies->bytes_per_second / giga) : Json()},
+               {"plain_h2d_gb_per_second", plain ? Json(*plain / giga) : Json()},
+               {"h2d_percent_of_plain", percent_json(copies_of_plain(record))},
+               {"copy_hidden_percent", percent_json(result.copy_hidden)},
+               {"consumer_us_per_batch",
+                {{"mean", result.consumer.mean_us}, {"p50", result.consumer.p50_us}, {"p99", result.consumer.p99_us}}},
+               {"rss_growth_mb", static_cast<double>(result.rss_growth) / mega},
+               {"device_memory_growth_mb",
+                result.device_memory_growth ? Json(static_cast<double>(*result.device_memory_growth) / mega) : Json()},
+               {"first_step_ms", first_step_json(record.beside)},
                {"first_batch_ms", 1e3 * report.first_batch_seconds},
                {"worker_time_percent", shares},
                {"worker_utilization_percent", 100 * report.worker_utilization},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "bench_run.h"
+#include "beside.h"
 #include "ceiling.h"
 #include "machine.h"
 
@@ -15,10 +16,14 @@ namespace millrace::cli {
 struct BenchRecord {
   std::string dataset;
   std::string recipe_name;
+  std::string device = "host";
+  /// As given: "float16:nhwc"; empty = images stay as they are.
+  std::string convert{};
   BenchSettings settings;
   /// Whether the step's time was measured (`--step-ms auto`).
   bool step_is_auto = false;
   BenchResult result;
+  BesideResult beside{};
   std::optional<CeilingResult> ceiling;
   Machine machine;
 };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <iterator>
 
+#include "bench_rows.h"
 #include "html_page.h"
 #include "machine_table.h"
 #include "stage_bars.h"
@@ -23,12 +24,6 @@ constexpr double mega = 1e6;
 double per_second(double count, const Report& report) { return report.seconds > 0 ? count / report.seconds : 0; }
 
 std::string plural(std::uint64_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
-
-std::string step_text(const BenchRecord& record) {
-  const double step_ms = std::chrono::duration<double, std::milli>(record.settings.step).count();
-  if (step_ms <= 0) return "none";
-  return fmt::format("{:.3f} ms{}", step_ms, record.step_is_auto ? " (1.25 x the loader's own time)" : "");
-}
 
 std::vector<KeyNumber> key_numbers(const BenchRecord& record) {
   const Report& report = record.result.report;
@@ -76,6 +71,7 @@ Rows further_numbers(const BenchRecord& record) {
       {"Pinned and device memory", fmt::format("{:.1f} MB and {:.1f} MB", static_cast<double>(report.memory.pinned_bytes) / mega,
                                                static_cast<double>(report.memory.device_bytes) / mega)},
       {"Peak memory beyond the map", fmt::format("{:.1f} MB", static_cast<double>(result.peak_rss_beyond_map) / mega)}};
+  for (const auto& [name, value] : device_rows(record)) rows.push_back({name, value});
   if (record.ceiling)
     rows.push_back(
         {"Beside libjpeg-turbo's full decode",
@@ -97,7 +93,8 @@ Rows settings_of(const BenchRecord& record) {
           {"Workers", fmt::format("{}{}", report.workers, report.workers_bound ? ", bound to their NUMA node" : ", not bound")},
           {"Prefetch", plural(settings.prefetch, "host slot")},
           {"Step", step_text(record)},
-          {"Device", "host"},
+          {"Device", record.device},
+          {"Images on the device", record.convert.empty() ? "as they were made" : record.convert},
           {"Seed", fmt::format("{}", settings.seed)},
           {"Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
                                    fmt::format("{} batch{}", report.batches, report.batches == 1 ? "" : "es"), report.seconds,

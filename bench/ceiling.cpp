@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ceiling.h"
 
-#include <millrace/host_device.h>
 #include <millrace/sampler.h>
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -38,7 +38,10 @@ Window window_of(std::uint64_t images, Clock::duration length, double cpu_second
 class LoaderSide {
  public:
   explicit LoaderSide(const BenchSettings& settings)
-      : runtime_(*settings.runtime), workers_(settings.runtime->concurrency()), pipeline_(make_bench_pipeline(settings)) {
+      : runtime_(*settings.runtime),
+        workers_(settings.runtime->concurrency()),
+        trainer_(settings.device->make_trainer_stream({})),
+        pipeline_(make_bench_pipeline(settings)) {
     pause_and_drain();
   }
   ~LoaderSide() { runtime_.set_concurrency(workers_); }
@@ -61,7 +64,7 @@ class LoaderSide {
  private:
   bool take_one(std::chrono::nanoseconds timeout) {
     try {
-      return static_cast<bool>(pipeline_.next(stream_, timeout));
+      return static_cast<bool>(pipeline_.next(trainer_->stream(), timeout));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::timeout) throw;
       return false;
@@ -71,12 +74,12 @@ class LoaderSide {
   void pause_and_drain() {
     runtime_.set_concurrency(0);
     while (take_one(std::chrono::milliseconds(200))) continue;
-    stream_.synchronize();
+    trainer_->stream().synchronize();
   }
 
   Runtime& runtime_;
   const unsigned workers_;
-  HostStream stream_;
+  std::unique_ptr<TrainerStream> trainer_;
   Pipeline pipeline_;
 };
 

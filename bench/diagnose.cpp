@@ -32,6 +32,7 @@ int run(const Arguments& arguments) {
   check_writable(arguments.json);
   DiagnoseRecord record;
   record.recipe_name = arguments.source.recipe;
+  record.device = arguments.source.device;
   DiagnoseSettings& settings = record.settings;
   settings.dataset = arguments.source.dataset;
   settings.batches = arguments.batches;
@@ -98,6 +99,7 @@ Command add_diagnose(CLI::App& millrace) {
       "  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does a step of 30 ms wait?\n"
       "  millrace diagnose train.lmdb --step-ms 30 --rounds 10           surer, and with smaller differences\n"
       "  millrace diagnose train.lmdb --step-ms 30 --config train.json   with the options that `millrace tune` found\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --device cuda:0       on a GPU\n"
       "  millrace diagnose train.lmdb --step-ms 30 --json result.json    for the records");
   return {command, [arguments] { return run(*arguments); }};
 }

@@ -155,7 +155,7 @@ Json options_json(const DiagnoseRecord& record) {
           {"dataset_bytes", record.result.dataset_bytes},
           {"recipe", record.recipe_name},
           {"recipe_program", Json::parse(settings.bench.recipe.to_json())},
-          {"device", "host"},
+          {"device", record.device},
           {"batch_size", settings.bench.batch_size},
           {"workers", settings.bench.runtime->workers()},
           {"prefetch", settings.bench.prefetch},

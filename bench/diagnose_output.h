@@ -12,6 +12,7 @@ namespace millrace::cli {
 /// All that `diagnose` has to say, however it is written.
 struct DiagnoseRecord {
   std::string recipe_name;
+  std::string device = "host";
   DiagnoseSettings settings;
   /// Whether the step's time was measured (`--step-ms auto`).
   bool step_is_auto = false;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <millrace/error.h>
-#include <millrace/host_device.h>
 #include <millrace/image_transform.h>
 
 #include <algorithm>
@@ -136,11 +135,11 @@ void Diagnosis::read_all() const {
 
 /// Trains on what the pipeline gives, or where there is none on batches that are there already, and times it after a warm-up.
 Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chrono::nanoseconds> probe) const {
-  HostStream stream;
-  SyntheticTrainer trainer(pipeline, stream, probe ? std::chrono::nanoseconds(0) : bench_.step);
+  const auto stream = bench_.device->make_trainer_stream(probe ? StepWork() : bench_.step_work());
+  SyntheticTrainer trainer(pipeline, *stream);
   for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
   if (pipeline != nullptr) pipeline->restart_report();
-  stream.reset_steps();
+  trainer.restart();
   const std::chrono::nanoseconds duration = probe.value_or(settings_.duration);
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
@@ -151,8 +150,8 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chro
   Loop loop;
   loop.batch_ms = milliseconds(Clock::now() - begin) / static_cast<double>(batches);
   if (pipeline != nullptr) loop.report = pipeline->report();
-  stream.synchronize();
-  loop.steps = stream.steps();
+  trainer.finish();
+  loop.steps = stream->statistics();
   return loop;
 }
 
@@ -161,10 +160,13 @@ double Diagnosis::time_steps() const {
   const std::uint64_t steps = settings_.batches > 0 ? settings_.batches
                                                     : std::clamp(static_cast<std::uint64_t>(settings_.duration / bench_.step),
                                                                  fewest_batches, most_steps);
-  HostStream stream;
+  const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
   const Clock::time_point begin = Clock::now();
-  for (std::uint64_t step = 0; step < steps; ++step) stream.step(bench_.step);
-  stream.synchronize();
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    stream->step();
+    if (stream->queued() == TrainerStream::most_queued) stream->finish_oldest();
+  }
+  while (stream->queued() > 0) stream->finish_oldest();
   return milliseconds(Clock::now() - begin) / static_cast<double>(steps);
 }
 
@@ -238,16 +240,16 @@ double Diagnosis::time_pass() {
   Clock::duration first{0};
   Clock::duration all{0};
   {
-    HostStream stream;
+    const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
     Pipeline pipeline = make_bench_pipeline(bench_);
-    SyntheticTrainer trainer(&pipeline, stream, bench_.step);
+    SyntheticTrainer trainer(&pipeline, *stream);
     const Clock::time_point begin = Clock::now();
     for (std::uint64_t batch = 0; batch < result_.pass_batches; ++batch) {
       trainer.train_one();
       all = Clock::now() - begin;
       if (batch == 0) first = all;
     }
-    stream.synchronize();
+    trainer.finish();
   }
   close_dataset();
   return from_start_ms(milliseconds(first), milliseconds(all - first), static_cast<double>(result_.pass_batches),

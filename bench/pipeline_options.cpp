@@ -4,9 +4,12 @@
 #include <fmt/core.h>
 #include <millrace/options_file.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 
 namespace millrace::cli {
 namespace {
@@ -40,6 +43,19 @@ std::string check_workers(const std::string& text) {
   }
 }
 
+std::string check_conversion(const std::string& text) {
+  try {
+    parse_conversion(text);
+    return {};
+  } catch (const std::exception&) {
+    return "must be uint8, float16, bfloat16 or float32, with :nchw or :nhwc behind it or nothing, not \"" + text + "\"";
+  }
+}
+
+std::string check_device(const std::string& name) {
+  return is_bench_device(name) ? std::string() : "must be host or cuda:N, such as cuda:0, not \"" + name + "\"";
+}
+
 /// Takes over an options file, and says where it may not fit.
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
@@ -66,10 +82,16 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
       ->capture_default_str()
       ->check(between(1, 8192));
   command.add_option("--seed", arguments.seed, "Seed of order and augmentation")->type_name("N")->capture_default_str();
-  command.add_option("--device", arguments.device, "Where batches end up: host")
-      ->type_name("NAME")
+  command.add_option("--device", arguments.device, "Where batches end up: host, or a GPU by its number")
+      ->type_name("host|cuda:N")
       ->capture_default_str()
-      ->check(CLI::IsMember({"host"}).description(""));
+      ->check(CLI::Validator(check_device, ""));
+  command
+      .add_option("--convert", arguments.convert,
+                  "What the device makes of the images: uint8, float16, bfloat16 or float32 (with ImageNet's mean and std),\n"
+                  "nchw (the default) or nhwc; without it they stay uint8, nhwc")
+      ->type_name("DTYPE[:LAYOUT]")
+      ->check(CLI::Validator(check_conversion, ""));
 }
 
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
@@ -91,6 +113,24 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
       .add_option("--config", arguments.config,
                   "Take the four above from a file that `millrace tune --out` wrote, where they are not given here")
       ->type_name("FILE.json");
+}
+
+Conversion parse_conversion(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const std::string dtype = text.substr(0, colon);
+  Conversion conversion;
+  const std::array dtypes = {DType::uint8, DType::float16, DType::bfloat16, DType::float32};
+  const auto* const named = std::ranges::find_if(dtypes, [&](DType one) { return dtype == to_string(one); });
+  if (named == dtypes.end()) throw std::invalid_argument(text);
+  conversion.dtype = *named;
+  if (conversion.dtype != DType::uint8) {
+    conversion.mean = Conversion::imagenet_mean;
+    conversion.std = Conversion::imagenet_std;
+  }
+  const std::string layout = colon == std::string::npos ? "nchw" : text.substr(colon + 1);
+  if (layout != "nchw" && layout != "nhwc") throw std::invalid_argument(text);
+  conversion.layout = layout == "nchw" ? ImageLayout::nchw : ImageLayout::nhwc;
+  return conversion;
 }
 
 std::chrono::nanoseconds parse_milliseconds(const std::string& text) {
@@ -125,6 +165,8 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
   settings.recipe = load_recipe(arguments);
+  settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
+  if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_dataset(arguments.dataset);
   settings.seed = arguments.seed;
   return settings;

@@ -18,6 +18,10 @@ struct SourceArguments {
   int size = 224;
   std::uint64_t seed = 0;
   std::string device = "host";
+  /// What a host device copies at most, to imitate a bus; 0 = as fast as the memory.
+  double copy_gb_per_second = 0;
+  /// "DTYPE[:LAYOUT]"; empty = images stay as they are.
+  std::string convert;
 };
 
 /// How the pipeline is set, as given on the command line; what is not there comes from the options file or is the default.
@@ -31,7 +35,7 @@ struct PipelineArguments {
   std::string config;
 };
 
-/// DATASET, --recipe, --size, --seed, --device.
+/// DATASET, --recipe, --size, --seed, --device, --convert.
 void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
@@ -47,10 +51,14 @@ CLI::Validator step_check(bool may_be_none);
 /// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
 
+/// "float16", "bfloat16:nhwc" ... -> the conversion, with ImageNet's mean and standard deviation unless it is to uint8. Throws
+/// `std::invalid_argument` for another text.
+Conversion parse_conversion(const std::string& text);
+
 /// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something follows the number.
 std::chrono::nanoseconds parse_milliseconds(const std::string& text);
 
-/// Opens the dataset and reads the recipe; the pipeline has the defaults and no runtime yet.
+/// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no runtime yet.
 BenchSettings source_settings(const SourceArguments& arguments);
 /// The same with the pipeline as the command line and the options file say, with a runtime. Says on standard error where the options file
 /// is of another machine or recipe.

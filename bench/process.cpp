@@ -24,15 +24,6 @@ std::size_t kilobytes_line(const std::string& line) {
   return kilobytes * 1024;
 }
 
-/// Memory that is this process's own: heap, stacks, slots.
-std::size_t anonymous_bytes() {
-  std::ifstream status("/proc/self/status");
-  std::size_t bytes = 0;
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:")) bytes += kilobytes_line(line);
-  return bytes;
-}
-
 /// Resident pages of mapped files other than those `left_out`: programs and libraries. Pages of theirs that were written are anonymous
 /// memory already.
 std::size_t file_bytes_without(const std::vector<std::string>& left_out) {
@@ -84,7 +75,21 @@ double steal_between(const ProcessorTimes& before, const ProcessorTimes& after) 
   return all > 0 ? (after.stolen_ticks - before.stolen_ticks) / all : 0;
 }
 
-ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files) : peak_anonymous_(anonymous_bytes()) {
+std::chrono::nanoseconds thread_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+std::size_t own_memory() {
+  std::ifstream status("/proc/self/status");
+  std::size_t bytes = 0;
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:")) bytes += kilobytes_line(line);
+  return bytes;
+}
+
+ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files) : peak_anonymous_(own_memory()) {
   for (const std::string& file : mapped_files) mapped_files_.push_back(std::filesystem::canonical(file).string());
   thread_ = std::thread([this] { watch(); });
 }
@@ -101,11 +106,11 @@ ResidentMemory::~ResidentMemory() {
 void ResidentMemory::watch() {
   std::unique_lock lock(mutex_);
   while (!wakes_.wait_for(lock, watch_interval, [this] { return stopping_; }))
-    peak_anonymous_ = std::max(peak_anonymous_, anonymous_bytes());
+    peak_anonymous_ = std::max(peak_anonymous_, own_memory());
 }
 
 std::size_t ResidentMemory::peak() const {
-  const std::size_t now = anonymous_bytes();
+  const std::size_t now = own_memory();
   const std::lock_guard lock(mutex_);
   return std::max(peak_anonymous_, now) + file_bytes_without(mapped_files_);
 }

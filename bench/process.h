@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
@@ -23,6 +24,12 @@ ProcessorTimes processor_times();
 double ticks_per_second();
 /// Stolen share of the machine's time between two readings, 0 to 1.
 double steal_between(const ProcessorTimes& before, const ProcessorTimes& after);
+
+/// Processor time of the calling thread up to now.
+std::chrono::nanoseconds thread_time();
+
+/// Resident memory that is this process's own, in bytes: all but pages of mapped files.
+std::size_t own_memory();
 
 /// Watches this process's resident memory while it lives.
 class ResidentMemory {

@@ -13,10 +13,11 @@ struct NamedStyle {
   SpanStyle style;
 };
 
-constexpr NamedStyle styles[] = {{"read", {"kind-read", 0.4}}, {"decode", {"kind-decode", 1}}, {"augment", {"kind-augment", 0.7}},
-                                 {"plan", {"kind-plan", 0.7}}, {"upload", {"kind-copy", 0.7}}, {"copy", {"kind-copy", 1}},
-                                 {"step", {"kind-step", 1}},   {"trainer", {"kind-step", 1}},  {"device", {"kind-step", 1}},
-                                 {"stall", {"kind-stall", 1}}, {"ahead", {"kind-ahead", 0.4}}};
+constexpr NamedStyle styles[] = {
+    {"read", {"kind-read", 0.4}},    {"decode", {"kind-decode", 1}}, {"augment", {"kind-augment", 0.7}},
+    {"plan", {"kind-plan", 0.7}},    {"upload", {"kind-copy", 0.7}}, {"copy", {"kind-copy", 1}},
+    {"convert", {"kind-copy", 0.4}}, {"step", {"kind-step", 1}},     {"trainer", {"kind-step", 1}},
+    {"device", {"kind-step", 1}},    {"stall", {"kind-stall", 1}},   {"ahead", {"kind-ahead", 0.4}}};
 
 }  // namespace
 

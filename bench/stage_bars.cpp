@@ -27,7 +27,7 @@ Shares shares_of(const StageReport& stage, const Report& report) {
 }
 
 std::string lanes_text(const StageReport& stage) {
-  if (stage.name == "copy" || stage.name == "trainer") return {};
+  if (stage.name == "copy" || stage.name == "convert" || stage.name == "trainer") return {};
   return stage.lanes == 1 ? "1 worker" : fmt::format("{:.3g} workers", stage.lanes);
 }
 

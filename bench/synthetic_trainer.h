@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
-#include <array>
 #include <chrono>
-#include <cstddef>
 #include <functional>
-#include <memory>
+#include <vector>
+
+#include "bench_device.h"
 
 namespace millrace::cli {
 
 /// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before that one, as a trainer does that reads
-/// the loss one step late. What it is given must outlive it.
+/// the loss one step late. What it is given must outlive it. For one thread.
 class SyntheticTrainer {
  public:
   /// Sees a batch before its step is enqueued.
   using Look = std::function<void(const Batch&)>;
 
   /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of `trace`, where there is one.
-  SyntheticTrainer(Pipeline* pipeline, HostStream& stream, std::chrono::nanoseconds step, Trace* trace = nullptr);
+  SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
 
   void train_one(const Look& look = {});
   /// Waits for the last step.
   void finish();
 
+  /// Forgets the times so far, after a warm-up.
+  void restart();
+  /// Processor time of the calling thread for each batch, in microseconds: in `next` and in letting the batch go.
+  const std::vector<double>& consumer_us() const { return consumer_us_; }
+
  private:
-  struct Step {
-    std::unique_ptr<Event> begin;
-    std::unique_ptr<Event> end;
-  };
-  void wait_for(std::size_t number);
+  void finish_oldest();
 
   Pipeline* pipeline_;
-  HostStream& stream_;
-  std::chrono::nanoseconds step_;
+  TrainerStream& stream_;
   Trace::Lane* lane_ = nullptr;
-  std::array<Step, 2> steps_;
-  std::size_t enqueued_ = 0;
+  /// What looking at the thread's clock twice adds to a time.
+  std::chrono::nanoseconds clock_cost_;
+  std::vector<double> consumer_us_;
 };
 
 }  // namespace millrace::cli

@@ -262,6 +262,7 @@ std::string to_json(const TuneResult& result) {
                      {"records", result.records},
                      {"recipe", result.recipe_name},
                      {"recipe_program", Json::parse(result.recipe)},
+                     {"device", result.device},
                      {"seed", result.seed},
                      {"goal", goal_json(result.goal)},
                      {"outcome", to_string(findings.outcome)},

@@ -153,6 +153,8 @@ struct TuneResult {
   std::string recipe_name;
   /// As JSON.
   std::string recipe;
+  /// "host", "cuda:0" ...
+  std::string device = "host";
   std::uint64_t seed = 0;
   TuneGoal goal;
   TuneFindings findings;

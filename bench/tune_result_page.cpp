@@ -97,6 +97,7 @@ HtmlTable settings_of(const TuneResult& result) {
                {"Records", fmt::format("{}", result.records)},
                {"Recipe", result.recipe_name},
                {"Step", goal.step_ms > 0 ? fmt::format("{:g} ms for a batch of {}", goal.step_ms, goal.batch_size) : "none"},
+               {"Device", result.device},
                {"Most workers", fmt::format("{}", goal.max_workers)},
                {"Seed", fmt::format("{}", result.seed)},
                {"Budget", fmt::format("{:g} s, {:.1f} s used", goal.budget_seconds, result.findings.total_seconds)},

@@ -105,6 +105,7 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal, const s
   result.records = settings.dataset->size();
   result.recipe = settings.recipe.to_json();
   result.seed = settings.seed;
+  result.device = settings.device->device()->name();
   result.goal = goal;
   const Topology topology = read_topology();
   result.machine = describe_machine(topology);

@@ -21,7 +21,9 @@ namespace {
 struct Common {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  explicit Common(std::size_t most) : max_events(most) {}
+  explicit Common(TraceOptions options) : max_events(options.max_events), wanted(std::move(options.lanes)) {}
+
+  bool wants(const std::string& lane) const { return wanted.empty() || std::ranges::find(wanted, lane) != wanted.end(); }
 
   /// Takes room for one event; false when there is none left.
   bool take() {
@@ -35,6 +37,7 @@ struct Common {
   }
 
   const std::size_t max_events;
+  const std::vector<std::string> wanted;
   // Counts and a time that order nothing.
   std::atomic<std::size_t> events{0};
   std::atomic<std::uint64_t> dropped{0};
@@ -47,9 +50,11 @@ struct Common {
 
 class Trace::Lane::Impl {
  public:
-  Impl(std::size_t group, std::string name, Common& common) : group_(group), name_(std::move(name)), common_(common) {}
+  Impl(std::size_t group, std::string name, Common& common)
+      : group_(group), name_(std::move(name)), wanted_(common.wants(name_)), common_(common) {}
 
   void add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::uint64_t record) {
+    if (!wanted_) return;
     const std::int64_t begin_ns = common_.since_start(begin);
     const std::int64_t end_ns = common_.since_start(end);
     if (end_ns < 0 || common_.is_over(begin_ns) || !common_.take()) return;
@@ -58,6 +63,7 @@ class Trace::Lane::Impl {
   }
 
   void set(Clock::time_point at, std::int64_t value) {
+    if (!wanted_) return;
     const std::int64_t at_ns = common_.since_start(at);
     if (common_.is_over(at_ns) || !common_.take()) return;
     MutexLock lock(mutex_);
@@ -79,6 +85,7 @@ class Trace::Lane::Impl {
  private:
   const std::size_t group_;
   const std::string name_;
+  const bool wanted_;
   Common& common_;
   mutable Mutex mutex_;
   // Deques, so that no span has to wait for the others to be moved.
@@ -98,7 +105,7 @@ void Trace::Lane::set(Clock::time_point at, std::int64_t value) { impl_->set(at,
 
 class Trace::Impl {
  public:
-  explicit Impl(TraceOptions options) : common_(options.max_events) {}
+  explicit Impl(TraceOptions options) : common_(std::move(options)) {}
 
   std::size_t add_group(std::string name) {
     MutexLock lock(mutex_);
@@ -153,7 +160,7 @@ class Trace::Impl {
   std::set<std::string> names_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-Trace::Trace(TraceOptions options) : impl_(std::make_unique<Impl>(options)) {}
+Trace::Trace(TraceOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Trace::~Trace() = default;
 
 std::size_t Trace::add_group(std::string name) { return impl_->add_group(std::move(name)); }

@@ -114,6 +114,17 @@ TEST_F(Bench, WritesTheSameAsJson) {
   }
   EXPECT_GE(json.at("device_idle_percent").get<double>(), 0);
   EXPECT_LE(json.at("device_idle_percent").get<double>(), 100);
+  EXPECT_LE(json.at("idle_by_synthetic_percent").get<double>(), 100);
+  EXPECT_GE(json.at("copy_hidden_percent").get<double>(), 0);
+  EXPECT_LE(json.at("copy_hidden_percent").get<double>(), 100);
+  EXPECT_NEAR(json.at("device_step_ms").get<double>(), 2, 1e-6);
+  EXPECT_GT(json.at("h2d_gb_per_second").get<double>(), 0);
+  EXPECT_GT(json.at("plain_h2d_gb_per_second").get<double>(), 0);
+  EXPECT_GT(json.at("h2d_percent_of_plain").get<double>(), 0);
+  EXPECT_GT(json.at("consumer_us_per_batch").at("mean").get<double>(), 0);
+  EXPECT_TRUE(json.at("rss_growth_mb").is_number());
+  EXPECT_TRUE(json.at("device_memory_growth_mb").is_null()) << "the host's is in the process's own";
+  for (const char* kind : {"parts", "whole"}) EXPECT_GT(json.at("first_step_ms").at(kind).get<double>(), 0) << kind;
   EXPECT_GT(json.at("first_batch_ms").get<double>(), 0);
   double shares = 0;
   for (const char* stage : {"read", "decode", "augment"}) shares += json.at("worker_time_percent").at(stage).get<double>();
@@ -208,7 +219,14 @@ TEST_F(Bench, UsageErrorsEndWithTwo) {
                                                        {"--step-ms", "-1"},
                                                        {"--batches", "5", "--seconds", "5"},
                                                        {"--digest"},
-                                                       {"--device", "cuda:0"},
+                                                       {"--device", "gpu"},
+                                                       {"--device", "cuda:"},
+                                                       {"--device", "cuda:-1"},
+                                                       {"--device", "cuda:1x"},
+                                                       {"--step", "gemm:256"},
+                                                       {"--step", "gemm:256", "--step-ms", "5"},
+                                                       {"--convert", "int64"},
+                                                       {"--convert", "uint8:hwc"},
                                                        {"--micro-batches", "a lot of"},
                                                        {"--nonsense"},
                                                        {"--html", "-"},
@@ -218,6 +236,24 @@ TEST_F(Bench, UsageErrorsEndWithTwo) {
     EXPECT_EQ(result.exit_code, 2) << arguments[0] << ": " << result.err;
     EXPECT_EQ(result.out, "") << arguments[0];
     EXPECT_THAT(result.err, HasSubstr("millrace: ")) << arguments[0];
+  }
+}
+
+TEST_F(Bench, MatricesNeedAGpu) {
+  const Result result = bench({"--step", "gemm:256"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--step"));
+  EXPECT_THAT(result.err, HasSubstr("needs a GPU"));
+}
+
+// Wherever these tests run there are fewer GPUs than that.
+TEST_F(Bench, ADeviceThatIsNotThereIsOneLine) {
+  for (const char* command : {"bench", "diagnose", "tune"}) {
+    const Result result = run_program({MILLRACE_COMMAND, command, dataset_.string(), "--device", "cuda:999", "--step-ms", "5"});
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_EQ(result.out, "") << command;
+    EXPECT_THAT(result.err, HasSubstr("no CUDA device")) << command;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << command << ": " << result.err;
   }
 }
 

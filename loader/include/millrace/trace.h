@@ -42,6 +42,8 @@ struct TraceLane {
 struct TraceOptions {
   /// Spans and values kept, over all lanes; further ones are counted only. 40 bytes each, taken as they come.
   std::size_t max_events = std::size_t{1} << 22;
+  /// Names of the lanes whose spans and values are kept; empty = all.
+  std::vector<std::string> lanes{};
 };
 
 /// Every span of every stage of one or several pipelines, for a picture of time. Give it to a pipeline by `PipelineOptions::trace`; a

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/device.h>
+#include <millrace/report.h>
+#include <millrace/topology.h>
+#include <millrace/trace.h>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace millrace::cli {
+
+/// Copies to the device, as a pipeline's parts were copied or as they can be at best.
+struct CopyRate {
+  /// Of one copy, on average.
+  double bytes = 0;
+  double bytes_per_second = 0;
+};
+
+/// What a report's copies reached: bytes over the time that the device spent on them, by its events. `uploads` says how many copies its
+/// bytes are of; some of them may not be over. None where nothing was copied or the device tells no times.
+std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads);
+
+/// The best of a few plain loops of copies of `bytes` each, from pinned memory on `node` to the device's, with nothing else under way;
+/// none where the device tells no times. Takes a fraction of a second, and memory for `buffers` copies on both sides.
+std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers);
+
+/// All spans of a name in the lanes of a name.
+std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name);
+
+}  // namespace millrace::cli
