@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
-/// A perceptron with one hidden layer on 8-bit pixels, trained by gradient descent with momentum: small enough to read, and enough to see a
-/// loss fall. Plain loops on the host.
+#include "perceptron_arithmetic.h"
+
+/// A perceptron with one hidden layer, trained by gradient descent with momentum: small enough to read, and enough to see a loss fall.
+/// Plain loops on the host.
 class Perceptron {
  public:
   /// What a batch adds up to.
@@ -41,10 +43,9 @@ class Perceptron {
 
   /// Adds the gradients of these samples to `gradients()`. `images` is [samples, pixels], `labels` [samples], 0 .. classes-1; samples that
   /// are not valid count for nothing.
-  Sums add_gradients(std::span<const std::uint8_t> images, std::span<const std::int64_t> labels,
-                     std::span<const std::uint8_t> valid) {
+  Sums add_gradients(std::span<const float> images, std::span<const std::int64_t> labels, std::span<const std::uint8_t> valid) {
     Sums sums;
-    std::vector<float> input(pixels_), hidden(hidden_), output(classes_), hidden_gradient(hidden_);
+    std::vector<float> hidden(hidden_), output(classes_), hidden_gradient(hidden_);
     float* const first = weights_.data();
     float* const second = first + (pixels_ + 1) * hidden_;
     float* const first_gradient = gradients_.data();
@@ -53,18 +54,18 @@ class Perceptron {
       if (valid[sample] == 0) continue;
       const auto label = static_cast<std::size_t>(labels[sample]);
       if (label >= classes_) throw std::out_of_range("label " + std::to_string(labels[sample]) + " is none of the classes");
-      for (std::size_t i = 0; i < pixels_; ++i) input[i] = static_cast<float>(images[sample * pixels_ + i]) / 127.5F - 1.0F;
+      const std::span<const float> input = images.subspan(sample * pixels_, pixels_);
       layer(first, input, hidden);
-      for (float& value : hidden) value = std::max(value, 0.0F);
+      for (float& value : hidden) value = relu(value);
       layer(second, hidden, output);
-      sums.right += static_cast<std::size_t>(std::max_element(output.begin(), output.end()) - output.begin()) == label ? 1 : 0;
-      sums.loss += softmax_loss(output, label);
+      const Outcome outcome = softmax_cross_entropy(output.data(), static_cast<int>(classes_), static_cast<int>(label));
+      sums.loss += outcome.loss;
+      sums.right += outcome.right ? 1 : 0;
       sums.samples += 1;
 
       std::fill(hidden_gradient.begin(), hidden_gradient.end(), 0.0F);
       add_layer_gradient(second, second_gradient, hidden, output, hidden_gradient);
-      for (std::size_t i = 0; i < hidden_; ++i)
-        if (hidden[i] <= 0) hidden_gradient[i] = 0;
+      for (std::size_t i = 0; i < hidden_; ++i) hidden_gradient[i] = relu_gradient(hidden[i], hidden_gradient[i]);
       add_layer_gradient(nullptr, first_gradient, input, hidden_gradient, {});
     }
     return sums;
@@ -74,8 +75,7 @@ class Perceptron {
   void step(double samples, float rate) {
     const auto scale = static_cast<float>(1 / std::max(samples, 1.0));
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      momentum_[i] = 0.9F * momentum_[i] + gradients_[i] * scale;
-      weights_[i] -= rate * momentum_[i];
+      momentum_step(weights_[i], momentum_[i], gradients_[i], scale, rate);
       gradients_[i] = 0;
     }
   }
@@ -93,17 +93,6 @@ class Perceptron {
       for (std::size_t i = 0; i < input.size(); ++i) sum += weights[o * input.size() + i] * input[i];
       output[o] = sum;
     }
-  }
-
-  /// Makes of the outputs their gradient, and returns the loss: cross-entropy of the softmax.
-  static double softmax_loss(std::span<float> output, std::size_t label) {
-    const float most = *std::max_element(output.begin(), output.end());
-    float sum = 0;
-    for (float& value : output) sum += value = std::exp(value - most);
-    const double loss = -std::log(std::max(output[label] / sum, 1e-20F));
-    for (float& value : output) value /= sum;
-    output[label] -= 1;
-    return loss;
   }
 
   static void add_layer_gradient(const float* weights, float* gradients, std::span<const float> input,

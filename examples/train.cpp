@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   train DATASET [--epochs N] [--batch-size N] [--accumulate N] [--holdout SHARE]
+//   train DATASET [--device auto|host|cuda:N] [--epochs N] [--batch-size N] [--accumulate N] [--holdout SHARE]
 //
 // A small complete trainer: a perceptron with one hidden layer on thumbnails of a packed dataset, with an evaluation pass over a held-out
-// share after each epoch. Its steps run on a stream, behind the copies of their batches, as on a GPU. With --accumulate N each
-// batch comes in N parts, whose gradients are summed up while the rest is still being made and copied.
+// share after each epoch. Its steps run on a stream, behind the copies of their batches, and their images come as normalised float32.
+// With --accumulate N each batch comes in N parts, whose gradients are summed up while the rest is still being made and copied.
+// On CUDA, which is taken where it is there, steps are graphs: one for each slot (cuda_trainer.cpp).
 
-#include <millrace/host_device.h>
 #include <millrace/image_transform.h>
 #include <millrace/pipeline.h>
 
-#include <chrono>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <iostream>
 #include <stdexcept>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "arguments.h"
-#include "perceptron.h"
+#include "trainer.h"
 
 namespace {
 
@@ -28,6 +26,7 @@ constexpr int thumbnail = 32;
 
 struct Options {
   std::string dataset{};
+  std::string device = "auto";
   std::uint64_t epochs = 60;
   std::size_t batch_size = 32;
   std::size_t accumulate = 1;
@@ -37,6 +36,7 @@ struct Options {
 Options parse(int argc, char** argv) {
   Arguments arguments(argc, argv);
   Options options{.dataset = arguments.dataset()};
+  arguments.take("--device", options.device);
   arguments.take("--epochs", options.epochs);
   arguments.take("--batch-size", options.batch_size);
   arguments.take("--accumulate", options.accumulate);
@@ -46,71 +46,26 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// The model, and the stream that its steps run on. What they add up to is looked at after `synchronize`.
-class Trainer {
- public:
-  explicit Trainer(std::size_t classes) : model_(thumbnail * thumbnail * 3, 64, classes, 1) {}
+std::unique_ptr<Trainer> make_trainer(const std::string& device, const TrainerOptions& options) {
+  if (device == "host" || (device == "auto" && !have_cuda())) return make_host_trainer(options);
+  if (device == "auto") return make_cuda_trainer(0, options);
+  int ordinal = 0;
+  const char* const end = device.data() + device.size();
+  const auto parsed = device.starts_with("cuda:") ? std::from_chars(device.data() + 5, end, ordinal) : std::from_chars_result{};
+  if (parsed.ptr != end || parsed.ec != std::errc() || ordinal < 0)
+    throw std::invalid_argument("--device is \"" + device + "\"; it can be auto, host, cuda:0, cuda:1 ...");
+  return make_cuda_trainer(ordinal, options);
+}
 
-  millrace::HostStream& stream() { return stream_; }
-
-  /// Enqueues the gradients of a batch or a part of one; with `only_look` they count for nothing.
-  template <typename BatchOrPart>
-  void add(const BatchOrPart& samples, bool only_look = false) {
-    const millrace::Tensor images = samples.images();
-    const millrace::Tensor labels = samples.labels();
-    run([this, images, labels, only_look, valid = std::vector<std::uint8_t>(samples.valid().begin(), samples.valid().end())] {
-      const auto sums = model_.add_gradients(images.as<std::uint8_t>(), labels.as<std::int64_t>(), valid);
-      sums_.loss += sums.loss;
-      sums_.right += sums.right;
-      sums_.samples += sums.samples;
-      if (only_look) std::fill(model_.gradients().begin(), model_.gradients().end(), 0.0F);
-    });
-  }
-
-  void step(std::size_t samples, double rate) {
-    run([this, samples, rate] { model_.step(static_cast<double>(samples), static_cast<float>(rate)); });
-  }
-
-  /// What was added since the last time.
-  Perceptron::Sums synchronize() {
-    stream_.synchronize();
-    if (error_) std::rethrow_exception(error_);
-    return std::exchange(sums_, {});
-  }
-
-  /// Share of the time from the first step to the last in which the stream had none to run.
-  double idle() const { return idle_.count() > 0 ? idle_ / (idle_ + busy_) : 0; }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  template <typename Function>
-  void run(Function function) {
-    stream_.launch([this, function = std::move(function)]() mutable noexcept {
-      const Clock::time_point begin = Clock::now();
-      if (last_ != Clock::time_point()) idle_ += begin - last_;
-      try {
-        if (!error_) function();
-      } catch (...) {
-        error_ = std::current_exception();
-      }
-      last_ = Clock::now();
-      busy_ += last_ - begin;
-    });
-  }
-
-  Perceptron model_;
-  Perceptron::Sums sums_;
-  std::exception_ptr error_;
-  Clock::time_point last_{};
-  std::chrono::duration<double> busy_{0};
-  std::chrono::duration<double> idle_{0};
-  millrace::HostStream stream_;  // ends first
-};
-
-void train_batch(Trainer& trainer, const millrace::Batch& batch, double rate) {
-  for (const millrace::Part& part : batch.parts()) trainer.add(part);
-  trainer.step(batch.valid_count(), rate);
+/// What a trainer is given of a batch, or of part `part` of it.
+template <typename BatchOrPart>
+Samples samples_of(const BatchOrPart& samples, const millrace::Batch& batch, std::size_t part, const Options& options) {
+  return {.images = samples.images(),
+          .labels = samples.labels(),
+          .valid = samples["valid"],
+          .slot = batch.slot(),
+          .part = part,
+          .full_batch = batch.size() == options.batch_size};
 }
 
 void train(const Options& options) {
@@ -121,42 +76,52 @@ void train(const Options& options) {
   };
   const auto trained_on = [&](std::uint64_t index) { return !held_out(index); };
 
+  // Before the pipelines: its stream is used by their batches, so it must outlive them.
+  const auto trainer =
+      make_trainer(options.device,
+                   {.pixels = thumbnail * thumbnail * 3, .classes = dataset->classes().size(), .batch_size = options.batch_size});
   const auto runtime = millrace::make_runtime();
-  const auto device = std::make_shared<millrace::HostDevice>(millrace::HostDeviceOptions{.copies = true});
+  // Values from -1 to 1, made on the device: uint8 is what is copied there.
+  const millrace::Conversion conversion{
+      .layout = millrace::ImageLayout::nhwc, .mean = {0.5F, 0.5F, 0.5F, 0}, .std = {0.5F, 0.5F, 0.5F, 1}};
   millrace::Recipe recipe = millrace::Recipe::train(thumbnail);
   recipe.crop = millrace::RandomResizedCrop{.scale = {0.7, 1.0}};
-  millrace::Pipeline training(dataset, millrace::image_transform(recipe), device,
+  millrace::Pipeline training(dataset, millrace::image_transform(recipe), trainer->device(),
                               {.batch_size = options.batch_size,
                                .seed = 7,
                                .order = millrace::Order::shuffled().filtered(dataset->size(), trained_on),
                                .epochs = options.epochs,
                                .micro_batches = options.accumulate,
+                               .conversion = conversion,
                                .runtime = runtime});
-  millrace::Pipeline evaluation(dataset, millrace::image_transform(millrace::Recipe::eval(thumbnail)), device,
+  millrace::Pipeline evaluation(dataset, millrace::image_transform(millrace::Recipe::eval(thumbnail)), trainer->device(),
                                 {.batch_size = options.batch_size,
                                  .order = millrace::Order::sequential().filtered(dataset->size(), held_out),
                                  .epochs = options.epochs,
+                                 .conversion = conversion,
                                  .runtime = runtime});
-  Trainer trainer(dataset->classes().size());
+  std::printf("on %s\n", trainer->device()->name().c_str());
   for (std::uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
     const double rate = 0.01 * (1 - static_cast<double>(epoch) / static_cast<double>(options.epochs));
     bool last = false;
     while (!last) {
-      const millrace::Batch batch = training.next_in_parts(trainer.stream());
+      const millrace::Batch batch = training.next_in_parts(trainer->stream());
       last = batch.last_in_epoch();
-      train_batch(trainer, batch, rate);
+      for (const millrace::Part& part : batch.parts()) trainer->train(samples_of(part, batch, part.number(), options));
+      trainer->step(batch.valid_count(), static_cast<float>(rate));
     }
-    const Perceptron::Sums trained = trainer.synchronize();
+    const Perceptron::Sums trained = trainer->synchronize();
     for (last = false; !last;) {
-      const millrace::Batch batch = evaluation.next(trainer.stream());
+      const millrace::Batch batch = evaluation.next(trainer->stream());
       last = batch.last_in_epoch();
-      trainer.add(batch, true);
+      trainer->look(samples_of(batch, batch, 0, options));
     }
-    const Perceptron::Sums evaluated = trainer.synchronize();
+    const Perceptron::Sums evaluated = trainer->synchronize();
     std::printf("epoch %llu: loss %.3f, training accuracy %.1f%%, held out %.1f%%\n", static_cast<unsigned long long>(epoch),
                 trained.loss / trained.samples, 100 * trained.right / trained.samples, 100 * evaluated.right / evaluated.samples);
   }
-  std::printf("idle %.1f%%; %s\n", 100 * trainer.idle(), training.report().verdict.text.c_str());
+  const double idle = trainer->idle();
+  std::printf("idle %.1f%%; %s\n", 100 * idle, millrace::judge(training.report(), idle).text.c_str());
 }
 
 }  // namespace

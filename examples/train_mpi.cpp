@@ -87,8 +87,13 @@ int train(const Options& options) {
 
   const auto dataset = millrace::open_dataset(options.dataset);
   Perceptron model(thumbnail * thumbnail * 3, 32, std::max<std::size_t>(dataset->classes().size(), 1), seed);
-  millrace::PipelineOptions pipeline_options{
-      .global_batch_size = options.global_batch, .seed = seed, .epochs = options.epochs, .ranks = ranks};
+  millrace::PipelineOptions pipeline_options{.global_batch_size = options.global_batch,
+                                             .seed = seed,
+                                             .epochs = options.epochs,
+                                             .conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
+                                                                                .mean = {0.5F, 0.5F, 0.5F, 0},
+                                                                                .std = {0.5F, 0.5F, 0.5F, 1}},
+                                             .ranks = ranks};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
     pipeline_options.resume = load(options.checkpoint, model);
   millrace::Pipeline pipeline(dataset, millrace::image_transform(millrace::Recipe::train(thumbnail)),
@@ -101,7 +106,7 @@ int train(const Options& options) {
   while (auto batch = done < options.batches ? pipeline.next() : millrace::Batch()) {
     // A rank without a sample in an epoch's last batch takes part in the sums all the same.
     const Perceptron::Sums local =
-        model.add_gradients(batch.images().as<std::uint8_t>(), batch.labels().as<std::int64_t>(), batch.valid());
+        model.add_gradients(batch.images().as<float>(), batch.labels().as<std::int64_t>(), batch.valid());
     double all[3] = {local.loss, local.right, local.samples};
     MPI_Allreduce(MPI_IN_PLACE, model.gradients().data(), static_cast<int>(model.gradients().size()), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);

@@ -46,6 +46,45 @@ TEST(Train, AccumulatingPartsTrainsTheSame) {
   EXPECT_EQ(epochs(parts.out), epochs(whole.out));
 }
 
+TEST(Train, TheDeviceCanBeNamed) {
+  const auto result = train({"--epochs", "1", "--device", "host"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("on host\n"));
+  for (const char* device : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", ""})
+    EXPECT_EQ(train({"--device", device}).err,
+              std::string("train: --device is \"") + device + "\"; it can be auto, host, cuda:0, cuda:1 ...\n");
+}
+
+TEST(Train, SaysThatThereIsNoGpu) {
+  const auto result = train({"--epochs", "1", "--device", "cuda:0"});
+  if (result.exit_code == 0) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, ::testing::MatchesRegex("train: no CUDA device[^\n]*\n"));
+  EXPECT_THAT(train({"--epochs", "1"}).out, HasSubstr("on host\n"));
+}
+
+#ifdef MILLRACE_TRAIN_ON_STAND_IN
+// Over the stand-in for the CUDA runtime: as on the host, but for the order in which floats are summed up.
+TEST(Train, OnCudaItTrainsAsOnTheHost) {
+  const std::vector<std::string> options{MILLRACE_TRAIN_DATASET, "--epochs", "3", "--batch-size", "16"};
+  const auto run = [&](const char* program, std::vector<std::string> more) {
+    more.insert(more.begin(), options.begin(), options.end());
+    more.insert(more.begin(), program);
+    const auto result = run_program(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out;
+  };
+  const std::string host = run(MILLRACE_TRAIN, {"--device", "host"});
+  for (const char* parts : {"1", "3"}) {
+    const std::string cuda = run(MILLRACE_TRAIN_ON_STAND_IN, {"--accumulate", parts});  // --device auto finds it
+    EXPECT_THAT(cuda, HasSubstr("on cuda:0\n"));
+    for (const char* before : {"epoch 0: loss ", "epoch 2: loss "})
+      EXPECT_NEAR(number_behind(cuda, before), number_behind(host, before), 0.01) << cuda << host;
+    EXPECT_THAT(cuda, HasSubstr(" bounds the run"));
+  }
+}
+#endif
+
 TEST(Train, SaysWhatIsWrong) {
   EXPECT_THAT(train({"--epochs"}).err, HasSubstr("train: --epochs needs a value"));
   EXPECT_THAT(train({"--epochs", "ten"}).err, HasSubstr("train: --epochs is \"ten\""));

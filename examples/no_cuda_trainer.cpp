@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of cuda_trainer.cpp where the example is built without CUDA.
+#include <millrace/error.h>
+
+#include "trainer.h"
+
+bool have_cuda() { return false; }
+
+std::unique_ptr<Trainer> make_cuda_trainer(int, const TrainerOptions&) {
+  throw millrace::Error(millrace::ErrorCode::device, "no CUDA device: this program was built without CUDA; use --device host");
+}

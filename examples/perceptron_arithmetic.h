@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The perceptron's arithmetic, element by element: the same functions for the trainer on the host and, compiled by nvcc, for the kernels.
+#pragma once
+
+#include <millrace/pixel_arithmetic.h>
+
+#include <cmath>
+
+/// Rectified linear unit. NaN stays NaN.
+MILLRACE_HOST_DEVICE inline float relu(float value) { return value < 0 ? 0 : value; }
+
+/// What comes back through `relu`, whose result was `value`.
+MILLRACE_HOST_DEVICE inline float relu_gradient(float value, float gradient) { return value <= 0 ? 0 : gradient; }
+
+struct Outcome {
+  float loss = 0;
+  bool right = false;
+};
+
+/// Makes of a sample's outputs, `classes` of them, their gradient; the loss is the cross-entropy of their softmax. 0 <= label < classes.
+MILLRACE_HOST_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes, int label) {
+  int best = 0;
+  for (int c = 1; c < classes; ++c)
+    if (output[c] > output[best]) best = c;
+  const float most = output[best];
+  float sum = 0;
+  for (int c = 0; c < classes; ++c) sum += output[c] = std::exp(output[c] - most);
+  for (int c = 0; c < classes; ++c) output[c] /= sum;
+  const float likely = output[label];
+  output[label] -= 1;
+  return {.loss = -std::log(likely < 1e-20F ? 1e-20F : likely), .right = best == label};
+}
+
+/// One step of gradient descent with momentum; `scale` is 1 / samples, `rate` the learning rate.
+MILLRACE_HOST_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient, float scale, float rate) {
+  momentum = 0.9F * momentum + gradient * scale;
+  weight -= rate * momentum;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bundle_test.py BUILD_DIR PHOTOS: a bundle of what is built, and its programs where nothing else of the build is found."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
+BUILD = PHOTOS = None
+MOST_BYTES = 60_000_000
+
+
+def run(*command, **settings):
+    return subprocess.run(command, env={**os.environ, **settings}, capture_output=True, text=True)
+
+
+class BundleTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.bundle = pathlib.Path(folder.name) / "bundle"
+        cls.made = run("bash", RUN, "--bundle", cls.bundle, BUILD, PHOTOS)
+        if cls.made.returncode != 0:
+            raise AssertionError(cls.made.stderr)
+        cls.size = sum(path.stat().st_size for path in cls.bundle.rglob("*"))
+        cls.unpacked = pathlib.Path(folder.name) / "unpacked"
+        cls.unpacked.mkdir()
+        subprocess.run(["tar", "-xzf", cls.bundle / "programs.tar.gz", "-C", cls.unpacked], check=True)
+
+    def test_it_is_small(self):
+        self.assertLess(self.size, MOST_BYTES)
+        self.assertIn("photos.lmdb: ", self.made.stdout)
+
+    def test_it_leaves_the_systems_and_cudas_libraries(self):
+        libraries = os.listdir(self.unpacked / "lib")
+        self.assertTrue([name for name in libraries if name.startswith("libtbb.so")], libraries)
+        for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas"):
+            self.assertFalse([library for library in libraries if library.startswith(name)], libraries)
+
+    def test_its_programs_take_their_libraries_from_it(self):
+        loaded = run("ldd", self.unpacked / "bin/millrace", LD_LIBRARY_PATH=str(self.unpacked / "lib")).stdout
+        paths = {line.split()[0]: line.split()[2] for line in loaded.splitlines() if "=>" in line}
+        for name in os.listdir(self.unpacked / "lib"):
+            if name in paths:
+                self.assertEqual(paths[name], str(self.unpacked / "lib" / name))
+
+    def test_it_reads_its_photographs(self):
+        result = run(self.unpacked / "bin/millrace", "bench", self.bundle / "photos.lmdb", "--batches", "2", "--warmup", "0", "--batch-size", "8",
+                     "--json", "-", LD_LIBRARY_PATH=str(self.unpacked / "lib"))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["samples"], 16)
+
+    def test_it_says_where_there_is_no_gpu(self):
+        with tempfile.TemporaryDirectory() as folder:
+            none = pathlib.Path(folder) / "nvidia-smi"
+            none.write_text("#!/bin/sh\nexit 9\n")
+            none.chmod(0o755)
+            result = run("bash", self.bundle / "run.sh", MILLRACE_GPU_PROGRAMS=folder)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (77, "no CUDA device\n", ""))
+
+    def test_it_finds_its_programs_and_photographs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            smi = pathlib.Path(folder) / "nvidia-smi"
+            smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
+            smi.chmod(0o755)
+            result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out", MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertRegex(result.stdout, f"train +40  {self.bundle}/bin/train {self.bundle}/photos.lmdb --device cuda:0")
+
+    def test_it_is_not_made_over_another(self):
+        again = run("bash", RUN, "--bundle", self.bundle, BUILD, PHOTOS)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("is there already", again.stderr)
+
+
+if __name__ == "__main__":
+    BUILD, PHOTOS = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1])
