@@ -272,6 +272,7 @@ std::string to_json(const BenchRecord& record) {
                {"peak_rss_beyond_map_mb", static_cast<double>(result.peak_rss_beyond_map) / mega},
                {"pinned_mb", static_cast<double>(report.memory.pinned_bytes) / mega},
                {"device_mb", static_cast<double>(report.memory.device_bytes) / mega},
+               {"staging_mb", static_cast<double>(report.memory.staging_bytes) / mega},
                {"bad_records", report.bad_records},
                {"verdict", to_json(result.verdict)},
                {"ceiling", record.ceiling ? ceiling_json(*record.ceiling) : Json()},

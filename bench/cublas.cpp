@@ -44,7 +44,8 @@ class MatrixProduct::Library {
   explicit Library(cudaStream_t stream) {
     std::string tried;
     for (const char* name : cublas_libraries()) {
-      library_.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL));
+      // It stays: to load it takes seconds, and CUDA knows its kernels.
+      library_.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
       if (library_ != nullptr) break;
       tried += (tried.empty() ? "" : ", ") + std::string(name);
     }
@@ -100,12 +101,15 @@ MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t
   right_ = device.allocate_device(bytes);
   product_ = device.allocate_device(bytes);
   // Numbers that have nothing in common: a GPU takes less power, and so goes faster, for zeros. From 1 to 2 with either sign.
-  const Memory host = device.allocate_host(bytes, {});
+  // A block of them, over and over, is as good.
+  constexpr std::size_t most = std::size_t{32} << 20U;
+  const std::size_t block = std::min(bytes, most);
+  const Memory host = device.allocate_host(block, {});
   std::mt19937 random(1);
-  for (std::uint16_t& number : std::span(reinterpret_cast<std::uint16_t*>(host.data()), size * size))
+  for (std::uint16_t& number : std::span(reinterpret_cast<std::uint16_t*>(host.data()), block / element_bytes))
     number = static_cast<std::uint16_t>(0x3F80U | (random() & 0x807FU));
-  stream.copy(left_.data(), host.data(), bytes);
-  stream.copy(right_.data(), host.data(), bytes);
+  for (const Memory* matrix : {&left_, &right_})
+    for (std::size_t at = 0; at < bytes; at += block) stream.copy(matrix->data() + at, host.data(), std::min(block, bytes - at));
   enqueue(1);
   stream.synchronize();
 }

@@ -64,8 +64,12 @@ class CudaQueue {
   template <typename Function>
   void each(int count, const Function& function) {
     constexpr int threads = 128;
-    for_each_index<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, stream_>>>(count, function);
-    check(cudaGetLastError(), "a kernel");
+    const auto blocks = static_cast<unsigned>((count + threads - 1) / threads);
+    Function own = function;
+    void* parameters[] = {&count, &own};
+    check(cudaLaunchKernel(reinterpret_cast<const void*>(for_each_index<Function>), dim3(blocks), dim3(threads), parameters, 0,
+                           stream_),
+          "a kernel");
   }
 
   void zero(float* values, int count) {

@@ -64,7 +64,25 @@ Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
   }
 }
 
+/// To ask for a kernel's attributes loads it.
+template <DType dtype>
+cudaError_t load() {
+  for (const Kernel kernel : {kernels::to_planes<dtype>, kernels::in_order<dtype>, kernels::element_wise<dtype>}) {
+    cudaFuncAttributes attributes;
+    if (const cudaError_t status = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+        status != cudaSuccess)
+      return status;
+  }
+  return cudaSuccess;
+}
+
 }  // namespace
+
+cudaError_t load_conversions() {
+  for (const auto load_one : {load<DType::uint8>, load<DType::float16>, load<DType::bfloat16>, load<DType::float32>})
+    if (const cudaError_t status = load_one(); status != cudaSuccess) return status;
+  return cudaSuccess;
+}
 
 cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
   if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;

@@ -6,6 +6,7 @@
 #include <millrace/error.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -35,23 +36,27 @@ class OutsideCaptures {
   bool exchanged_ = false;
 };
 
-/// Makes a device the calling thread's current one, outside captures, and puts back what was.
+/// Makes a device the calling thread's current one, outside captures, and puts back what was. The pipeline's own threads are bound to
+/// their device (`CudaDevice::bind_thread`), so nothing is switched there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
     check(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ == device) return;
-    check(cudaSetDevice(device), "cudaSetDevice");
-    changed_ = true;
+    if (before_ != device) {
+      check(cudaSetDevice(device), "cudaSetDevice");
+      changed_ = true;
+    }
+    outside_captures_.emplace();  // behind it, since this asks the current device
   }
   ~CurrentDevice() {
+    outside_captures_.reset();
     if (changed_) cudaSetDevice(before_);
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
-  OutsideCaptures outside_captures_;
+  std::optional<OutsideCaptures> outside_captures_;
   int before_ = 0;
   bool changed_ = false;
 };

@@ -11,6 +11,7 @@
 #include "cuda_call.h"
 #include "cuda_event.h"
 #include "event_clock.h"
+#include "kernel_launch.h"
 #include "nvtx_ranges.h"
 
 namespace millrace {
@@ -47,7 +48,11 @@ Memory CudaDevice::allocate_device(std::size_t bytes) {
   return Memory(static_cast<std::byte*>(data), bytes, [](std::byte* memory) { blocking_call("cudaFree", cudaFree, memory); });
 }
 
-std::unique_ptr<Stream> CudaDevice::make_stream() { return std::make_unique<CudaStream>(ordinal_); }
+std::unique_ptr<Stream> CudaDevice::make_stream() {
+  const CurrentDevice current(ordinal_);
+  check(load_conversions(), "cudaFuncGetAttributes");
+  return std::make_unique<CudaStream>(ordinal_, true);
+}
 
 std::unique_ptr<Event> CudaDevice::make_event() {
   const CurrentDevice current(ordinal_);
@@ -59,6 +64,8 @@ std::unique_ptr<Event> CudaDevice::make_timed_event() {
   const CurrentDevice current(ordinal_);
   return std::make_unique<CudaEvent>(clock_);
 }
+
+void CudaDevice::bind_thread() { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
 
 std::optional<int> CudaDevice::numa_node() const {
   std::array<char, 32> bus_id{};

@@ -22,11 +22,15 @@ cudaEvent_t handle_of(const Event& event) {
   return cuda->handle();
 }
 
-CUstream_st* make_stream_on(int device) {
-  constexpr const char* name = "cudaStreamCreateWithFlags";
+CUstream_st* make_stream_on(int device, bool urgent) {
+  constexpr const char* name = "cudaStreamCreateWithPriority";
   const CurrentDevice current(device);
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
-  check(blocking_call(name, cudaStreamCreateWithFlags, &stream, unsigned{cudaStreamNonBlocking}), name);
+  const int priority = urgent ? greatest : least;
+  check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking}, priority), name);
   return stream;
 }
 
@@ -51,7 +55,8 @@ std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() cons
 
 void CudaStream::Destroy::operator()(CUstream_st* stream) const { blocking_call("cudaStreamDestroy", cudaStreamDestroy, stream); }
 
-CudaStream::CudaStream(int device) : device_(device), owned_(make_stream_on(device)), stream_(owned_.get()) {}
+CudaStream::CudaStream(int device, bool urgent)
+    : device_(device), owned_(make_stream_on(device, urgent)), stream_(owned_.get()) {}
 
 CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), stream_(stream) {}
 
@@ -71,6 +76,7 @@ void CudaStream::convert(const ConversionWork& work) {
 }
 
 bool CudaStream::capturing() const {
+  const CurrentDevice current(device_);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaError_t asked = cudaStreamIsCapturing(stream_, &status);
   // It is the old default stream, which takes no work either while another stream is captured that it would wait for.

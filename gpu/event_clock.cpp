@@ -33,6 +33,7 @@ EventClock::EventClock(int device, std::chrono::nanoseconds renewal) : device_(d
 std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t event) {
   std::lock_guard lock(mutex_);
   renew();
+  if (!has_passed(event)) return std::nullopt;
   const auto since = between(anchor_.get(), event);
   if (!since) return std::nullopt;
   return anchored_at_ + *since;
@@ -40,8 +41,10 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 
 void EventClock::renew() {
   if (renewing_since_) {
+    // Asked first: the time to an event that has not passed is an error, which CUDA would keep for the caller's own thread.
+    if (!has_passed(next_.get())) return;  // the old anchor still serves
     const auto since = between(anchor_.get(), next_.get());
-    if (!since) return;  // not passed yet; the old anchor still serves
+    if (!since) return;
     // The device's clock may go a little faster or slower than the host's.
     anchored_at_ = std::clamp(anchored_at_ + *since, *renewing_since_, Clock::now());
     std::swap(anchor_, next_);

@@ -11,4 +11,8 @@ namespace millrace {
 /// Enqueues the conversion on `stream` of the current device. Neither allocates nor waits. What is returned is the launch's status.
 cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream);
 
+/// Has the conversion's kernels loaded to the current device, so that the first launch does not: that may allocate and wait. Fails where
+/// there is no code for the device.
+cudaError_t load_conversions();
+
 }  // namespace millrace

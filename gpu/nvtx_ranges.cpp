@@ -3,6 +3,8 @@
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+
+#include <mutex>
 #define MILLRACE_HAS_NVTX 1
 #endif
 
@@ -38,7 +40,12 @@ class NvtxRanges final : public ProfilerRanges {
 
 }  // namespace
 
-std::unique_ptr<ProfilerRanges> make_nvtx_ranges() { return std::make_unique<NvtxRanges>(); }
+std::unique_ptr<ProfilerRanges> make_nvtx_ranges() {
+  // NVTX sets its functions up in its first call, which two threads must not make at once.
+  static std::mutex first_call;
+  const std::lock_guard lock(first_call);
+  return std::make_unique<NvtxRanges>();
+}
 #else
 std::unique_ptr<ProfilerRanges> make_nvtx_ranges() { return nullptr; }
 #endif

@@ -128,6 +128,11 @@ Engine::~Engine() {
   if (std::none_of(leases_.begin(), leases_.end(), in_use)) return;
   // What the trainer's streams were given still reads the slots. This may be one of their threads, so another one waits.
   std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_), upload = std::move(upload_)]() mutable {
+    try {
+      device->bind_thread();
+    } catch (...) {
+      // A device that fails has nothing to be bound to.
+    }
     upload.reset();  // which may have work under way if the device failed
     for (const auto& lease : leases)
       while (!wait_for_uses(*lease, std::chrono::milliseconds(100))) continue;

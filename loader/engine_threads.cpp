@@ -31,6 +31,7 @@ class Engine::BatchJob final : public Job {
 
 void Engine::run_thread(const char* stage, void (Engine::*body)(), bool Engine::*done) noexcept {
   try {
+    device_->bind_thread();
     (this->*body)();
   } catch (...) {
     fail(stage);

@@ -28,7 +28,7 @@ namespace millrace {
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
-/// So neither a slow conversion nor a busy trainer holds up the next batch's copy. No call waits for the device but `drain`. All
+/// So neither a slow conversion nor a busy device holds up the next batch's copy. No call waits for the device but `drain`. All
 /// are made by one thread at a time.
 class Upload {
  public:

@@ -52,6 +52,7 @@ struct Shares {
   double stall = 0;
   double ahead = 0;
   double copy = 0;
+  double convert = 0;
   double trainer = 0;
   std::optional<double> idle;
 };
@@ -63,6 +64,7 @@ Shares shares_of(const Report& report, std::optional<double> device_idle) {
     shares.ahead = report.ahead.total_ms / 1e3 / report.seconds;
   }
   shares.copy = occupancy(report, "copy");
+  shares.convert = occupancy(report, "convert");
   shares.trainer = occupancy(report, "trainer");
   shares.idle = device_idle;
   return shares;
@@ -107,6 +109,16 @@ Verdict by_copy(const Report& report, const Shares& shares) {
   return verdict;
 }
 
+Verdict by_conversion(const Shares& shares) {
+  Verdict verdict{.bound = Bound::convert, .stage = "convert", .share = shares.convert, .next_bound = "convert"};
+  verdict.text = "conversion on the device bounds the run: its stream is busy " + percent(shares.convert) + " of the time" +
+                 idle_text(shares);
+  verdict.advice =
+      "The step's kernels and the conversion share the device: convert to a smaller type, or give more device_slots, so that it "
+      "can run ahead; more workers would not help.";
+  return verdict;
+}
+
 Verdict by_cores(const Report& report, const Shares& shares) {
   Verdict verdict{.bound = Bound::cores, .stage = "cores", .share = report.worker_delay.value_or(0), .next_bound = "cores"};
   verdict.text = "a lack of processors bounds the run: " + workers_text(report) + " kept waiting for one " +
@@ -128,8 +140,8 @@ Verdict by_workers(const Report& report, const Shares& shares) {
                  " of the time, " + percent(stage->share) + " of it in " + stage->name + idle_text(shares);
 
   const double device = shares.idle ? 1 - *shares.idle : 0;
-  const double rest = std::max({shares.copy, shares.trainer, device});
-  verdict.next_bound = rest == shares.copy ? "copy" : rest == device ? "step" : "trainer";
+  const double rest = std::max({shares.copy, shares.convert, shares.trainer, device});
+  verdict.next_bound = rest == shares.copy ? "copy" : rest == shares.convert ? "convert" : rest == device ? "step" : "trainer";
   verdict.speedup_limit = std::max(1.0, 1 / std::max(rest, 1e-3));
   const std::string limit = verdict.speedup_limit >= 100 ? ""
                                                          : ", up to " + factor(verdict.speedup_limit) + " times as fast, where " +
@@ -162,6 +174,9 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   // A slow copy need not make the trainer wait for a batch: it may be its stream that waits.
   const bool copies_bind = shares.copy > report.worker_utilization || !workers_known;
+  // A slow conversion holds up copies and host slots in turn, which then looks like a trainer that is ahead.
+  if (shares.convert >= saturated && shares.convert > std::max(shares.copy, report.worker_utilization))
+    return by_conversion(shares);
   if (shares.copy >= saturated && copies_bind) return by_copy(report, shares);
   if (shares.stall < fed && shares.ahead < fed) return by_trainer(shares);
   if (shares.stall < fed && !device_idle) return by_step(report, shares);

@@ -102,10 +102,9 @@ TEST_F(BenchOnCuda, MeasuresTheDeviceByItsEvents) {
 
 TEST_F(BenchOnCuda, AStepThatTakesItsTimeKeepsTheDeviceBusy) {
   const Json busy = bench_json({"--batches", "10", "--batch-size", "4", "--step-ms", "20"});
-  const Json starved = bench_json({"--batches", "10", "--batch-size", "40", "--step-ms", "0.01", "--workers", "1"});
+  const Json starved = bench_json({"--batches", "20", "--batch-size", "40", "--step-ms", "0.01", "--workers", "1"});
   EXPECT_LT(busy.at("device_idle_percent").get<double>(), starved.at("device_idle_percent").get<double>());
   EXPECT_GT(starved.at("device_idle_percent").get<double>(), 50);
-  EXPECT_GT(starved.at("idle_by_synthetic_percent").get<double>(), 0);
 }
 
 TEST_F(BenchOnCuda, WithoutAStepNothingIsSaidOfIt) {
@@ -123,15 +122,15 @@ TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
     EXPECT_THAT(result.out, HasSubstr(row));
 }
 
-// On the host over a bus that takes 50 ms for a batch, which a busy machine does not hide: its first half is there 25 ms earlier.
+// On the host over a bus that takes 150 ms for a batch, which a busy machine does not hide: its first half is there 75 ms earlier.
 TEST_F(BenchOnCuda, TellsHowMuchEarlierTheFirstStepBeginsOnParts) {
   const std::vector<std::string> arguments = {"--batches",  "2", "--warmup",  "0", "--batch-size", "10", "--micro-batches", "2",
                                               "--prefetch", "1", "--step-ms", "1", "--json",       "-"};
   std::vector<std::string> slow_bus = arguments;
-  slow_bus.insert(slow_bus.end(), {"--copy-gb-s", "0.0006"});
+  slow_bus.insert(slow_bus.end(), {"--copy-gb-s", "0.0002"});
   const Json on_host = json_of(run(MILLRACE_ON_STAND_IN, "bench", slow_bus)).at("first_step_ms");
-  EXPECT_GT(on_host.at("parts").get<double>(), 25);
-  EXPECT_GT(on_host.at("whole").get<double>(), 50);
+  EXPECT_GT(on_host.at("parts").get<double>(), 75);
+  EXPECT_GT(on_host.at("whole").get<double>(), 150);
   EXPECT_LT(on_host.at("parts").get<double>(), on_host.at("whole").get<double>());
 
   const Json on_cuda = bench_json(std::vector(arguments.begin(), arguments.end() - 2)).at("first_step_ms");

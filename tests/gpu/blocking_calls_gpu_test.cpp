@@ -31,7 +31,7 @@ bool blocks(std::string_view function) {
                                   "cudaEventDestroy",   "cudaMemcpy_",      "cudaMemset_",       "cuMemAlloc",
                                   "cuMemFree",          "cuMemHostAlloc",   "cuMemHostRegister", "cuMemHostUnregister",
                                   "cuStreamCreate",     "cuStreamDestroy",  "cuEventCreate",     "cuEventDestroy",
-                                  "cuModuleLoad"};
+                                  "cuModuleLoad",       "cuLibraryLoad"};
   return function.find("Synchronize") != std::string_view::npos ||
          std::ranges::any_of(beginnings, [function](std::string_view beginning) { return function.starts_with(beginning); });
 }

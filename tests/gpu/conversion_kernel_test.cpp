@@ -103,18 +103,41 @@ TEST_P(ConversionKernel, GivesTheHostsBits) {
                               dtype == DType::uint8 ? 1.0F : 0.229F);
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, ConversionKernel,
-    ::testing::Values(Images{1, 1, 1, 1}, Images{3, 1, 1, 3}, Images{2, 3, 5, 1}, Images{2, 3, 5, 2}, Images{2, 3, 5, 3},
-                      Images{2, 3, 5, 4}, Images{3, 31, 17, 3}, Images{3, 17, 31, 4}, Images{2, 224, 224, 3},
-                      Images{1, 223, 225, 3}, Images{1, 225, 223, 1},
-                      // Whole vectors of some dtypes, or of all of them; rows of one, and more blocks than run at once.
-                      Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3}, Images{4, 7, 36, 3},
-                      Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
-                      // Beside what vectors want.
-                      Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0}, Images{2, 8, 16, 3, 0, 1},
-                      Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8}, Images{2, 8, 16, 3, 16, 16},
-                      Images{2, 8, 16, 3, 48, 32}));
+INSTANTIATE_TEST_SUITE_P(Sizes, ConversionKernel,
+                         ::testing::Values(Images{1, 1, 1, 1}, Images{3, 1, 1, 3}, Images{2, 3, 5, 1}, Images{2, 3, 5, 2},
+                                           Images{2, 3, 5, 3}, Images{2, 3, 5, 4}, Images{3, 31, 17, 3}, Images{3, 17, 31, 4},
+                                           Images{2, 224, 224, 3}, Images{1, 223, 225, 3}, Images{1, 225, 223, 1},
+                                           // Whole vectors of some dtypes, or of all of them; rows of one.
+                                           Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3},
+                                           Images{4, 7, 36, 3}, Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
+                                           // Beside what vectors want.
+                                           Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0},
+                                           Images{2, 8, 16, 3, 0, 1}, Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8},
+                                           Images{2, 8, 16, 3, 16, 16}, Images{2, 8, 16, 3, 48, 32}));
+
+class LargeConversions : public ConversionKernel {};
+INSTANTIATE_TEST_SUITE_P(AnyGpu, LargeConversions, ::testing::Values(Images{}));
+
+// More than run at once on this GPU, by no whole number of times, so that every thread goes on to a second piece and some to a last.
+TEST_P(LargeConversions, GiveTheHostsBits) {
+  int multiprocessors = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  constexpr std::size_t vector_threads = 2 * 768;
+  constexpr std::size_t rows = 8 * 8;
+  const auto many = static_cast<std::size_t>(multiprocessors);
+  for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32}) {
+    const std::size_t pixels = many * vector_threads * 24 / 10 * (16 / size_of(dtype));
+    const Images vectors{pixels / (16 * 48) + 1, 16, 48, 3};
+    const Images any{many * rows * 24 / 10 / 31 + 1, 31, 7, 3};
+    for (const Images& images : {vectors, any}) {
+      std::vector<std::uint8_t> flips(images.samples);
+      for (std::size_t n = 0; n < flips.size(); ++n) flips[n] = static_cast<std::uint8_t>(n % 2);
+      for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
+        expect_the_hosts_bits(images, dtype, layout, flips, dtype == DType::uint8 ? 0.0F : 0.485F,
+                              dtype == DType::uint8 ? 1.0F : 0.229F);
+    }
+  }
+}
 
 class ConversionKernels : public ConversionKernel {};
 INSTANTIATE_TEST_SUITE_P(Small, ConversionKernels, ::testing::Values(Images{2, 3, 16, 3}, Images{2, 3, 5, 4}));

@@ -68,8 +68,8 @@ class CudaFaults : public CudaPipeline, public ::testing::WithParamInterface<std
   }
 };
 INSTANTIATE_TEST_SUITE_P(Calls, CudaFaults,
-                         ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister",
-                                                              "cudaStreamCreateWithFlags", "cudaEventCreateWithFlags",
+                         ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister", "cudaSetDevice",
+                                                              "cudaStreamCreateWithPriority", "cudaEventCreateWithFlags",
                                                               "cudaEventRecord", "cudaEventQuery", "cudaStreamWaitEvent",
                                                               "cudaStreamIsCapturing", "cudaMemcpyAsync"),
                                             ::testing::Bool()),

@@ -66,6 +66,21 @@ TEST_F(CudaPipeline, UsesTheCallersStream) {
   EXPECT_EQ(cudaStreamDestroy(own), cudaSuccess) << "the stream was destroyed under its owner";
 }
 
+// A context takes hundreds of megabytes of its device, and fails where another process has it for itself.
+TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
+  stand_in::reset(2);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  run_.options.conversion = GpuRun::conversion();
+  {
+    Checker checker(run_.expected(), 1);
+    Pipeline pipeline = run_.on(std::make_shared<CudaDevice>(1));
+    while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+    stand_in::drain();
+    EXPECT_EQ(checker.right(), checker.batches());
+  }
+  EXPECT_THAT(stand_in::devices_used(), ::testing::ElementsAre(1));
+}
+
 TEST_F(CudaPipeline, NothingAllocatesOrSynchronisesInSteadyState) {
   run_.options.epochs = 20;
   run_.options.conversion = GpuRun::conversion();

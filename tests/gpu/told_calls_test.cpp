@@ -48,7 +48,7 @@ TEST_F(BlockingCalls, AreToldByTheirNames) {
   EXPECT_THAT(blocking_call_of([&] { memory = device.allocate_device(100); }), HasSubstr("cudaMalloc"));
   EXPECT_THAT(blocking_call_of([&] { pinned = device.allocate_host(100, node); }), HasSubstr("cudaHostRegister"));
   EXPECT_THAT(blocking_call_of([&] { event = device.make_event(); }), HasSubstr("cudaEventCreateWithFlags"));
-  EXPECT_THAT(blocking_call_of([&] { stream = device.make_stream(); }), HasSubstr("cudaStreamCreateWithFlags"));
+  EXPECT_THAT(blocking_call_of([&] { stream = device.make_stream(); }), HasSubstr("cudaStreamCreateWithPriority"));
   EXPECT_THAT(blocking_call_of([&] { stream->synchronize(); }), HasSubstr("cudaStreamSynchronize"));
   EXPECT_THAT(blocking_call_of([&] { memory = {}; }), HasSubstr("cudaFree"));
   EXPECT_THAT(blocking_call_of([&] { pinned = {}; }), HasSubstr("cudaHostUnregister"));

@@ -18,6 +18,7 @@ struct MadeUp {
   /// Of the workers' time; the rest is decode's.
   double read = 0.1;
   double copy = 0.1;
+  double convert = 0;
   double trainer = 0.1;
   double stall = 0.4;
   double ahead = 0;
@@ -36,6 +37,7 @@ struct MadeUp {
                      {.name = "decode", .share = 0.9 * (1 - read)},
                      {.name = "augment", .share = 0.1 * (1 - read)},
                      {.name = "copy", .busy_seconds = 10 * copy, .occupancy = copy},
+                     {.name = "convert", .busy_seconds = 10 * convert, .occupancy = convert},
                      {.name = "trainer", .busy_seconds = 10 * trainer, .occupancy = trainer}};
     report.copied_bytes = 20'000'000'000;
     report.stall.total_ms = 10'000 * stall;
@@ -49,6 +51,15 @@ void expect_verdict(const Verdict& verdict, Bound bound, const std::string& stag
   EXPECT_EQ(verdict.stage, stage) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr(number));
   EXPECT_FALSE(verdict.advice.empty());
+}
+
+TEST(Verdict, AConversionThatIsBusyAllTheTimeBoundsTheRun) {
+  const MadeUp run{.utilization = 0.3, .copy = 0.2, .convert = 0.95, .stall = 0, .ahead = 0.6};
+  expect_verdict(judge(run.report(), 0.3), Bound::convert, "convert", "95.0%");
+  expect_verdict(judge(run.report()), Bound::convert, "convert", "95.0%");
+  expect_verdict(judge(run.report(), 0.004), Bound::step, "step", "0.4%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.99, .convert = 0.9}.report(), 0.3), Bound::copy, "copy", "99.0%");
+  EXPECT_EQ(judge(MadeUp{.convert = 0.8}.report(), 0.4).next_bound, "convert");
 }
 
 TEST(Verdict, TheStepBoundsAFedDevice) {

@@ -19,8 +19,9 @@ class EventClock;
 /// A CUDA stream: one of its own, or the caller's.
 class CudaStream final : public Stream {
  public:
-  /// Makes a stream on device `device` that does not synchronise with the default stream; it goes with this object.
-  explicit CudaStream(int device);
+  /// Makes a stream on device `device` that does not synchronise with the default stream; it goes with this object. An urgent one's kernels
+  /// go before those of others that wait for room on the GPU.
+  explicit CudaStream(int device, bool urgent = false);
   /// Uses the caller's stream (a cudaStream_t) on device `device`; it stays the caller's and must outlive this object.
   CudaStream(int device, CUstream_st* stream);
 
@@ -61,6 +62,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_event() override;
   /// The first one waits once for the device, to set its clock by the host's.
   std::unique_ptr<Event> make_timed_event() override;
+  /// Makes it the thread's current device for good: to switch to and fro would make a context on device 0, too, with its memory.
+  void bind_thread() override;
   /// The node that the GPU's PCI slot hangs on.
   std::optional<int> numa_node() const override;
   /// NVTX ranges in the domain "millrace", with the batch's number as payload: Nsight Systems shows them. Without such a tool

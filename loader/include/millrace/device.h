@@ -90,6 +90,8 @@ class Device {
   virtual std::unique_ptr<Event> make_event() = 0;
   /// An event that tells when it was passed, where the device can; others may not, for less work.
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
+  /// Makes the calling thread, one of the pipeline's own, ready for calls of this device.
+  virtual void bind_thread() {}
   /// The NUMA node (operating system's number) that the device hangs on, where there is one.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
   /// The profiler of this device's vendor; null where there is none. Lives as long as the device.

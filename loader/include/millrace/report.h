@@ -78,13 +78,14 @@ enum class Bound {
   storage,    ///< reading records
   transform,  ///< a stage of the transform: decode, augment
   copy,       ///< copies to the device
+  convert,    ///< conversions on the device
   cores,      ///< workers wait for processors
 };
 
 /// Which stage bounds a run, the number behind it, and what to change.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform's, "copy" or "cores".
+  /// "step", "trainer", "read", a stage of the transform's, "copy", "convert" or "cores".
   std::string stage{};
   /// The number behind it: the share of time (0 to 1) that `text` names.
   double share = 0;

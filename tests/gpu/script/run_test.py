@@ -25,7 +25,8 @@ cat >"$json" <<END
 END
 """
 STAND_INS = {
-    "nvidia-smi": "echo 'NVIDIA H200, 580.1'",
+    "nvidia-smi": "printf 'NVIDIA H200, 580.1\\nNVIDIA H200, 580.1\\n'",
+    "nproc": "echo 4",
     "gpu_tests": TESTS_PASSED,
     "gpu_call_tests": TESTS_PASSED,
     "compute-sanitizer": 'while [[ $1 == --* ]]; do shift 2; done; exec "$@"',
@@ -98,9 +99,9 @@ class RunTest(unittest.TestCase):
 
     def test_a_program_that_hangs_is_stopped(self):
         self.stand_in("train", "sleep 60 & wait")
-        code, out, rows = self.measure(MILLRACE_GPU_LIMIT="1")
+        code, out, rows = self.measure(MILLRACE_GPU_LIMIT="5")
         self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: stopped after 1 s")
+        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: stopped after 5 s")
         self.assertEqual(rows["memory grows in a soak"]["verdict"], "ok", out)
 
     def test_a_missing_program_is_told(self):
@@ -115,7 +116,7 @@ class RunTest(unittest.TestCase):
     def test_there_is_an_end_to_all_of_it(self):
         code, out, rows = self.measure(MILLRACE_GPU_TIME="0")
         self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: not run: all 0 s are over")
+        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: not run: of 0 s in all 0 are left")
         self.assertNotIn("ok", {row["verdict"] for row in rows.values()})
 
     def test_wrong_calls(self):

@@ -28,7 +28,7 @@ class Results:
             self.add(tool, out=TESTS_PASSED)
         self.add("conversion", result={"benchmarks": [{"name": "large", "of_copy": 0.93}, {"name": "small", "of_copy": 0.85},
                                                       {"name": "none"}]})
-        for name in ("auto_256", "auto_64", "auto_256_parts", "auto_256_half", "step_200ms", "step_gemm", "soak"):
+        for name in ("auto_256", "auto_64", "auto_256_parts", "auto_256_half", "step_200ms", "step_gemm_short", "step_gemm", "soak"):
             self.add(name, result=bench())
         for workers in (1, 2, 4, 8, 16):
             self.add(f"scaling_{workers}", result=bench(samples_per_second=300 * workers * (0.95 if workers > 1 else 1)))

@@ -37,6 +37,20 @@ bool within(const std::map<void*, std::size_t>& pieces, const void* data, std::s
 
 }  // namespace
 
+namespace {
+
+cudaError_t create_stream(cudaStream_t* stream) {
+  auto queue = std::make_shared<Queue>();
+  *stream = new CUstream_st{.device = current_device(), .queue = queue};
+  std::lock_guard lock(machine().mutex);
+  machine().streams.insert(*stream);
+  machine().queues.push_back(queue);
+  machine().threads.emplace_back([queue] { queue->serve(); });
+  return cudaSuccess;
+}
+
+}  // namespace
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -57,6 +71,7 @@ cudaError_t cudaSetDevice(int device) {
   std::lock_guard lock(machine().mutex);
   if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
   current_device() = device;
+  machine().devices_used.insert(device);
   return cudaSuccess;
 }
 
@@ -66,6 +81,12 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
   if (attribute != cudaDevAttrMultiProcessorCount) return cudaErrorInvalidValue;
   *value = 2;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* /*function*/) {
+  if (const cudaError_t error = enter_outside_captures("cudaFuncGetAttributes")) return error;
+  *attributes = {};
   return cudaSuccess;
 }
 
@@ -84,12 +105,18 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) {
   if (const cudaError_t error = enter("cudaStreamCreateWithFlags")) return error;
-  auto queue = std::make_shared<Queue>();
-  *stream = new CUstream_st{.device = current_device(), .queue = queue};
-  std::lock_guard lock(machine().mutex);
-  machine().streams.insert(*stream);
-  machine().queues.push_back(queue);
-  machine().threads.emplace_back([queue] { queue->serve(); });
+  return create_stream(stream);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int /*priority*/) {
+  if (const cudaError_t error = enter("cudaStreamCreateWithPriority")) return error;
+  return create_stream(stream);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (const cudaError_t error = enter("cudaDeviceGetStreamPriorityRange")) return error;
+  *least = 0;
+  *greatest = -5;
   return cudaSuccess;
 }
 

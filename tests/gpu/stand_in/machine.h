@@ -149,6 +149,7 @@ struct Machine {
   };
   std::map<std::string, std::vector<Plan>> plans;
   std::map<std::string, std::uint64_t> calls;
+  std::set<int> devices_used;
   std::uint64_t unlocked_copies = 0;
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;

@@ -2,6 +2,7 @@
 #include "stand_in_cuda.h"
 
 #include <stdexcept>
+#include <string_view>
 
 #include "machine.h"
 
@@ -28,6 +29,10 @@ cudaError_t enter(const char* function) {
   {
     std::lock_guard lock(machine().mutex);
     const std::uint64_t call = ++machine().calls[function];
+    // As on a GPU: to ask for devices and their attributes needs no context, most else makes one, to choose a device as well.
+    if (std::string_view(function).substr(0, 7) != "cudaGet" && std::string_view(function).substr(0, 13) != "cudaDeviceGet" &&
+        std::string_view(function) != "cudaSetDevice")
+      machine().devices_used.insert(current_device());
     for (const Machine::Plan& plan : machine().plans[function]) {
       if (call != plan.nth && !(plan.for_good && call > plan.nth)) continue;
       stall += plan.stall;
@@ -99,6 +104,7 @@ void reset(int devices) {
     machine().clock_factor = 1;
     machine().plans.clear();
     machine().calls.clear();
+    machine().devices_used.clear();
     machine().unlocked_copies = 0;
   }
   for (std::thread& thread : threads) thread.join();
@@ -136,6 +142,11 @@ std::uint64_t calls(const std::string& function) {
   return machine().calls[function];
 }
 
+std::set<int> devices_used() {
+  std::lock_guard lock(machine().mutex);
+  return machine().devices_used;
+}
+
 std::vector<std::string> called() {
   std::lock_guard lock(machine().mutex);
   std::vector<std::string> names;
@@ -145,7 +156,8 @@ std::vector<std::string> called() {
 }
 
 std::uint64_t allocating_calls() {
-  return calls("cudaMalloc") + calls("cudaHostRegister") + calls("cudaStreamCreateWithFlags") + calls("cudaEventCreateWithFlags");
+  return calls("cudaMalloc") + calls("cudaHostRegister") + calls("cudaStreamCreateWithFlags") +
+         calls("cudaStreamCreateWithPriority") + calls("cudaEventCreateWithFlags");
 }
 
 std::uint64_t synchronising_calls() {

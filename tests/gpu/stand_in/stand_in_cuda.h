@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ void skew_clock(double factor);
 std::uint64_t calls(const std::string& function);
 /// Names of all functions that were called since `reset`.
 std::vector<std::string> called();
+/// Devices that would have a context since `reset`: those that a thread chose, or had chosen when it made a call that needs one.
+std::set<int> devices_used();
 /// Calls since `reset` that take memory, streams or events.
 std::uint64_t allocating_calls();
 /// Calls since `reset` that wait for the device, among them copies from host memory that is not page-locked.
