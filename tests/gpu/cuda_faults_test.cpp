@@ -31,6 +31,8 @@ struct Outcome {
   std::string error;
   std::size_t right = 0;
   std::size_t wrong = 0;
+  /// Of all of it, from making the device to the pipeline's end.
+  std::chrono::milliseconds took{0};
 };
 
 Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t>>& expected) {
@@ -44,7 +46,8 @@ Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t
     EXPECT_EQ(error.code(), ErrorCode::device);
     outcome.error = error.what();
   }
-  EXPECT_LT(time.elapsed(), 10s) << "it hung";
+  outcome.took = std::chrono::duration_cast<std::chrono::milliseconds>(time.elapsed());
+  EXPECT_LT(outcome.took, 10s) << "it hung";
   stand_in::drain();
   outcome.right = checker.right();
   outcome.wrong = checker.wrong();
@@ -88,6 +91,7 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
   const std::uint64_t calls = std::min<std::uint64_t>(stand_in::calls(function), 60);
   ASSERT_GT(calls, 0U);
   std::size_t errors = 0;
+  std::size_t late = 0;
   for (std::uint64_t nth = 1; nth <= calls; ++nth)
     for (const bool for_good : {false, true}) {
       SCOPED_TRACE(function + ", call " + std::to_string(nth) + (for_good ? " and all after it" : ""));
@@ -108,8 +112,11 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
       } else {
         EXPECT_THAT(outcome.error, HasSubstr(told_as(function) + " failed"));
         ++errors;
+        if (outcome.took > 1s) ++late;
       }
     }
+  // A busy machine may hold one of them up, a wait that runs into its limit all of them.
+  EXPECT_LE(late, errors / 10) << "runs that failed took more than a second";
   // How often an event is asked depends on the time that copies take, so a run may end before the call that was to fail.
   EXPECT_GT(errors, function == "cudaEventQuery" ? 10 : calls) << "failures were swallowed";
 }
