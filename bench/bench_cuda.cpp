@@ -43,7 +43,8 @@ std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to)
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>(milliseconds));
 }
 
-/// Steps are kernels between two events each. Their times are asked for when the steps are over, so nothing waits for the device but the
+/// Steps are kernels between two events each, the first recorded before the launch: where the device waits for that, some microseconds of
+/// it count as busy. Their times are asked for when the steps are over, so nothing waits for the device but the
 /// trainer for its step.
 class CudaTrainerStream final : public TrainerStream {
  public:

@@ -90,7 +90,8 @@ class Upload {
   std::vector<Round> rounds_;
   std::uint64_t next_round_ = 0;
   std::uint64_t oldest_round_ = 0;
-  // Last, since they go first: what they have queued uses the memory.
+  // Last, since they go first: what they have queued uses the memory. Where a stream's end does not wait for its work (CUDA), `drain` does
+  // before.
   std::unique_ptr<Stream> copy_stream_;
   std::unique_ptr<Stream> convert_stream_;
 };
