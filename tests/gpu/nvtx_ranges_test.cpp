@@ -40,6 +40,7 @@ struct Told {
   void keep_ranges(bool keep) {
     std::lock_guard lock(mutex);
     keeps_ranges = keep;
+    if (keep) ranges.clear();
   }
   std::vector<std::string> of(std::thread::id thread) {
     std::lock_guard lock(mutex);
