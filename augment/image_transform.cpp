@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "flip.h"
-#include "opencv_threads.h"
-#include "resample.h"
+#include "geometry/flip.h"
+#include "resample/opencv_threads.h"
+#include "resample/resample.h"
 
 namespace millrace {
 namespace {

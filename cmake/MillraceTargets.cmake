@@ -43,5 +43,7 @@ function(millrace_library name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${arg_HEADERS})
   millrace_compile_options(${target})
+  # Private headers are included with their room.
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   install(TARGETS ${target} EXPORT millrace-targets FILE_SET HEADERS)
 endfunction()

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "empty_samples.h"
+#include "micro/empty_samples.h"
 
 namespace millrace {
 namespace {

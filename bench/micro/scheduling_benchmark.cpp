@@ -12,7 +12,7 @@
 #include <future>
 #include <memory>
 
-#include "empty_samples.h"
+#include "micro/empty_samples.h"
 
 namespace millrace {
 namespace {

@@ -9,9 +9,9 @@
 #include <array>
 #include <cstdint>
 
-#include "counting_malloc.h"
-#include "decode/jpeg_samples.h"
-#include "temporary_folder.h"
+#include "support/counting_malloc.h"
+#include "support/jpeg_samples.h"
+#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {

@@ -14,8 +14,8 @@
 #include <opencv2/core/utility.hpp>
 #include <opencv2/imgproc.hpp>
 
-#include "decode/jpeg_samples.h"
-#include "shared_data.h"
+#include "support/jpeg_samples.h"
+#include "support/shared_data.h"
 
 namespace millrace {
 namespace {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "stand_in_cuda.h"
+#include "stand_in/stand_in_cuda.h"
 #include "trainer.h"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "loop_queue.h"
+#include "examples/loop_queue.h"
 #include "perceptron_on_device.h"
 
 namespace {

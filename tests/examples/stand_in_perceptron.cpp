@@ -8,8 +8,8 @@
 
 #include "cuda_check.h"
 #include "cuda_perceptron.h"
-#include "loop_queue.h"
-#include "stand_in_cuda.h"
+#include "examples/loop_queue.h"
+#include "stand_in/stand_in_cuda.h"
 
 namespace stand_in = millrace::testing::stand_in;
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "run_program.h"
+#include "support/run_program.h"
 
 namespace millrace {
 namespace {

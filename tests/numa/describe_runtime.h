@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "two_nodes.h"
+#include "numa/two_nodes.h"
 
 namespace millrace::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/global_sequence.h"
+#include "loader/pipeline/global_sequence.h"
 
 namespace millrace::testing {
 

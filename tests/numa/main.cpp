@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string_view>
 
-#include "describe_runtime.h"
-#include "hash_batches.h"
+#include "numa/describe_runtime.h"
+#include "numa/hash_batches.h"
 
 int main(int argc, char** argv) {
   const std::string_view argument = argc == 2 ? argv[1] : "";

@@ -10,9 +10,9 @@
 #include <string>
 #include <thread>
 
-#include "describe_runtime.h"
-#include "restricted.h"
-#include "two_nodes.h"
+#include "numa/describe_runtime.h"
+#include "numa/restricted.h"
+#include "numa/two_nodes.h"
 
 namespace millrace {
 namespace {

@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
-#include "affinity.h"
-#include "fake_dataset.h"
-#include "fake_transform.h"
-#include "lasting_warnings.h"
-#include "page_nodes.h"
-#include "restricted.h"
-#include "two_nodes.h"
+#include "support/affinity.h"
+#include "support/fake_dataset.h"
+#include "support/fake_transform.h"
+#include "support/lasting_warnings.h"
+#include "numa/page_nodes.h"
+#include "numa/restricted.h"
+#include "numa/two_nodes.h"
 
 namespace millrace {
 namespace {

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string>
 
-#include "hash_batches.h"
-#include "restricted.h"
-#include "two_nodes.h"
+#include "numa/hash_batches.h"
+#include "numa/restricted.h"
+#include "numa/two_nodes.h"
 
 namespace millrace {
 namespace {

@@ -12,9 +12,9 @@
 #include <set>
 #include <vector>
 
-#include "affinity.h"
-#include "fake_job.h"
-#include "waiting.h"
+#include "support/affinity.h"
+#include "support/fake_job.h"
+#include "support/waiting.h"
 
 namespace millrace::testing {
 

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "machine.h"
+#include "stand_in/machine.h"
 
 using millrace::testing::stand_in::Capture;
 using millrace::testing::stand_in::capture_mode;

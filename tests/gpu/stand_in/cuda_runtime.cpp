@@ -7,8 +7,8 @@
 #include <cstring>
 #include <new>
 
-#include "machine.h"
-#include "stand_in_cuda.h"
+#include "stand_in/machine.h"
+#include "stand_in/stand_in_cuda.h"
 
 using millrace::testing::stand_in::current_device;
 using millrace::testing::stand_in::drain;

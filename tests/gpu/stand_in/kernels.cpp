@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The kernels of gpu/ on the stand-in: their own source, as the host's compiler reads it, run late by the stream.
-#include "kernel_on_host.h"
-#include "machine.h"
-#include "stand_in_cuda.h"
+#include "stand_in/kernel_on_host.h"
+#include "stand_in/machine.h"
+#include "stand_in/stand_in_cuda.h"
 
 namespace {
 
@@ -14,7 +14,7 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
 
 #define cudaLaunchKernel run_by_the_stream
 #define launch_conversion launch_conversion_kernel
-#include "conversion_kernel.cu"
+#include "pixel/conversion_kernel.cu"
 #undef launch_conversion
 #undef cudaLaunchKernel
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "stand_in_cuda.h"
+#include "stand_in/stand_in_cuda.h"
 
 #include <stdexcept>
 #include <string_view>
 
-#include "machine.h"
+#include "stand_in/machine.h"
 
 namespace millrace::testing::stand_in {
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+#include <millrace/dataset.h>
+#include <millrace/error.h>
+#include <millrace/runtime.h>
+
+#include <cerrno>
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "dataset/bad_record.h"
+#include "command.h"
+#include "dataset/inspect_output.h"
+#include "dataset/inspect_survey.h"
+#include "console/interrupt.h"
+#include "console/output_file.h"
+#include "console/text.h"
+
+namespace millrace::cli {
+namespace {
+
+struct InspectOptions {
+  std::string dataset;
+  std::optional<std::uint64_t> record;
+  std::string out;
+  bool force = false;
+  std::uint64_t sample = 0;
+  std::string json;
+  unsigned workers = 0;
+};
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+[[noreturn]] void throw_unwritten(const std::string& path) {
+  if (errno == EEXIST) throw Error(ErrorCode::already_exists, path + " exists; --force replaces it");
+  throw Error(ErrorCode::io, path + ": cannot be written: " + std::generic_category().message(errno));
+}
+
+void write_bytes(const std::string& path, bool force, std::span<const std::byte> bytes) {
+  const bool to_stdout = path == "-";
+  std::unique_ptr<std::FILE, CloseFile> file;
+  if (!to_stdout) {
+    file.reset(std::fopen(path.c_str(), force ? "wb" : "wbx"));
+    if (!file) throw_unwritten(path);
+  }
+  std::FILE* out = to_stdout ? stdout : file.get();
+  if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size() || std::fflush(out) != 0)
+    throw_unwritten(to_stdout ? "standard output" : path);
+}
+
+/// Why the record's bytes are not those that were written; empty where they are.
+std::string fault_of(const std::string& path, std::uint64_t index) {
+  try {
+    ReadBuffer buffer;
+    (void)open_dataset(path, {.verify_checksums = true})->read(index, buffer);
+    return {};
+  } catch (const Error& error) {
+    return reason_of(error);
+  }
+}
+
+int inspect_record(const InspectOptions& options, const Dataset& dataset) {
+  ReadBuffer buffer;
+  const std::uint64_t index = *options.record;
+  RecordView view{.record = dataset.read(index, buffer), .key = dataset.key(index), .stored = dataset.stored(index)};
+  view.fault = fault_of(options.dataset, index);
+  if (view.record.has("image")) {
+    const Status read = read_jpeg_info(view.record["image"], view.image.emplace());
+    if (!read.is_ok()) {
+      view.image.reset();
+      view.no_image = read.reason();
+    }
+  }
+  // What goes to stdout is one thing alone.
+  if (options.out != "-" && options.json != "-") fmt::print("{}", to_text(dataset, view));
+  if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
+  if (!options.out.empty()) {
+    const std::span<const std::byte> image = view.record["image"];
+    write_bytes(options.out, options.force, image);
+    if (options.out != "-" && options.json != "-") fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
+  }
+  if (view.fault.empty()) return 0;
+  fmt::print(stderr, "millrace: {}: record {} ({}) is damaged: {}; pack the dataset again\n", dataset.name(), index,
+             printable(view.key), view.fault);
+  return 1;
+}
+
+int inspect_all(const InspectOptions& options, const std::shared_ptr<const Dataset>& dataset) {
+  const Interrupt interrupt;
+  Runtime runtime({.workers = options.workers});
+  const Survey found = survey(dataset, options.sample, runtime, interrupt);
+  if (options.json != "-") fmt::print("{}", to_text(*dataset, found));
+  if (!options.json.empty()) write_text(options.json, to_json(*dataset, found));
+  return found.interrupted ? Interrupt::exit_code : 0;
+}
+
+}  // namespace
+
+Command add_inspect(CLI::App& millrace) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* app = millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
+  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")->required();
+  CLI::Option* record = app->add_option("--record", options->record, "Show this record, from 0, instead of the whole");
+  CLI::Option* out =
+      app->add_option("--out", options->out, "Write the record's image bytes, as they are stored, to a file; - is stdout")
+          ->needs(record);
+  app->add_flag("--force", options->force, "Replace the file of --out where it exists")->needs(out);
+  app->add_option("--sample", options->sample, "Look at this many records, spread evenly, instead of all")
+      ->check(CLI::PositiveNumber)
+      ->excludes(record);
+  app->add_option("--json", options->json, "Write everything as JSON to a file; - prints it instead of the tables");
+  app->add_option("--workers", options->workers, "Threads that look at records; default: one per core")
+      ->check(CLI::Range(1, 4096));
+  app->callback([options] {
+    if (options->out == "-" && options->json == "-") throw CLI::ValidationError("--out - and --json - cannot both have stdout");
+  });
+  app->footer(
+      "Counts records and classes and tells the distribution of bytes, sizes, quality, chroma subsampling and scan type, by the\n"
+      "images' headers: no pixel is decoded and checksums are not compared (`millrace verify` does both). Quality is estimated\n"
+      "from the quantisation tables, on the scale of libjpeg; n/a where an encoder has tables of its own.\n"
+      "With --record the checksum is compared; where it does not match the exit code is 1.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace inspect train.lmdb\n"
+      "  millrace inspect train.lmdb --sample 10000 --json train.json\n"
+      "  millrace inspect train.lmdb --record 1234\n"
+      "  millrace inspect train.lmdb --record 1234 --out 1234.jpg");
+  return {app, [options] {
+            const std::shared_ptr<const Dataset> dataset = open_dataset(options->dataset, {.verify_checksums = false});
+            return options->record ? inspect_record(*options, *dataset) : inspect_all(*options, dataset);
+          }};
+}
+
+}  // namespace millrace::cli

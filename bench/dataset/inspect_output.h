@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/jpeg_info.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataset/inspect_survey.h"
+
+namespace millrace::cli {
+
+std::string to_text(const Dataset& dataset, const Survey& survey);
+std::string to_json(const Dataset& dataset, const Survey& survey);
+
+/// One record, looked at in full.
+struct RecordView {
+  Record record;
+  std::string key{};
+  std::optional<StoredRecord> stored{};
+  /// Why the record's bytes are bad; empty where its checksum matches.
+  std::string fault{};
+  /// Of the field "image", or why it cannot be told.
+  std::optional<JpegInfo> image{};
+  std::string no_image{};
+};
+
+std::string to_text(const Dataset& dataset, const RecordView& view);
+std::string to_json(const Dataset& dataset, const RecordView& view);
+
+}  // namespace millrace::cli

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/inspect_survey.h"
+
+#include <millrace/error.h>
+#include <millrace/random.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "dataset/all_records.h"
+#include "dataset/bad_record.h"
+#include "console/progress.h"
+
+namespace millrace::cli {
+namespace {
+
+/// What one record's header says.
+struct Glance {
+  std::uint64_t index = 0;
+  std::uint64_t bytes = 0;
+  std::optional<std::int64_t> label{};
+  std::optional<std::uint64_t> image_bytes{};
+  std::optional<JpegInfo> image{};
+  /// Why there is nothing more, and the record's key; empty where there is.
+  std::string reason{};
+  std::string key{};
+};
+
+Glance glance_at(const Dataset& dataset, std::uint64_t index, ReadBuffer& buffer) {
+  Glance glance{.index = index};
+  try {
+    const Record record = dataset.read(index, buffer);
+    for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
+    glance.label = label_of(record);
+    if (!record.has("image")) return glance;
+    const std::span<const std::byte> image = record["image"];
+    glance.image_bytes = image.size();
+    if (const Status read = read_jpeg_info(image, glance.image.emplace()); !read.is_ok()) glance.reason = read.reason();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    glance.reason = reason_of(error);
+  }
+  if (!glance.reason.empty()) {
+    glance.image.reset();
+    glance.key = dataset.key(index);
+  }
+  return glance;
+}
+
+void take(Survey& survey, Glance&& glance) {
+  ++survey.looked_at;
+  survey.bytes += glance.bytes;
+  if (glance.label) ++survey.labels[*glance.label];
+  if (glance.image_bytes) survey.image_bytes.add(*glance.image_bytes);
+  if (!glance.reason.empty()) survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});
+  if (!glance.image) return;
+  const JpegInfo& image = *glance.image;
+  const auto width = static_cast<std::uint64_t>(image.width);
+  const auto height = static_cast<std::uint64_t>(image.height);
+  ++survey.images;
+  survey.width.add(width);
+  survey.height.add(height);
+  survey.shorter_side.add(std::min(width, height));
+  survey.pixels.add(width * height);
+  if (image.quality) survey.quality.add(static_cast<std::uint64_t>(*image.quality));
+  ++survey.chroma[image.chroma];
+  ++survey.scan_types[scan_type_text(image)];
+  ++survey.orientations[image.orientation.value_or(0)];
+}
+
+/// Where the n-th of `count` parts of the numbers below `all` begins; without a product that could overflow.
+std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
+  return all / count * n + all % count * n / count;
+}
+
+/// Any number of that part, the same each time: always the first would meet a period of the dataset's own.
+std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
+  const std::uint64_t begin = begin_of_part(n, count, all);
+  return begin + Random(0, n).below(begin_of_part(n + 1, count, all) - begin);
+}
+
+}  // namespace
+
+std::string scan_type_text(const JpegInfo& info) {
+  return std::string(to_string(info.process)) + (info.arithmetic ? ", arithmetic" : "") +
+         (info.bits_per_sample == 8 ? "" : ", " + std::to_string(info.bits_per_sample) + " bits");
+}
+
+std::optional<std::int64_t> label_of(const Record& record) {
+  if (!record.has("label") || record["label"].size() != sizeof(std::int64_t)) return {};
+  return record.integer("label");
+}
+
+Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime, const Interrupt& interrupt) {
+  Survey found{.records = dataset->size()};
+  const std::uint64_t records = found.records;
+  const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
+  Progress progress(stderr, "looked at", count);
+  const auto buffers = std::make_shared<std::vector<ReadBuffer>>(runtime.workers());
+  const auto look = [dataset, buffers, count, records](IndexRange range, unsigned worker) {
+    std::vector<Glance> glances;
+    glances.reserve(range.end - range.begin);
+    for (std::uint64_t n = range.begin; n < range.end; ++n)
+      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*buffers)[worker]));
+    return glances;
+  };
+  const std::uint64_t length = range_length(count, runtime, 2048);
+  found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
+    for (Glance& glance : glances) {
+      // Bytes that were read, not those of the whole image.
+      progress.advance(glance.image ? glance.image->header_bytes : 0);
+      take(found, std::move(glance));
+    }
+    return !interrupt.requested();
+  });
+  found.seconds = progress.seconds();
+  return found;
+}
+
+}  // namespace millrace::cli

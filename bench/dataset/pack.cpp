@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+#include <millrace/dataset_writer.h>
+#include <millrace/error.h>
+#include <millrace/runtime.h>
+
+#include <algorithm>
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command.h"
+#include "console/interrupt.h"
+#include "dataset/pack_image.h"
+#include "dataset/pack_listing.h"
+#include "dataset/pack_source.h"
+#include "console/progress.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PackOptions {
+  std::vector<std::string> inputs;
+  std::string out;
+  std::string list;
+  bool force = false;
+  bool resume = false;
+  std::uint64_t shards = 0;
+  std::uint64_t shard_bytes = 0;
+  std::uint64_t commit_bytes = WriterOptions().commit_bytes;
+  bool skip_bad = false;
+  unsigned workers = 0;
+};
+
+/// One run of the command. Images are read and checked in parallel and written in their order.
+class Packing {
+ public:
+  explicit Packing(const PackOptions& options) : options_(options) {}
+  int run();
+
+ private:
+  void check_arguments() const;
+  void check_free() const;
+  void open_writer();
+  void take_up();
+  void pack_all();
+  void append(const ListedImage& listed, const CheckedImage& image);
+  int end_interrupted() const;
+  int end_complete(const std::string& done) const;
+  void report_left_out() const;
+  std::string classes_text() const;
+  const Listing& listing() const { return source_->listing(); }
+
+  const PackOptions& options_;
+  Interrupt interrupt_;
+  std::optional<PackSource> source_;
+  std::optional<Progress> progress_;
+  /// Made with the first image, so that no file is left where there is none; at once where there is one to resume.
+  std::optional<DatasetWriter> writer_;
+  /// In the order of the listing; first what it leaves out itself.
+  std::vector<LeftOut> left_out_;
+  std::set<std::int64_t> labels_;
+  std::uint64_t bytes_ = 0;
+  /// Of the listing's images; those from before a resume are among them.
+  std::size_t done_ = 0;
+  std::uint64_t records_before_ = 0;
+};
+
+int Packing::run() {
+  check_arguments();
+  source_.emplace(options_.inputs, options_.list, options_.out);
+  if (listing().hidden > 0) fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n", listing().hidden);
+  if (options_.shards > listing().images.size() && !listing().images.empty())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--shards {} is more than there are images ({})", options_.shards, listing().images.size()));
+  left_out_ = listing().left_out;
+  if (options_.resume && fs::exists(options_.out)) take_up();
+  if (writer_ && writer_->complete())
+    return end_complete(
+        fmt::format("{} is complete already, with {} records ({})", options_.out, writer_->size(), classes_text()));
+
+  progress_.emplace(stderr, "packed", listing().images.size() - done_);
+  pack_all();
+  const double seconds = progress_->seconds();
+  progress_.reset();
+  if (done_ < listing().images.size()) return end_interrupted();
+
+  if (!writer_) {
+    report_left_out();
+    throw Error(ErrorCode::not_found, fmt::format("there is no image to pack in {}; {} was not written",
+                                                  options_.list.empty() ? options_.inputs[0] : options_.list, options_.out));
+  }
+  writer_->finish();
+  const std::string before = records_before_ == 0 ? "" : fmt::format(", {} of them before", records_before_);
+  return end_complete(fmt::format("packed {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", writer_->size(), classes_text(),
+                                  static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
+}
+
+void Packing::check_arguments() const {
+  const std::string& input = options_.inputs[0];
+  if (!fs::exists(input) && !is_pattern(input)) throw Error(ErrorCode::not_found, input + " does not exist");
+  if (fs::is_directory(options_.out))
+    throw Error(ErrorCode::invalid_argument, options_.out + " is a folder; OUT is the dataset's file");
+  if (fs::path(options_.out).extension() == ".tar")
+    throw Error(ErrorCode::invalid_argument, options_.out + " is named as a tar; OUT, the dataset's file, comes last");
+  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out))) check_free();
+}
+
+void Packing::check_free() const {
+  std::string advice = "exists; --force replaces it";
+  try {
+    (void)open_dataset(options_.out);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::incomplete) advice = "is there, incomplete; --resume goes on with it, --force replaces it";
+  }
+  throw Error(ErrorCode::already_exists, options_.out + " " + advice);
+}
+
+void Packing::open_writer() {
+  WriterOptions options;
+  options.overwrite = options_.force;
+  options.resume = options_.resume;
+  options.commit_bytes = options_.commit_bytes;
+  options.source = source_->identity();
+  options.shards = options_.shards;
+  options.source_items = listing().images.size();
+  options.shard_bytes = options_.shard_bytes;
+  writer_.emplace(options_.out, std::move(options));
+  if (!writer_->complete()) writer_->set_classes(listing().classes);
+}
+
+/// Goes to where the interrupted pack was.
+void Packing::take_up() {
+  open_writer();
+  records_before_ = writer_->size();
+  const auto take_records = [&](std::uint64_t end) {
+    for (; done_ < end; ++done_) labels_.insert(listing().images.at(done_).label);
+  };
+  for (const LeftOutItem& item : writer_->left_out()) {
+    take_records(item.item);
+    left_out_.push_back({listing().images.at(done_++).path, item.reason});
+  }
+  take_records(writer_->items());
+  if (!writer_->complete())
+    fmt::print(stderr, "millrace: going on behind {} of {} files, {} records\n", done_, listing().images.size(), records_before_);
+}
+
+void Packing::pack_all() {
+  Runtime runtime({.workers = options_.workers});
+  const auto decoders = std::make_shared<std::vector<JpegDecoder>>(runtime.workers());
+  std::deque<std::shared_ptr<ReadImages>> reading;
+  std::size_t begun = done_;
+  // Workers have something to do while this thread writes, and no more is in memory than that.
+  const auto read_on = [&](WorkerPool& pool) {
+    const std::size_t end = std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
+    std::vector<UncheckedImage> images;
+    for (; begun < end; ++begun) images.push_back(source_->image(begun));
+    if (images.empty()) return;
+    reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));
+    pool.submit(this, reading.back());
+  };
+  for (int ahead = 0; ahead < 2; ++ahead)
+    for (const auto& pool : runtime.pools()) read_on(*pool);
+  for (std::size_t turn = 0; !reading.empty(); ++turn) {
+    const std::shared_ptr<ReadImages> images = std::move(reading.front());
+    reading.pop_front();
+    for (std::size_t item = 0; item < images->items(); ++item) {
+      if (interrupt_.requested()) return;
+      append(listing().images[done_], images->take(item));
+      ++done_;
+    }
+    read_on(*runtime.pools()[turn % runtime.pools().size()]);
+  }
+}
+
+void Packing::append(const ListedImage& listed, const CheckedImage& image) {
+  progress_->advance(image.bytes.size());
+  if (!image.status.is_ok()) {
+    left_out_.push_back({listed.path, image.status.reason()});
+    if (writer_) writer_->leave_out(image.status.reason());
+    return;
+  }
+  if (!writer_) {
+    open_writer();
+    for (std::size_t item = 0; item < done_; ++item) writer_->leave_out(left_out_[listing().left_out.size() + item].reason);
+  }
+  const std::int64_t width = image.header.width;
+  const std::int64_t height = image.header.height;
+  const RecordField fields[] = {{"image", image.bytes},
+                                {"label", std::as_bytes(std::span(&listed.label, 1))},
+                                {"path", std::as_bytes(std::span(listed.path))},
+                                {"width", std::as_bytes(std::span(&width, 1))},
+                                {"height", std::as_bytes(std::span(&height, 1))}};
+  writer_->append(fields);
+  labels_.insert(listed.label);
+  bytes_ += image.bytes.size();
+}
+
+int Packing::end_interrupted() const {
+  if (writer_)
+    fmt::print(stderr,
+               "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go on with --resume, or pack it "
+               "again with --force\n",
+               writer_->committed(), listing().images.size(), options_.out);
+  else
+    fmt::print(stderr, "millrace: interrupted; nothing was written\n");
+  return Interrupt::exit_code;
+}
+
+int Packing::end_complete(const std::string& done) const {
+  report_left_out();
+  fmt::print("{}\n", done);
+  if (left_out_.empty() || options_.skip_bad) return 0;
+  fmt::print(stderr, "millrace: {} is complete without what was left out; --skip-bad makes that no error\n", options_.out);
+  return 1;
+}
+
+void Packing::report_left_out() const {
+  if (left_out_.empty()) return;
+  fmt::print(stderr, "millrace: left out {} file{}:\n", left_out_.size(), left_out_.size() == 1 ? "" : "s");
+  for (const LeftOut& file : left_out_) fmt::print(stderr, "  {}: {}\n", file.path, file.reason);
+}
+
+std::string Packing::classes_text() const {
+  const std::size_t used = labels_.size() - labels_.count(-1);
+  if (const std::size_t all = listing().classes.size(); all > used)
+    return fmt::format("{} classes, {} of them empty", all, all - used);
+  return used == 0 ? "no classes" : fmt::format("{} class{}", used, used == 1 ? "" : "es");
+}
+
+/// What CLI11 cannot say by itself.
+void check_usage(const PackOptions& options) {
+  if (options.inputs.size() < 2) return;
+  for (const std::string& input : options.inputs)
+    if (!is_pattern(input) && !fs::is_regular_file(input))
+      throw CLI::ValidationError("INPUT", fmt::format("several are taken where all are tars; {} is none", input));
+}
+
+}  // namespace
+
+Command add_pack(CLI::App& millrace) {
+  auto options = std::make_shared<PackOptions>();
+  CLI::App* app = millrace.add_subcommand("pack", "Pack a folder of JPEG images, or WebDataset tars, into a dataset");
+  CLI::Option* input = app->add_option_function<std::vector<std::string>>(
+      "INPUT",
+      [options, app](const std::vector<std::string>& paths) {
+        options->inputs = paths;
+        if (paths.size() < 2) return;
+        // CLI11 gives all to the first that takes several.
+        app->get_option("OUT")->add_result(paths.back());
+        options->inputs.pop_back();
+      },
+      "Folder of images: folders in it are classes and become labels from 0, sorted by name; without any, the label is "
+      "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them");
+  input->required();
+  app->add_option("OUT", options->out, "The dataset file to write")->required();
+  app->add_option("--list", options->list,
+                  "Take images and labels from this file: a line path,label for each, with paths relative to the folder");
+  CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
+  app->add_flag("--resume", options->resume, "Go on where a pack was interrupted; begin where there is no OUT")->excludes(force);
+  CLI::Option* shards = app->add_option("--shards", options->shards, "Write so many files, which open as one dataset");
+  shards->check(CLI::Range(1, 99999).description(""));
+  app->add_option("--shard-bytes", options->shard_bytes,
+                  "Write files with no more than so many bytes of records each (as 500MB, 2GiB)")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->check(CLI::PositiveNumber.description(""))
+      ->excludes(shards);
+  app->add_option("--commit-bytes", options->commit_bytes,
+                  "Commit each time so many bytes were packed; a pack that is killed loses no more than these (default 32MiB)")
+      ->transform(CLI::AsSizeValue(true).description(""))
+      ->check(CLI::PositiveNumber.description(""));
+  app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
+  app->add_option("--workers", options->workers, "Threads that read and check images; default: one per core")
+      ->check(CLI::Range(1, 4096));
+  app->parse_complete_callback([options] { check_usage(*options); });
+  app->footer(
+      "Files go in untouched, in the order of class and path (with --list: as listed), with label, path, width and height.\n"
+      "Files that are no JPEG or do not decode are left out; they are listed at the end with the reason and make the exit\n"
+      "code 1. The dataset is complete without them. Names that begin with a dot are passed over.\n"
+      "\n"
+      "Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an image (.jpg, .jpeg,\n"
+      ".png, .webp) and its label, a number from -1 up, in a .cls or as \"label\" or else \"cls\" of a .json. Samples come in "
+      "the\n"
+      "tars' order, without class names. One that lacks its image or label is left out as above; a tar that was cut short is\n"
+      "an error.\n"
+      "\n"
+      "A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete. Give the same\n"
+      "command again with --resume: it goes on behind what was committed, and the records become those of a pack that was\n"
+      "not interrupted. It refuses to go on where the input is another one.\n"
+      "\n"
+      "With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside it, and is what is opened.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace pack imagenet/train train.lmdb\n"
+      "  millrace pack photos train.lmdb --list train.csv --force\n"
+      "  millrace pack scraped all.lmdb --skip-bad --workers 8 2> left-out.txt\n"
+      "  millrace pack imagenet/train train.lmdb --shard-bytes 2GB --resume\n"
+      "  millrace pack 'cc3m/*.tar' cc3m.lmdb --shards 16");
+  return {app, [options] { return Packing(*options).run(); }};
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/pack_listing.h"
+
+#include <fmt/core.h>
+#include <millrace/error.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Device and inode, the same by whatever path a file is reached.
+using Identity = std::pair<dev_t, ino_t>;
+
+std::optional<Identity> identity_of(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  return Identity(status.st_dev, status.st_ino);
+}
+
+class Walk {
+ public:
+  Walk(const fs::path& folder, const fs::path& out) : folder_(folder), out_(identity_of(out)) {}
+
+  Listing run() {
+    const Entries top = read_folder("");
+    for (const std::string& name : top.folders) {
+      const auto first = static_cast<std::ptrdiff_t>(listing_.images.size());
+      walk(name, static_cast<std::int64_t>(listing_.classes.size()));
+      std::ranges::sort(listing_.images.begin() + first, listing_.images.end(), {}, &ListedImage::path);
+      listing_.classes.push_back(name);
+    }
+    for (const std::string& name : top.files) {
+      if (top.folders.empty())
+        listing_.images.push_back({.path = name});
+      else
+        leave_out(name, "lies beside the class folders, so it has no class");
+    }
+    std::ranges::sort(listing_.left_out, {}, &LeftOut::path);
+    return std::move(listing_);
+  }
+
+ private:
+  struct Entries {
+    std::vector<std::string> folders;
+    std::vector<std::string> files;
+  };
+
+  void leave_out(const std::string& path, const std::string& reason) { listing_.left_out.push_back({path, reason}); }
+
+  /// Names in a folder, sorted; what is neither file nor folder is left out.
+  Entries read_folder(const std::string& relative) {
+    Entries entries;
+    std::error_code error;
+    fs::directory_iterator at(folder_ / relative, error);
+    for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+      const std::string name = at->path().filename().string();
+      if (name.starts_with('.'))
+        ++listing_.hidden;
+      else
+        sort_in(*at, name, (fs::path(relative) / name).string(), entries);
+    }
+    if (error && relative.empty())
+      throw Error(ErrorCode::io, fmt::format("{} cannot be read: {}", folder_.string(), error.message()));
+    if (error) leave_out(relative, "cannot be read: " + error.message());
+    std::ranges::sort(entries.folders);
+    std::ranges::sort(entries.files);
+    return entries;
+  }
+
+  void sort_in(const fs::directory_entry& entry, const std::string& name, const std::string& relative, Entries& entries) {
+    std::error_code error;
+    const fs::file_status status = entry.status(error);
+    if (fs::is_directory(status))
+      entries.folders.push_back(name);
+    else if (fs::is_regular_file(status)) {
+      if (!out_ || identity_of(entry.path()) != out_) entries.files.push_back(name);
+    } else if (fs::exists(status))
+      leave_out(relative, "is neither file nor folder");
+    else
+      leave_out(relative, entry.is_symlink(error) ? "is a link that leads nowhere" : "cannot be read");
+  }
+
+  void walk(const std::string& relative, std::int64_t label) {
+    const std::optional<Identity> here = identity_of(folder_ / relative);
+    if (here && std::ranges::find(above_, *here) != above_.end())
+      return leave_out(relative, "is a link back to a folder above it");
+    above_.push_back(here.value_or(Identity()));
+    const Entries entries = read_folder(relative);
+    for (const std::string& name : entries.files)
+      listing_.images.push_back({.path = (fs::path(relative) / name).string(), .label = label});
+    for (const std::string& name : entries.folders) walk((fs::path(relative) / name).string(), label);
+    above_.pop_back();
+  }
+
+  fs::path folder_;
+  std::optional<Identity> out_;
+  std::vector<Identity> above_{identity_of(folder_).value_or(Identity())};
+  Listing listing_;
+};
+
+ListedImage parse_line(std::string_view line, const std::string& where) {
+  const auto refuse = [&](const std::string& what) { return Error(ErrorCode::invalid_argument, where + ": " + what); };
+  const std::size_t comma = line.rfind(',');
+  if (comma == std::string_view::npos) throw refuse(fmt::format("\"{}\" has no comma; a line is path,label", line));
+  const std::string_view path = line.substr(0, comma);
+  const std::string_view digits = line.substr(comma + 1);
+  if (path.empty()) throw refuse("the path before the comma is empty");
+  if (path.starts_with('/')) throw refuse(fmt::format("path \"{}\" is not relative to the folder", path));
+  const std::optional<std::int64_t> label = parse_label(digits);
+  if (!label) throw refuse(fmt::format("label \"{}\" is no number from -1 up", digits));
+  return {.path = std::string(path), .label = *label};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_label(std::string_view digits) {
+  std::int64_t label = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
+  if (error != std::errc() || end != digits.data() + digits.size() || label < -1) return {};
+  return label;
+}
+
+Listing list_folder(const fs::path& folder, const fs::path& out) { return Walk(folder, out).run(); }
+
+Listing read_list(const fs::path& list) {
+  std::ifstream file(list, std::ios::binary);
+  if (!file)
+    throw Error(ErrorCode::not_found,
+                fmt::format("{} cannot be read: {}", list.string(), std::generic_category().message(errno)));
+  Listing listing;
+  std::string line;
+  for (std::uint64_t number = 1; std::getline(file, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) listing.images.push_back(parse_line(line, fmt::format("{}:{}", list.string(), number)));
+  }
+  if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");
+  return listing;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/pack_source.h"
+
+#include <fmt/core.h>
+#include <glob.h>
+#include <millrace/error.h>
+#include <xxhash.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The files that a name stands for: itself, or for a pattern all that match, sorted.
+std::vector<fs::path> expand(const std::string& name) {
+  if (fs::exists(name)) return {name};
+  if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
+  glob_t found{};
+  const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
+  if (glob(name.c_str(), 0, nullptr, &found) != 0) throw Error(ErrorCode::not_found, name + " matches no file");
+  return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
+}
+
+std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
+  std::vector<fs::path> tars;
+  for (const std::string& input : inputs)
+    for (const fs::path& tar : expand(input)) {
+      if (fs::is_directory(tar))
+        throw Error(ErrorCode::invalid_argument, tar.string() + " is a folder; several inputs are tars, or one is a folder");
+      tars.push_back(tar);
+    }
+  return tars;
+}
+
+class ListingHash {
+ public:
+  void add(std::string_view text) {
+    add(text.size());
+    XXH3_64bits_update(state_.get(), text.data(), text.size());
+  }
+  void add(std::uint64_t number) { XXH3_64bits_update(state_.get(), &number, sizeof number); }
+  void add(const Listing& listing) {
+    add(listing.images.size());
+    for (const ListedImage& image : listing.images) {
+      add(image.path);
+      add(static_cast<std::uint64_t>(image.label));
+    }
+    for (const LeftOut& file : listing.left_out) add(file.path);
+    for (const std::string& name : listing.classes) add(name);
+  }
+  std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  struct Deleter {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  static XXH3_state_t* begin() {
+    XXH3_state_t* state = XXH3_createState();
+    XXH3_64bits_reset(state);
+    return state;
+  }
+  std::unique_ptr<XXH3_state_t, Deleter> state_{begin()};
+};
+
+}  // namespace
+
+bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+
+PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list, const fs::path& out) {
+  ListingHash hash;
+  std::string what;
+  if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
+    folder_ = inputs[0];
+    listing_ = list.empty() ? list_folder(folder_, out) : read_list(list);
+    what = fs::canonical(folder_).string() + (list.empty() ? "" : " by a list");
+  } else {
+    const std::vector<fs::path> tars = tars_of(inputs);
+    if (!list.empty())
+      throw Error(ErrorCode::invalid_argument, tars[0].string() + " is no folder, and --list names files of one");
+    listing_ = list_tars(tars);
+    for (const fs::path& tar : tars) {
+      hash.add(fs::canonical(tar).string());
+      hash.add(fs::file_size(tar));
+    }
+    what = fs::canonical(tars[0]).string() + (tars.size() == 1 ? "" : fmt::format(" and {} more tars", tars.size() - 1));
+    tars_.emplace(tars);
+  }
+  hash.add(listing_);
+  identity_ = fmt::format("{}: {} images, listing {:016x}", what, listing_.images.size(), hash.value());
+}
+
+UncheckedImage PackSource::image(std::size_t item) {
+  const ListedImage& listed = listing_.images[item];
+  if (tars_) return {.bytes = tars_->read(listed)};
+  return {.file = folder_ / listed.path};
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/pack_tar.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/core.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "dataset/pack_image.h"
+
+namespace millrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ArchiveHandle = std::unique_ptr<archive, ArchiveDeleter>;
+
+constexpr std::size_t block_bytes = 512;
+constexpr std::int64_t max_text_bytes = 1 << 20;
+constexpr std::array<std::string_view, 4> image_extensions = {"jpg", "jpeg", "png", "webp"};
+
+[[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened) {
+  const char* reason = archive_error_string(opened);
+  throw Error(ErrorCode::corrupt, fmt::format("{} cannot be read to its end as a tar: {}; copy it again", tar.string(),
+                                              reason ? reason : "no reason"));
+}
+
+ArchiveHandle open_tar(const fs::path& tar) {
+  ArchiveHandle opened(archive_read_new());
+  archive_read_support_format_tar(opened.get());
+  archive_read_support_filter_gzip(opened.get());
+  archive_read_support_filter_bzip2(opened.get());
+  archive_read_support_filter_xz(opened.get());
+  archive_read_support_filter_zstd(opened.get());
+  // Names are bytes, whatever the locale.
+  archive_read_set_options(opened.get(), "hdrcharset=BINARY");
+  constexpr std::size_t read_bytes = std::size_t{1} << 18;
+  if (archive_read_open_filename(opened.get(), tar.c_str(), read_bytes) != ARCHIVE_OK)
+    throw Error(ErrorCode::corrupt,
+                fmt::format("{} is no folder and no tar that can be read: {}", tar.string(), archive_error_string(opened.get())));
+  return opened;
+}
+
+/// The next member, or none at the end.
+archive_entry* next_member(const fs::path& tar, archive* opened) {
+  archive_entry* entry = nullptr;
+  const int code = archive_read_next_header(opened, &entry);
+  if (code == ARCHIVE_EOF) return nullptr;
+  if (code != ARCHIVE_OK && code != ARCHIVE_WARN) throw_unreadable(tar, opened);
+  return entry;
+}
+
+std::string name_of(archive_entry* entry) {
+  const char* name = archive_entry_pathname(entry);
+  std::string path = name == nullptr ? "" : name;
+  while (path.starts_with("./")) path.erase(0, 2);
+  return path;
+}
+
+std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+  for (std::size_t read = 0; read < bytes.size();) {
+    const la_ssize_t count = archive_read_data(opened, bytes.data() + read, bytes.size() - read);
+    if (count <= 0) throw_unreadable(tar, opened);
+    read += static_cast<std::size_t>(count);
+  }
+  return bytes;
+}
+
+// Of a tar that was cut between two members libarchive says nothing. A compressed one has an end of its own.
+void check_end_mark(const fs::path& tar, archive* opened) {
+  if (archive_filter_count(opened) > 1) return;
+  std::array<char, block_bytes> last{};
+  std::ifstream file(tar, std::ios::binary);
+  file.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
+  if (!file.read(last.data(), last.size()) || std::ranges::any_of(last, [](char byte) { return byte != 0; }))
+    throw Error(ErrorCode::corrupt,
+                fmt::format("{} ends without a tar's end mark: it was cut short; copy it again", tar.string()));
+}
+
+/// What a member's name says.
+struct Name {
+  std::string key;
+  std::string extension;
+};
+
+Name parse_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
+  const std::size_t dot = std::min(path.find('.', base), path.size());
+  Name name{path.substr(0, dot), path.substr(std::min(dot + 1, path.size()))};
+  std::ranges::transform(name.extension, name.extension.begin(),
+                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return name;
+}
+
+/// A sample while its members come.
+struct TarSample {
+  std::string key;
+  std::optional<std::string> image;
+  std::uint64_t image_member = 0;
+  std::optional<std::string> cls;
+  std::optional<std::string> json;
+  /// Why it cannot be packed; empty so far.
+  std::string reason;
+
+  void refuse(const std::string& why) {
+    if (reason.empty()) reason = why;
+  }
+};
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+std::optional<std::int64_t> checked_label(TarSample& sample, std::string_view text, const char* where) {
+  const std::optional<std::int64_t> label = parse_label(text);
+  if (!label) sample.refuse(fmt::format("the label in its {}, \"{}\", is no number from -1 up", where, text.substr(0, 60)));
+  return label;
+}
+
+std::optional<std::int64_t> label_of(TarSample& sample) {
+  if (sample.cls) return checked_label(sample, trimmed(*sample.cls), ".cls");
+  if (!sample.json) {
+    sample.refuse("has no label (.cls or .json)");
+    return {};
+  }
+  const nlohmann::json json = nlohmann::json::parse(*sample.json, nullptr, false);
+  if (!json.is_object()) {
+    sample.refuse("its .json is no JSON object");
+    return {};
+  }
+  for (const char* field : {"label", "cls"})
+    if (const auto found = json.find(field); found != json.end())
+      return checked_label(sample, found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ".json");
+  sample.refuse("its .json has neither \"label\" nor \"cls\"");
+  return {};
+}
+
+/// Gathers the samples of one tar.
+class TarListing {
+ public:
+  TarListing(const fs::path& tar, std::size_t number, Listing& listing) : tar_(tar), number_(number), listing_(listing) {}
+
+  void run() {
+    const ArchiveHandle opened = open_tar(tar_);
+    for (std::uint64_t member = 0; archive_entry* entry = next_member(tar_, opened.get()); ++member)
+      if (archive_entry_filetype(entry) == AE_IFREG) add(opened.get(), entry, member);
+    end_sample();
+    check_end_mark(tar_, opened.get());
+  }
+
+ private:
+  void add(archive* opened, archive_entry* entry, std::uint64_t member) {
+    const std::string path = name_of(entry);
+    if (path.substr(path.rfind('/') + 1).starts_with('.')) {
+      ++listing_.hidden;
+      return;
+    }
+    const Name name = parse_name(path);
+    if (!sample_ || sample_->key != name.key) {
+      end_sample();
+      sample_.emplace().key = name.key;
+      if (!keys_.insert(name.key).second) sample_->refuse("comes again behind other samples; a sample's members lie together");
+    }
+    const std::int64_t size = archive_entry_size(entry);
+    if (std::ranges::find(image_extensions, name.extension) != image_extensions.end())
+      add_image(path, size, member);
+    else if (name.extension == "cls")
+      add_text(opened, size, ".cls", sample_->cls);
+    else if (name.extension == "json")
+      add_text(opened, size, ".json", sample_->json);
+  }
+
+  void add_image(const std::string& path, std::int64_t size, std::uint64_t member) {
+    if (sample_->image) sample_->refuse(fmt::format("has two images, {} and {}", *sample_->image, path));
+    if (size > static_cast<std::int64_t>(max_image_bytes))
+      sample_->refuse(fmt::format("its image is {} bytes long; at most 1 GiB is packed", size));
+    sample_->image = path;
+    sample_->image_member = member;
+  }
+
+  void add_text(archive* opened, std::int64_t size, const char* extension, std::optional<std::string>& text) {
+    if (text) sample_->refuse(fmt::format("has two {}", extension));
+    text.emplace();
+    if (size > max_text_bytes) return sample_->refuse(fmt::format("its {} is {} bytes long, which no label is", extension, size));
+    const std::vector<std::byte> bytes = read_data(tar_, opened, size);
+    text->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+
+  void end_sample() {
+    if (!sample_) return;
+    TarSample sample = std::move(*sample_);
+    sample_.reset();
+    const std::string tar = tar_.filename().string() + "/";
+    if (!sample.image) sample.refuse("has no image (.jpg, .jpeg, .png or .webp)");
+    const std::optional<std::int64_t> label = sample.reason.empty() ? label_of(sample) : std::nullopt;
+    if (label)
+      listing_.images.push_back({.path = tar + *sample.image, .label = *label, .tar = number_, .member = sample.image_member});
+    else
+      listing_.left_out.push_back({tar + sample.key, sample.reason});
+  }
+
+  const fs::path& tar_;
+  std::size_t number_;
+  Listing& listing_;
+  std::optional<TarSample> sample_;
+  std::unordered_set<std::string> keys_;
+};
+
+}  // namespace
+
+void ArchiveDeleter::operator()(archive* opened) const { archive_read_free(opened); }
+
+Listing list_tars(const std::vector<fs::path>& tars) {
+  Listing listing;
+  for (std::size_t number = 0; number < tars.size(); ++number) TarListing(tars[number], number, listing).run();
+  return listing;
+}
+
+std::vector<std::byte> TarImages::read(const ListedImage& image) {
+  const fs::path& tar = tars_[image.tar];
+  if (!archive_ || tar_ != image.tar) {
+    archive_ = open_tar(tar);
+    tar_ = image.tar;
+    next_member_ = 0;
+  }
+  while (archive_entry* entry = next_member(tar, archive_.get()))
+    if (next_member_++ == image.member) {
+      if (tar.filename().string() + "/" + name_of(entry) != image.path) break;
+      return read_data(tar, archive_.get(), archive_entry_size(entry));
+    }
+  throw Error(ErrorCode::corrupt,
+              fmt::format("{} was changed while it was packed: {} is not where it was", tar.string(), image.path));
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "console/interrupt.h"
+
+namespace millrace::cli {
+
+struct BadRecord {
+  std::uint64_t index = 0;
+  std::string key{};
+  std::string reason{};
+};
+
+/// What became of verifying a dataset.
+struct VerifyResult {
+  std::uint64_t records = 0;
+  std::uint64_t checked = 0;
+  /// Of the checked records' fields.
+  std::uint64_t bytes = 0;
+  /// Images that decoded.
+  std::uint64_t decoded = 0;
+  double seconds = 0;
+  bool interrupted = false;
+  /// In the order of their numbers.
+  std::vector<BadRecord> bad{};
+  /// The dataset's own, and the one of its records as they are now; neither where the dataset has none, the second not where a record
+  /// cannot be found or the run was interrupted.
+  std::optional<std::uint64_t> fingerprint{};
+  std::optional<std::uint64_t> found_fingerprint{};
+
+  bool is_sound() const { return bad.empty() && (!found_fingerprint || found_fingerprint == fingerprint); }
+};
+
+/// Reads all records of a dataset that was opened with checksums, decodes their field "image" unless `quick`, and compares the
+/// dataset's fingerprint, on the runtime's workers; shows its progress on stderr. Throws what `Dataset::read` throws that is no
+/// `bad_record`.
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime, const Interrupt& interrupt);
+
+}  // namespace millrace::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <chrono>
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "measure/bench_output.h"
+#include "command.h"
+#include "diagnose/diagnose_output.h"
+#include "console/output_file.h"
+#include "measure/pipeline_options.h"
+
+namespace millrace::cli {
+namespace {
+
+/// The command line as given.
+struct Arguments {
+  SourceArguments source;
+  PipelineArguments pipeline;
+  std::string step_ms;
+  std::uint64_t batches = 0;
+  double seconds = 2;
+  unsigned rounds = 3;
+  std::string json;
+};
+
+int run(const Arguments& arguments) {
+  check_writable(arguments.json);
+  DiagnoseRecord record;
+  record.recipe_name = arguments.source.recipe;
+  record.device = arguments.source.device;
+  DiagnoseSettings& settings = record.settings;
+  settings.dataset = arguments.source.dataset;
+  settings.batches = arguments.batches;
+  settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
+  settings.rounds = arguments.rounds;
+  BenchSettings& bench = settings.bench;
+  bench = bench_settings(arguments.source, arguments.pipeline);
+  record.machine = describe_machine(bench.runtime->topology());
+  record.step_is_auto = arguments.step_ms == "auto";
+  bench.step = step_of(arguments.step_ms, bench);
+  bench.dataset.reset();  // whose pages could not be dropped while it is open
+
+  record.result = run_diagnose(settings);
+  record.account = account_stalls(record.result.times);
+  record.verdict = judge_stalls(record.account, {.report = record.result.report,
+                                                 .dataset_bytes = record.result.dataset_bytes,
+                                                 .memory_bytes = record.machine.memory_bytes});
+  if (arguments.json != "-") fmt::print("{}", to_text(record));
+  if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
+  return 0;
+}
+
+void add_measuring_options(CLI::App& command, Arguments& arguments) {
+  command
+      .add_option(
+          "--step-ms", arguments.step_ms,
+          "Length of the training step in ms, as measured without a loader; auto = 1.25 x the loader's own time per batch")
+      ->type_name("MS|auto")
+      ->required()
+      ->check(step_check(false));
+  auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches per phase and round")
+                      ->type_name("N")
+                      ->check(between(std::uint64_t{1}, std::uint64_t{1} << 32));
+  command.add_option("--seconds", arguments.seconds, "Measure for so long per phase and round")
+      ->type_name("S")
+      ->capture_default_str()
+      ->check(between(0.01, 86400.0))
+      ->excludes(batches);
+  command
+      .add_option("--rounds", arguments.rounds,
+                  "How often each phase is measured, in turn with the others; more find smaller stalls")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(between(2, 100));
+  command.add_option("--json", arguments.json, "Write everything as JSON to a file; - prints it instead of the table")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+Command add_diagnose(CLI::App& millrace) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = millrace.add_subcommand("diagnose", "Find out why a device waits: for storage, preparation or copies");
+  add_source_arguments(*command, arguments->source);
+  add_pipeline_arguments(*command, arguments->pipeline);
+  add_measuring_options(*command, *arguments);
+  command->footer(
+      "Measures the step alone, with a batch that is on the device already, with copies of batches that need no making, with\n"
+      "the whole loader, and with the loader from a start with the dataset in the page cache and dropped from it. What the\n"
+      "device waits for are the differences. Takes about six phases x rounds x seconds. Drops the dataset's file from the\n"
+      "page cache; other programs that read it are slower for as long.\n"
+      "\n"
+      "Examples:\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does a step of 30 ms wait?\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --rounds 10           surer, and with smaller differences\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --config train.json   with the options that `millrace tune` found\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --device cuda:0       on a GPU\n"
+      "  millrace diagnose train.lmdb --step-ms 30 --json result.json    for the records");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace millrace::cli

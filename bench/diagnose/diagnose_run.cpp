@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/diagnose_run.h"
+
+#include <fmt/format.h>
+#include <millrace/error.h>
+#include <millrace/image_transform.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "diagnose/diagnose_sources.h"
+#include "diagnose/page_cache.h"
+#include "measure/synthetic_trainer.h"
+
+namespace millrace::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A phase has no fewer batches than that, however long they take.
+constexpr std::uint64_t fewest_batches = 3;
+/// A short pass is repeated, but no more often than that: each costs a new pipeline.
+constexpr std::uint64_t most_passes = 10;
+/// Steps that are queued at most to time them.
+constexpr std::uint64_t most_steps = 10000;
+/// Of the dataset's files, what may stay in the page cache for a pass to count as cold.
+constexpr double may_stay = 0.02;
+
+double milliseconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+
+/// Bytes fetched from storage between two readings.
+std::optional<std::uint64_t> fetched(std::optional<std::uint64_t> before, std::optional<std::uint64_t> after) {
+  if (!before || !after) return std::nullopt;
+  return *after - *before;
+}
+
+void add(std::optional<std::uint64_t>& sum, std::optional<std::uint64_t> value) {
+  if (value) sum = sum.value_or(0) + *value;
+}
+
+class Diagnosis {
+ public:
+  explicit Diagnosis(const DiagnoseSettings& settings) : settings_(settings), bench_(settings.bench) { bench_.dataset.reset(); }
+
+  DiagnoseResult run() {
+    look_at_dataset();
+    choose_lengths();
+    for (unsigned round = 0; round < settings_.rounds; ++round) {
+      result_.times.step.push_back(time_steps());
+      result_.times.ready_batch.push_back(time_loop(nullptr, {}).batch_ms);
+      result_.times.copies.push_back(time_copies());
+      result_.times.loader.push_back(time_loader());
+      if (result_.cold.missing.empty()) time_passes();
+    }
+    result_.device_idle = steps_.idle.count() > 0 ? static_cast<double>(steps_.idle.count()) /
+                                                        static_cast<double>((steps_.idle + steps_.busy).count())
+                                                  : 0;
+    return std::move(result_);
+  }
+
+ private:
+  /// How a loop went.
+  struct Loop {
+    double batch_ms = 0;
+    Report report{};
+    StepStatistics steps{};
+  };
+
+  void look_at_dataset();
+  void choose_lengths();
+  void open_sample();
+  void close_dataset();
+  void read_all() const;
+
+  Loop time_loop(Pipeline* pipeline, std::optional<std::chrono::nanoseconds> probe) const;
+  double time_steps() const;
+  double time_copies() const;
+  double time_loader();
+  void time_passes();
+  bool drop_pages();
+  double time_pass();
+
+  const DiagnoseSettings& settings_;
+  /// Its dataset is there while it is open.
+  BenchSettings bench_;
+  std::vector<std::filesystem::path> files_;
+  DiagnoseResult result_;
+  StepStatistics steps_;
+};
+
+void Diagnosis::look_at_dataset() {
+  bench_.dataset = open_dataset(settings_.dataset);
+  result_.records = bench_.dataset->size();
+  const std::vector<std::string> files = bench_.dataset->facts().files;
+  files_.assign(files.begin(), files.end());
+  for (const auto& file : files_) result_.dataset_bytes += std::filesystem::file_size(file);
+  if (files_.empty()) result_.cold.missing = "the dataset lies in no files whose pages could be dropped from the page cache";
+}
+
+/// How many batches a pass has and how many records stand for the dataset.
+void Diagnosis::choose_lengths() {
+  std::uint64_t wanted = settings_.batches;
+  if (wanted == 0) {
+    constexpr std::chrono::milliseconds enough{300};
+    Pipeline pipeline = make_bench_pipeline(bench_);
+    const double batch_ms = std::max(time_loop(&pipeline, enough).batch_ms, milliseconds(bench_.step));
+    wanted = std::max(fewest_batches, static_cast<std::uint64_t>(milliseconds(settings_.duration) / batch_ms));
+  }
+  close_dataset();
+  const std::uint64_t in_epoch = std::max<std::uint64_t>(1, result_.records / bench_.batch_size);
+  result_.pass_batches = std::min(std::max(wanted, fewest_batches), in_epoch);
+  result_.passes_per_round = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, most_passes));
+  result_.sampled_records = std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.batch_size);
+}
+
+void Diagnosis::open_sample() {
+  bench_.dataset =
+      std::make_shared<SampledDataset>(open_dataset(settings_.dataset), result_.sampled_records, settings_.bench.seed);
+}
+
+/// Lets go of the dataset and waits until its file is mapped no more: a worker may still be on the way out of its last job.
+void Diagnosis::close_dataset() {
+  const std::weak_ptr<const Dataset> closing = std::exchange(bench_.dataset, nullptr);
+  const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
+  while (!closing.expired() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+/// Brings every record into the page cache.
+void Diagnosis::read_all() const {
+  ReadBuffer buffer;
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) bench_.dataset->read(index, buffer);
+}
+
+/// Trains on what the pipeline gives, or where there is none on batches that are there already, and times it after a warm-up.
+Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chrono::nanoseconds> probe) const {
+  const auto stream = bench_.device->make_trainer_stream(probe ? StepWork() : bench_.step_work());
+  SyntheticTrainer trainer(pipeline, *stream);
+  for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
+  if (pipeline != nullptr) pipeline->restart_report();
+  trainer.restart();
+  const std::chrono::nanoseconds duration = probe.value_or(settings_.duration);
+  const Clock::time_point begin = Clock::now();
+  std::uint64_t batches = 0;
+  while (settings_.batches > 0 ? batches < settings_.batches : batches < fewest_batches || Clock::now() - begin < duration) {
+    trainer.train_one();
+    ++batches;
+  }
+  Loop loop;
+  loop.batch_ms = milliseconds(Clock::now() - begin) / static_cast<double>(batches);
+  if (pipeline != nullptr) loop.report = pipeline->report();
+  trainer.finish();
+  loop.steps = stream->statistics();
+  return loop;
+}
+
+/// The device's steps alone, queued one after the other.
+double Diagnosis::time_steps() const {
+  const std::uint64_t steps = settings_.batches > 0 ? settings_.batches
+                                                    : std::clamp(static_cast<std::uint64_t>(settings_.duration / bench_.step),
+                                                                 fewest_batches, most_steps);
+  const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
+  const Clock::time_point begin = Clock::now();
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    stream->step();
+    if (stream->queued() == TrainerStream::most_queued) stream->finish_oldest();
+  }
+  while (stream->queued() > 0) stream->finish_oldest();
+  return milliseconds(Clock::now() - begin) / static_cast<double>(steps);
+}
+
+/// The whole road but reading and making: slots, copies, double buffering and handing out are the loader's own.
+double Diagnosis::time_copies() const {
+  BenchSettings ready = bench_;
+  ready.dataset = std::make_shared<EmptyRecords>(result_.sampled_records);
+  Pipeline pipeline = make_bench_pipeline(ready, ready_samples(image_transform(bench_.recipe)));
+  return time_loop(&pipeline, {}).batch_ms;
+}
+
+double Diagnosis::time_loader() {
+  open_sample();
+  read_all();
+  const auto before = bytes_from_storage();
+  Loop loop;
+  {
+    Pipeline pipeline = make_bench_pipeline(bench_);
+    loop = time_loop(&pipeline, {});
+  }
+  add(result_.warm_storage_bytes, fetched(before, bytes_from_storage()));
+  close_dataset();
+  result_.report = std::move(loop.report);
+  steps_.idle += loop.steps.idle;
+  steps_.busy += loop.steps.busy;
+  return loop.batch_ms;
+}
+
+/// Cold and warm passes in turn, from the pipeline's start: only then are all of the records read for the first time within the pass. The
+/// time that a start takes is in both.
+void Diagnosis::time_passes() {
+  double cold_ms = 0;
+  double warm_ms = 0;
+  for (unsigned pass = 0; pass < result_.passes_per_round; ++pass) {
+    if (!drop_pages()) {
+      result_.times.cold_pass.clear();
+      result_.times.warm_pass.clear();
+      return;
+    }
+    const auto before = bytes_from_storage();
+    const Clock::time_point begin = Clock::now();
+    cold_ms += time_pass();
+    result_.cold.seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    add(result_.cold.storage_bytes, fetched(before, bytes_from_storage()));
+    warm_ms += time_pass();
+  }
+  result_.times.cold_pass.push_back(cold_ms / result_.passes_per_round);
+  result_.times.warm_pass.push_back(warm_ms / result_.passes_per_round);
+}
+
+/// Empties the page cache of the dataset's files; where that fails, says why in the result.
+bool Diagnosis::drop_pages() {
+  try {
+    drop_from_cache(files_);
+    const double kept = cached_bytes(files_).share();
+    result_.cold.kept = std::max(result_.cold.kept, kept);
+    if (kept <= may_stay) return true;
+    const bool in_memory = std::ranges::any_of(files_, lies_in_memory);
+    result_.cold.missing =
+        fmt::format("{:.1f}% of the dataset's pages stay in the page cache when they are dropped: {}", 100 * kept,
+                    in_memory ? "it lies in a memory file system, which has no storage behind it"
+                              : "another process has the file mapped, or it belongs to another user (Linux then does not tell)");
+  } catch (const Error& error) {
+    result_.cold.missing = std::string("the page cache cannot be emptied of the dataset: ") + error.what();
+  }
+  return false;
+}
+
+double Diagnosis::time_pass() {
+  open_sample();
+  Clock::duration first{0};
+  Clock::duration all{0};
+  {
+    const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
+    Pipeline pipeline = make_bench_pipeline(bench_);
+    SyntheticTrainer trainer(&pipeline, *stream);
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t batch = 0; batch < result_.pass_batches; ++batch) {
+      trainer.train_one();
+      all = Clock::now() - begin;
+      if (batch == 0) first = all;
+    }
+    trainer.finish();
+  }
+  close_dataset();
+  return from_start_ms(milliseconds(first), milliseconds(all - first), static_cast<double>(result_.pass_batches),
+                       static_cast<double>(result_.records) / static_cast<double>(bench_.batch_size));
+}
+
+}  // namespace
+
+DiagnoseResult run_diagnose(const DiagnoseSettings& settings) { return Diagnosis(settings).run(); }
+
+}  // namespace millrace::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "measure/bench_run.h"
+#include "diagnose/stall_account.h"
+
+namespace millrace::cli {
+
+struct DiagnoseSettings {
+  /// Opened and closed many times; nobody else in this process may have it open, or its pages cannot be dropped from the page cache.
+  std::filesystem::path dataset;
+  /// The pipeline and the step; its dataset and its lengths are not used.
+  BenchSettings bench;
+  /// Each phase of a round: so many batches, or where that is 0 so long.
+  std::uint64_t batches = 0;
+  std::chrono::nanoseconds duration{0};
+  /// How often each phase is measured, in turn with the others.
+  unsigned rounds = 3;
+};
+
+/// The passes over records that are read for the first time.
+struct ColdPasses {
+  /// Why there are none: a sentence; empty where there are.
+  std::string missing{};
+  /// Of the dataset's files, what stayed in the page cache at most, 0 to 1.
+  double kept = 0;
+  /// Fetched from storage in all passes, and their time; none where the system does not count.
+  std::optional<std::uint64_t> storage_bytes{};
+  double seconds = 0;
+};
+
+struct DiagnoseResult {
+  std::uint64_t records = 0;
+  std::uintmax_t dataset_bytes = 0;
+  /// So many records, drawn at random, stand for the dataset; a pass reads all of them once, in so many batches.
+  std::uint64_t sampled_records = 0;
+  std::uint64_t pass_batches = 0;
+  unsigned passes_per_round = 0;
+  PhaseTimes times;
+  ColdPasses cold;
+  /// Fetched from storage while records should all have been in the page cache; none where the system does not count.
+  std::optional<std::uint64_t> warm_storage_bytes;
+  /// Of the last round's loader phase.
+  Report report;
+  /// Share of the time that the stream had no step to run in all loader phases, 0 to 1: the stalls but fetch, seen another way.
+  double device_idle = 0;
+};
+
+/// Measures all phases in turn, `rounds` times. Where the page cache cannot be emptied, the cold passes are left out and `cold` says why.
+/// Throws what the pipeline throws.
+DiagnoseResult run_diagnose(const DiagnoseSettings& settings);
+
+}  // namespace millrace::cli

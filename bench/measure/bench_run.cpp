@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/bench_run.h"
+
+#include <millrace/image_transform.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "measure/device/copy_overlap.h"
+#include "measure/process.h"
+#include "measure/synthetic_trainer.h"
+
+namespace millrace::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Hashes batches in the order the stream reaches them.
+class Digest {
+ public:
+  Digest() { XXH3_64bits_reset(state_.get()); }
+
+  void add(const Batch& batch, TrainerStream& stream) {
+    const auto indices = std::make_shared<std::vector<std::uint64_t>>(batch.indices().begin(), batch.indices().end());
+    stream.read(batch, [this, indices](const Tensor& labels, const Tensor& images) {
+      add_bytes(indices->data(), indices->size() * sizeof(std::uint64_t));
+      add_bytes(labels.data, labels.bytes());
+      add_bytes(images.data, images.bytes());
+    });
+  }
+
+  std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  void add_bytes(const void* data, std::size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
+
+  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
+};
+
+std::int64_t growth(std::size_t before, std::size_t after) {
+  return static_cast<std::int64_t>(after) - static_cast<std::int64_t>(before);
+}
+
+ConsumerTime consumer_time(std::vector<double> values_us) {
+  if (values_us.empty()) return {};
+  std::ranges::sort(values_us);
+  const auto percentile = [&](double share) {
+    return values_us[static_cast<std::size_t>(std::llround(share * static_cast<double>(values_us.size() - 1)))];
+  };
+  const double sum = std::accumulate(values_us.begin(), values_us.end(), 0.0);
+  return {sum / static_cast<double>(values_us.size()), percentile(0.5), percentile(0.99)};
+}
+
+/// What the device did, after the last step.
+void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
+  const StepStatistics steps = stream.statistics();
+  if (steps.steps > 0) {
+    result.device_idle = static_cast<double>(steps.idle.count()) / static_cast<double>((steps.idle + steps.busy).count());
+    result.device_step_ms = std::chrono::duration<double, std::milli>(steps.busy).count() / static_cast<double>(steps.steps);
+  }
+  if (trace == nullptr) return;
+  result.copies = copy_rate(result.report, spans_of(*trace, "feeder", "upload").size());
+  if (steps.steps > 0)
+    result.copy_hidden = hidden_share(spans_of(*trace, "copies", "copy"), spans_of(*trace, "device steps", "step"));
+}
+
+}  // namespace
+
+std::vector<std::string> bench_lanes() { return {"feeder", "copies", "device steps"}; }
+
+Pipeline make_bench_pipeline(const BenchSettings& settings) {
+  return make_bench_pipeline(settings, image_transform(settings.recipe));
+}
+
+Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform) {
+  PipelineOptions options;
+  options.batch_size = settings.batch_size;
+  options.seed = settings.seed;
+  options.last_batch = settings.dataset->size() >= settings.batch_size ? LastBatch::drop : LastBatch::pad;
+  options.prefetch = settings.prefetch;
+  options.micro_batches = settings.micro_batches;
+  options.conversion = settings.conversion;
+  options.runtime = settings.runtime;
+  options.trace = settings.trace;
+  return Pipeline(settings.dataset, std::move(transform), settings.device->device(), options);
+}
+
+BenchResult run_bench(const BenchSettings& settings) {
+  std::optional<Digest> digest;
+  if (settings.digest) digest.emplace();
+  const auto stream = settings.device->make_trainer_stream(settings.step_work());
+  SyntheticTrainer::Look look;
+  if (digest) look = [&](const Batch& batch) { digest->add(batch, *stream); };
+  Pipeline pipeline = make_bench_pipeline(settings);
+  SyntheticTrainer trainer(&pipeline, *stream, settings.trace.get());
+  for (std::uint64_t batch = 1; batch < settings.warmup; ++batch) trainer.train_one(look);
+  // Before the last one of the warm-up: what this takes would be a head start for the device.
+  const ResidentMemory memory(settings.dataset->facts().files);
+  const std::size_t own_before = own_memory();
+  const std::optional<std::size_t> device_before = settings.device->memory_in_use();
+  if (settings.warmup > 0) trainer.train_one(look);
+
+  if (settings.trace) settings.trace->clear();
+  pipeline.restart_report();
+  trainer.restart();
+  const ProcessorTimes before = processor_times();
+  const Clock::time_point begin = Clock::now();
+  BenchResult result;
+  for (Clock::time_point last = begin;
+       settings.batches > 0 ? result.batch_ms.size() < settings.batches : last - begin < settings.duration;) {
+    trainer.train_one(look);
+    const Clock::time_point now = Clock::now();
+    result.batch_ms.push_back(std::chrono::duration<double, std::milli>(now - last).count());
+    last = now;
+  }
+  const ProcessorTimes after = processor_times();
+
+  result.report = pipeline.report();
+  if (settings.trace) settings.trace->finish();
+  result.rss_growth = growth(own_before, own_memory());
+  result.consumer = consumer_time(trainer.consumer_us());
+  trainer.finish();
+  if (device_before) result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
+  look_at_device(*stream, settings.trace.get(), result);
+  if (digest) result.digest = digest->value();
+  result.verdict = judge(result.report, result.device_idle);
+  result.peak_rss_beyond_map = memory.peak();
+  result.cpu_seconds = after.process_seconds - before.process_seconds;
+  result.steal = steal_between(before, after);
+  return result;
+}
+
+std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
+  constexpr std::chrono::seconds enough{3};
+  constexpr std::uint64_t fewest = 20;
+  BenchSettings plain = settings;
+  plain.trace = nullptr;
+  const auto stream = plain.device->make_trainer_stream({});
+  Pipeline pipeline = make_bench_pipeline(plain);
+  SyntheticTrainer trainer(&pipeline, *stream);
+  for (std::uint64_t batch = 0; batch < 2 * settings.prefetch + 4; ++batch) trainer.train_one();
+  const Clock::time_point begin = Clock::now();
+  std::uint64_t batches = 0;
+  for (; batches < fewest || Clock::now() - begin < enough; ++batches) trainer.train_one();
+  return (Clock::now() - begin) / batches;
+}
+
+}  // namespace millrace::cli

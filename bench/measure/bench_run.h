@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/conversion.h>
+#include <millrace/dataset.h>
+#include <millrace/pipeline.h>
+#include <millrace/recipe.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "measure/device/bench_device.h"
+#include "measure/device/copy_rate.h"
+
+namespace millrace::cli {
+
+/// What is measured: a pipeline over a dataset, and the step it feeds.
+struct BenchSettings {
+  std::shared_ptr<const Dataset> dataset;
+  Recipe recipe;
+  std::shared_ptr<Runtime> runtime;
+  std::shared_ptr<const BenchDevice> device;
+  std::size_t batch_size = 64;
+  std::size_t prefetch = 4;
+  std::size_t micro_batches = 1;
+  std::uint64_t seed = 0;
+  /// What the device makes of the images; none = they stay uint8, NHWC.
+  std::optional<Conversion> conversion{};
+  /// Time of a step on the device; 0 = none.
+  std::chrono::nanoseconds step{0};
+  /// Or a step is a product of bfloat16 matrices with so many rows; 0 = it is not.
+  std::size_t gemm = 0;
+  /// Batches before measuring begins.
+  std::uint64_t warmup = 0;
+  /// How long to measure: so many batches, or where that is 0 so long.
+  std::uint64_t batches = 0;
+  std::chrono::nanoseconds duration{0};
+  bool digest = false;
+  /// Where every span of the measured time goes, with a group "trainer" that has a lane of the steps; none = nothing is traced.
+  std::shared_ptr<Trace> trace{};
+
+  StepWork step_work() const { return {step, gemm}; }
+};
+
+/// The lanes that `run_bench` itself needs of a trace: for `TraceOptions::lanes`.
+std::vector<std::string> bench_lanes();
+
+/// Processor time per batch, in microseconds.
+struct ConsumerTime {
+  double mean_us = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+};
+
+/// What came out.
+struct BenchResult {
+  Report report;
+  Verdict verdict;
+  /// Share of time the stream had nothing to run, 0 to 1; none without a step.
+  std::optional<double> device_idle;
+  /// A step's time on the device, a mean; none without a step.
+  std::optional<double> device_step_ms;
+  /// Of the pipeline's parts; none without a trace.
+  std::optional<CopyRate> copies;
+  /// Share of the copies' time that lies under steps, 0 to 1; none without a trace or a step.
+  std::optional<double> copy_hidden;
+  /// Of the trainer's thread: in `next` and in letting batches go.
+  ConsumerTime consumer;
+  /// From the end of the warm-up to the end, in bytes: of the process's own resident memory (with what a trace takes), and of the
+  /// device's, where it has any.
+  std::int64_t rss_growth = 0;
+  std::optional<std::int64_t> device_memory_growth;
+  /// Time of each measured batch: from one handed out to the next.
+  std::vector<double> batch_ms;
+  /// XXH3-64 of all batches from the first on, in order: indices, labels and pixels.
+  std::optional<std::uint64_t> digest;
+  /// Largest resident memory of the process beyond the dataset's mapped file, in bytes.
+  std::size_t peak_rss_beyond_map = 0;
+  double cpu_seconds = 0;
+  /// Share of the machine's processor time that the hypervisor gave to others, 0 to 1.
+  double steal = 0;
+};
+
+/// The pipeline that a bench measures.
+Pipeline make_bench_pipeline(const BenchSettings& settings);
+/// The same with another transform than the recipe's.
+Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform);
+
+/// Runs warm-up and measurement.
+BenchResult run_bench(const BenchSettings& settings);
+
+/// The loader's own time per batch: batches taken as fast as they come, without a step.
+std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings);
+
+}  // namespace millrace::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of bench_cuda.cpp where millrace is built without CUDA.
+#include <millrace/error.h>
+
+#include "measure/device/bench_device.h"
+
+namespace millrace::cli {
+
+std::shared_ptr<const BenchDevice> open_cuda_bench_device(int /*ordinal*/) {
+  throw Error(ErrorCode::device,
+              "no CUDA device: this millrace was built without CUDA; build it with -DMILLRACE_CUDA=ON, or give --device host");
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/device/copy_rate.h"
+
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <memory>
+
+namespace millrace::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A stream with memory to copy from and to, in turn, so that no cache has it all.
+class PlainCopies {
+ public:
+  PlainCopies(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers)
+      : bytes_(bytes),
+        stride_((bytes + alignment - 1) / alignment * alignment),
+        buffers_(buffers),
+        source_(device.allocate_host(stride_ * buffers, node)),
+        destination_(device.allocate_device(stride_ * buffers)),
+        begin_(device.make_timed_event()),
+        end_(device.make_timed_event()),
+        stream_(device.make_stream()) {
+    std::memset(source_.data(), 1, source_.bytes());
+  }
+
+  /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events around each, on a stream that has nothing
+  /// else.
+  std::optional<double> run(std::size_t copies) {
+    std::chrono::duration<double> busy{0};
+    for (std::size_t copy = 0; copy < copies; ++copy) {
+      const std::size_t offset = copy % buffers_ * stride_;
+      stream_->record(*begin_);
+      stream_->copy(destination_.data() + offset, source_.data() + offset, bytes_);
+      stream_->record(*end_);
+      if (!end_->wait(std::chrono::hours(1)))
+        throw Error(ErrorCode::timeout, "a copy to the device has not ended within an hour");
+      const auto begin = begin_->passed_at();
+      const auto end = end_->passed_at();
+      if (!begin || !end || *end <= *begin) return std::nullopt;
+      busy += *end - *begin;
+    }
+    return static_cast<double>(bytes_ * copies) / busy.count();
+  }
+
+ private:
+  static constexpr std::size_t alignment = 4096;
+  const std::size_t bytes_;
+  /// From one copy's memory to the next one's.
+  const std::size_t stride_;
+  const std::size_t buffers_;
+  Memory source_;
+  Memory destination_;
+  std::unique_ptr<Event> begin_;
+  std::unique_ptr<Event> end_;
+  /// The last, so that it goes first.
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace
+
+std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads) {
+  const auto stage = std::ranges::find(report.stages, "copy", &StageReport::name);
+  if (stage == report.stages.end() || stage->busy_seconds <= 0 || uploads == 0) return std::nullopt;
+  const double bytes = static_cast<double>(report.copied_bytes) / static_cast<double>(uploads);
+  return CopyRate{bytes, bytes * static_cast<double>(stage->each.count) / stage->busy_seconds};
+}
+
+std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers) {
+  constexpr int loops = 5;
+  constexpr double loop_seconds = 0.03;
+  constexpr std::chrono::milliseconds enough{300};
+  constexpr std::size_t most_copies = 1000;
+  PlainCopies copies(device, node, bytes, buffers);
+  copies.run(buffers);  // the memory's first use
+  const auto first = copies.run(buffers);
+  if (!first) return std::nullopt;
+  const auto in_a_loop = static_cast<std::size_t>(loop_seconds * *first / static_cast<double>(bytes));
+  double best = *first;
+  const steady_clock::time_point begin = steady_clock::now();
+  for (int loop = 0; loop < loops && steady_clock::now() - begin < enough; ++loop)
+    best = std::max(best, copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies)).value_or(0));
+  return CopyRate{static_cast<double>(bytes), best};
+}
+
+std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name) {
+  std::vector<TraceSpan> spans;
+  for (const TraceLane& one : trace.lanes())
+    if (one.name == lane)
+      std::ranges::copy_if(one.spans, std::back_inserter(spans), [&](const TraceSpan& span) { return span.name == name; });
+  return spans;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "measure/bench_run.h"
+
+namespace millrace::cli {
+
+/// What is read and made, as given on the command line: common to the commands that run a pipeline.
+struct SourceArguments {
+  std::string dataset;
+  std::string recipe = "train";
+  int size = 224;
+  std::uint64_t seed = 0;
+  std::string device = "host";
+  /// What a host device copies at most, to imitate a bus; 0 = as fast as the memory.
+  double copy_gb_per_second = 0;
+  /// "DTYPE[:LAYOUT]"; empty = images stay as they are.
+  std::string convert;
+};
+
+/// How the pipeline is set, as given on the command line; what is not there comes from the options file or is the default.
+struct PipelineArguments {
+  std::optional<std::size_t> batch_size;
+  /// "auto" or a number.
+  std::optional<std::string> workers;
+  std::optional<std::size_t> prefetch;
+  std::optional<std::size_t> micro_batches;
+  /// An options file that `millrace tune --out` wrote; empty = none.
+  std::string config;
+};
+
+/// DATASET, --recipe, --size, --seed, --device, --convert.
+void add_source_arguments(CLI::App& command, SourceArguments& arguments);
+/// --batch-size, --workers, --prefetch, --micro-batches, --config.
+void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
+
+/// A range check that leaves the option's line in the help short.
+template <typename Number>
+CLI::Validator between(Number low, Number high) {
+  return CLI::Range(low, high).description("");
+}
+
+/// For --step-ms: "auto" or milliseconds up to an hour; 0, no step, only where that is asked for.
+CLI::Validator step_check(bool may_be_none);
+/// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
+std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
+
+/// "float16", "bfloat16:nhwc" ... -> the conversion, with ImageNet's mean and standard deviation unless it is to uint8. Throws
+/// `std::invalid_argument` for another text.
+Conversion parse_conversion(const std::string& text);
+
+/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something follows the number.
+std::chrono::nanoseconds parse_milliseconds(const std::string& text);
+
+/// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no runtime yet.
+BenchSettings source_settings(const SourceArguments& arguments);
+/// The same with the pipeline as the command line and the options file say, with a runtime. Says on standard error where the options file
+/// is of another machine or recipe.
+BenchSettings bench_settings(const SourceArguments& source, const PipelineArguments& pipeline);
+
+}  // namespace millrace::cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine/machine.h"
+#include "tune/usl_fit.h"
+
+namespace millrace::cli {
+
+/// What is searched for.
+struct TuneSetting {
+  unsigned workers = 1;
+  std::size_t prefetch = 8;
+  std::size_t micro_batches = 1;
+  std::size_t batch_size = 64;
+
+  friend bool operator==(const TuneSetting&, const TuneSetting&) = default;
+};
+
+/// One run of a setting: a pipeline of its own, warmed up, then measured.
+struct TuneRun {
+  /// When it began, in seconds since the tune did.
+  double at_seconds = 0;
+  /// How long it was measured.
+  double seconds = 0;
+  std::uint64_t batches = 0;
+  double samples_per_second = 0;
+  /// Share of the time the device had no step to run, 0 to 1; none without a step.
+  std::optional<double> device_idle{};
+  /// Share of the time `next()` waited for data that was not made, 0 to 1.
+  double stall_share = 0;
+  /// From the pipeline's start to its first batch.
+  double first_batch_ms = 0;
+  /// Time of each measured batch: from one handed out to the next.
+  std::vector<double> batch_ms{};
+  std::size_t pinned_bytes = 0;
+  std::size_t device_bytes = 0;
+  /// What else the process's memory grew by: the workers' scratch.
+  std::size_t scratch_bytes = 0;
+  /// Share of the machine's processor time, 0 to 1, that other programs and machines took while none was left over.
+  double disturbed = 0;
+
+  std::size_t memory_bytes() const { return pinned_bytes + device_bytes + scratch_bytes; }
+};
+
+/// Mean and standard deviation (of the sample, n - 1; 0 of a single value).
+struct Mean {
+  double mean = 0;
+  double sd = 0;
+};
+
+/// What the runs of a setting say together. Those that other programs disturbed are set aside where at least three others are left.
+struct TuneSummary {
+  /// Those that count, and how many of them were disturbed; those that do not.
+  std::size_t runs = 0;
+  std::size_t disturbed = 0;
+  std::size_t set_aside = 0;
+  Mean samples_per_second{};
+  /// Of the batches of all runs that count.
+  double batch_p50_ms = 0;
+  double batch_p95_ms = 0;
+  double batch_p99_ms = 0;
+  /// None without a step.
+  std::optional<Mean> device_idle{};
+  /// Where the mean idle lies with 95% confidence on either side (Student's t), 0 to 1.
+  double idle_low = 0;
+  double idle_high = 1;
+  Mean stall_share{};
+  Mean first_batch_ms{};
+  /// The most that a run took: pinned, device and scratch.
+  std::size_t memory_bytes = 0;
+};
+
+/// Whether a setting feeds the step: `yes` and `no` with 95% confidence.
+enum class Feeds { no_step, yes, no, unsure };
+
+/// A setting with its runs; it has none where the time was over before its first.
+struct TunePoint {
+  TuneSetting setting{};
+  std::vector<TuneRun> runs{};
+  TuneSummary summary{};
+  Feeds feeds = Feeds::no_step;
+};
+
+enum class TuneVariable { workers, prefetch, micro_batches, batch_size };
+
+/// The search over one variable, the others held.
+struct TunePhase {
+  TuneVariable variable = TuneVariable::workers;
+  /// Indices of the settings that were measured for it into `points`, by the variable's value.
+  std::vector<std::size_t> points{};
+  std::size_t chosen = 0;
+  /// Of micro-batches: what more than one gained; empty where nothing did.
+  std::string gained{};
+  std::string why{};
+};
+
+enum class TuneOutcome {
+  feeds_step,     ///< the smallest setting that feeds the step
+  nothing_feeds,  ///< none does: the knee of throughput
+  no_step,        ///< no step was given: the knee of throughput
+  nothing_fits,   ///< no batch size keeps within the limits: the smallest that was tried
+};
+
+/// What is asked of a tune.
+struct TuneGoal {
+  /// Time of the trainer's step for a batch of `batch_size`; 0 = none. Other batch sizes have their share of it.
+  double step_ms = 0;
+  unsigned max_workers = 1;
+  std::size_t batch_size = 64;
+  /// Whether the batch size is searched; always where one of the limits is given.
+  bool tune_batch_size = false;
+  std::optional<double> p99_ms{};
+  std::optional<std::size_t> memory_bytes{};
+  /// Bounds of the batch sizes that are tried, whatever the limits.
+  std::size_t most_batch_size = 1 << 20;
+  std::size_t most_memory_bytes = SIZE_MAX;
+  double budget_seconds = 100;
+};
+
+/// What the search found.
+struct TuneFindings {
+  TuneOutcome outcome = TuneOutcome::no_step;
+  TuneSetting chosen{};
+  /// Its index into `points`.
+  std::size_t chosen_point = 0;
+  std::vector<TunePoint> points{};
+  /// In the order of the search.
+  std::vector<TunePhase> phases{};
+  /// Of the worker counts' rates where the loader was the limit, and not the step.
+  UslFit fit{};
+  /// The fewest workers with 95% of the fit's highest rate up to the most workers that were allowed.
+  unsigned knee = 0;
+  /// Sentences: the choice, and the reasons of each phase.
+  std::string verdict{};
+  std::string why{};
+  /// What could not be measured within the budget, a sentence each.
+  std::vector<std::string> not_measured{};
+  /// Planned length of a run, and what all took.
+  double run_seconds = 0;
+  double total_seconds = 0;
+};
+
+/// All that `tune` has to say, however it is written.
+struct TuneResult {
+  std::string dataset;
+  std::uint64_t records = 0;
+  std::string recipe_name;
+  /// As JSON.
+  std::string recipe;
+  /// "host", "cuda:0" ...
+  std::string device = "host";
+  std::uint64_t seed = 0;
+  TuneGoal goal;
+  TuneFindings findings;
+  Machine machine;
+};
+
+}  // namespace millrace::cli

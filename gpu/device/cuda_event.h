@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/device.h>
+
+#include <memory>
+
+#include "device/cuda_call.h"
+#include "device/event_clock.h"
+
+namespace millrace {
+
+/// A CUDA event. It is waited for by asking it from time to time, never by synchronising with the device.
+class CudaEvent final : public Event {
+ public:
+  /// On the current device. With a clock it tells when it was passed.
+  explicit CudaEvent(std::shared_ptr<EventClock> clock = nullptr);
+
+  bool complete() const override { return has_passed(event_.get()); }
+  bool wait(std::chrono::nanoseconds timeout) const override;
+  std::optional<std::chrono::steady_clock::time_point> passed_at() const override;
+
+  cudaEvent_t handle() const { return event_.get(); }
+
+ private:
+  std::shared_ptr<EventClock> clock_;
+  EventHandle event_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cuda_runtime_api.h>
+#include <millrace/cuda_device.h>
+#include <millrace/error.h>
+
+#include <chrono>
+#include <thread>
+
+#include "device/cuda_call.h"
+#include "device/cuda_event.h"
+#include "pixel/kernel_launch.h"
+
+namespace millrace {
+namespace {
+
+/// How often an event is asked whether it is complete while a thread waits for it.
+constexpr std::chrono::microseconds ask_interval{50};
+
+cudaEvent_t handle_of(const Event& event) {
+  const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
+  if (cuda == nullptr) throw Error(ErrorCode::device, "an event of another device was given to a CUDA stream");
+  return cuda->handle();
+}
+
+CUstream_st* make_stream_on(int device, bool urgent) {
+  constexpr const char* name = "cudaStreamCreateWithPriority";
+  const CurrentDevice current(device);
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  cudaStream_t stream = nullptr;
+  const int priority = urgent ? greatest : least;
+  check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking}, priority), name);
+  return stream;
+}
+
+}  // namespace
+
+CudaEvent::CudaEvent(std::shared_ptr<EventClock> clock)
+    : clock_(std::move(clock)), event_(make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming)) {}
+
+bool CudaEvent::wait(std::chrono::nanoseconds timeout) const {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  while (!complete()) {
+    if (Clock::now() - begin >= timeout) return false;
+    std::this_thread::sleep_for(ask_interval);
+  }
+  return true;
+}
+
+std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() const {
+  return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
+}
+
+void CudaStream::Destroy::operator()(CUstream_st* stream) const { blocking_call("cudaStreamDestroy", cudaStreamDestroy, stream); }
+
+CudaStream::CudaStream(int device, bool urgent)
+    : device_(device), owned_(make_stream_on(device, urgent)), stream_(owned_.get()) {}
+
+CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), stream_(stream) {}
+
+void CudaStream::copy(void* destination, const void* source, std::size_t bytes) {
+  const CurrentDevice current(device_);
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+}
+
+void CudaStream::copy_on_device(void* destination, const void* source, std::size_t bytes) {
+  const CurrentDevice current(device_);
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
+void CudaStream::convert(const ConversionWork& work) {
+  const CurrentDevice current(device_);
+  check(launch_conversion(work, stream_), "launch_conversion");
+}
+
+bool CudaStream::capturing() const {
+  const CurrentDevice current(device_);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaError_t asked = cudaStreamIsCapturing(stream_, &status);
+  // It is the old default stream, which takes no work either while another stream is captured that it would wait for.
+  if (asked == cudaErrorStreamCaptureImplicit) return true;
+  check(asked, "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void CudaStream::record(Event& event) {
+  const CurrentDevice current(device_);
+  check(cudaEventRecord(handle_of(event), stream_), "cudaEventRecord");
+}
+
+void CudaStream::wait(const Event& event) {
+  const CurrentDevice current(device_);
+  check(cudaStreamWaitEvent(stream_, handle_of(event), 0), "cudaStreamWaitEvent");
+}
+
+void CudaStream::synchronize() {
+  const CurrentDevice current(device_);
+  check(blocking_call("cudaStreamSynchronize", cudaStreamSynchronize, stream_), "cudaStreamSynchronize");
+}
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/cuda_device.h>
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+#include "device/cuda_call.h"
+
+namespace millrace {
+
+/// Tells when a device passed its events, on the host's steady clock. CUDA tells the time between two events only, in a float of
+/// milliseconds, which grows coarse with the distance, and by its own clock; so there is an anchor, an event whose time on the host is
+/// known, and it is renewed from time to time, between two readings of the host's clock. All methods may be called from any thread at once; none but the constructor waits for the device.
+class EventClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Anchors older than this are renewed: a float of so many milliseconds tells microseconds apart.
+  static constexpr std::chrono::seconds default_renewal{4};
+
+  /// Waits until the device has passed the first anchor. Throws `Error` (`device`).
+  explicit EventClock(int device, std::chrono::nanoseconds renewal = default_renewal);
+
+  /// When the device passed `event`, which has timing and is complete; none where CUDA does not tell.
+  std::optional<Clock::time_point> time_of(cudaEvent_t event);
+
+ private:
+  void renew();
+
+  const int device_;
+  const std::chrono::nanoseconds renewal_;
+  CudaStream stream_;
+  std::mutex mutex_;
+  EventHandle anchor_;
+  Clock::time_point anchored_at_;
+  EventHandle next_;
+  /// When the next anchor was recorded, while it has not passed.
+  std::optional<Clock::time_point> renewing_since_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_members.h"
+
+#include <millrace/error.h>
+
+namespace millrace {
+
+void Place::fail(const std::string& problem) const { throw Error(ErrorCode::invalid_argument, text_ + ": " + problem); }
+
+void Place::fail(std::string_view key, const Json& value, const std::string& must_be) const {
+  fail(name(key) + " is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " + must_be);
+}
+
+std::string Place::name(std::string_view key) const {
+  return '"' + (object_.empty() ? std::string(key) : object_ + '.' + std::string(key)) + '"';
+}
+
+Members::Members(const Json& object, Place place, std::initializer_list<std::string_view> known)
+    : object_(object), place_(std::move(place)) {
+  for (const auto& [key, value] : object.items()) {
+    bool is_known = false;
+    std::string names;
+    for (const std::string_view name : known) {
+      is_known = is_known || name == key;
+      names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
+    }
+    if (!is_known) place_.fail("unknown key " + place_.name(key) + "; there are " + names);
+  }
+}
+
+const Json* Members::find(const char* key) const {
+  const auto found = object_.find(key);
+  return found == object_.end() ? nullptr : &*found;
+}
+
+void Members::read(const char* key, std::string& into) const {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_string()) place_.fail(key, *value, "a string");
+  into = value->get<std::string>();
+}
+
+const Json* Members::object(const char* key) const {
+  const Json* value = find(key);
+  if (value != nullptr && !value->is_object()) place_.fail(key, *value, "an object in { }");
+  return value;
+}
+
+const Json* Members::integer(const char* key, std::uint64_t low, std::uint64_t high) const {
+  const Json* value = find(key);
+  if (value == nullptr) return nullptr;
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high)
+    place_.fail(key, *value, range_text(low, high));
+  return value;
+}
+
+void Members::read_milliseconds(const char* key, double& into) const {
+  const Json* value = find(key);
+  if (value == nullptr) return;
+  if (!value->is_number() || value->get<double>() < 0) place_.fail(key, *value, "a number of milliseconds, 0 or more");
+  into = value->get<double>();
+}
+
+std::string range_text(std::uint64_t low, std::uint64_t high) {
+  return "an integer in " + std::to_string(low) + ".." + std::to_string(high);
+}
+
+void check_format(const Json& json, const Place& place, std::uint64_t newest, const std::string& what) {
+  const auto format = json.find("format");
+  if (format == json.end()) place.fail("\"format\" is missing; this is not " + what + " of millrace");
+  if (!format->is_number_unsigned() || format->get<std::uint64_t>() == 0) place.fail("format", *format, range_text(1, newest));
+  if (format->get<std::uint64_t>() > newest)
+    place.fail("\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
+               ", which is what this millrace reads; use the millrace that wrote it, or make it again");
+}
+
+}  // namespace millrace

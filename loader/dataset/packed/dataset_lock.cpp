@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/dataset_lock.h"
+
+#include <fcntl.h>
+#include <millrace/error.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+namespace millrace {
+namespace {
+
+[[noreturn]] void throw_io(const std::filesystem::path& path, const char* what, int reason) {
+  throw Error(ErrorCode::io, path.string() + " cannot be " + what + ": " + std::generic_category().message(reason));
+}
+
+[[noreturn]] void throw_being_written(const std::filesystem::path& path) {
+  throw Error(ErrorCode::already_exists, path.string() + " is being written by another writer at this moment");
+}
+
+void lock(const FileDescriptor& file, const std::filesystem::path& path) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK) throw_being_written(path);
+  throw_io(path, "locked", errno);
+}
+
+bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
+  struct stat opened {};
+  struct stat there {};
+  return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
+         opened.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+FileDescriptor lock_existing(const std::filesystem::path& path) {
+  while (true) {
+    FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (!file && errno == ENOENT) return file;
+    if (!file) throw_io(path, "opened", errno);
+    lock(file, path);
+    // Another writer may have put a file of its own there before we had the lock.
+    if (is_at(file, path)) return file;
+  }
+}
+
+FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) {
+  FileDescriptor old;
+  if (overwrite) {
+    // Held until the new file is locked, so that of two that replace it at once one finds the other.
+    old = lock_existing(path);
+    if (old && unlink(path.c_str()) != 0) throw_io(path, "replaced", errno);
+  }
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file) {
+    const int reason = errno;
+    if (reason != EEXIST) throw_io(path, "created", reason);
+    if (is_being_written(path)) throw_being_written(path);
+    throw Error(ErrorCode::already_exists, path.string() + " exists already; take another name, or have it replaced");
+  }
+  lock(file, path);
+  return file;
+}
+
+FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents) {
+  const std::filesystem::path next = path.string() + ".index.new";
+  FileDescriptor file(::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file) throw_io(next, "created", errno);
+  lock(file, next);
+  const auto check = [&](bool done) {
+    if (done) return;
+    const int reason = errno == 0 ? ENOSPC : errno;
+    unlink(next.c_str());
+    throw_io(path, "written", reason);
+  };
+  errno = 0;
+  for (std::size_t written = 0; written < contents.size();) {
+    const ssize_t count = write(file.get(), contents.data() + written, contents.size() - written);
+    check(count > 0);
+    written += static_cast<std::size_t>(count);
+  }
+  check(fsync(file.get()) == 0);
+  check(rename(next.c_str(), path.c_str()) == 0);
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); entries) fsync(entries.get());
+  return file;
+}
+
+void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {
+  const std::string records = std::to_string(committed) + (committed == 1 ? " record was" : " records were");
+  throw Error(ErrorCode::incomplete,
+              is_being_written(path) ? path.string() + " is incomplete: it is being written at this moment (" + records +
+                                           " committed so far); wait for its end"
+                                     : path.string() + " is incomplete: its packing was interrupted after " + records +
+                                           " committed; go on with it (`millrace pack --resume`) or pack it again (`--force`)");
+}
+
+bool is_being_written(const std::filesystem::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace millrace

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/file_writer.h"
+
+#include <millrace/error.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "dataset/packed/dataset_file.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t first_map_bytes = std::size_t{64} << 20;
+
+std::string names_of(std::span<const RecordField> fields) {
+  std::string names;
+  for (const RecordField& field : fields) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  return names;
+}
+
+}  // namespace
+
+FileWriter::FileWriter(std::filesystem::path path, WriterOptions options, std::vector<std::string> fields)
+    : path_(std::move(path)), options_(std::move(options)) {
+  description_.fields = std::move(fields);
+  description_.source = options_.source;
+  description_.created_by = this_version();
+  if (options_.resume) lock_ = lock_existing(path_);
+  if (lock_)
+    take_up();
+  else
+    begin();
+}
+
+void FileWriter::begin() {
+  lock_ = create_locked(path_, options_.overwrite);
+  try {
+    open_environment();
+  } catch (...) {
+    unlink(path_.c_str());
+    throw;
+  }
+}
+
+void FileWriter::take_up() {
+  try {
+    const std::shared_ptr<const DatasetFile> there = DatasetFile::open(path_);
+    const Description& found = there->description();
+    if (found.format != dataset_format)
+      throw Error(ErrorCode::invalid_argument, path_.string() + " cannot be resumed: it has the older dataset format " +
+                                                   std::to_string(found.format) + "; write it again");
+    check_same_pack(path_, {found.created_by, found.source}, {description_.created_by, description_.source});
+    if (!description_.fields.empty() && found.fields != description_.fields)
+      throw Error(ErrorCode::invalid_argument, path_.string() + " cannot be resumed: its records have other fields");
+    description_ = found;
+    committed_ = found.records;
+  } catch (const Error& error) {
+    // One that was interrupted before its first commit is begun once more.
+    if (error.code() != ErrorCode::incomplete) throw;
+  }
+  if (description_.complete)
+    lock_ = FileDescriptor();
+  else
+    open_environment();
+}
+
+void FileWriter::open_environment() {
+  const auto check = [&](int code) {
+    if (code != 0) throw Error(ErrorCode::io, path_.string() + " cannot be opened for writing: " + reason_of(code));
+  };
+  environment_ = create_lmdb_environment();
+  mdb_env_set_mapsize(environment_.get(), first_map_bytes);
+  // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta page that leads to them is
+  // written; that page is synced with the next commit.
+  check(mdb_env_open(environment_.get(), path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666));
+  // Readers know the file as incomplete from here on.
+  if (committed_ == 0) check(try_commit());
+}
+
+void FileWriter::check_open() const {
+  if (failure_) throw *failure_;
+  if (description_.complete) throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
+}
+
+void FileWriter::check_fields(std::span<const RecordField> fields) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::invalid_argument, "record " + std::to_string(size()) + " of " + path_.string() + " " + what);
+  };
+  if (fields.empty()) refuse("has no fields");
+  if (description_.fields.empty()) {
+    std::vector<std::string> names;
+    for (const RecordField& field : fields) {
+      if (field.name.empty()) refuse("has a field without a name");
+      if (std::ranges::find(names, field.name) != names.end()) refuse("has two fields named \"" + std::string(field.name) + "\"");
+      names.emplace_back(field.name);
+    }
+    description_.fields = std::move(names);
+  }
+  if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name)) {
+    std::string expected;
+    for (const std::string& name : description_.fields) expected += (expected.empty() ? "" : ", ") + name;
+    refuse("has the fields " + names_of(fields) + "; the records before it have " + expected);
+  }
+  if (const std::size_t bytes = encoded_size(fields); bytes > max_record_bytes)
+    refuse("has " + std::to_string(bytes) + " bytes; a record has less than 4 GiB");
+}
+
+void FileWriter::append(std::span<const RecordField> fields) {
+  check_open();
+  check_fields(fields);
+  const std::size_t begin = batch_.size();
+  const std::uint64_t checksum = encode_record(fields, batch_);
+  description_.fingerprint = fingerprint_with(description_.fingerprint, checksum);
+  description_.bytes += batch_.size() - begin;
+  ++description_.items;
+  batch_ends_.push_back(batch_.size());
+  if (batch_.size() >= options_.commit_bytes) commit();
+}
+
+void FileWriter::leave_out(std::string reason) {
+  check_open();
+  description_.left_out.push_back({description_.items++, std::move(reason)});
+}
+
+void FileWriter::set_classes(std::vector<std::string> names) {
+  check_open();
+  description_.classes = std::move(names);
+}
+
+void FileWriter::finish() {
+  if (failure_) throw *failure_;
+  if (description_.complete) return;
+  description_.complete = true;
+  commit();
+  if (const int code = mdb_env_sync(environment_.get(), 1)) {
+    failure_ = Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " + mdb_strerror(code) + "; write it again");
+    throw *failure_;
+  }
+  environment_.reset();
+  lock_ = FileDescriptor();
+}
+
+void FileWriter::commit() {
+  try {
+    int code = try_commit();
+    for (; code == MDB_MAP_FULL; code = try_commit()) grow_map();
+    if (code != 0) fail(reason_of(code));
+  } catch (const LmdbAssertion& failed) {
+    fail(failed.what());
+  }
+  committed_ += batch_ends_.size();
+  batch_.clear();
+  batch_ends_.clear();
+}
+
+int FileWriter::try_commit() {
+  MDB_txn* begun = nullptr;
+  if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &begun)) return code;
+  LmdbTransaction transaction(begun);
+  if (const int code = put_records(transaction.get())) return code;
+  if (const int code = put_description(transaction.get())) return code;
+  return mdb_txn_commit(transaction.release());
+}
+
+int FileWriter::put_records(MDB_txn* transaction) {
+  MDB_dbi records = 0;
+  if (const int code = mdb_dbi_open(transaction, records_database, MDB_CREATE | MDB_INTEGERKEY, &records)) return code;
+  std::size_t begin = 0;
+  for (std::size_t record = 0; record < batch_ends_.size(); ++record) {
+    std::uint64_t index = committed_ + record;
+    MDB_val key{sizeof index, &index};
+    MDB_val value{batch_ends_[record] - begin, batch_.data() + begin};
+    if (const int code = mdb_put(transaction, records, &key, &value, MDB_APPEND)) return code;
+    begin = batch_ends_[record];
+  }
+  return 0;
+}
+
+int FileWriter::put_description(MDB_txn* transaction) {
+  MDB_dbi meta = 0;
+  if (const int code = mdb_dbi_open(transaction, meta_database, MDB_CREATE, &meta)) return code;
+  description_.records = size();
+  std::string json = to_json(description_);
+  MDB_val key{description_key.size(), const_cast<char*>(description_key.data())};
+  MDB_val value{json.size(), json.data()};
+  return mdb_put(transaction, meta, &key, &value, 0);
+}
+
+void FileWriter::grow_map() {
+  MDB_envinfo info{};
+  mdb_env_info(environment_.get(), &info);
+  if (const int code = mdb_env_set_mapsize(environment_.get(), info.me_mapsize * 2)) fail(mdb_strerror(code));
+}
+
+std::string FileWriter::reason_of(int code) const {
+  // LMDB has this code for a write that came back short, too.
+  if (code != EIO) return mdb_strerror(code);
+  struct statvfs room {};
+  const bool full = statvfs(path_.c_str(), &room) == 0 && std::size_t{room.f_bavail} * room.f_frsize < batch_.size();
+  return full ? "No space left on device, the disk is full" : std::string(mdb_strerror(code)) + ", or the disk is full";
+}
+
+void FileWriter::fail(const std::string& reason) {
+  description_.complete = false;
+  failure_ = Error(ErrorCode::io, path_.string() + " cannot be written: " + reason + ". " + std::to_string(committed_) +
+                                      " records are committed and stay in it, but it is incomplete: make room and resume it "
+                                      "(`millrace pack --resume`)");
+  throw *failure_;
+}
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "dataset/packed/dataset_lock.h"
+#include "dataset/packed/lmdb_environment.h"
+#include "dataset/packed/record_format.h"
+#include "dataset/packed/record_writer.h"
+
+namespace millrace {
+
+/// Writes one dataset file. Of the options those about shards are not looked at.
+class FileWriter final : public RecordWriter {
+ public:
+  /// `fields`: the names that the records must have, where they are known already.
+  FileWriter(std::filesystem::path path, WriterOptions options, std::vector<std::string> fields = {});
+
+  void append(std::span<const RecordField> fields) override;
+  void leave_out(std::string reason) override;
+  void set_classes(std::vector<std::string> names) override;
+  void finish() override;
+  bool complete() const override { return description_.complete; }
+  std::uint64_t size() const override { return committed_ + batch_ends_.size(); }
+  std::uint64_t committed() const override { return committed_; }
+  std::uint64_t items() const override { return description_.items; }
+  std::vector<LeftOutItem> left_out() const override { return description_.left_out; }
+
+  /// What the file says of itself with the next commit, but for the number of records.
+  const Description& description() const { return description_; }
+
+ private:
+  void take_up();
+  void begin();
+  void open_environment();
+  void check_open() const;
+  void check_fields(std::span<const RecordField> fields);
+  void commit();
+  int try_commit();
+  int put_records(MDB_txn* transaction);
+  int put_description(MDB_txn* transaction);
+  void grow_map();
+  std::string reason_of(int code) const;
+  [[noreturn]] void fail(const std::string& reason);
+
+  std::filesystem::path path_;
+  WriterOptions options_;
+  FileDescriptor lock_;
+  LmdbEnvironmentHandle environment_;
+  Description description_;
+  std::uint64_t committed_ = 0;
+  /// Encoded records that wait for the next commit, and where each of them ends.
+  std::vector<std::byte> batch_;
+  std::vector<std::size_t> batch_ends_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/lmdb_pages.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+namespace millrace {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
+
+constexpr std::uint16_t branch_page = 0x01;
+constexpr std::uint16_t leaf_page = 0x02;
+constexpr std::uint16_t overflow_page = 0x04;
+
+constexpr std::uint16_t value_has_pages = 0x01;  // of its own, behind a header
+constexpr std::uint16_t value_is_tree = 0x02;
+
+constexpr std::size_t page_header_bytes = 16;
+constexpr std::size_t node_header_bytes = 8;
+constexpr std::size_t tree_bytes = 48;
+
+template <typename T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+LmdbTree parse_tree(const std::byte* at) {
+  return {.flags = load<std::uint16_t>(at + 4),
+          .depth = load<std::uint16_t>(at + 6),
+          .entries = load<std::uint64_t>(at + 32),
+          .root = load<std::uint64_t>(at + 40)};
+}
+
+[[noreturn, gnu::cold, gnu::noinline]] void damaged(std::uint64_t page, const char* what) {
+  throw LmdbDamage("page " + std::to_string(page) + " " + what);
+}
+
+std::string_view text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+}  // namespace
+
+/// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to its end.
+struct LmdbPages::Page {
+  std::uint64_t number;
+  const std::byte* begin;
+  /// Nodes, at least one.
+  unsigned nodes;
+  /// Where the nodes begin.
+  unsigned upper;
+};
+
+/// A key with what belongs to it, a page below (in branch pages) or a value; the header and the key lie in the page.
+struct LmdbPages::Node {
+  std::uint64_t page;
+  const std::byte* begin;
+  std::span<const std::byte> key;
+  /// To the page's end.
+  std::span<const std::byte> rest;
+
+  std::uint32_t value_bytes() const { return load<std::uint32_t>(begin); }
+  std::uint16_t flags() const { return load<std::uint16_t>(begin + 4); }
+  /// The flags' place holds the number's highest bits.
+  std::uint64_t child() const { return load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
+};
+
+std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page) {
+  constexpr std::uint32_t magic = 0xBEEFC0DE;
+  constexpr std::uint32_t data_version = 1;
+  const LmdbMeta meta{.page_bytes = load<std::uint32_t>(page.data() + 40),
+                      .last_page = load<std::uint64_t>(page.data() + 136),
+                      .transaction = load<std::uint64_t>(page.data() + 144),
+                      .main = parse_tree(page.data() + 88)};
+  if (load<std::uint32_t>(page.data() + 16) != magic || load<std::uint32_t>(page.data() + 20) != data_version) return {};
+  if (!std::has_single_bit(meta.page_bytes) || meta.page_bytes < 512 || meta.page_bytes > 65536) return {};
+  return meta;
+}
+
+LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const {
+  if (number >= pages_) damaged(number, "is asked for, but lies behind the end of the file");
+  const std::byte* begin = file_.data() + number * page_bytes_;
+  if (load<std::uint64_t>(begin) != number) damaged(number, "has another page's number");
+  if (load<std::uint16_t>(begin + 10) != flags)
+    damaged(number, flags == leaf_page ? "should be a leaf page but is none" : "should be a branch page but is none");
+  const unsigned lower = load<std::uint16_t>(begin + 12);
+  const unsigned upper = load<std::uint16_t>(begin + 14);
+  if (lower < page_header_bytes + 2 || lower % 2 != 0 || lower > upper || upper > page_bytes_)
+    damaged(number, "has impossible bounds");
+  return {number, begin, static_cast<unsigned>((lower - page_header_bytes) / 2), upper};
+}
+
+LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
+  const unsigned offset = load<std::uint16_t>(page.begin + page_header_bytes + std::size_t{2} * at);
+  if (offset < page.upper || offset + node_header_bytes > page_bytes_) damaged(page.number, "has a node outside of itself");
+  const std::byte* begin = page.begin + offset;
+  const std::size_t room = page_bytes_ - offset - node_header_bytes;
+  const std::size_t key_bytes = load<std::uint16_t>(begin + 6);
+  if (key_bytes > room) damaged(page.number, "has a key that reaches beyond it");
+  const std::byte* key = begin + node_header_bytes;
+  return {page.number, begin, {key, key_bytes}, {key + key_bytes, room - key_bytes}};
+}
+
+std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
+  const Node found = node(page, at);
+  if (found.key.size() != sizeof(std::uint64_t)) damaged(page.number, "has a key that is no number");
+  return load<std::uint64_t>(found.key.data());
+}
+
+LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
+  // The keys that the pages passed so far leave to the next one. A leaf's first key is the one its branch page has for it, since
+  // nothing is ever removed, and there are no gaps: so a record's place on its leaf is known.
+  LmdbPlace place{.first = 0, .end = tree.entries, .leaf = tree.root};
+  if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth) damaged(tree.root, "is the root of an impossible tree");
+  for (unsigned level = 1; level < tree.depth; ++level) {
+    const Page branch = page(place.leaf, branch_page);
+    unsigned below = 0;  // its key is left out
+    for (unsigned above = branch.nodes; above - below > 1;) {
+      const unsigned middle = below + (above - below) / 2;
+      const std::uint64_t key = integer_key(branch, middle);
+      if (key <= index) {
+        below = middle;
+        place.first = key;
+      } else {
+        above = middle;
+        place.end = key;
+      }
+    }
+    place.leaf = node(branch, below).child();
+  }
+  return place;
+}
+
+LmdbPages::Node LmdbPages::integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+  if (index < place.first || index >= place.end) place = place_of(tree, index);
+  const Page leaf = page(place.leaf, leaf_page);
+  const std::uint64_t at = index - place.first;
+  if (at >= leaf.nodes) damaged(leaf.number, "holds fewer records than the pages that lead to it say");
+  const Node found = node(leaf, static_cast<unsigned>(at));
+  if (found.key.size() != sizeof index || load<std::uint64_t>(found.key.data()) != index)
+    damaged(leaf.number, "has another key in this record's place");
+  if ((found.flags() & ~value_has_pages) != 0) damaged(leaf.number, "has a value of an unknown kind");
+  return found;
+}
+
+std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree, std::string_view key) const {
+  if (tree.entries == 0) return {};
+  std::uint64_t number = tree.root;
+  if (tree.depth == 0 || tree.depth > max_depth) damaged(number, "is the root of an impossible tree");
+  for (unsigned level = 1; level < tree.depth; ++level) {
+    const Page branch = page(number, branch_page);
+    unsigned below = 0;
+    while (below + 1 < branch.nodes && text(node(branch, below + 1).key) <= key) ++below;
+    number = node(branch, below).child();
+  }
+  const Page leaf = page(number, leaf_page);
+  for (unsigned at = 0; at < leaf.nodes; ++at)
+    if (const Node found = node(leaf, at); text(found.key) == key) return found;
+  return {};
+}
+
+std::uint64_t LmdbPages::value_page(const Node& node) const {
+  if (node.rest.size() < sizeof(std::uint64_t)) damaged(node.page, "has a value that reaches beyond it");
+  return load<std::uint64_t>(node.rest.data());
+}
+
+std::span<const std::byte> LmdbPages::value(const Node& node) const {
+  const std::size_t bytes = node.value_bytes();
+  if ((node.flags() & value_has_pages) == 0) {
+    if (bytes > node.rest.size()) damaged(node.page, "has a value that reaches beyond it");
+    return node.rest.first(bytes);
+  }
+  const std::uint64_t first = value_page(node);
+  if (first >= pages_ || page_header_bytes + bytes > (pages_ - first) * page_bytes_)
+    damaged(node.page, "has a value that reaches beyond the end of the file");
+  return file_.subspan(first * page_bytes_ + page_header_bytes, bytes);
+}
+
+void LmdbPages::check_value_page(const Node& node) const {
+  if ((node.flags() & value_has_pages) == 0) return;
+  const std::uint64_t number = value_page(node);
+  const std::byte* begin = file_.data() + number * page_bytes_;
+  if (load<std::uint64_t>(begin) != number || load<std::uint16_t>(begin + 10) != overflow_page)
+    damaged(number, "should begin a value but does not");
+  if (std::uint64_t{load<std::uint32_t>(begin + 12)} * page_bytes_ < page_header_bytes + node.value_bytes())
+    damaged(number, "begins a value of another length");
+}
+
+std::optional<LmdbTree> LmdbPages::find_tree(const LmdbTree& main, std::string_view name) const {
+  const std::optional<Node> found = text_node(main, name);
+  if (!found || found->flags() != value_is_tree) return {};
+  const std::span<const std::byte> tree = value(*found);
+  if (tree.size() != tree_bytes) damaged(found->page, "has a database of another length");
+  return parse_tree(tree.data());
+}
+
+std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& tree, std::string_view key) const {
+  const std::optional<Node> found = text_node(tree, key);
+  if (!found) return {};
+  if ((found->flags() & ~value_has_pages) != 0) damaged(found->page, "has a value of an unknown kind");
+  const std::span<const std::byte> bytes = value(*found);
+  check_value_page(*found);
+  return bytes;
+}
+
+std::span<const std::byte> LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+  return value(integer_node(tree, index, place));
+}
+
+std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+  const Node found = integer_node(tree, index, place);
+  const std::span<const std::byte> bytes = value(found);
+  check_value_page(found);
+  return bytes;
+}
+
+}  // namespace millrace

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/shard_index.h"
+
+#include <millrace/error.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "dataset/packed/dataset_lock.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t index_format = 1;
+constexpr const char* format_key = "millrace_shards";
+
+std::string checked_name(const std::string& file) {
+  if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
+    throw Error(ErrorCode::corrupt, "\"" + file + "\" is no name of a file beside it");
+  return file;
+}
+
+ShardIndex parse(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text);
+  const auto format = json.at(format_key).get<std::uint64_t>();
+  if (format > index_format)
+    throw Error(ErrorCode::corrupt, "its format " + std::to_string(format) + " is newer than this millrace: use a newer one");
+  ShardIndex index;
+  for (const nlohmann::json& shard : json.at("shards"))
+    index.add({.file = checked_name(shard.at("file").get<std::string>()),
+               .records = shard.at("records").get<std::uint64_t>(),
+               .fingerprint = parse_hex16(shard.at("fingerprint").get<std::string>())});
+  index.complete = json.at("complete").get<bool>();
+  index.plan = json.at("plan").get<std::string>();
+  index.begun = json.at("begun").get<std::string>();
+  if (!index.begun.empty()) checked_name(index.begun);
+  index.classes = json.at("classes").get<std::vector<std::string>>();
+  index.created_by = json.at("created_by").get<std::string>();
+  index.source = json.at("source").get<std::string>();
+  if (json.at("records").get<std::uint64_t>() != index.records ||
+      parse_hex16(json.at("fingerprint").get<std::string>()) != index.fingerprint)
+    throw Error(ErrorCode::corrupt, "its shards do not add up to what it says of all of them");
+  return index;
+}
+
+}  // namespace
+
+void ShardIndex::add(ShardEntry shard) {
+  fingerprint = fingerprint_of_both(fingerprint, shard.fingerprint, shard.records);
+  records += shard.records;
+  shards.push_back(std::move(shard));
+}
+
+bool is_shard_index(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && std::ifstream(path, std::ios::binary).get() == '{';
+}
+
+std::string to_json(const ShardIndex& index) {
+  nlohmann::json shards = nlohmann::json::array();
+  for (const ShardEntry& shard : index.shards)
+    shards.push_back({{"file", shard.file}, {"records", shard.records}, {"fingerprint", hex16(shard.fingerprint)}});
+  const nlohmann::json json = {{format_key, index_format},
+                               {"complete", index.complete},
+                               {"plan", index.plan},
+                               {"shards", shards},
+                               {"begun", index.begun},
+                               {"records", index.records},
+                               {"fingerprint", hex16(index.fingerprint)},
+                               {"classes", index.classes},
+                               {"created_by", index.created_by},
+                               {"source", index.source}};
+  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+ShardIndex read_shard_index(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::io, path.string() + " cannot be opened: " + std::generic_category().message(errno));
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");
+  try {
+    return parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::corrupt, path.string() +
+                                        " is no dataset: neither an LMDB file nor an undamaged list of shards; copy or pack it "
+                                        "again (" +
+                                        error.what() + ")");
+  } catch (const Error& error) {
+    throw Error(ErrorCode::corrupt, path.string() + ", a list of shards, cannot be read: " + error.what());
+  }
+}
+
+std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file) {
+  // Where the index is reached by a link, the shards lie where it leads.
+  std::error_code error;
+  const std::filesystem::path at = std::filesystem::canonical(index, error);
+  return (error ? index : at).parent_path() / file;
+}
+
+std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index, const ShardEntry& shard) {
+  const std::filesystem::path path = shard_path(index, shard.file);
+  const auto refuse = [&](ErrorCode code, const std::string& what) {
+    return Error(code, "a shard of " + index.string() + " is " + what);
+  };
+  std::shared_ptr<const DatasetFile> found_file;
+  try {
+    if (is_shard_index(path)) throw Error(ErrorCode::corrupt, path.string() + " lists shards itself");
+    found_file = DatasetFile::open(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw refuse(error.code(), "unreadable: " + std::string(error.what()));
+    throw refuse(error.code(), "missing: " + path.string() + " does not exist; put it there, or pack again");
+  }
+  const Description& found = found_file->description();
+  if (!found.complete) throw refuse(ErrorCode::incomplete, "incomplete: " + path.string() + "; put the right file there");
+  if (found.records != shard.records || found.fingerprint != shard.fingerprint)
+    throw refuse(ErrorCode::corrupt, "another one than it lists: " + path.string() + " has " + std::to_string(found.records) +
+                                         " records with fingerprint " + hex16(found.fingerprint) + ", listed are " +
+                                         std::to_string(shard.records) + " with " + hex16(shard.fingerprint) +
+                                         "; put the right file there, or pack again");
+  return found_file;
+}
+
+void remove_sharded_dataset(const std::filesystem::path& path) {
+  if (!is_shard_index(path)) return;
+  const FileDescriptor locked = lock_existing(path);
+  ShardIndex index;
+  try {
+    index = read_shard_index(path);
+  } catch (const Error&) {
+    return;  // Some other file that begins with a brace; who replaces it deals with it.
+  }
+  if (!index.begun.empty()) index.add({.file = index.begun});
+  // The index goes last: until then it says what there is to remove.
+  for (const ShardEntry& shard : index.shards) unlink(shard_path(path, shard.file).c_str());
+  unlink(path.c_str());
+}
+
+}  // namespace millrace

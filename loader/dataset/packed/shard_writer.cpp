@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/shard_writer.h"
+
+#include <millrace/error.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace millrace {
+
+ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
+    : path_(std::move(path)), options_(std::move(options)) {
+  index_.plan = options_.shards > 0 ? std::to_string(options_.shards) + " shards"
+                                    : "shards of up to " + std::to_string(options_.shard_bytes) + " bytes";
+  index_.source = options_.source;
+  index_.created_by = this_version();
+  if (options_.resume && std::filesystem::exists(path_)) {
+    // A link leads to the folder of the shards.
+    path_ = std::filesystem::canonical(path_);
+    lock_ = lock_existing(path_);
+  }
+  if (lock_ && std::filesystem::file_size(path_) > 0)
+    take_up();
+  else
+    begin();
+}
+
+void ShardWriter::begin() {
+  if (!options_.overwrite) check_no_shards();
+  if (!lock_) lock_ = create_locked(path_, options_.overwrite);
+  try {
+    open_shard();
+  } catch (...) {
+    unlink(path_.c_str());
+    throw;
+  }
+}
+
+void ShardWriter::take_up() {
+  if (!is_shard_index(path_))
+    throw Error(ErrorCode::invalid_argument,
+                path_.string() + " cannot be resumed: it is one file, and this is to be " + index_.plan);
+  const ShardIndex found = read_shard_index(path_);
+  check_same_pack(path_, {found.created_by, found.source}, {index_.created_by, index_.source});
+  check_same_pack(path_, {found.created_by, found.plan}, {index_.created_by, index_.plan});
+  index_.classes = found.classes;
+  for (const ShardEntry& shard : found.shards) {
+    count(open_listed_shard(path_, shard)->description());
+    index_.add(shard);
+  }
+  index_.complete = found.complete;
+  if (index_.complete)
+    lock_ = FileDescriptor();
+  else if (!found.begun.empty())
+    open_shard();
+}
+
+std::string ShardWriter::shard_name(std::uint64_t number) const {
+  char digits[40];
+  if (options_.shards > 0)
+    std::snprintf(digits, sizeof digits, "-%05llu-of-%05llu", static_cast<unsigned long long>(number),
+                  static_cast<unsigned long long>(options_.shards));
+  else
+    std::snprintf(digits, sizeof digits, "-%05llu", static_cast<unsigned long long>(number));
+  return path_.stem().string() + digits + path_.extension().string();
+}
+
+void ShardWriter::check_no_shards() const {
+  for (std::uint64_t number = 0; number < std::max<std::uint64_t>(options_.shards, 1); ++number) {
+    const std::filesystem::path shard = shard_path(path_, shard_name(number));
+    if (std::filesystem::exists(std::filesystem::symlink_status(shard)))
+      throw Error(ErrorCode::already_exists, shard.string() + " exists already; take another name, or have it replaced");
+  }
+}
+
+void ShardWriter::open_shard() {
+  const std::uint64_t number = index_.shards.size();
+  if (number >= max_shards)
+    throw Error(ErrorCode::invalid_argument, path_.string() + " would have more than 99999 shards; let them have more bytes");
+  index_.begun = shard_name(number);
+  write_index();
+  WriterOptions options;
+  options.overwrite = options_.overwrite;
+  options.resume = options_.resume;
+  options.commit_bytes = options_.commit_bytes;
+  options.source = options_.source + ", " + index_.plan + ", shard " + std::to_string(number);
+  file_.emplace(shard_path(path_, index_.begun), std::move(options), fields_);
+  if (!file_->complete()) file_->set_classes(index_.classes);
+}
+
+void ShardWriter::close_shard() {
+  file_->finish();
+  const Description& finished = file_->description();
+  count(finished);
+  index_.add({.file = index_.begun, .records = finished.records, .fingerprint = finished.fingerprint});
+  index_.begun.clear();
+  file_.reset();
+}
+
+void ShardWriter::count(const Description& finished) {
+  if (fields_.empty()) fields_ = finished.fields;
+  for (const LeftOutItem& item : finished.left_out) left_out_before_.push_back({items_before_ + item.item, item.reason});
+  items_before_ += finished.items;
+}
+
+void ShardWriter::go_to_shard(std::size_t next_bytes) {
+  // A shard may have been finished just before the writer was interrupted.
+  if (file_ && file_->complete()) close_shard();
+  if (!file_) open_shard();
+  if (options_.shards > 0) {
+    const std::uint64_t item = std::min(items(), options_.source_items - 1);
+    const std::uint64_t target = item * options_.shards / options_.source_items;
+    while (index_.shards.size() < target) {
+      close_shard();
+      open_shard();
+    }
+  } else if (file_->size() > 0 && next_bytes > 0 && file_->description().bytes + next_bytes > options_.shard_bytes) {
+    close_shard();
+    open_shard();
+  }
+}
+
+void ShardWriter::append(std::span<const RecordField> fields) {
+  check_open();
+  guarded([&] {
+    go_to_shard(encoded_size(fields));
+    file_->append(fields);
+  });
+}
+
+void ShardWriter::leave_out(std::string reason) {
+  check_open();
+  guarded([&] {
+    go_to_shard(0);
+    file_->leave_out(std::move(reason));
+  });
+}
+
+void ShardWriter::set_classes(std::vector<std::string> names) {
+  check_open();
+  index_.classes = std::move(names);
+  if (file_ && !file_->complete()) file_->set_classes(index_.classes);
+}
+
+void ShardWriter::finish() {
+  if (failure_) throw *failure_;
+  if (index_.complete) return;
+  guarded([&] {
+    if (file_) close_shard();
+    while (index_.shards.size() < std::max<std::uint64_t>(options_.shards, 1)) {
+      open_shard();
+      close_shard();
+    }
+    index_.complete = true;
+    try {
+      write_index();
+    } catch (...) {
+      index_.complete = false;
+      throw;
+    }
+  });
+  lock_ = FileDescriptor();
+}
+
+std::vector<LeftOutItem> ShardWriter::left_out() const {
+  std::vector<LeftOutItem> all = left_out_before_;
+  if (file_)
+    for (const LeftOutItem& item : file_->description().left_out) all.push_back({items_before_ + item.item, item.reason});
+  return all;
+}
+
+void ShardWriter::write_index() {
+  try {
+    lock_ = replace_locked(path_, to_json(index_));
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + "; make room and resume it (`millrace pack --resume`)");
+  }
+}
+
+void ShardWriter::check_open() const {
+  if (failure_) throw *failure_;
+  if (index_.complete) throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
+}
+
+void ShardWriter::guarded(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    failure_ = Error(ErrorCode::io, std::string(error.what()) + ". In all, " + std::to_string(committed()) + " records of " +
+                                        path_.string() + " are committed");
+    throw *failure_;
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/sampler.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "order/order_mode.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t most_records = std::uint64_t{1} << 63;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message, "plan"); }
+
+void check_indices(std::span<const std::uint64_t> indices, std::uint64_t records) {
+  for (std::size_t place = 0; place < indices.size(); ++place)
+    if (indices[place] >= records)
+      refuse("order: index " + std::to_string(place) + " of the subset is " + std::to_string(indices[place]) +
+             ", but the dataset has " + std::to_string(records) + " records");
+}
+
+/// Calls the function that belongs to what a variant holds.
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+class Hash {
+ public:
+  Hash() { XXH3_64bits_reset(state_.get()); }
+  void add(std::uint64_t number) { add(&number, sizeof number); }
+  template <typename T>
+  void add_list(const std::vector<T>& list) {
+    static_assert(sizeof(T) == sizeof(std::uint64_t));
+    add(list.size());
+    add(list.data(), list.size() * sizeof(T));
+  }
+  std::uint64_t digest() const { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  void add(const void* data, std::size_t bytes) {
+    static_assert(std::endian::native == std::endian::little, "numbers are hashed as they lie in memory");
+    XXH3_64bits_update(state_.get(), data, bytes);
+  }
+
+  struct Free {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
+};
+
+}  // namespace
+
+Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed) : order_(order), records_(records) {
+  if (records == 0) refuse("the dataset is empty");
+  if (records > most_records) refuse("the dataset has " + std::to_string(records) + " records, more than 2^63");
+  if (order.indices_) check_indices(*order.indices_, records);
+  const std::uint64_t count = order.indices_ ? order.indices_->size() : records;
+  const auto check_count = [&](std::uint64_t expected, const std::string& what) {
+    if (expected != count)
+      refuse("order: " + what + ", but the " + (order.indices_ ? "subset" : "dataset") + " has " + std::to_string(count) +
+             " records");
+  };
+  mode_ = std::visit(Overloaded{
+                         [&](const Order::Shuffled&) { return shuffled_mode(count, seed); },
+                         [&](const Order::Sequential&) { return sequential_mode(count); },
+                         [&](const Order::Blocks& blocks) { return block_mode(count, seed, blocks); },
+                         [&](const Order::Weighted& weighted) {
+                           check_count(weighted.weights->size(),
+                                       "there are " + std::to_string(weighted.weights->size()) + " weights");
+                           return weighted_mode(*weighted.weights, weighted.epoch_size, seed);
+                         },
+                         [&](const Order::Mixed& mixed) {
+                           std::uint64_t of_parts = 0;
+                           for (const Order::Part& part : *mixed.parts) of_parts += part.records;
+                           check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
+                           return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
+                         },
+                     },
+                     order.mode_);
+  if (order.times_ > UINT64_MAX / mode_->epoch_size())
+    refuse("order: an epoch of " + std::to_string(mode_->epoch_size()) + " positions is repeated " +
+           std::to_string(order.times_) + " times, which is too long to count");
+  epoch_size_ = mode_->epoch_size() * order.times_;
+}
+
+std::uint64_t Sampler::at(std::uint64_t epoch, std::uint64_t offset) const {
+  draw_epoch(epoch, std::span(&offset, 1));
+  return offset;
+}
+
+void Sampler::draw(std::span<const std::uint64_t> positions, std::span<std::uint64_t> records) const {
+  for (std::size_t begin = 0; begin < positions.size();) {
+    const std::uint64_t epoch = positions[begin] / epoch_size_;
+    const std::uint64_t start = epoch * epoch_size_;
+    std::size_t end = begin;
+    for (; end < positions.size() && end - begin < OrderMode::most && positions[end] >= start &&
+           positions[end] - start < epoch_size_;
+         ++end)
+      records[end] = positions[end] - start;
+    draw_epoch(epoch, records.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+/// Turns at most `OrderMode::most` offsets into records.
+void Sampler::draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const {
+  if (order_.times_ > 1)
+    for (std::uint64_t& offset : offsets) offset /= order_.times_;
+  mode_->draw(epoch, offsets);
+  if (order_.indices_)
+    for (std::uint64_t& offset : offsets) offset = (*order_.indices_)[offset];
+}
+
+std::uint64_t Sampler::replacement(Random& random) const {
+  const std::uint64_t number = mode_->replacement(random);
+  return order_.indices_ ? (*order_.indices_)[number] : number;
+}
+
+std::uint64_t Sampler::hash() const {
+  // Each list after its length, so that no two orders give the same bytes. A mode's number, its place in the variant, stays what it is.
+  Hash hash;
+  hash.add(records_);
+  hash.add(order_.mode_.index());
+  std::visit(Overloaded{
+                 [](const Order::Shuffled&) {},
+                 [](const Order::Sequential&) {},
+                 [&](const Order::Blocks& blocks) {
+                   hash.add(blocks.block_records);
+                   hash.add(blocks.window_blocks);
+                 },
+                 [&](const Order::Weighted& weighted) {
+                   hash.add(weighted.epoch_size);
+                   hash.add_list(*weighted.weights);
+                 },
+                 [&](const Order::Mixed& mixed) {
+                   hash.add(mixed.epoch_size);
+                   hash.add(mixed.parts->size());
+                   for (const Order::Part& part : *mixed.parts) {
+                     hash.add(part.records);
+                     hash.add(std::bit_cast<std::uint64_t>(part.weight));
+                   }
+                 },
+             },
+             order_.mode_);
+  hash.add(order_.times_);
+  hash.add(order_.indices_ ? 1 : 0);
+  if (order_.indices_) hash.add_list(*order_.indices_);
+  return hash.digest();
+}
+
+}  // namespace millrace

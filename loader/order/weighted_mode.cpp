@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "order/order_mode.h"
+
+namespace millrace {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+/// The alias method: as many columns as numbers, all of the same height, each of which is shared by two numbers at most. In
+/// integers, so that nothing is left over in the end, and a weight of 0 has no share at all.
+class AliasTable {
+ public:
+  explicit AliasTable(std::span<const double> weights) : columns_(weights.size()) {
+    std::vector<Wide> masses;
+    masses.reserve(weights.size());
+    Wide height = 0;
+    for (const std::uint64_t weight : integer_weights(weights)) {
+      height += weight;
+      masses.push_back(Wide{weight} * weights.size());
+    }
+    std::vector<std::uint64_t> low;
+    std::vector<std::uint64_t> high;
+    for (std::uint64_t number = 0; number < masses.size(); ++number) {
+      columns_[number] = {UINT64_MAX, number};
+      (masses[number] < height ? low : high).push_back(number);
+    }
+    while (!low.empty()) {
+      const std::uint64_t number = low.back();
+      low.pop_back();
+      const std::uint64_t donor = high.back();
+      columns_[number] = {static_cast<std::uint64_t>((masses[number] << 64) / height), donor};
+      masses[donor] -= height - masses[number];
+      if (masses[donor] >= height) continue;
+      high.pop_back();
+      low.push_back(donor);
+    }
+  }
+
+  /// What is random of a draw.
+  struct Throw {
+    std::uint64_t column;
+    std::uint64_t height;
+  };
+  Throw prepare(Random& random) const {
+    const std::uint64_t column = random.below(columns_.size());
+    return {column, random.bits64()};
+  }
+  /// For one whose result is asked for soon.
+  void fetch(const Throw& thrown) const { __builtin_prefetch(&columns_[thrown.column]); }
+  std::uint64_t result(const Throw& thrown) const {
+    const Column& column = columns_[thrown.column];
+    // Without a branch, which would be a guess, and would have to wait for the memory.
+    const std::uint64_t own = 0 - std::uint64_t{thrown.height < column.threshold};
+    return (thrown.column & own) | (column.alias & ~own);
+  }
+
+ private:
+  struct Column {
+    /// Of 2^64: how much of the column is its own number's.
+    std::uint64_t threshold;
+    /// Whose the rest is.
+    std::uint64_t alias;
+  };
+  std::vector<Column> columns_;
+};
+
+class WeightedMode final : public OrderMode {
+ public:
+  WeightedMode(std::span<const double> weights, std::uint64_t epoch_size, std::uint64_t seed)
+      : table_(weights), epoch_size_(epoch_size), seed_(seed) {}
+
+  std::uint64_t epoch_size() const override { return epoch_size_; }
+  std::uint64_t replacement(Random& random) const override { return table_.result(table_.prepare(random)); }
+
+  void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const override {
+    std::array<AliasTable::Throw, most> throws;
+    for (std::size_t n = 0; n < offsets.size(); ++n) {
+      Random random(seed_, epoch * epoch_size_ + offsets[n], order_stream);
+      throws[n] = table_.prepare(random);
+      table_.fetch(throws[n]);
+    }
+    for (std::size_t n = 0; n < offsets.size(); ++n) offsets[n] = table_.result(throws[n]);
+  }
+
+ private:
+  static constexpr std::uint32_t order_stream = 17;  // of those in random.h
+
+  const AliasTable table_;
+  const std::uint64_t epoch_size_;
+  const std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::vector<std::uint64_t> integer_weights(std::span<const double> weights) {
+  const double largest = *std::ranges::max_element(weights);
+  const int bits = 62 - static_cast<int>(std::bit_width(weights.size() - 1));
+  std::vector<std::uint64_t> integers;
+  integers.reserve(weights.size());
+  for (const double weight : weights) {
+    const auto integer = static_cast<std::uint64_t>(std::ldexp(weight / largest, bits));
+    integers.push_back(weight > 0 ? std::max<std::uint64_t>(integer, 1) : 0);
+  }
+  return integers;
+}
+
+std::string weight_text(double weight) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), weight).ptr};
+}
+
+std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights, std::uint64_t epoch_size, std::uint64_t seed) {
+  return std::make_shared<WeightedMode>(weights, epoch_size, seed);
+}
+
+}  // namespace millrace

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/options_file.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "base/json_members.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t newest_format = 1;
+/// Counts beyond this are no longer exact in every JSON reader.
+constexpr std::uint64_t largest_count = 1ULL << 53U;
+
+/// An option that is a number: its key and what it may be.
+struct NumberOption {
+  const char* key;
+  std::uint64_t low;
+  std::uint64_t high;
+  std::uint64_t (*get)(const SavedOptions&);
+  void (*set)(SavedOptions&, std::uint64_t);
+};
+
+constexpr NumberOption number_options[] = {
+    {"workers", 0, 4096, [](const SavedOptions& from) -> std::uint64_t { return from.workers; },
+     [](SavedOptions& to, std::uint64_t value) { to.workers = static_cast<unsigned>(value); }},
+    {"batch_size", 1, 1 << 20, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.batch_size; },
+     [](SavedOptions& to, std::uint64_t value) { to.pipeline.batch_size = value; }},
+    {"prefetch", 1, 1024, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.prefetch; },
+     [](SavedOptions& to, std::uint64_t value) { to.pipeline.prefetch = value; }},
+    {"micro_batches", 1, 1 << 20, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.micro_batches; },
+     [](SavedOptions& to, std::uint64_t value) { to.pipeline.micro_batches = value; }},
+};
+
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw Error(ErrorCode::not_found,
+                path.string() + ": no such file; `millrace tune DATASET --out FILE` writes an options file");
+  if (std::filesystem::is_directory(path, ignored))
+    throw Error(ErrorCode::io, path.string() + ": is a folder, not an options file");
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
+  return text;
+}
+
+Json read_json(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  try {
+    return Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw Error(ErrorCode::invalid_argument, path.string() + ": is not valid JSON: " + error.what());
+  }
+}
+
+void check_parts(const SavedOptions& options, const Place& place) {
+  if (options.pipeline.micro_batches > options.pipeline.batch_size)
+    place.fail(place.name("micro_batches") + " is " + std::to_string(options.pipeline.micro_batches) + ", more than " +
+               place.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
+}
+
+void read_options(const Json& json, const std::filesystem::path& path, SavedOptions& into) {
+  const Place place(path.string(), "options");
+  const Members options(json, place, {"workers", "batch_size", "prefetch", "micro_batches"});
+  for (const NumberOption& option : number_options) {
+    std::uint64_t value = option.get(into);
+    options.read(option.key, option.low, option.high, value);
+    option.set(into, value);
+  }
+  check_parts(into, place);
+}
+
+void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFor& into) {
+  const Members members(json, Place(path.string(), "tuned_for"), {"dataset", "records", "recipe", "step_ms"});
+  members.read("dataset", into.dataset);
+  members.read("records", 0, largest_count, into.records);
+  members.read_milliseconds("step_ms", into.step_ms);
+  if (const Json* recipe = members.object("recipe")) into.recipe = recipe->dump();
+}
+
+void read_machine(const Json& json, const std::filesystem::path& path, MachineIdentity& into) {
+  const Members members(json, Place(path.string(), "machine"), {"cpu", "cores", "numa_nodes", "memory_bytes"});
+  members.read("cpu", into.cpu);
+  members.read("cores", 1, 1 << 20, into.cores);
+  members.read("numa_nodes", 1, 1 << 20, into.numa_nodes);
+  members.read("memory_bytes", 0, largest_count, into.memory_bytes);
+}
+
+void check_numbers(const SavedOptions& options, const std::filesystem::path& path) {
+  const Place place(path.string(), "options");
+  for (const NumberOption& option : number_options)
+    if (const std::uint64_t value = option.get(options); value < option.low || value > option.high)
+      place.fail(option.key, value, range_text(option.low, option.high));
+  check_parts(options, place);
+  if (!(options.tuned_for.step_ms >= 0 && std::isfinite(options.tuned_for.step_ms)))
+    place.fail("\"tuned_for.step_ms\" is " + std::to_string(options.tuned_for.step_ms) + ", must be 0 or more");
+}
+
+Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
+  Json json = Json::parse(recipe, nullptr, false);
+  if (!json.is_object())
+    throw Error(ErrorCode::invalid_argument, path.string() + ": \"tuned_for.recipe\" is " + recipe + ", must be a JSON object");
+  return json;
+}
+
+}  // namespace
+
+LoadedOptions load_options(const std::filesystem::path& path) {
+  const Json json = read_json(path);
+  const Place place(path.string(), "");
+  if (!json.is_object()) place.fail("is not an options file of millrace: it must hold an object in { }");
+  check_format(json, place, newest_format, "an options file");
+  const Members members(json, place, {"format", "options", "why", "tuned_for", "machine"});
+  LoadedOptions loaded;
+  members.read("why", loaded.why);
+  const Json* options = members.object("options");
+  if (options == nullptr) place.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
+  read_options(*options, path, loaded);
+  if (const Json* tuned_for = members.object("tuned_for")) read_tuned_for(*tuned_for, path, loaded.tuned_for);
+  if (const Json* machine = members.object("machine")) {
+    const MachineIdentity here = identify_machine();
+    // What the file does not say is not compared.
+    loaded.machine = here;
+    read_machine(*machine, path, loaded.machine);
+    loaded.machine_differences = machine_differences(loaded.machine, here);
+  }
+  return loaded;
+}
+
+void save_options(const std::filesystem::path& path, const SavedOptions& options) {
+  check_numbers(options, path);
+  Json numbers = Json::object();
+  for (const NumberOption& option : number_options) numbers[option.key] = option.get(options);
+  Json tuned_for = {{"dataset", options.tuned_for.dataset}, {"records", options.tuned_for.records}};
+  if (!options.tuned_for.recipe.empty()) tuned_for["recipe"] = recipe_json(options.tuned_for.recipe, path);
+  tuned_for["step_ms"] = options.tuned_for.step_ms;
+  Json json = {{"format", newest_format}, {"options", numbers}, {"why", options.why}, {"tuned_for", tuned_for}};
+  const MachineIdentity& machine = options.machine;
+  if (machine != MachineIdentity{})
+    json["machine"] = {{"cpu", machine.cpu},
+                       {"cores", machine.cores},
+                       {"numa_nodes", machine.numa_nodes},
+                       {"memory_bytes", machine.memory_bytes}};
+  std::ofstream file(path, std::ios::trunc);
+  file << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  file.close();
+  if (!file) throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
+}
+
+}  // namespace millrace

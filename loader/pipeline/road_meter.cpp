@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/road_meter.h"
+
+#include <algorithm>
+
+namespace millrace {
+namespace {
+
+double seconds_of(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+
+}  // namespace
+
+RoadMeter::RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started)
+    : started_(started), since_(started), returned_(started) {
+  if (trace == nullptr) return;
+  lanes_.planner = &trace->add_lane(group, "planner");
+  lanes_.feeder = &trace->add_lane(group, "feeder");
+  lanes_.copies = &trace->add_lane(group, "copies");
+  if (converts) lanes_.conversions = &trace->add_lane(group, "conversions");
+  lanes_.trainer = &trace->add_lane(group, "trainer");
+  lanes_.free_slots = &trace->add_lane(group, "free slots");
+  lanes_.ready_batches = &trace->add_lane(group, "ready batches");
+  lanes_.active_workers = &trace->add_lane(group, "active workers");
+}
+
+void RoadMeter::begin(Clock::time_point now) {
+  returned_ = now;
+  restart_levels(now);
+}
+
+void RoadMeter::restart(Clock::time_point now) {
+  since_ = now;
+  batches_ = 0;
+  samples_ = 0;
+  copied_bytes_ = 0;
+  stall_.clear();
+  ahead_.clear();
+  stalled_ = {};
+  trainer_.clear();
+  returned_ = std::max(returned_, now);
+  part_waits_ = {};
+  for (StreamWorks* works : {&copies_, &conversions_}) {
+    works->each.clear();
+    works->waits_seconds = 0;
+  }
+  restart_levels(now);
+}
+
+void RoadMeter::restart_levels(Clock::time_point now) {
+  for (Level* level : {&free_slots_, &ready_batches_, &active_workers_, &no_slot_, &no_plan_}) level->restart(now);
+}
+
+void RoadMeter::add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  if (lane != nullptr && end > begin) lane->add(name, begin, end, batch);
+}
+
+void RoadMeter::set(Trace::Lane* lane, Level& level, Clock::time_point now, double value) {
+  if (level.value() == value) return;
+  level.set(now, value);
+  if (lane != nullptr) lane->set(now, static_cast<std::int64_t>(value));
+}
+
+void RoadMeter::note(Clock::time_point now, const RoadState& state) {
+  set(lanes_.free_slots, free_slots_, now, static_cast<double>(state.free_slots));
+  set(lanes_.ready_batches, ready_batches_, now, static_cast<double>(state.ready_batches));
+  set(lanes_.active_workers, active_workers_, now, state.active_workers);
+  set(nullptr, no_slot_, now, state.nothing_to_begin && state.free_slots == 0 ? 1 : 0);
+  set(nullptr, no_plan_, now, state.nothing_to_begin && state.free_slots > 0 ? 1 : 0);
+}
+
+void RoadMeter::planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  add(lanes_.planner, "plan", begin, end, batch);
+}
+
+void RoadMeter::waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  add(lanes_.feeder, "wait for samples", begin, end, batch);
+}
+
+void RoadMeter::waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  add(lanes_.feeder, "wait for device slot", begin, end, batch);
+}
+
+void RoadMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::size_t bytes) {
+  add(lanes_.feeder, "upload", begin, end, batch);
+  copied_bytes_ += bytes;
+}
+
+void RoadMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work) {
+  works.timed = true;
+  if (work.end <= since_) return;
+  const Clock::time_point begin = std::max(work.begin, since_);
+  add(lane, name, begin, work.end, work.batch);
+  works.each.add(work.end - begin);
+  // The stream was free and the part there: it waited for the slot that it goes to.
+  works.waits_seconds += std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
+  works.last_end = work.end;
+}
+
+void RoadMeter::stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  add(lanes_.trainer, "stall", begin, end, batch);
+}
+
+void RoadMeter::ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+  add(lanes_.trainer, "ahead", begin, end, batch);
+}
+
+void RoadMeter::handed_out(const HandOut& call) {
+  ++batches_;
+  samples_ += call.samples;
+  if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
+  if (call.asked > returned_) trainer_.add(call.asked - returned_ - std::min(part_waits_, call.asked - returned_));
+  part_waits_ = {};
+  returned_ = std::max(returned_, call.got);
+
+  // asked .. planned: no host slot was free; then stalls, but for the wait for a device slot.
+  const auto clip = [&](Clock::time_point time) { return std::clamp(time, call.asked, call.got); };
+  const Clock::time_point planned = clip(call.planned_at);
+  const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));
+  const Clock::time_point wait_end = std::max(wait_begin, clip(call.slot_wait_end));
+  ahead(call.asked, planned, call.batch);
+  stall(planned, wait_begin, call.batch);
+  ahead(wait_begin, wait_end, call.batch);
+  stall(wait_end, call.got, call.batch);
+  const std::chrono::nanoseconds waited_ahead = (planned - call.asked) + (wait_end - wait_begin);
+  const std::chrono::nanoseconds waited_stall = call.got - call.asked - waited_ahead;
+  ahead_.add(waited_ahead);
+  stall_.add(waited_stall);
+  stalled_ += waited_stall;
+}
+
+void RoadMeter::waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch) {
+  stall(asked, got, batch);
+  stall_.add(got - asked);
+  stalled_ += got - asked;
+  part_waits_ += got - asked;
+}
+
+void RoadMeter::fill(Report& report, Clock::time_point now) const {
+  report.seconds = seconds_of(now - since_);
+  report.batches = batches_;
+  report.samples = samples_;
+  report.copied_bytes = copied_bytes_;
+  report.stall = stall_.summary();
+  report.ahead = ahead_.summary();
+  report.first_batch_seconds = first_batch_seconds_;
+  report.active_workers = active_workers_.mean(now);
+  report.ready_batches = ready_batches_.mean(now);
+  report.free_slots = free_slots_.mean(now);
+  fill_workers(report, now);
+  if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
+  if (conversions_.timed) report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
+  report.stages.push_back(trainer_stage(report.seconds));
+}
+
+/// Workers run their stages in turn, so they wait together: their time without work goes to "no slot" and "no plan" as the time in
+/// which the road was in these states.
+void RoadMeter::fill_workers(Report& report, Clock::time_point now) const {
+  double busy = 0;
+  for (const StageReport& stage : report.stages) busy += stage.busy_seconds;
+  const double all = report.active_workers * report.seconds;
+  const double waiting = std::max(0.0, all - busy);
+  const double no_slot = no_slot_.sum(now);
+  const double no_plan = no_plan_.sum(now);
+  const double slot_share = no_slot + no_plan > 0 ? no_slot / (no_slot + no_plan) : 0;
+  for (StageReport& stage : report.stages) {
+    stage.lanes = report.active_workers;
+    stage.waiting_input_seconds = waiting * (1 - slot_share);
+    stage.waiting_output_seconds = waiting * slot_share;
+    stage.occupancy = all > 0 ? stage.busy_seconds / all : 0;
+    stage.share = busy > 0 ? stage.busy_seconds / busy : 0;
+  }
+  report.worker_utilization = all > 0 ? busy / all : 0;
+}
+
+StageReport RoadMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
+  StageReport stage{.name = name, .lanes = 1, .each = works.each.summary()};
+  stage.busy_seconds = stage.each.total_ms / 1e3;
+  stage.waiting_output_seconds = works.waits_seconds;
+  stage.waiting_input_seconds = std::max(0.0, seconds - stage.busy_seconds - works.waits_seconds);
+  stage.occupancy = seconds > 0 ? stage.busy_seconds / seconds : 0;
+  return stage;
+}
+
+StageReport RoadMeter::trainer_stage(double seconds) const {
+  StageReport stage{.name = "trainer", .lanes = 1, .each = trainer_.summary()};
+  stage.busy_seconds = stage.each.total_ms / 1e3;
+  stage.waiting_input_seconds = stall_.summary().total_ms / 1e3;
+  stage.waiting_output_seconds = ahead_.summary().total_ms / 1e3;
+  stage.occupancy = seconds > 0 ? stage.busy_seconds / seconds : 0;
+  return stage;
+}
+
+}  // namespace millrace

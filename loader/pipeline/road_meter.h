@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/report.h>
+#include <millrace/trace.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "report/histogram.h"
+#include "report/level.h"
+
+namespace millrace {
+
+/// What the road's state is at a moment.
+struct RoadState {
+  std::size_t free_slots = 0;
+  /// Batches that are made and were not handed out.
+  std::size_t ready_batches = 0;
+  unsigned active_workers = 0;
+  /// No sample is planned that no worker has begun.
+  bool nothing_to_begin = true;
+};
+
+/// Measures everything on the road but the workers' samples: waits, copies, levels. Adds it up for the report and writes it
+/// into the trace, where there is one. The engine guards it by its mutex.
+class RoadMeter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A call of `next`: when it was asked for a batch and got it, and when that batch had got its host slot and waited for its device slot
+  /// (both may lie outside the call).
+  struct HandOut {
+    Clock::time_point asked;
+    Clock::time_point got;
+    Clock::time_point planned_at;
+    Clock::time_point slot_wait_begin;
+    Clock::time_point slot_wait_end;
+    std::uint64_t batch = 0;
+    std::size_t samples = 0;
+  };
+  /// A part's copy or conversion: when the part was there for it, and the work itself.
+  struct StreamWork {
+    Clock::time_point there_at;
+    Clock::time_point begin;
+    Clock::time_point end;
+    std::uint64_t batch = 0;
+  };
+
+  /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are conversions.
+  RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
+
+  /// The memory is taken and work begins; what is measured against the whole time goes on from `started`.
+  void begin(Clock::time_point now);
+  /// Everything begins anew.
+  void restart(Clock::time_point now);
+
+  void note(Clock::time_point now, const RoadState& state);
+  void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::size_t bytes);
+  void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
+  void converted(const StreamWork& conversion) { add(conversions_, lanes_.conversions, "convert", conversion); }
+  void handed_out(const HandOut& hand_out);
+  void waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
+
+  /// What the trainer waited for data since the last `restart`.
+  std::chrono::nanoseconds stalled() const { return stalled_; }
+
+  /// Writes its numbers into a report that has those of the workers' stages already, with their busy times.
+  void fill(Report& report, Clock::time_point now) const;
+
+ private:
+  struct Lanes {
+    Trace::Lane* planner = nullptr;
+    Trace::Lane* feeder = nullptr;
+    Trace::Lane* copies = nullptr;
+    Trace::Lane* conversions = nullptr;
+    Trace::Lane* trainer = nullptr;
+    Trace::Lane* free_slots = nullptr;
+    Trace::Lane* ready_batches = nullptr;
+    Trace::Lane* active_workers = nullptr;
+  };
+
+  /// A stream of the device's that works on parts.
+  struct StreamWorks {
+    Histogram each;
+    bool timed = false;
+    Clock::time_point last_end;
+    double waits_seconds = 0;
+  };
+
+  void restart_levels(Clock::time_point now);
+  void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
+  static void add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
+  void stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void fill_workers(Report& report, Clock::time_point now) const;
+  static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
+  StageReport trainer_stage(double seconds) const;
+
+  Lanes lanes_;
+  const Clock::time_point started_;
+  Clock::time_point since_;
+
+  std::uint64_t batches_ = 0;
+  std::uint64_t samples_ = 0;
+  std::uint64_t copied_bytes_ = 0;
+  double first_batch_seconds_ = 0;
+  Histogram stall_;
+  Histogram ahead_;
+  std::chrono::nanoseconds stalled_{0};
+  /// Between two calls of `next`, and when the last one returned.
+  Histogram trainer_;
+  Clock::time_point returned_;
+  std::chrono::nanoseconds part_waits_{0};
+  StreamWorks copies_;
+  StreamWorks conversions_;
+
+  Level free_slots_;
+  Level ready_batches_;
+  Level active_workers_;
+  /// 1 while the workers have nothing to begin: for want of a free slot, or of a plan.
+  Level no_slot_;
+  Level no_plan_;
+};
+
+}  // namespace millrace

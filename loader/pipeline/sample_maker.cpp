@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sample_maker.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/profiler_range.h"
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t reading = static_cast<std::size_t>(-1);
+constexpr unsigned most_replacements = 16;
+constexpr std::size_t most_listed = 100;
+
+std::int64_t ns_of(std::chrono::steady_clock::time_point time) { return time.time_since_epoch().count(); }
+std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
+
+std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
+  return "record " + std::to_string(index) + " (" + dataset.key(index) + ") of " + dataset.name();
+}
+
+}  // namespace
+
+SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+                         const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
+                         Trace* trace, std::size_t group, ProfilerRanges* profiler)
+    : dataset_(std::move(dataset)),
+      transform_(std::move(transform)),
+      layout_(layout),
+      sampler_(std::move(sampler)),
+      seed_(seed),
+      policy_(policy),
+      profiler_(profiler) {
+  stages_ = transform_->stages();
+  if (stages_.empty()) throw Error(ErrorCode::invalid_argument, "the transform names no stages; it needs at least one");
+  stages_.insert(stages_.begin(), "read");
+  if (trace != nullptr)
+    for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
+  if (profiler_ != nullptr)
+    for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
+  for (unsigned number = 0; number < workers; ++number) {
+    auto worker = std::make_unique<Worker>();
+    worker->fields.resize(transform_->spec().fields().size());
+    worker->stage_ns.resize(stages_.size() - 1);
+    worker->stages = std::vector<SharedHistogram>(stages_.size());
+    if (trace != nullptr) worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
+    workers_.push_back(std::move(worker));
+  }
+}
+
+SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
+  Worker& worker = *workers_.at(number);
+  for (std::size_t field = 0; field < worker.fields.size(); ++field)
+    worker.fields[field] = layout_.sample(task.slot, field, task.place);
+  Clock::time_point begin = Clock::now();
+  worker.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+  const struct Unmark {
+    ~Unmark() { since.store(0, std::memory_order_relaxed); }
+    std::atomic<std::int64_t>& since;
+  } unmark{worker.since_ns};
+
+  Made made{task.record, true};
+  for (unsigned attempt = 1;; ++attempt) {
+    const Status status = try_record(task, made.record, begin, worker);
+    if (status.is_ok()) break;
+    note_bad(made.record, status.reason());
+    const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
+    if (policy_ == BadRecords::fail)
+      throw Error(ErrorCode::bad_record, what, stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+    if (policy_ == BadRecords::mark) {
+      zero(worker);
+      made.valid = false;
+      break;
+    }
+    if (attempt > most_replacements)
+      throw Error(
+          ErrorCode::bad_record,
+          what + "; so were " + std::to_string(most_replacements) + " records before it that were drawn to replace each other",
+          stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+    Random random(seed_, task.position, attempt);
+    made.record = sampler_.replacement(random);
+    begin = Clock::now();
+  }
+  if (made.valid) clear_tails(task, worker);
+  worker.samples.fetch_add(1, std::memory_order_relaxed);
+  return made;
+}
+
+Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker) {
+  worker.record.store(index, std::memory_order_relaxed);
+  try {
+    if (worker.transform == nullptr) {
+      worker.transform = transform_->make_worker();
+      begin = Clock::now();  // that was no reading
+    }
+    const Record record = read(task, index, begin, worker);
+    Random random(seed_, task.position);
+    std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
+    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
+    if (profiler_ != nullptr) sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
+    Status status = worker.transform->make(record, random, sample);
+    sample.finish();
+    for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
+      const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
+      note_stage(task, stage + 1, begin, taken, worker);
+      begin += taken;  // a stage that is entered several times is drawn as one
+    }
+    return status;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_record) return Status::bad(error.what());
+    rethrow_with_context(index, worker);
+  } catch (...) {
+    rethrow_with_context(index, worker);
+  }
+}
+
+Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker) {
+  worker.stage.store(reading, std::memory_order_relaxed);
+  const ProfilerRange range(profiler_, "read", task.batch);
+  const Clock::time_point begin = now;
+  const Record record = dataset_->read(index, worker.buffer);
+  now = Clock::now();
+  std::uint64_t bytes = 0;
+  for (const RecordField& field : record.fields()) bytes += field.bytes.size();
+  worker.encoded_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  note_stage(task, 0, begin, now - begin, worker);
+  return record;
+}
+
+void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken,
+                             Worker& worker) {
+  worker.stages[stage].add(taken);
+  worker.busy_ns.fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
+  if (worker.lane != nullptr)
+    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch, worker.record.load(std::memory_order_relaxed));
+}
+
+void SampleMaker::clear_tails(const Task& task, Worker& worker) {
+  const SampleSpec& spec = transform_->spec();
+  for (std::size_t field = 0; field < spec.fields().size(); ++field) {
+    if (!spec.fields()[field].variable) continue;
+    std::uint32_t length = 0;
+    std::memcpy(&length, layout_.sample(task.slot, spec.length_of(field), task.place).data, sizeof length);
+    const Tensor& whole = worker.fields[field];
+    const std::size_t used = whole.bytes() / whole.shape[0] * length;
+    std::memset(static_cast<std::byte*>(whole.data) + used, 0, whole.bytes() - used);
+  }
+}
+
+void SampleMaker::zero(Worker& worker) {
+  for (const Tensor& field : worker.fields) std::memset(field.data, 0, field.bytes());
+}
+
+void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
+  std::string key = dataset_->key(index);
+  MutexLock lock(mutex_);
+  ++bad_records_;
+  if (bad_record_list_.size() < most_listed) bad_record_list_.push_back({index, std::move(key), reason});
+}
+
+void SampleMaker::rethrow_with_context(std::uint64_t index, const Worker& worker) {
+  const std::string stage = stage_name(worker.stage.load(std::memory_order_relaxed));
+  const std::string where = stage + " of " + quoted_key(*dataset_, index) + " failed: ";
+  const ErrorCode otherwise = stage == stages_.front() ? ErrorCode::io : ErrorCode::transform;
+  try {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), where + error.what(), stage, index);
+  } catch (const std::exception& error) {
+    throw Error(otherwise, where + error.what(), stage, index);
+  } catch (...) {
+    throw Error(otherwise, where + "an exception that is no std::exception", stage, index);
+  }
+}
+
+std::string SampleMaker::stage_name(std::size_t stage) const {
+  if (stage == reading) return stages_.front();
+  return stage + 1 < stages_.size() ? stages_[stage + 1] : stages_.back();
+}
+
+WorkCounts SampleMaker::counts() const {
+  WorkCounts counts;
+  counts.stages.resize(stages_.size());
+  for (const auto& worker : workers_) {
+    counts.samples += worker->samples.load(std::memory_order_relaxed);
+    counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage) worker->stages[stage].add_to(counts.stages[stage]);
+  }
+  return counts;
+}
+
+std::uint64_t SampleMaker::samples_by(unsigned first, unsigned workers) const {
+  std::uint64_t samples = 0;
+  for (unsigned number = first; number < first + workers; ++number)
+    samples += workers_.at(number)->samples.load(std::memory_order_relaxed);
+  return samples;
+}
+
+std::chrono::nanoseconds SampleMaker::busy() const {
+  std::uint64_t busy_ns = 0;
+  for (const auto& worker : workers_) busy_ns += worker->busy_ns.load(std::memory_order_relaxed);
+  return std::chrono::nanoseconds(busy_ns);
+}
+
+std::uint64_t SampleMaker::bad_records() const {
+  MutexLock lock(mutex_);
+  return bad_records_;
+}
+
+std::vector<BadRecord> SampleMaker::bad_record_list() const {
+  MutexLock lock(mutex_);
+  return bad_record_list_;
+}
+
+std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
+  const Worker* longest = nullptr;
+  std::int64_t since = now_ns();
+  for (const auto& worker : workers_) {
+    const std::int64_t begun = worker->since_ns.load(std::memory_order_relaxed);
+    if (begun == 0 || begun >= since) continue;
+    since = begun;
+    longest = worker.get();
+  }
+  if (longest == nullptr) return std::nullopt;
+  const std::string stage = stage_name(longest->stage.load(std::memory_order_relaxed));
+  return Running{stage, stage + " of record " + std::to_string(longest->record.load(std::memory_order_relaxed)) +
+                            " has been running for " + std::to_string((now_ns() - since) / 1'000'000) + " ms"};
+}
+
+}  // namespace millrace

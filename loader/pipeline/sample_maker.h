@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/pipeline.h>
+#include <millrace/sampler.h>
+#include <millrace/trace.h>
+#include <millrace/transform.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/histogram.h"
+#include "base/mutex.h"
+#include "pipeline/slot_layout.h"
+
+namespace millrace {
+
+/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
+struct WorkCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t encoded_bytes = 0;
+  /// Per sample: "read", then the transform's stages.
+  std::vector<Histogram> stages;
+};
+
+/// The worker's part of the road: reads a record and makes it into a sample in its place, with the policy for bad records. Each worker
+/// number is used by one thread at a time; different numbers at once.
+class SampleMaker {
+ public:
+  /// A sample to be made.
+  struct Task {
+    /// Start of the slot and the sample's place in it.
+    std::byte* slot;
+    std::size_t place;
+    std::uint64_t position;
+    std::uint64_t record;
+    /// The batch's number, for the trace.
+    std::uint64_t batch;
+  };
+  /// What became of it: the record that was used in the end, and whether the sample is valid.
+  struct Made {
+    std::uint64_t record;
+    bool valid;
+  };
+
+  /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for `profiler`, which outlives the maker.
+  SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
+              Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group,
+              ProfilerRanges* profiler);
+
+  /// Throws `Error` with stage and record when the run must end.
+  Made make(const Task& task, unsigned worker);
+
+  WorkCounts counts() const;
+  /// Samples made by `workers` workers from number `first` up.
+  std::uint64_t samples_by(unsigned first, unsigned workers) const;
+  /// Time that workers spent on samples so far, all together.
+  std::chrono::nanoseconds busy() const;
+  std::uint64_t bad_records() const;
+  std::vector<BadRecord> bad_record_list() const;
+  const std::vector<std::string>& stages() const { return stages_; }
+  /// The stage of the sample that has been in the making for longest, and a sentence about it; none when there is none.
+  struct Running {
+    std::string stage;
+    std::string what;
+  };
+  std::optional<Running> longest_running() const;
+
+ private:
+  /// One thread's own; on cache lines of its own.
+  struct alignas(64) Worker {
+    std::unique_ptr<TransformWorker> transform;
+    ReadBuffer buffer;
+    std::vector<Tensor> fields;
+    std::vector<std::uint64_t> stage_ns;
+    Trace::Lane* lane = nullptr;
+    /// Per stage; others look at them while the worker adds to them.
+    std::vector<SharedHistogram> stages;
+    // Looked at by others; counts and marks that order nothing.
+    std::atomic<std::uint64_t> busy_ns{0};
+    std::atomic<std::uint64_t> samples{0};
+    std::atomic<std::uint64_t> encoded_bytes{0};
+    std::atomic<std::uint64_t> record{0};
+    std::atomic<std::size_t> stage{0};
+    std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
+  };
+
+  using Clock = std::chrono::steady_clock;
+
+  // A stage begins when the one before it ends: each reading of the clock costs as much as some samples do.
+  Status try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker);
+  /// Moves `now` from the read's begin to its end.
+  Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
+  void note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken, Worker& worker);
+  void clear_tails(const Task& task, Worker& worker);
+  void zero(Worker& worker);
+  void note_bad(std::uint64_t index, const std::string& reason);
+  [[noreturn]] void rethrow_with_context(std::uint64_t index, const Worker& worker);
+  std::string stage_name(std::size_t stage) const;
+
+  std::shared_ptr<const Dataset> dataset_;
+  std::shared_ptr<const Transform> transform_;
+  SlotLayout layout_;
+  /// For replacements.
+  Sampler sampler_;
+  std::uint64_t seed_;
+  BadRecords policy_;
+  std::vector<std::string> stages_;
+  /// The same, kept by the trace; and for the profiler, only where there is one.
+  std::vector<const char*> span_names_;
+  std::vector<const char*> range_names_;
+  ProfilerRanges* profiler_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+
+  mutable Mutex mutex_;
+  std::uint64_t bad_records_ MILLRACE_GUARDED_BY(mutex_) = 0;
+  std::vector<BadRecord> bad_record_list_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/slot_layout.h"
+
+namespace millrace {
+namespace {
+
+/// What cudaMalloc gives and vector loads like.
+constexpr std::size_t alignment = 256;
+
+}  // namespace
+
+std::size_t Parts::of(std::size_t sample) const {
+  std::size_t part = sample * count / samples;
+  while (begin(part + 1) <= sample) ++part;
+  return part;
+}
+
+SlotLayout::SlotLayout(SampleSpec spec, Parts parts) : spec_(std::move(spec)), parts_(parts) {
+  for (const FieldSpec& field : spec_.fields()) sample_bytes_.push_back(field.shape.elements() * size_of(field.dtype));
+  for (std::size_t part = 0; part < parts_.count; ++part)
+    for (const std::size_t sample_bytes : sample_bytes_) {
+      offsets_.push_back(bytes_);
+      const std::size_t field_bytes = sample_bytes * (parts_.begin(part + 1) - parts_.begin(part));
+      bytes_ += (field_bytes + alignment - 1) / alignment * alignment;
+    }
+}
+
+SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
+  const std::size_t part = parts_.count == 1 || count == 0 ? 0 : parts_.of(first);
+  return {offsets_[part * sample_bytes_.size() + field] + (first - parts_.begin(part)) * sample_bytes_[field],
+          count * sample_bytes_[field]};
+}
+
+SlotLayout::Piece SlotLayout::part(std::size_t part, std::size_t count) const {
+  if (count == 0) return {0, 0};
+  const std::size_t first = parts_.begin(part);
+  const Piece last = piece(sample_bytes_.size() - 1, first, count);
+  const std::size_t offset = piece(0, first, count).offset;
+  return {offset, last.offset + last.bytes - offset};
+}
+
+Tensor SlotLayout::field(std::byte* base, std::size_t field, std::size_t first, std::size_t count) const {
+  const FieldSpec& spec = spec_.fields().at(field);
+  return {base + piece(field, first, count).offset, spec.dtype, spec.shape.with_outer(count)};
+}
+
+Tensor SlotLayout::sample(std::byte* base, std::size_t field, std::size_t sample) const {
+  const FieldSpec& spec = spec_.fields()[field];
+  return {base + piece(field, sample, 1).offset, spec.dtype, spec.shape};
+}
+
+}  // namespace millrace

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/placement.h>
+#include <millrace/runtime.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace millrace {
+namespace {
+
+/// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND FLAGS ...") is that of a
+/// worker, by the name that `WorkerPool` gives it. One that has been joined may be seen for a moment yet, and is none.
+bool is_worker(const std::filesystem::path& stat) {
+  constexpr unsigned long exiting = 0x4;  // PF_EXITING
+  std::ifstream file(stat);
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  if (line.find("(millrace-w") == std::string::npos || name_end == std::string::npos) return false;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 0; field < 6; ++field) fields >> skipped;
+  unsigned long flags = 0;
+  fields >> flags;
+  return (flags & exiting) == 0;
+}
+
+/// Whether a thread may run on a processor of these nodes.
+bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(thread, sizeof set, &set) != 0) return true;
+  return std::ranges::any_of(nodes, [&set](const NumaNode& node) {
+    return std::ranges::any_of(node.cpus,
+                               [&set](int cpu) { return cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &set); });
+  });
+}
+
+/// Threads of this process that are workers, of whatever runtime, and may run on these nodes.
+unsigned workers_on(const std::vector<NumaNode>& nodes) {
+  unsigned workers = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error))
+    if (is_worker(task->path() / "stat") && may_run_on(std::atoi(task->path().filename().c_str()), nodes)) ++workers;
+  return workers;
+}
+
+std::string unbound_text(const NumaNode& node, const std::string& reason) {
+  return "the workers of node " + std::to_string(node.number) + " are not bound to its processors " + cpu_list(node.cpus) + ": " +
+         reason;
+}
+
+}  // namespace
+
+/// What each pipeline needs.
+class Runtime::Needs {
+ public:
+  struct Need {
+    unsigned workers = 0;
+    std::vector<WorkerPool*> pools{};
+  };
+
+  /// Makes as many workers active as all pipelines need. With nothing needed all stay as they are: whoever comes next wants to start
+  /// soon.
+  void set(const void* pipeline, Need need, const std::vector<std::unique_ptr<WorkerPool>>& pools) {
+    MutexLock lock(mutex_);
+    if (need.workers > 0) {
+      needs_[pipeline] = std::move(need);
+    } else {
+      needs_.erase(pipeline);
+    }
+    if (needs_.empty()) return;
+    std::map<WorkerPool*, unsigned> active;
+    // Those that are confined to few pools first.
+    std::vector<const Need*> all;
+    for (const auto& [one, needed] : needs_) all.push_back(&needed);
+    std::stable_sort(all.begin(), all.end(), [](const Need* a, const Need* b) { return a->pools.size() < b->pools.size(); });
+    for (const Need* one : all) deal_to_pools(*one, active);
+    for (const auto& pool : pools) pool->set_concurrency(active[pool.get()]);
+  }
+
+ private:
+  static void deal_to_pools(const Need& need, std::map<WorkerPool*, unsigned>& active) {
+    for (unsigned worker = 0; worker < need.workers; ++worker) {
+      WorkerPool* fewest = nullptr;
+      for (WorkerPool* pool : need.pools)
+        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest])) fewest = pool;
+      if (fewest == nullptr) return;
+      ++active[fewest];
+    }
+  }
+
+  Mutex mutex_;
+  std::map<const void*, Need> needs_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
+  const Topology machine = options.topology ? *options.topology : read_topology();
+  placement_ = std::make_unique<const Placement>(place_workers(machine, options));
+  unsigned first = 0;
+  for (std::size_t number = 0; number < placement_->workers.size(); ++number) {
+    const unsigned workers = placement_->workers[number];
+    const NumaNode& node = topology().nodes[number];
+    if (workers == 0) continue;
+    const bool bind = options.numa != Numa::off && !machine.synthetic;
+    pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>(), node.number));
+    first += workers;
+    if (options.numa == Numa::off || pools_.back()->bound()) continue;
+    unbound_.push_back(unbound_text(node, machine.synthetic   ? "they are made up"
+                                          : node.cpus.empty() ? "there are none"
+                                                              : pools_.back()->binding_error()));
+    if (options.numa == Numa::require)
+      throw Error(ErrorCode::invalid_argument,
+                  "numa is require, but " + unbound_.back() + "; let the process bind its threads, or take numa = prefer");
+  }
+  WorkerPool::help_each_other(all_pools());
+}
+
+Runtime::~Runtime() = default;
+
+const Topology& Runtime::topology() const { return placement_->topology; }
+
+const std::vector<std::string>& Runtime::placement() const { return placement_->reasons; }
+
+unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
+
+std::vector<std::string> Runtime::warnings() const {
+  std::vector<std::string> warnings = placement_->warnings;
+  warnings.insert(warnings.end(), unbound_.begin(), unbound_.end());
+  if (topology().synthetic) return warnings;
+  const unsigned own = workers();
+  const unsigned all = workers_on(topology().nodes);
+  if (all > topology().cores && all > own)
+    warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
+                       std::to_string(topology().cores) + " processors, " + std::to_string(all - own) +
+                       " of them of other runtimes; let its pipelines share one runtime");
+  return warnings;
+}
+
+unsigned Runtime::workers() const {
+  unsigned workers = 0;
+  for (const auto& pool : pools_) workers += pool->workers();
+  return workers;
+}
+
+void Runtime::set_concurrency(unsigned workers) {
+  unsigned left = std::min(workers, this->workers());
+  std::vector<unsigned> active(pools_.size(), 0);
+  for (std::size_t pool = 0; left > 0; pool = (pool + 1) % pools_.size())
+    if (active[pool] < pools_[pool]->workers()) {
+      ++active[pool];
+      --left;
+    }
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool) pools_[pool]->set_concurrency(active[pool]);
+}
+
+unsigned Runtime::concurrency() const {
+  unsigned active = 0;
+  for (const auto& pool : pools_) active += pool->concurrency();
+  return active;
+}
+
+void Runtime::need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools) {
+  if (adaptive_) needs_->set(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools}, pools_);
+}
+
+void Runtime::release(const void* pipeline) {
+  if (adaptive_) needs_->set(pipeline, {}, pools_);
+}
+
+std::vector<WorkerPool*> Runtime::all_pools() const {
+  std::vector<WorkerPool*> all;
+  for (const auto& pool : pools_) all.push_back(pool.get());
+  return all;
+}
+
+std::optional<std::chrono::nanoseconds> Runtime::delay() const {
+  std::chrono::nanoseconds sum{0};
+  for (const auto& pool : pools_) {
+    const auto delay = pool->delay();
+    if (!delay) return std::nullopt;
+    sum += *delay;
+  }
+  return sum;
+}
+
+std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) { return std::make_shared<Runtime>(options); }
+
+}  // namespace millrace

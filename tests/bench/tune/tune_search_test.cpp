@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/tune_search.h"
+
+#include <gmock/gmock.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+
+#include "tune/tune_statistics.h"
+
+namespace millrace::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A machine that is made up: throughput as a function of the setting, noise, and a clock that only runs advance.
+struct FakeMachine {
+  /// Samples per second that the loader could make.
+  std::function<double(const TuneSetting&)> rate = [](const TuneSetting& setting) { return 1000.0 * setting.workers; };
+  /// Standard deviation of a run's rate, relative.
+  double noise = 0.005;
+  /// Share of runs that other programs take a part of.
+  double disturbed = 0;
+  double disturbed_loss = 0.4;
+  double first_batch_ms = 60;
+  std::function<double(const TuneSetting&)> first_batch = [this](const TuneSetting&) { return first_batch_ms; };
+  std::size_t bytes_per_sample = 150'000;
+  double overhead_seconds = 0.1;
+
+  TuneGoal goal{.max_workers = 8};
+  unsigned seed = 1;
+  double now = 0;
+  std::size_t runs = 0;
+
+  TuneFindings tune() {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal(0, 1);
+    std::uniform_real_distribution<double> uniform(0, 1);
+    return search_settings(goal, {.measure =
+                                      [&](const TuneSetting& setting, double seconds) {
+                                        ++runs;
+                                        now += seconds + overhead_seconds;
+                                        const bool is_disturbed = uniform(random) < disturbed;
+                                        return run_of(setting, seconds, is_disturbed, [&] { return normal(random); });
+                                      },
+                                  .elapsed = [&] { return now; }});
+  }
+
+ private:
+  template <typename Normal>
+  TuneRun run_of(const TuneSetting& setting, double seconds, bool is_disturbed, Normal normal) const {
+    const auto samples = static_cast<double>(setting.batch_size);
+    double made = rate(setting) * (1 + noise * normal());
+    if (is_disturbed) made *= 1 - disturbed_loss;
+    const double needed = goal.step_ms > 0 ? static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms : 1e300;
+    TuneRun run;
+    run.seconds = seconds;
+    run.samples_per_second = std::min(made, needed);
+    run.batches = static_cast<std::uint64_t>(seconds * run.samples_per_second / samples) + 1;
+    if (goal.step_ms > 0) run.device_idle = std::max(0.0, 1 - made / needed);
+    run.first_batch_ms = first_batch(setting) * (1 + 0.02 * normal());
+    run.batch_ms.assign(run.batches, 1e3 * samples / run.samples_per_second);
+    run.pinned_bytes = setting.prefetch * setting.batch_size * bytes_per_sample;
+    run.device_bytes = 2 * setting.batch_size * bytes_per_sample;
+    run.disturbed = is_disturbed ? disturbed_loss : 0;
+    return run;
+  }
+};
+
+double saturating(double workers, double most) { return std::min(workers, most) * 1000; }
+
+// A step of 64 samples that takes so many samples per second.
+double step_for(double samples_per_second) { return 64e3 / samples_per_second; }
+
+TEST(TuneSearch, TakesTheFewestWorkersThatFeedTheStep) {
+  for (const unsigned needed : {1u, 2u, 3u, 5u, 6u, 7u, 8u}) {
+    FakeMachine machine;
+    machine.goal.step_ms = step_for(1000.0 * needed / 1.03);
+    const TuneFindings found = machine.tune();
+    EXPECT_EQ(found.outcome, TuneOutcome::feeds_step) << needed;
+    EXPECT_EQ(found.chosen.workers, needed);
+    EXPECT_EQ(found.points[found.chosen_point].setting, found.chosen);
+    EXPECT_EQ(found.points[found.chosen_point].feeds, Feeds::yes);
+    EXPECT_GE(found.points[found.chosen_point].runs.size(), few_runs);
+    EXPECT_THAT(found.not_measured, IsEmpty());
+    EXPECT_THAT(found.verdict, HasSubstr("feeds the step"));
+    // It stops there: more workers than the next power of two were not even tried.
+    for (const TunePoint& point : found.points) EXPECT_LE(point.setting.workers, std::bit_ceil(needed));
+    EXPECT_LE(machine.now, machine.goal.budget_seconds);
+  }
+}
+
+TEST(TuneSearch, AStepThatTwoWorkersJustFeedNeverTakesMore) {
+  // The noise is as large as the margin.
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    FakeMachine machine;
+    machine.seed = seed;
+    machine.noise = 0.03;
+    machine.rate = [](const TuneSetting& setting) { return saturating(setting.workers, 2); };
+    machine.goal.max_workers = 4;
+    machine.goal.step_ms = step_for(2000 / 1.03);
+    EXPECT_LE(machine.tune().chosen.workers, 2u) << seed;
+  }
+}
+
+TEST(TuneSearch, OtherProgramsDoNotMakeItTakeMore) {
+  int right = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    FakeMachine machine;
+    machine.seed = seed;
+    machine.disturbed = 0.3;
+    machine.goal.step_ms = step_for(2000 / 1.05);
+    const TuneFindings found = machine.tune();
+    right += found.chosen.workers == 2 && found.outcome == TuneOutcome::feeds_step ? 1 : 0;
+  }
+  EXPECT_GE(right, 49);
+}
+
+TEST(TuneSearch, OneLuckyRunIsNotEnough) {
+  FakeMachine machine;
+  machine.goal.max_workers = 2;
+  machine.noise = 0;
+  machine.goal.step_ms = step_for(1000);
+  // One worker feeds the step in every third run only.
+  machine.rate = [&](const TuneSetting& setting) { return setting.workers == 1 && machine.runs % 3 != 1 ? 900.0 : 1100.0; };
+  EXPECT_EQ(machine.tune().chosen.workers, 2u);
+}
+
+TEST(TuneSearch, WhereNothingFeedsTheStepItIsTheKnee) {
+  FakeMachine machine;
+  machine.rate = [](const TuneSetting& setting) { return saturating(setting.workers, 3); };
+  machine.goal.step_ms = step_for(10000);
+  const TuneFindings found = machine.tune();
+  EXPECT_EQ(found.outcome, TuneOutcome::nothing_feeds);
+  EXPECT_EQ(found.chosen.workers, 3u);
+  EXPECT_THAT(found.verdict, HasSubstr("nothing feeds the step"));
+}
+
+TEST(TuneSearch, WithoutAStepItIsTheKneeOfAPlateau) {
+  for (const unsigned plateau : {1u, 2u, 5u, 8u, 13u, 16u}) {
+    FakeMachine machine;
+    machine.goal.max_workers = 16;
+    machine.rate = [&](const TuneSetting& setting) { return saturating(setting.workers, plateau); };
+    const TuneFindings found = machine.tune();
+    EXPECT_EQ(found.outcome, TuneOutcome::no_step);
+    EXPECT_EQ(found.chosen.workers, plateau);
+    EXPECT_EQ(found.points[found.chosen_point].feeds, Feeds::no_step);
+  }
+}
+
+TEST(TuneSearch, OnARetrogradeCurveItStaysBelowThePeak) {
+  const UslFit law{.lambda = 1000, .sigma = 0.02, .kappa = 0.004};  // peaks at 15.7
+  FakeMachine machine;
+  machine.goal.max_workers = 64;
+  machine.rate = [&](const TuneSetting& setting) { return law.rate(setting.workers); };
+  const TuneFindings found = machine.tune();
+  EXPECT_LE(found.chosen.workers, 16u);
+  EXPECT_GE(law.rate(found.chosen.workers), 0.93 * law.rate(16));
+  EXPECT_NEAR(found.fit.peak(), law.peak(), 2);
+  EXPECT_NEAR(found.fit.lambda, 1000, 20);
+  EXPECT_EQ(found.knee, usl_knee(found.fit, 64, 0.95));
+}
+
+TEST(TuneSearch, ACheaperSettingWithinNoiseIsTaken) {
+  int dearer = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    FakeMachine machine;
+    machine.seed = seed;
+    machine.noise = 0.05;
+    machine.goal.max_workers = 4;
+    // A gain of 1% for each further worker: real, but below what counts.
+    machine.rate = [](const TuneSetting& setting) { return 1000 + 10.0 * setting.workers; };
+    dearer += machine.tune().chosen.workers > 1 ? 1 : 0;
+  }
+  EXPECT_LE(dearer, 1);
+}
+
+TEST(TuneSearch, ANoisyMachineStillSeesALargeGain) {
+  int right = 0;
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    FakeMachine machine;
+    machine.seed = seed;
+    machine.noise = 0.1;
+    machine.goal.max_workers = 2;
+    right += machine.tune().chosen.workers == 2 ? 1 : 0;
+  }
+  EXPECT_GE(right, 29);
+}
+
+TEST(TuneSearch, PrefetchIsTheSmallestWithNoLoss) {
+  for (const double step_ms : {0.0, step_for(1940)}) {
+    for (const std::size_t enough : {1u, 2u, 3u, 5u, 8u}) {
+      FakeMachine machine;
+      machine.goal.max_workers = 2;
+      machine.goal.step_ms = step_ms;
+      machine.rate = [&](const TuneSetting& setting) {
+        return 1000.0 * setting.workers * (setting.prefetch >= enough ? 1 : 0.8 + 0.01 * static_cast<double>(setting.prefetch));
+      };
+      const TuneFindings found = machine.tune();
+      EXPECT_EQ(found.chosen.prefetch, enough) << step_ms;
+      EXPECT_EQ(found.chosen.workers, 2u);
+    }
+  }
+}
+
+TEST(TuneSearch, MicroBatchesOnlyWhereTheyGain) {
+  FakeMachine nothing_gained;
+  EXPECT_EQ(nothing_gained.tune().chosen.micro_batches, 1u);
+
+  FakeMachine faster;
+  faster.rate = [](const TuneSetting& setting) {
+    return 1000.0 * setting.workers * (setting.micro_batches >= 4 ? 1.2 : setting.micro_batches == 2 ? 1.1 : 1);
+  };
+  const TuneFindings found = faster.tune();
+  EXPECT_EQ(found.chosen.micro_batches, 4u);
+  EXPECT_THAT(found.why, HasSubstr("4 parts gains throughput"));
+
+  FakeMachine earlier;
+  earlier.goal.step_ms = step_for(1900);
+  earlier.first_batch = [](const TuneSetting& setting) { return setting.micro_batches > 1 ? 30.0 : 60.0; };
+  EXPECT_EQ(earlier.tune().chosen.micro_batches, 2u);
+}
+
+TEST(TuneSearch, MicroBatchesRarelyGainByChance) {
+  int more = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    FakeMachine machine;
+    machine.seed = seed;
+    machine.noise = 0.05;
+    machine.goal.max_workers = 2;
+    more += machine.tune().chosen.micro_batches > 1 ? 1 : 0;
+  }
+  EXPECT_LE(more, 4);
+}
+
+TEST(TuneSearch, BatchSizeStaysUnlessAskedFor) {
+  FakeMachine machine;
+  machine.goal.batch_size = 48;
+  const TuneFindings found = machine.tune();
+  EXPECT_EQ(found.chosen.batch_size, 48u);
+  EXPECT_EQ(found.phases.size(), 3u);
+}
+
+TEST(TuneSearch, BatchSizeIsTheLargestWithinThePercentile) {
+  FakeMachine machine;
+  machine.goal.max_workers = 2;
+  machine.goal.p99_ms = 110;  // 220 samples at 2000 samples/s
+  TuneFindings found = machine.tune();
+  EXPECT_GE(found.chosen.batch_size, 190u);
+  EXPECT_LE(found.chosen.batch_size, 220u);
+  EXPECT_LE(found.points[found.chosen_point].summary.batch_p99_ms, 110);
+
+  FakeMachine tight;
+  tight.goal.max_workers = 2;
+  tight.goal.p99_ms = 10;
+  found = tight.tune();
+  EXPECT_GE(found.chosen.batch_size, 17u);
+  EXPECT_LE(found.chosen.batch_size, 20u);
+}
+
+TEST(TuneSearch, BatchSizeKeepsWithinTheMemory) {
+  FakeMachine machine;
+  machine.goal.memory_bytes = 100'000'000;
+  const TuneFindings found = machine.tune();
+  const TunePoint& chosen = found.points[found.chosen_point];
+  EXPECT_LE(chosen.summary.memory_bytes, 100'000'000u);
+  EXPECT_GE(chosen.summary.memory_bytes, 80'000'000u);
+  EXPECT_EQ(found.phases.size(), 4u);
+}
+
+TEST(TuneSearch, SaysWhereNoBatchSizeFits) {
+  FakeMachine machine;
+  machine.goal.memory_bytes = 1000;
+  const TuneFindings found = machine.tune();
+  EXPECT_EQ(found.outcome, TuneOutcome::nothing_fits);
+  EXPECT_THAT(found.verdict, HasSubstr("no batch size keeps within"));
+}
+
+TEST(TuneSearch, BatchSizeWithoutLimitsGrowsWhileThroughputDoes) {
+  FakeMachine machine;
+  machine.goal.tune_batch_size = true;
+  machine.goal.batch_size = 16;
+  machine.rate = [](const TuneSetting& setting) {
+    return 1000.0 * setting.workers * std::min<double>(static_cast<double>(setting.batch_size), 64) / 64;
+  };
+  EXPECT_EQ(machine.tune().chosen.batch_size, 64u);
+}
+
+TEST(TuneSearch, ABigMachineStaysWithinTheBudget) {
+  FakeMachine machine;
+  machine.goal.max_workers = 128;
+  machine.rate = [](const TuneSetting& setting) { return saturating(setting.workers, 45); };
+  const TuneFindings found = machine.tune();
+  EXPECT_LE(machine.now, machine.goal.budget_seconds);
+  EXPECT_GE(found.chosen.workers, 43u);
+  EXPECT_LE(found.chosen.workers, 48u);
+
+  FakeMachine with_step = machine;
+  with_step.now = 0;
+  with_step.goal.step_ms = step_for(21'000);
+  const TuneFindings fed = with_step.tune();
+  EXPECT_LE(with_step.now, with_step.goal.budget_seconds);
+  EXPECT_GE(fed.chosen.workers, 21u);
+  EXPECT_LE(fed.chosen.workers, 23u);
+}
+
+TEST(TuneSearch, SaysWhatTheBudgetDidNotAllow) {
+  FakeMachine machine;
+  machine.overhead_seconds = 20;
+  const TuneFindings found = machine.tune();
+  EXPECT_LE(machine.now, machine.goal.budget_seconds);
+  ASSERT_FALSE(found.not_measured.empty());
+  EXPECT_THAT(found.not_measured[0], HasSubstr("workers"));
+  EXPECT_FALSE(found.points[found.chosen_point].runs.empty());
+
+  FakeMachine hopeless;
+  hopeless.overhead_seconds = 1000;
+  hopeless.goal.step_ms = 10;
+  const TuneFindings one_run = hopeless.tune();
+  EXPECT_EQ(hopeless.runs, 1u);
+  EXPECT_EQ(one_run.chosen.workers, 1u);
+  EXPECT_EQ(one_run.not_measured.size(), 3u);
+}
+
+TEST(TuneSearch, RunsGetLongerWithTheBudget) {
+  FakeMachine small;
+  small.goal.budget_seconds = 10;
+  FakeMachine large;
+  large.goal.budget_seconds = 60;
+  EXPECT_LT(small.tune().run_seconds, large.tune().run_seconds);
+}
+
+TEST(TuneSearch, WhatItMeasuresPassesOn) {
+  const TuneProbe broken{.measure = [](const TuneSetting&, double) -> TuneRun { throw Error(ErrorCode::corrupt, "record 3"); },
+                         .elapsed = [] { return 0.0; }};
+  EXPECT_THROW(search_settings({}, broken), Error);
+}
+
+TuneRun run_with(double rate, double idle, double disturbed = 0) {
+  TuneRun run;
+  run.samples_per_second = rate;
+  run.device_idle = idle;
+  run.disturbed = disturbed;
+  run.batch_ms = {rate / 100, rate / 50};
+  return run;
+}
+
+TEST(TuneStatistics, SummarisesRuns) {
+  const std::vector<TuneRun> runs = {run_with(100, 0.01), run_with(110, 0.02), run_with(120, 0.03)};
+  const TuneSummary summary = summarise(runs);
+  EXPECT_EQ(summary.runs, 3u);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.mean, 110);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.sd, 10);
+  EXPECT_DOUBLE_EQ(summary.batch_p50_ms, 1.2);
+  EXPECT_DOUBLE_EQ(summary.batch_p99_ms, 2.4);
+  EXPECT_NEAR(summary.device_idle->mean, 0.02, 1e-12);
+  EXPECT_NEAR(summary.idle_high, 0.02 + 2.920 * 0.01 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(summary.idle_low, 0.02 - 2.920 * 0.01 / std::sqrt(3), 1e-9);
+}
+
+TEST(TuneStatistics, DisturbedRunsAreSetAsideWhileEnoughAreLeft) {
+  std::vector<TuneRun> runs = {run_with(100, 0), run_with(100, 0), run_with(50, 0.5, 0.4)};
+  EXPECT_EQ(summarise(runs).set_aside, 0u);
+  runs.push_back(run_with(100, 0));
+  const TuneSummary summary = summarise(runs);
+  EXPECT_EQ(summary.set_aside, 1u);
+  EXPECT_EQ(summary.runs, 3u);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.mean, 100);
+  EXPECT_EQ(feeds_step(summary), Feeds::yes);
+}
+
+TEST(TuneStatistics, FeedingTakesConfidence) {
+  const auto of = [](std::vector<double> idles) {
+    std::vector<TuneRun> runs;
+    for (const double idle : idles) runs.push_back(run_with(100, idle));
+    return feeds_step(summarise(runs));
+  };
+  EXPECT_EQ(of({0}), Feeds::unsure);
+  EXPECT_EQ(of({0, 0}), Feeds::unsure);
+  EXPECT_EQ(of({0, 0, 0}), Feeds::yes);
+  EXPECT_EQ(of({0, 0, 0.03}), Feeds::unsure);
+  EXPECT_EQ(of({0.5, 0.51}), Feeds::no);
+  const std::vector<TuneRun> disturbed(6, run_with(100, 0.5, 0.4));
+  EXPECT_EQ(feeds_step(summarise(disturbed)), Feeds::unsure);
+  EXPECT_EQ(feeds_step(summarise(std::vector<TuneRun>(7, run_with(100, 0.5, 0.4)))), Feeds::no);
+  EXPECT_EQ(of({0.02, 0.5}), Feeds::unsure);
+  EXPECT_EQ(feeds_step({}), Feeds::no_step);
+}
+
+TEST(TuneStatistics, HigherMeansBeyondNoise) {
+  EXPECT_TRUE(compare({110, 1}, 3, {100, 1}, 3).higher);
+  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).higher);
+  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).certain);
+  EXPECT_FALSE(compare({101, 0}, 3, {100, 0}, 3).higher);
+  EXPECT_TRUE(compare({101, 0}, 3, {100, 0}, 3).certain);
+  EXPECT_FALSE(compare({110, 0}, 1, {100, 0}, 3).higher);
+  EXPECT_FALSE(compare({110, 0}, 0, {100, 0}, 3).certain);
+}
+
+TEST(TuneStatistics, StudentsQuantiles) {
+  EXPECT_DOUBLE_EQ(student_t(1, Confidence::percent_95), 6.314);
+  EXPECT_DOUBLE_EQ(student_t(2.9, Confidence::percent_95), 2.920);
+  EXPECT_NEAR(student_t(30, Confidence::percent_95), 1.697, 0.01);
+  EXPECT_NEAR(student_t(1e9, Confidence::percent_95), 1.645, 1e-6);
+  EXPECT_DOUBLE_EQ(student_t(0, Confidence::percent_95), 6.314);
+  EXPECT_DOUBLE_EQ(student_t(4, Confidence::percent_99), 3.747);
+  EXPECT_NEAR(student_t(30, Confidence::percent_99), 2.457, 0.02);
+}
+
+}  // namespace
+}  // namespace millrace::cli

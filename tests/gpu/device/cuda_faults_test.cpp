@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each call of the CUDA runtime that a run makes fails or takes long in turn, over the stand-in: the trainer is told, soon,
+// and never gets a batch that is not what it must be.
+#include <gmock/gmock.h>
+#include <millrace/cuda_device.h>
+#include <millrace/pipeline.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gpu/device/cuda_run.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Checker;
+using testing::CudaPipeline;
+using testing::GpuRun;
+using ::testing::HasSubstr;
+using testing::patience;
+using testing::Stopwatch;
+namespace stand_in = testing::stand_in;
+
+/// What a run did that something happened to.
+struct Outcome {
+  /// What was thrown, by whatever threw first; empty where the run went to its end.
+  std::string error;
+  std::size_t right = 0;
+  std::size_t wrong = 0;
+  /// Of all of it, from making the device to the pipeline's end.
+  std::chrono::milliseconds took{0};
+};
+
+Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t>>& expected) {
+  Outcome outcome;
+  Checker checker(expected);
+  const Stopwatch time;
+  try {
+    Pipeline pipeline = run.on(std::make_shared<CudaDevice>());
+    while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device);
+    outcome.error = error.what();
+  }
+  outcome.took = std::chrono::duration_cast<std::chrono::milliseconds>(time.elapsed());
+  EXPECT_LT(outcome.took, 10s) << "it hung";
+  stand_in::drain();
+  outcome.right = checker.right();
+  outcome.wrong = checker.wrong();
+  return outcome;
+}
+
+/// The name under which a call's failure is told: that of what it is part of.
+std::string told_as(const std::string& function) { return function == "cudaDeviceGetAttribute" ? "launch_conversion" : function; }
+
+/// Which call fails, and whether batches are converted.
+class CudaFaults : public CudaPipeline, public ::testing::WithParamInterface<std::tuple<const char*, bool>> {
+ public:
+  static std::string name_of(const ::testing::TestParamInfo<std::tuple<const char*, bool>>& info) {
+    return std::string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_converted" : "");
+  }
+
+ protected:
+  void SetUp() override {
+    CudaPipeline::SetUp();
+    if (std::get<1>(GetParam())) run_.options.conversion = GpuRun::conversion();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Calls, CudaFaults,
+                         ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister", "cudaSetDevice",
+                                                              "cudaStreamCreateWithPriority", "cudaEventCreateWithFlags",
+                                                              "cudaEventRecord", "cudaEventQuery", "cudaStreamWaitEvent",
+                                                              "cudaStreamIsCapturing", "cudaMemcpyAsync"),
+                                            ::testing::Bool()),
+                         [](const auto& info) { return CudaFaults::name_of(info); });
+INSTANTIATE_TEST_SUITE_P(Conversion, CudaFaults,
+                         ::testing::Combine(::testing::Values("launch_conversion", "cudaDeviceGetAttribute"),
+                                            ::testing::Values(true)),
+                         [](const auto& info) { return CudaFaults::name_of(info); });
+
+// Each call in turn fails, once or from then on: the error reaches the trainer by its name, and whatever was handed out until
+// then is right.
+TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
+  const std::string function = std::get<0>(GetParam());
+  const auto expected = run_.expected();
+  (void)outcome_of(run_, expected);
+  const std::uint64_t calls = std::min<std::uint64_t>(stand_in::calls(function), 60);
+  ASSERT_GT(calls, 0U);
+  std::size_t errors = 0;
+  std::size_t late = 0;
+  for (std::uint64_t nth = 1; nth <= calls; ++nth)
+    for (const bool for_good : {false, true}) {
+      SCOPED_TRACE(function + ", call " + std::to_string(nth) + (for_good ? " and all after it" : ""));
+      expect_all_given_back();
+      stand_in::fail(function, nth, cudaErrorIllegalAddress, for_good);
+      Outcome outcome;
+      try {
+        outcome = outcome_of(run_, expected);
+      } catch (const Error& error) {
+        outcome.error = error.what();  // the checker's stream could not be made
+      }
+      ASSERT_EQ(outcome.wrong, 0U) << "a batch was not what it must be";
+      if (nth == 1 && for_good) {
+        EXPECT_NE(outcome.error, "");
+      }
+      if (outcome.error.empty()) {
+        EXPECT_EQ(outcome.right, expected.size()) << "it ended early without an error";
+      } else {
+        EXPECT_THAT(outcome.error, HasSubstr(told_as(function) + " failed"));
+        ++errors;
+        if (outcome.took > 1s) ++late;
+      }
+    }
+  // A busy machine may hold one of them up, a wait that runs into its limit all of them.
+  EXPECT_LE(late, errors / 10) << "runs that failed took more than a second";
+  // How often an event is asked depends on the time that copies take, so a run may end before the call that was to fail.
+  EXPECT_GT(errors, function == "cudaEventQuery" ? 10 : calls) << "failures were swallowed";
+}
+
+// A call that takes long holds the run up and does no harm.
+TEST_P(CudaFaults, ACallThatTakesLongIsWaitedFor) {
+  const auto expected = run_.expected();
+  stand_in::stall(std::get<0>(GetParam()), 3, 50ms);
+  const Outcome outcome = outcome_of(run_, expected);
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.right, expected.size());
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs on CudaDevice's own code, over a stand-in for the CUDA runtime: what arrives, what is called, and when it ends.
+#include <gmock/gmock.h>
+#include <millrace/cuda_device.h>
+#include <millrace/pipeline.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/device/cuda_run.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Checker;
+using testing::CudaPipeline;
+using testing::GpuRun;
+using ::testing::HasSubstr;
+using testing::patience;
+using testing::Stopwatch;
+namespace stand_in = testing::stand_in;
+
+TEST_F(CudaPipeline, BatchesAreThoseOfTheHost) {
+  for (const std::size_t device_slots : {1U, 2U, 3U}) {
+    GpuRun run;
+    run.options.device_slots = device_slots;
+    run.options.epochs = 3;
+    Checker checker(run.expected());
+    Pipeline pipeline = run.on(std::make_shared<CudaDevice>());
+    while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+    stand_in::drain();
+    EXPECT_EQ(checker.right(), checker.batches());
+    EXPECT_EQ(checker.wrong(), 0U);
+  }
+}
+
+// The step is slow, so the copies wait for it: a slot that was used again too early would show.
+TEST_F(CudaPipeline, SlotsAreUsedAgainBehindTheStep) {
+  Checker checker(run_.expected());
+  Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+  while (const Batch batch = pipeline.next(checker.stream(), patience)) {
+    stand_in::launch(checker.stream().handle(), [] { std::this_thread::sleep_for(5ms); });
+    checker.step(batch);
+  }
+  stand_in::drain();
+  EXPECT_EQ(checker.right(), checker.batches());
+}
+
+TEST_F(CudaPipeline, UsesTheCallersStream) {
+  cudaStream_t own = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking), cudaSuccess);
+  {
+    CudaStream stream(0, own);
+    EXPECT_EQ(stream.handle(), own);
+    Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+    std::size_t batches = 0;
+    while (pipeline.next(stream, patience)) ++batches;
+    EXPECT_EQ(batches, 6U);
+  }
+  EXPECT_EQ(cudaStreamDestroy(own), cudaSuccess) << "the stream was destroyed under its owner";
+}
+
+// A context takes hundreds of megabytes of its device, and fails where another process has it for itself.
+TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
+  stand_in::reset(2);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  run_.options.conversion = GpuRun::conversion();
+  {
+    Checker checker(run_.expected(), 1);
+    Pipeline pipeline = run_.on(std::make_shared<CudaDevice>(1));
+    while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+    stand_in::drain();
+    EXPECT_EQ(checker.right(), checker.batches());
+  }
+  EXPECT_THAT(stand_in::devices_used(), ::testing::ElementsAre(1));
+}
+
+TEST_F(CudaPipeline, NothingAllocatesOrSynchronisesInSteadyState) {
+  run_.options.epochs = 20;
+  run_.options.conversion = GpuRun::conversion();
+  run_.options.forbid_blocking_calls = true;
+  Checker checker(run_.expected());
+  Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+  for (int n = 0; n < 8; ++n) checker.step(pipeline.next(checker.stream(), patience));
+  const std::uint64_t allocating = stand_in::allocating_calls();
+  const std::uint64_t copies = stand_in::calls("cudaMemcpyAsync");
+  while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+  EXPECT_GT(stand_in::calls("cudaMemcpyAsync"), copies + 100);
+  EXPECT_EQ(stand_in::allocating_calls(), allocating);
+  EXPECT_EQ(stand_in::synchronising_calls(), 0U);
+}
+
+TEST_F(CudaPipeline, TheReportHasTheTimesOfCopies) {
+  Checker checker(run_.expected());
+  Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+  while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+  const auto copies = [&] {
+    const Report report = pipeline.report();
+    const auto stage = std::ranges::find(report.stages, std::string("copy"), &StageReport::name);
+    return stage == report.stages.end() ? 0 : stage->each.count;
+  };
+  EXPECT_TRUE(testing::eventually([&] { return copies() == checker.batches() * run_.options.micro_batches; })) << copies();
+}
+
+// The conversion is late, and the step slow: what is used again too early, or handed out before it is converted, shows.
+TEST_F(CudaPipeline, ConvertedBatchesAreThoseOfTheHost) {
+  stand_in::delay_copies(1ms);
+  for (const std::size_t micro_batches : {1U, 3U})
+    for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32})
+      for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw}) {
+        GpuRun run;
+        run.options.micro_batches = micro_batches;
+        run.options.conversion = GpuRun::conversion(dtype, layout);
+        Checker checker(run.expected());
+        Pipeline pipeline = run.on(std::make_shared<CudaDevice>());
+        while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+        stand_in::drain();
+        EXPECT_EQ(checker.right(), checker.batches()) << to_string(dtype);
+        EXPECT_EQ(checker.wrong(), 0U) << to_string(dtype);
+      }
+}
+
+TEST_F(CudaPipeline, TwoDevicesConvertAtOnce) {
+  stand_in::reset(2);
+  run_.options.epochs = 5;
+  run_.options.conversion = GpuRun::conversion(DType::float16, ImageLayout::nhwc);
+  const auto expected = run_.expected();
+  std::array<std::unique_ptr<Checker>, 2> checkers;
+  for (int device = 0; device < 2; ++device)
+    checkers[static_cast<std::size_t>(device)] = std::make_unique<Checker>(expected, device);
+  {
+    std::vector<std::jthread> trainers;
+    for (int device = 0; device < 2; ++device)
+      trainers.emplace_back([&, device] {
+        Checker& checker = *checkers[static_cast<std::size_t>(device)];
+        Pipeline pipeline = run_.on(std::make_shared<CudaDevice>(device));
+        while (const Batch batch = pipeline.next(checker.stream(), patience)) checker.step(batch);
+      });
+  }
+  stand_in::drain();
+  for (const auto& checker : checkers) EXPECT_EQ(checker->right(), expected.size());
+}
+
+TEST_F(CudaPipeline, WithoutADeviceItSaysSo) {
+  stand_in::reset(0);
+  try {
+    (void)run_.on(std::make_shared<CudaDevice>());
+    FAIL() << "a device was made that does not exist";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device);
+    EXPECT_THAT(error.what(), HasSubstr("no CUDA device"));
+  }
+}
+
+TEST_F(CudaPipeline, EndsInTimeWhileTheStepGoesOn) {
+  testing::Gate gate;
+  auto checker = std::make_unique<Checker>(run_.expected());
+  {
+    Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+    Batch batch = pipeline.next(checker->stream(), patience);
+    stand_in::launch(checker->stream().handle(), [&gate] { gate.pass(); });
+    checker->step(batch);
+    batch.reset();
+    const Stopwatch time;
+    EXPECT_THROW(pipeline.stop(), Error) << "the step uses a batch";
+    EXPECT_LT(time.elapsed(), 5s);
+  }
+  gate.open();
+  stand_in::drain();
+  EXPECT_EQ(checker->right(), 1U) << "memory went from under the step";
+}
+
+}  // namespace
+}  // namespace millrace

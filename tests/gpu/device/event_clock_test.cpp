@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/event_clock.h"
+
+#include <gtest/gtest.h>
+#include <millrace/cuda_device.h>
+
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "stand_in/stand_in_cuda.h"
+#include "support/waiting.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+namespace stand_in = testing::stand_in;
+
+/// Rounding of floats, and of the halved wait for the first anchor.
+constexpr auto tolerance = 50ms;
+
+class EventClocks : public ::testing::Test {
+ protected:
+  void SetUp() override { stand_in::reset(); }
+  void TearDown() override { stand_in::reset(); }
+};
+
+TEST_F(EventClocks, TellWhenAStreamPassedAnEvent) {
+  CudaDevice device;
+  const auto event = device.make_timed_event();
+  const auto stream = device.make_stream();
+  EXPECT_FALSE(event->passed_at()) << "it was never recorded";
+  const Clock::time_point before = Clock::now();
+  stand_in::launch(dynamic_cast<CudaStream&>(*stream).handle(), [] { std::this_thread::sleep_for(30ms); });
+  stream->record(*event);
+  const auto early = event->passed_at();
+  if (!event->complete()) {
+    EXPECT_FALSE(early);
+  }
+  ASSERT_TRUE(event->wait(testing::patience));
+  const auto passed = event->passed_at();
+  ASSERT_TRUE(passed);
+  EXPECT_GE(*passed, before + 30ms - tolerance);
+  EXPECT_LE(*passed, Clock::now() + tolerance);
+}
+
+TEST_F(EventClocks, KeepTheTimeOverTheirRenewals) {
+  EventClock clock(0, 1ms);
+  CudaStream stream(0);
+  const EventHandle event = make_event_handle(cudaEventDefault);
+  for (int n = 0; n < 20; ++n) {
+    ASSERT_EQ(cudaEventRecord(event.get(), stream.handle()), cudaSuccess);
+    const Clock::time_point recorded = Clock::now();
+    stand_in::drain();
+    const Clock::time_point drained = Clock::now();
+    const auto passed = clock.time_of(event.get());
+    ASSERT_TRUE(passed);
+    EXPECT_GE(*passed, recorded - tolerance) << "after " << n << " times";
+    EXPECT_LE(*passed, drained + tolerance) << "after " << n << " times";
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_GT(stand_in::calls("cudaEventRecord"), 25U) << "the anchor was never renewed";
+}
+
+// The anchors' own error adds up unless each of them is held between two readings of the host's clock.
+TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
+  stand_in::skew_clock(5);
+  EventClock clock(0, 1ms);
+  CudaStream stream(0);
+  const EventHandle event = make_event_handle(cudaEventDefault);
+  std::optional<Clock::time_point> passed;
+  for (int n = 0; n < 100; ++n) {
+    ASSERT_EQ(cudaEventRecord(event.get(), stream.handle()), cudaSuccess);
+    stand_in::drain();
+    passed = clock.time_of(event.get());
+    std::this_thread::sleep_for(1ms);
+  }
+  ASSERT_TRUE(passed);
+  EXPECT_LE(*passed, Clock::now() + tolerance);
+}
+
+TEST_F(EventClocks, OrdinaryEventsDoNotTell) {
+  CudaDevice device;
+  const auto event = device.make_event();
+  const auto stream = device.make_stream();
+  stream->record(*event);
+  ASSERT_TRUE(event->wait(testing::patience));
+  EXPECT_FALSE(event->passed_at());
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/concat_dataset.h>
+#include <millrace/dataset_writer.h>
+
+#include "support/fake_dataset.h"
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace testing;
+
+/// Records `first` and on, in a file of their own.
+std::shared_ptr<const Dataset> stored(const std::filesystem::path& path, std::uint64_t first, std::uint64_t count,
+                                      std::vector<std::string> classes = {"cat", "dog"}) {
+  DatasetWriter writer(path, {.overwrite = true});
+  for (std::uint64_t index = first; index < first + count; ++index) append_record(writer, index);
+  writer.set_classes(std::move(classes));
+  writer.finish();
+  return open_dataset(path);
+}
+
+class ConcatDataset : public ::testing::Test {
+ protected:
+  const TemporaryFolder folder_;
+  const std::shared_ptr<const Dataset> first_ = stored(folder_ / "a.lmdb", 0, 20);
+  const std::shared_ptr<const Dataset> second_ = stored(folder_ / "b.lmdb", 20, 15);
+  const std::shared_ptr<const Dataset> empty_ = stored(folder_ / "c.lmdb", 0, 0);
+};
+
+TEST_F(ConcatDataset, NumbersRunOn) {
+  const auto all = concat_datasets({empty_, first_, empty_, second_, empty_});
+  EXPECT_EQ(all->size(), 35U);
+  ReadBuffer buffer;
+  const void* reader = nullptr;
+  for (std::uint64_t step = 0; step < 105; ++step) {
+    const std::uint64_t index = step * 17 % 35;  // now here, now there
+    expect_record(all->read(index, buffer), index);
+    EXPECT_EQ(all->key(index), stored_path(index));
+    if (reader == nullptr) reader = buffer.reader.get();
+    EXPECT_EQ(buffer.reader.get(), reader) << "opened again";
+  }
+  EXPECT_EQ(all->stored(21)->file, second_->name());
+  EXPECT_EQ(all->stored(21)->checksum, second_->stored(1)->checksum);
+  EXPECT_FALSE(all->stored(35));
+  EXPECT_EQ(all->key(35), "record 35");
+}
+
+TEST_F(ConcatDataset, SaysOfItselfWhatOneDatasetWould) {
+  const auto whole = stored(folder_ / "whole.lmdb", 0, 35);
+  const auto all = concat_datasets({first_, second_});
+  EXPECT_EQ(all->facts().fingerprint, whole->facts().fingerprint);
+  EXPECT_NE(concat_datasets({second_, first_})->facts().fingerprint, whole->facts().fingerprint);
+  EXPECT_EQ(all->facts().fields, whole->facts().fields);
+  EXPECT_EQ(all->facts().created_by, whole->facts().created_by);
+  EXPECT_THAT(all->facts().files, ElementsAre(first_->name(), second_->name()));
+  EXPECT_THAT(all->classes(), ElementsAre("cat", "dog"));
+  EXPECT_EQ(all->name(), first_->name() + " + " + second_->name());
+}
+
+TEST_F(ConcatDataset, MayBeOfItselfAndOfOthers) {
+  const auto all = concat_datasets({first_, concat_datasets({first_, second_}), first_});
+  EXPECT_EQ(all->size(), 75U);
+  ReadBuffer buffer;
+  for (std::uint64_t index = 0; index < 75; ++index) {
+    const Record record = all->read(index, buffer);
+    EXPECT_EQ(record.index(), index);
+    EXPECT_EQ(record.text("path"), stored_path(index < 20 ? index : index < 55 ? index - 20 : index - 55));
+  }
+}
+
+TEST_F(ConcatDataset, TellsPartsOfTheirOwnRecords) {
+  const auto front = std::make_shared<MemoryDataset>(10);
+  const auto back = std::make_shared<MemoryDataset>(5);
+  std::vector<std::uint64_t> told;
+  back->on_prefetch = [&](std::span<const std::uint64_t> indices) { told.assign(indices.begin(), indices.end()); };
+  const auto all = concat_datasets({front, back});
+  all->prefetch(std::vector<std::uint64_t>{12, 3, 14, 99});
+  EXPECT_THAT(told, ElementsAre(2, 4));
+  EXPECT_EQ(front->prefetched(), 1U);
+  EXPECT_EQ(all->key(11), "drawer/1.rec");
+  EXPECT_EQ(all->facts().fingerprint, std::nullopt);
+  EXPECT_THAT(all->facts().fields, IsEmpty());
+  EXPECT_THAT(concat_datasets({front, first_})->classes(), ElementsAre("cat", "dog"));
+  EXPECT_EQ(concat_datasets({front, first_})->facts().fingerprint, std::nullopt) << "of only some of the records";
+}
+
+TEST_F(ConcatDataset, ErrorsSayWhichRecordOfWhich) {
+  const auto back = std::make_shared<MemoryDataset>(5);
+  back->on_read = [](std::uint64_t) { throw Error(ErrorCode::bad_record, "checksum differs"); };
+  const auto all = concat_datasets({first_, back});
+  ReadBuffer buffer;
+  const Error error = thrown_by([&] { (void)all->read(23, buffer); });
+  EXPECT_EQ(error.code(), ErrorCode::bad_record);
+  EXPECT_EQ(error.record(), 23U);
+  EXPECT_THAT(error.what(), HasSubstr("record 23 of " + first_->name() + " + memory: checksum differs"));
+  EXPECT_EQ(thrown_by([&] { (void)all->read(25, buffer); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST_F(ConcatDataset, RefusesWhatDoesNotGoTogether) {
+  const auto message = [](std::vector<std::shared_ptr<const Dataset>> parts) {
+    const Error error = thrown_by([&] { (void)concat_datasets(std::move(parts)); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return std::string(error.what());
+  };
+  EXPECT_THAT(message({}), HasSubstr("no datasets"));
+  EXPECT_THAT(message({first_, nullptr}), HasSubstr("dataset 1 is null"));
+  const auto other = stored(folder_ / "other.lmdb", 0, 3, {"cat", "bird"});
+  EXPECT_THAT(message({first_, other}),
+              HasSubstr("label 1 is \"dog\" in " + first_->name() + " and \"bird\" in " + other->name()));
+  const auto longer = stored(folder_ / "longer.lmdb", 0, 3, {"cat", "dog", "cow"});
+  EXPECT_THAT(message({first_, longer}), HasSubstr("label 2 is no class in " + first_->name() + " and \"cow\" in "));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/dataset.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "dataset/packed/dataset_file.h"
+#include "support/sound_file.h"
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+// Datasets whose files were changed at random, read in full: each record is then as it was written, or there is an `Error`. A change
+// is given by its number alone. MILLRACE_DAMAGES sets how many there are.
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;
+
+std::uint64_t damages(std::uint64_t usual) {
+  const char* wanted = std::getenv("MILLRACE_DAMAGES");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual;
+}
+
+/// Writes a number of 1, 2, 4 or 8 bytes, as far as there is room: one that LMDB's format gives a meaning to, or any.
+void overwrite(std::span<char> bytes, std::size_t at, const SoundFile& sound, Random& random) {
+  const std::size_t page_bytes = sound.page_bytes();
+  const std::array<std::uint64_t, 10> telling = {0,
+                                                 1,
+                                                 page_bytes - 1,
+                                                 page_bytes,
+                                                 0xFFFF,
+                                                 UINT32_MAX,
+                                                 UINT64_MAX,
+                                                 bytes.size() / page_bytes,
+                                                 random.below(bytes.size() / page_bytes),
+                                                 random()};
+  const std::uint64_t value = telling[random.below(telling.size())];
+  const std::size_t length = std::size_t{1} << random.below(4);
+  std::memcpy(bytes.data() + at, &value, std::min(length, bytes.size() - at));
+}
+
+/// Changes the file's bytes in one of many ways, most of them where its structure is.
+void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
+  const auto any_of = [&](const std::vector<std::size_t>& pages) { return pages[random.below(pages.size())]; };
+  const auto any_page = [&] {
+    constexpr std::uint64_t meta_pages = 2;
+    if (random.below(8) == 0) return sound.headers()[random.below(meta_pages)];
+    return any_of(random.below(2) == 0 ? sound.nodes() : sound.headers());
+  };
+  const auto structural = [&] {
+    constexpr std::size_t meta_bytes = 152;
+    const std::size_t page = any_page();
+    if (page < 2 * sound.page_bytes()) return page + 16 + random.below(meta_bytes - 16);
+    // The header, the nodes' offsets, anything, or a node: its header, its key, the number of the page with its value.
+    const std::array<std::size_t, 3> reach = {16, 100, sound.page_bytes()};
+    const std::uint64_t part = random.below(2 * reach.size());
+    if (part < reach.size()) return page + random.below(reach[part]);
+    std::uint16_t node = 0;
+    std::memcpy(&node, &sound.contents()[page + 16 + 2 * random.below(20)], sizeof node);
+    return page + std::min(node + random.below(24), sound.page_bytes() - 1);
+  };
+  const std::size_t times = 1 + random.below(3) * random.below(3);
+  switch (random.below(6)) {
+    case 0:
+    case 1:
+      for (std::size_t time = 0; time < times; ++time) bytes[structural()] ^= static_cast<char>(1 << random.below(8));
+      break;
+    case 2:
+    case 3:
+      for (std::size_t time = 0; time < times; ++time) overwrite(bytes, structural(), sound, random);
+      break;
+    case 4:
+      for (std::size_t time = 0; time < times; ++time)
+        bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
+      break;
+    default: {
+      // A page where another one belongs, with its own number or that of its new place.
+      const std::size_t from = any_page();
+      const std::size_t to = any_page();
+      const std::size_t header = random.below(2) * 8;
+      std::memmove(bytes.data() + to + header, bytes.data() + from + header, sound.page_bytes() - header);
+    }
+  }
+}
+
+/// What became of reading a damaged file.
+struct Outcome {
+  bool opened = false;
+  std::uint64_t bad = 0;
+};
+
+/// Reads all records of a file that lies in memory just so, as `DatasetFile` and `Dataset` do.
+Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
+  Outcome outcome;
+  try {
+    const auto meta_at = [&](std::size_t at) { return parse_lmdb_meta(file.subspan(at).first<LmdbMeta::bytes>()); };
+    const std::optional<LmdbMeta> first = meta_at(0);
+    const std::optional<LmdbMeta> second = first ? meta_at(first->page_bytes) : std::nullopt;
+    if (!second || first->page_bytes != second->page_bytes) return outcome;
+    const LmdbMeta& meta = second->transaction > first->transaction ? *second : *first;
+    if (meta.last_page >= file.size() / meta.page_bytes) return outcome;
+    const LmdbPages pages(file.first((meta.last_page + 1) * meta.page_bytes), meta.page_bytes);
+    const DatasetRoot root = read_dataset_root(pages, meta.main, "file");
+    if (!root.description.complete) return outcome;
+    EXPECT_EQ(root.description.records, sound.records());
+    EXPECT_EQ(root.description.classes, (std::vector<std::string>{"cat", "dog"}));
+    outcome.opened = true;
+
+    LmdbPlace place;
+    std::vector<RecordField> fields;
+    for (std::uint64_t index = 0; index < root.description.records; ++index) {
+      try {
+        const std::span<const std::byte> value = pages.find_record(root.records, index, place);
+        const std::byte* end = file.data() + file.size();
+        EXPECT_TRUE(value.data() >= file.data() && value.data() <= end &&
+                    value.size() <= static_cast<std::size_t>(end - value.data()))
+            << "record " << index << " lies outside of the file";
+        if (::testing::Test::HasFailure()) return outcome;
+        Status status = parse_record(value, root.description.fields, fields);
+        if (status.is_ok()) status = check_checksum(value);
+        if (status.is_ok())
+          sound.expect_sound(Record(index, fields), index);
+        else
+          ++outcome.bad;
+      } catch (const LmdbDamage&) {
+        ++outcome.bad;
+      }
+    }
+  } catch (const Error& error) {
+    EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::incomplete)) << error.what();
+  }
+  return outcome;
+}
+
+void damage_in_memory(const Sample& sample, std::uint64_t count) {
+  const SoundFile sound(sample);
+  ASSERT_EQ(read_all(std::as_bytes(std::span(sound.contents())), sound).bad, 0u);
+  std::uint64_t refused = 0, with_bad_records = 0;
+  // Of just the file's length: a string may have room behind it.
+  const std::size_t size = sound.contents().size();
+  const auto bytes = std::make_unique<char[]>(size);
+  for (std::uint64_t number = 0; number < count; ++number) {
+    std::ranges::copy(sound.contents(), bytes.get());
+    Random random(2024, number);
+    damage({bytes.get(), size}, sound, random);
+    const Outcome outcome = read_all(std::as_bytes(std::span<const char>(bytes.get(), size)), sound);
+    ASSERT_FALSE(::testing::Test::HasFailure()) << sample.name << ", damage number " << number;
+    refused += outcome.opened ? 0 : 1;
+    with_bad_records += outcome.bad > 0 ? 1 : 0;
+  }
+  std::cout << sample.name << ": " << count << " damages, " << refused << " refused when opened, " << with_bad_records
+            << " with bad records, " << count - refused - with_bad_records << " in parts that hold nothing\n";
+  // Else the damages hit nothing.
+  EXPECT_GT(refused, 0u);
+  EXPECT_GT(with_bad_records, count / 10);
+}
+
+TEST(DamagedDataset, TinyRecordsAreSoundOrRefused) { damage_in_memory(tiny_records(), damages(600)); }
+TEST(DamagedDataset, RecordsOnManyLeavesAreSoundOrRefused) { damage_in_memory(many_leaves(), damages(600)); }
+TEST(DamagedDataset, RecordsWithPagesOfTheirOwnAreSoundOrRefused) { damage_in_memory(big_records(), damages(600)); }
+
+/// The same through a file that is mapped, which also may be cut short.
+void damage_files(const Sample& sample, std::uint64_t count) {
+  const SoundFile sound(sample);
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  std::uint64_t refused = 0;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    std::string bytes = sound.contents();
+    Random random(77, number);
+    damage(bytes, sound, random);
+    if (number % 8 == 0) bytes.resize(random.below(bytes.size()));
+    if (number % 16 == 8) bytes = sound.contents().substr(0, bytes.size());
+    write_file(path, bytes);
+    try {
+      const auto dataset = open_dataset(path);
+      ask_everything(*dataset, [&](const Record& record, std::uint64_t index) { sound.expect_sound(record, index); });
+      // Without checksums a record may hold anything, but nowhere else than in the file.
+      const Mapping map = mappings_of(path).at(0);
+      ask_everything(*open_dataset(path, {.verify_checksums = false}), [&](const Record& record, std::uint64_t) {
+        for (const RecordField& field : record.fields()) {
+          const auto begin = reinterpret_cast<std::uintptr_t>(field.bytes.data());
+          ASSERT_TRUE(begin >= map.begin && begin + field.bytes.size() <= map.end);
+        }
+      });
+    } catch (const Error& error) {
+      ASSERT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::incomplete));
+      ASSERT_THAT(error.what(), HasSubstr(path.string()));
+      ++refused;
+    }
+    ASSERT_FALSE(::testing::Test::HasFailure()) << sample.name << ", damage number " << number;
+  }
+  EXPECT_GE(refused, count / 8);
+}
+
+TEST(DamagedDataset, FilesOfTinyRecordsEndInErrors) { damage_files(tiny_records(), damages(64)); }
+TEST(DamagedDataset, FilesOfManyLeavesEndInErrors) { damage_files(many_leaves(), damages(64)); }
+TEST(DamagedDataset, FilesOfBigRecordsEndInErrors) { damage_files(big_records(), damages(64)); }
+
+}  // namespace
+}  // namespace millrace

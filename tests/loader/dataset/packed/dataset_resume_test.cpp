@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using namespace testing;
+
+constexpr std::uint64_t records = 40;
+
+WriterOptions options(bool resume, const std::string& source = "forty records") {
+  WriterOptions options;
+  options.resume = resume;
+  options.commit_bytes = 50000;
+  options.source = source;
+  return options;
+}
+
+/// Writes from where the writer is; each fifth item is left out.
+void write_on(DatasetWriter& writer, std::uint64_t end = records) {
+  for (std::uint64_t item = writer.items(); item < end; ++item)
+    if (item % 5 == 4)
+      writer.leave_out("reason " + std::to_string(item));
+    else
+      append_record(writer, item);
+}
+
+void expect_items(const DatasetWriter& writer, std::uint64_t items) {
+  EXPECT_EQ(writer.items(), items);
+  EXPECT_EQ(writer.size(), items - items / 5);
+  const std::vector<LeftOutItem> left_out = writer.left_out();
+  ASSERT_EQ(left_out.size(), items / 5);
+  for (std::uint64_t number = 0; number < left_out.size(); ++number) {
+    EXPECT_EQ(left_out[number].item, 5 * number + 4);
+    EXPECT_EQ(left_out[number].reason, "reason " + std::to_string(5 * number + 4));
+  }
+}
+
+void expect_whole(const std::filesystem::path& path) {
+  const auto dataset = open_dataset(path);
+  ASSERT_EQ(dataset->size(), records - records / 5);
+  ReadBuffer buffer;
+  for (std::uint64_t index = 0; index < dataset->size(); ++index) {
+    const std::uint64_t item = index / 4 * 5 + index % 4;
+    EXPECT_EQ(dataset->read(index, buffer).text("path"), stored_path(item));
+    EXPECT_TRUE(std::ranges::equal(dataset->read(index, buffer)["image"], stored_bytes(item)));
+  }
+}
+
+TEST(ResumedWriter, GoesOnBehindWhatIsCommitted) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  for (std::uint64_t end = 0; end <= records; end += 7) {
+    std::filesystem::remove(path);
+    std::uint64_t committed = 0;
+    {
+      DatasetWriter writer(path, options(false));
+      write_on(writer, end);
+      committed = writer.committed();
+    }
+    EXPECT_EQ(thrown_by([&] { (void)open_dataset(path); }).code(), ErrorCode::incomplete);
+    DatasetWriter writer(path, options(true));
+    EXPECT_FALSE(writer.complete());
+    EXPECT_EQ(writer.committed(), committed);
+    EXPECT_EQ(writer.size(), committed);
+    EXPECT_LE(writer.items(), end);
+    expect_items(writer, writer.items());
+    write_on(writer);
+    expect_items(writer, records);
+    writer.finish();
+    EXPECT_TRUE(writer.complete());
+    expect_whole(path);
+  }
+}
+
+TEST(ResumedWriter, BeginsWhereThereIsNothing) {
+  const TemporaryFolder folder;
+  write_file(folder / "empty.lmdb", "");
+  for (const char* name : {"none.lmdb", "empty.lmdb"}) {
+    DatasetWriter writer(folder / name, options(true));
+    EXPECT_EQ(writer.items(), 0u);
+    write_on(writer);
+    writer.finish();
+    expect_whole(folder / name);
+  }
+}
+
+TEST(ResumedWriter, LeavesACompleteDatasetAsItIs) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  {
+    DatasetWriter writer(path, options(false));
+    write_on(writer);
+    writer.finish();
+  }
+  const std::string before = file_contents(path);
+  const auto reader = open_dataset(path);
+  DatasetWriter writer(path, options(true));
+  EXPECT_TRUE(writer.complete());
+  expect_items(writer, records);
+  EXPECT_EQ(thrown_by([&] { append_record(writer, 0); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { writer.leave_out("x"); }).code(), ErrorCode::invalid_argument);
+  writer.finish();
+  EXPECT_EQ(file_contents(path), before);
+}
+
+TEST(ResumedWriter, RefusesWhatAnotherBegan) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  {
+    DatasetWriter writer(path, options(false));
+    write_on(writer, 20);
+  }
+  const std::string before = file_contents(path);
+  const auto refused = [&](WriterOptions how) {
+    const Error error = thrown_by([&] { DatasetWriter writer(path, std::move(how)); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(file_contents(path), before);
+    return std::string(error.what());
+  };
+  EXPECT_THAT(refused(options(true, "fifty records")),
+              HasSubstr("cannot be resumed: it was begun from \"forty records\", and this is \"fifty records\""));
+  WriterOptions how = options(true);
+  how.shard_bytes = 1000;
+  EXPECT_THAT(refused(how), HasSubstr("it is one file, and this is to be shards of up to 1000 bytes"));
+  how = options(true);
+  how.overwrite = true;
+  EXPECT_THAT(refused(how), HasSubstr("either overwritten or resumed"));
+
+  DatasetWriter writer(path, options(true));
+  const RecordField other[] = {{"image", {}}};
+  EXPECT_THAT(thrown_by([&] { writer.append(other); }).what(),
+              HasSubstr("has the fields image; the records before it have image, label, path"));
+  EXPECT_THAT(thrown_by([&] { DatasetWriter second(path, options(true)); }).what(), HasSubstr("another writer"));
+}
+
+TEST(ResumedWriter, RefusesWhatAnotherVersionBegan) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  {
+    DatasetWriter writer(path, options(false));
+    write_on(writer, 20);
+  }
+  std::string bytes = file_contents(path);
+  for (std::size_t at = bytes.find("millrace " MILLRACE_VERSION); at != std::string::npos;
+       at = bytes.find("millrace " MILLRACE_VERSION, at))
+    bytes.replace(at + 9, 1, "9");
+  // A description may lack its checksum.
+  for (std::size_t at = bytes.find("\"checksum\""); at != std::string::npos; at = bytes.find("\"checksum\"", at))
+    bytes.replace(at + 1, 8, "checksun");
+  write_file(path, bytes);
+  const Error error = thrown_by([&] { DatasetWriter writer(path, options(true)); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.what(), HasSubstr("cannot be resumed: it was begun by millrace 9"));
+}
+
+TEST(ResumedWriter, RefusesWhatIsNoDataset) {
+  const TemporaryFolder folder;
+  write_file(folder / "text", std::string(10000, 'x'));
+  write_file(folder / "brace", "{" + std::string(10000, 'x'));
+  for (const char* name : {"text", "brace"})
+    for (const std::uint64_t shard_bytes : {0u, 1000u}) {
+      WriterOptions how = options(true);
+      how.shard_bytes = shard_bytes;
+      const Error error = thrown_by([&] { DatasetWriter writer(folder / name, how); });
+      EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::invalid_argument)) << error.what();
+      EXPECT_EQ(std::filesystem::file_size(folder / name), name[0] == 't' ? 10000u : 10001u);
+    }
+}
+
+TEST(ResumedWriter, GoesOnWithAMapThatHadGrown) {
+  const TemporaryFolder folder;
+  const std::vector<std::byte> megabyte(1 << 20, std::byte{3});
+  const RecordField fields[] = {{"image", megabyte}};
+  for (const std::uint64_t end : {70u, 73u}) {
+    DatasetWriter writer(folder / "a.lmdb", options(true));
+    EXPECT_EQ(writer.size(), end == 70 ? 0u : 70u);
+    while (writer.size() < end) writer.append(fields);
+    if (end == 73) writer.finish();
+  }
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 73u);
+}
+
+TEST(ResumedWriter, GoesOnWhenKilledAtACommit) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  for (const std::uint64_t shard_bytes : {0u, 60000u}) {
+    WriterOptions how = options(true);
+    how.shard_bytes = shard_bytes;
+    std::uint64_t before = 0;
+    for (int life = 0; before < records && life < 100; ++life) {
+      const pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        DatasetWriter writer(path, how);
+        const std::uint64_t committed = writer.committed();
+        while (writer.items() < records && writer.committed() == committed) write_on(writer, writer.items() + 1);
+        if (writer.items() == records) writer.finish();
+        raise(SIGKILL);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFSIGNALED(status));
+      DatasetWriter writer(path, how);
+      EXPECT_GT(writer.items(), before);
+      before = writer.items();
+      expect_items(writer, before);
+      if (before == records) {
+        EXPECT_TRUE(writer.complete());
+      }
+    }
+    expect_whole(path);
+    std::filesystem::remove(path);
+  }
+}
+
+}  // namespace
+}  // namespace millrace

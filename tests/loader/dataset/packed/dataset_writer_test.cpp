@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using namespace testing;
+
+void append_bytes(DatasetWriter& writer, std::size_t bytes, std::byte value = std::byte{7}) {
+  const std::vector<std::byte> payload(bytes, value);
+  const RecordField fields[] = {{"image", payload}};
+  writer.append(fields);
+}
+
+TEST(DatasetWriter, NeverOverwritesUnasked) {
+  const TemporaryFolder folder;
+  write_file(folder / "a.lmdb", "precious");
+  const Error error = thrown_by([&] { DatasetWriter writer(folder / "a.lmdb"); });
+  EXPECT_EQ(error.code(), ErrorCode::already_exists);
+  EXPECT_THAT(error.what(), HasSubstr((folder / "a.lmdb").string()));
+  EXPECT_EQ(file_contents(folder / "a.lmdb"), "precious");
+}
+
+TEST(DatasetWriter, ReplacedFilesStayWithTheirReaders) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "a.lmdb", 10);
+  const auto old = open_dataset(folder / "a.lmdb");
+  write_dataset(folder / "a.lmdb", 20);
+  ReadBuffer buffer;
+  EXPECT_EQ(old->size(), 10u);
+  expect_record(old->read(9, buffer), 9);
+  const auto replaced = open_dataset(folder / "a.lmdb");
+  EXPECT_EQ(replaced->size(), 20u);
+  expect_record(replaced->read(19, buffer), 19);
+}
+
+TEST(DatasetWriter, LetsNoSecondWriterIn) {
+  const TemporaryFolder folder;
+  DatasetWriter writer(folder / "a.lmdb");
+  for (const bool overwrite : {false, true}) {
+    const Error error = thrown_by([&] { DatasetWriter second(folder / "a.lmdb", {.overwrite = overwrite}); });
+    EXPECT_EQ(error.code(), ErrorCode::already_exists);
+    EXPECT_THAT(error.what(), HasSubstr("being written by another writer"));
+  }
+  append_record(writer, 0);
+  writer.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 1u);
+  EXPECT_NO_THROW(DatasetWriter(folder / "a.lmdb", {.overwrite = true}));
+}
+
+TEST(DatasetWriter, CannotWriteWhereThereIsNoFolder) {
+  const TemporaryFolder folder;
+  for (const bool overwrite : {false, true}) {
+    const Error error = thrown_by([&] { DatasetWriter writer(folder / "missing" / "a.lmdb", {.overwrite = overwrite}); });
+    EXPECT_EQ(error.code(), ErrorCode::io);
+    EXPECT_THAT(error.what(), HasSubstr("No such file or directory"));
+  }
+  EXPECT_EQ(thrown_by([&] { DatasetWriter writer(folder.path(), {.overwrite = true}); }).code(), ErrorCode::io);
+}
+
+TEST(DatasetWriter, IsIncompleteUntilFinished) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  {
+    DatasetWriter writer(path, {.commit_bytes = 1});
+    EXPECT_THAT(thrown_by([&] { (void)open_dataset(path); }).what(),
+                HasSubstr("is being written at this moment (0 records were"));
+    append_record(writer, 0);
+    append_record(writer, 1);
+    EXPECT_EQ(writer.committed(), 2u);
+    const Error error = thrown_by([&] { (void)open_dataset(path); });
+    EXPECT_EQ(error.code(), ErrorCode::incomplete);
+    EXPECT_THAT(error.what(), HasSubstr("is being written at this moment (2 records were"));
+  }
+  const Error error = thrown_by([&] { (void)open_dataset(path); });
+  EXPECT_EQ(error.code(), ErrorCode::incomplete);
+  EXPECT_THAT(error.what(),
+              HasSubstr(path.string() + " is incomplete: its packing was interrupted after 2 records were committed"));
+}
+
+TEST(DatasetWriter, CommitsAsItGoes) {
+  const TemporaryFolder folder;
+  DatasetWriter writer(folder / "a.lmdb", {.commit_bytes = 10000});
+  for (int record = 0; record < 9; ++record) append_bytes(writer, 3000);
+  EXPECT_EQ(writer.size(), 9u);
+  EXPECT_EQ(writer.committed(), 8u);
+  writer.finish();
+  EXPECT_EQ(writer.committed(), 9u);
+}
+
+TEST(DatasetWriter, GrowsItsMap) {
+  const TemporaryFolder folder;
+  constexpr std::size_t megabyte = std::size_t{1} << 20;
+  // Beyond the first size by many commits, and by one.
+  for (const std::size_t commit_bytes : {8 * megabyte, 512 * megabyte}) {
+    DatasetWriter writer(folder / "a.lmdb", {.overwrite = true, .commit_bytes = commit_bytes});
+    for (unsigned record = 0; record < 150; ++record) append_bytes(writer, megabyte, static_cast<std::byte>(record));
+    writer.finish();
+    const auto dataset = open_dataset(folder / "a.lmdb");
+    ASSERT_EQ(dataset->size(), 150u);
+    ReadBuffer buffer;
+    for (unsigned record = 0; record < 150; ++record) {
+      const auto bytes = dataset->read(record, buffer)["image"];
+      ASSERT_EQ(bytes.size(), megabyte);
+      ASSERT_EQ(bytes.front(), static_cast<std::byte>(record));
+      ASSERT_EQ(bytes.back(), static_cast<std::byte>(record));
+    }
+  }
+}
+
+TEST(DatasetWriter, AnEmptyDatasetIsComplete) {
+  const TemporaryFolder folder;
+  DatasetWriter writer(folder / "a.lmdb");
+  writer.finish();
+  writer.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 0u);
+  EXPECT_EQ(thrown_by([&] { append_record(writer, 0); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { writer.set_classes({}); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(DatasetWriter, RefusesOtherFields) {
+  const TemporaryFolder folder;
+  DatasetWriter writer(folder / "a.lmdb");
+  const auto refused = [&](std::vector<RecordField> fields) {
+    const Error error = thrown_by([&] { writer.append(fields); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return std::string(error.what());
+  };
+  EXPECT_THAT(refused({}), HasSubstr("record 0 of"));
+  EXPECT_THAT(refused({{"", {}}}), HasSubstr("without a name"));
+  EXPECT_THAT(refused({{"a", {}}, {"a", {}}}), HasSubstr("two fields named \"a\""));
+  append_record(writer, 0);
+  EXPECT_THAT(refused({{"image", {}}, {"path", {}}, {"label", {}}}),
+              HasSubstr("record 1 of " + (folder / "a.lmdb").string() +
+                        " has the fields image, path, label; the records before it have image, label, path"));
+  append_record(writer, 1);
+  writer.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 2u);
+}
+
+TEST(DatasetWriter, MovesAndSaysSoWhenMovedFrom) {
+  const TemporaryFolder folder;
+  DatasetWriter first(folder / "a.lmdb");
+  append_record(first, 0);
+  DatasetWriter second = std::move(first);
+  append_record(second, 1);
+  EXPECT_EQ(second.size(), 2u);
+  EXPECT_EQ(first.size(), 0u);
+  EXPECT_EQ(first.committed(), 0u);
+  EXPECT_EQ(thrown_by([&] { append_record(first, 1); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { first.set_classes({}); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { first.finish(); }).code(), ErrorCode::invalid_argument);
+  first = std::move(second);
+  first.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 2u);
+}
+
+TEST(DatasetWriter, KeepsClassNamesThatAreNoUtf8) {
+  const TemporaryFolder folder;
+  DatasetWriter writer(folder / "a.lmdb");
+  writer.set_classes({"caf\xc3\xa9", "caf\xe9"});
+  writer.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(), (std::vector<std::string>{"caf\xc3\xa9", "caf\xef\xbf\xbd"}));
+}
+
+// Appends until it fails, and checks what it says and leaves behind, also when there is room again.
+void expect_full(const std::filesystem::path& path, const std::function<void()>& make_room) {
+  auto writer = std::make_optional<DatasetWriter>(path, WriterOptions{.commit_bytes = 300000});
+  const Error error = thrown_by([&] {
+    for (int record = 0; record < 1000; ++record) append_bytes(*writer, 100000);
+  });
+  EXPECT_EQ(error.code(), ErrorCode::io);
+  EXPECT_GT(writer->committed(), 0u);
+  const std::string committed = std::to_string(writer->committed());
+  EXPECT_THAT(error.what(), HasSubstr(path.string() + " cannot be written: "));
+  EXPECT_THAT(error.what(), ContainsRegex("No space left|File too large|disk is full"));
+  EXPECT_THAT(error.what(), HasSubstr(committed + " records are committed and stay in it"));
+  make_room();
+  EXPECT_STREQ(thrown_by([&] { append_bytes(*writer, 1); }).what(), error.what());
+  EXPECT_STREQ(thrown_by([&] { writer->finish(); }).what(), error.what());
+  writer.reset();
+  const Error opened = thrown_by([&] { (void)open_dataset(path); });
+  EXPECT_EQ(opened.code(), ErrorCode::incomplete);
+  EXPECT_THAT(opened.what(), HasSubstr("interrupted after " + committed + " records were"));
+}
+
+TEST(DatasetWriter, SaysThatTheFileMayGrowNoFurther) {
+  const TemporaryFolder folder;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 5'000'000;
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  expect_full(folder / "a.lmdb", [&] { setrlimit(RLIMIT_FSIZE, &before); });
+  std::signal(SIGXFSZ, old_handler);
+}
+
+struct Unmount {
+  std::filesystem::path path;
+  ~Unmount() { umount(path.c_str()); }
+};
+
+TEST(DatasetWriter, SaysThatTheDiskIsFull) {
+  const TemporaryFolder folder;
+  const std::filesystem::path disk = folder / "disk";
+  std::filesystem::create_directory(disk);
+  if (mount("millrace-test", disk.c_str(), "tmpfs", 0, "size=5m") != 0) GTEST_SKIP() << "may not mount a small file system";
+  const Unmount at_end{disk};
+  expect_full(disk / "a.lmdb", [&] { EXPECT_EQ(mount("millrace-test", disk.c_str(), "tmpfs", MS_REMOUNT, "size=50m"), 0); });
+}
+
+TEST(DatasetWriter, KilledKeepsWhatItCommitted) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    DatasetWriter writer(folder / "a.lmdb", {.commit_bytes = 10000});
+    for (int record = 0; record < 9; ++record) append_bytes(writer, 3000);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  const Error error = thrown_by([&] { (void)open_dataset(folder / "a.lmdb"); });
+  EXPECT_EQ(error.code(), ErrorCode::incomplete);
+  EXPECT_THAT(error.what(), HasSubstr("interrupted after 8 records were"));
+}
+
+}  // namespace
+}  // namespace millrace

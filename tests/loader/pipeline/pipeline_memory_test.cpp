@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts allocations: in steady state the pipeline takes no pinned and no device memory, and nothing of a picture's size from the heap.
+#include <gmock/gmock.h>
+#include <millrace/pipeline.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/counting_malloc.h"
+#include "support/fake_device.h"
+#include "support/small_run.h"
+
+namespace millrace {
+namespace {
+
+using testing::DeviceCall;
+using testing::HookDevice;
+using testing::large_allocations;
+using testing::picture_bytes;
+using testing::SmallRun;
+
+/// Samples of a picture's size, so that any buffer for one is seen.
+SmallRun picture_run(const std::shared_ptr<Device>& device) {
+  SmallRun run(10'000);
+  run.device = device;
+  run.options.epochs = 0;
+  run.transform = std::make_shared<testing::StampTransform>(2 * picture_bytes);
+  run.options.batch_size = 4;
+  run.options.micro_batches = 2;
+  return run;
+}
+
+class PipelineMemory : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Copies, PipelineMemory, ::testing::Bool());
+
+TEST_P(PipelineMemory, TheDeviceAllocatesNothingAfterTheStart) {
+  const auto device = std::make_shared<HookDevice>(GetParam());
+  const SmallRun run = picture_run(device);
+  const auto stream = device->trainer_stream();
+  Pipeline pipeline = run.pipeline();
+  const testing::DeviceHooks& hooks = device->hooks();
+  const std::uint64_t host = hooks.count(DeviceCall::allocate_host);
+  const std::uint64_t own = hooks.count(DeviceCall::allocate_device);
+  EXPECT_GT(host, 0U);
+  EXPECT_EQ(own > 0, GetParam());
+  for (int n = 0; n < 10; ++n) (void)pipeline.next(*stream);
+  const std::uint64_t streams = hooks.count(DeviceCall::make_stream);
+  const std::uint64_t events = hooks.count(DeviceCall::make_event);
+  for (int n = 0; n < 60; ++n) (void)pipeline.next(*stream);
+  EXPECT_EQ(hooks.count(DeviceCall::allocate_host), host);
+  EXPECT_EQ(hooks.count(DeviceCall::allocate_device), own);
+  EXPECT_EQ(hooks.count(DeviceCall::make_stream), streams);
+  EXPECT_EQ(hooks.count(DeviceCall::make_event), events);
+}
+
+TEST_P(PipelineMemory, TheHeapGivesNoPictureInSteadyState) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  const auto device = std::make_shared<HostDevice>(HostDeviceOptions{GetParam()});
+  const SmallRun run = picture_run(device);
+  HostStream stream;
+  Pipeline pipeline = run.pipeline();
+  for (int n = 0; n < 20; ++n) {
+    const Batch batch = pipeline.next(stream);
+    stream.step(std::chrono::microseconds(100));
+  }
+  const std::uint64_t before = large_allocations();
+  const std::uint64_t of_device = device->allocations();
+  for (int n = 0; n < 60; ++n) {
+    const Batch batch = pipeline.next(stream);
+    stream.step(std::chrono::microseconds(100));
+  }
+  EXPECT_EQ(large_allocations() - before, 0U);
+  EXPECT_EQ(device->allocations(), of_device);
+}
+
+TEST(CountingMalloc, Counts) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  const std::uint64_t before = large_allocations();
+  const auto picture = std::make_unique<std::vector<std::uint8_t>>(picture_bytes);
+  EXPECT_EQ(picture->size(), picture_bytes);
+  EXPECT_EQ(large_allocations(), before + 1);
+}
+
+}  // namespace
+}  // namespace millrace

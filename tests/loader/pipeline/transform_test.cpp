@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/transform.h>
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "support/fake_transform.h"
+
+namespace millrace {
+namespace {
+
+/// A sample of one fixed and one variable field, in memory of its own.
+struct Place {
+  SampleSpec spec{{{"image", DType::uint8, {4}, false}, {"boxes", DType::float32, {3, 2}, true}}};
+  std::array<std::uint8_t, 4> image{};
+  std::array<float, 6> boxes{};
+  std::uint32_t length = 77;
+  std::array<Tensor, 3> fields{Tensor{image.data(), DType::uint8, Shape{4}}, Tensor{boxes.data(), DType::float32, Shape{3, 2}},
+                               Tensor{&length, DType::uint32, Shape{}}};
+};
+
+TEST(Sample, GivesFieldsByPlaceAndByName) {
+  Place place;
+  Sample sample(place.spec, place.fields);
+  EXPECT_EQ(sample[0].data, place.image.data());
+  EXPECT_EQ(sample["boxes"].data, place.boxes.data());
+  sample["image"].as<std::uint8_t>()[2] = 9;
+  EXPECT_EQ(place.image[2], 9);
+  EXPECT_THROW((void)sample["imgae"], Error);
+}
+
+TEST(Sample, HasLengthZeroUntilItIsTold) {
+  Place place;
+  Sample sample(place.spec, place.fields);
+  EXPECT_EQ(place.length, 0U);
+  sample.set_length(1, 3);
+  EXPECT_EQ(place.length, 3U);
+  sample.set_length(1, 1);
+  EXPECT_EQ(place.length, 1U);
+}
+
+TEST(Sample, RefusesALengthThatDoesNotFit) {
+  Place place;
+  Sample sample(place.spec, place.fields);
+  for (const auto& [field, length] : {std::pair<std::size_t, std::size_t>{1, 4}, {0, 1}}) try {
+      sample.set_length(field, length);
+      ADD_FAILURE() << "field " << field << " took the length " << length;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    }
+  EXPECT_EQ(place.length, 0U);
+}
+
+TEST(Sample, TellsTheTimeOfItsStagesApart) {
+  Place place;
+  std::array<std::uint64_t, 2> stage_ns{100, 0};
+  Sample sample(place.spec, place.fields, stage_ns);
+  std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  sample.enter_stage(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  sample.enter_stage(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  sample.finish();
+  EXPECT_GE(stage_ns[0], 8'000'100U);
+  EXPECT_GE(stage_ns[1], 2'000'000U);
+}
+
+TEST(Sample, ShowsItsStageToOtherThreads) {
+  Place place;
+  std::atomic<std::size_t> now_in{9};
+  Sample sample(place.spec, place.fields, {}, &now_in);
+  EXPECT_EQ(now_in, 0U);
+  sample.enter_stage(1);
+  EXPECT_EQ(now_in, 1U);
+  sample.finish();
+}
+
+TEST(Transform, HasOneStageUnlessItSaysMore) {
+  const testing::FunctionTransform transform(Place().spec, [](const Record&, Random&, Sample&) { return Status::ok(); });
+  EXPECT_THAT(transform.stages(), ::testing::ElementsAre("transform"));
+}
+
+}  // namespace
+}  // namespace millrace

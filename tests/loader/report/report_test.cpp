@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/pipeline.h>
+#include <millrace/report.h>
+
+#include <thread>
+
+#include "support/fake_device.h"
+#include "support/small_run.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SmallRun;
+
+TEST(Report, CountsWhatWasHandedOutMadeReadAndCopied) {
+  for (const bool copies : {false, true}) {
+    SmallRun run(60, copies);
+    Pipeline pipeline = run.pipeline();
+    EXPECT_EQ(testing::take(pipeline).size(), 8U);
+    const Report report = pipeline.report();
+    EXPECT_EQ(report.batches, 8U);
+    EXPECT_EQ(report.samples, 60U);
+    EXPECT_EQ(report.samples_made, 60U);
+    EXPECT_EQ(report.encoded_bytes, 60 * testing::MemoryDataset::record_bytes);
+    if (copies) {
+      EXPECT_GE(report.copied_bytes, 60 * run.transform->spec().bytes_per_sample());
+    } else {
+      EXPECT_EQ(report.copied_bytes, 0U);
+    }
+    EXPECT_GT(report.seconds, 0);
+    EXPECT_GT(report.first_batch_seconds, 0);
+    EXPECT_LE(report.first_batch_seconds, report.seconds);
+  }
+}
+
+TEST(Report, HasTheTimesOfItsStages) {
+  SmallRun run(64);
+  run.workers(2);
+  run.dataset->on_read = [](std::uint64_t) { std::this_thread::sleep_for(1ms); };
+  run.transform->on_end = [](const Record&) {
+    std::this_thread::sleep_for(3ms);
+    return Status::ok();
+  };
+  Pipeline pipeline = run.pipeline();
+  (void)testing::take(pipeline);
+  const Report report = pipeline.report();
+  ASSERT_EQ(report.stages.size(), 4U);
+  EXPECT_EQ(report.stages[0].name, "read");
+  EXPECT_EQ(report.stages[1].name, "stamp");
+  EXPECT_EQ(report.stages[2].name, "finish");
+  EXPECT_EQ(report.stages[3].name, "trainer");
+  EXPECT_GE(report.stages[0].busy_seconds, 0.064);
+  EXPECT_GE(report.stages[2].busy_seconds, 3 * 0.064);
+  EXPECT_GT(report.stages[2].share, report.stages[0].share);
+  double shares = 0;
+  for (const StageReport& stage : report.stages) shares += stage.share;
+  EXPECT_NEAR(shares, 1, 1e-9);
+  EXPECT_EQ(report.workers, 2U);
+  EXPECT_GT(report.worker_utilization, 0.3);
+  EXPECT_LE(report.worker_utilization, 1.001);
+  EXPECT_GE(report.stall.total_ms, 50) << "the trainer waited for the data";
+  EXPECT_EQ(report.stages[2].each.count, 64U);
+  EXPECT_GE(report.stages[2].each.p50_ms, 2.9);
+  EXPECT_LE(report.stages[2].each.p99_ms, report.stages[2].each.max_ms * 1.01);
+  EXPECT_EQ(report.active_workers, 2);
+  for (const StageReport& stage : report.stages) {
+    EXPECT_GE(stage.occupancy, 0) << stage.name;
+    EXPECT_LE(stage.occupancy, 1.001) << stage.name;
+  }
+  // A worker runs its stages in turn: busy in one of them or waiting.
+  const double workers_busy = report.stages[0].busy_seconds + report.stages[1].busy_seconds + report.stages[2].busy_seconds;
+  EXPECT_NEAR(workers_busy + report.stages[0].waiting_input_seconds + report.stages[0].waiting_output_seconds, 2 * report.seconds,
+              0.01 * report.seconds);
+}
+
+TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
+  SmallRun run(80, true);
+  const double copy_seconds = 0.01;
+  run.device = std::make_shared<HostDevice>(HostDeviceOptions{
+      .copies = true, .copy_bytes_per_second = static_cast<double>(8 * run.transform->spec().bytes_per_sample()) / copy_seconds});
+  run.options.micro_batches = 2;
+  Pipeline pipeline = run.pipeline();
+  HostStream stream;
+  while (Batch batch = pipeline.next(stream)) std::this_thread::sleep_for(1ms);
+  const auto converted = [&] {
+    const Report report = pipeline.report();
+    return report.stages.size() == 6 && report.stages[3].each.count == 20 && report.stages[4].each.count == 20;
+  };
+  ASSERT_TRUE(testing::eventually(converted)) << "two parts of ten batches";
+  const Report report = pipeline.report();
+  const StageReport& copy = report.stages[3];
+  const StageReport& convert = report.stages[4];
+  const StageReport& trainer = report.stages[5];
+  EXPECT_EQ(copy.name, "copy");
+  EXPECT_GE(copy.busy_seconds, 10 * copy_seconds * 0.99) << "as long as the bus takes";
+  EXPECT_GE(copy.each.p50_ms, 1e3 * copy_seconds / 2 * 0.98);
+  EXPECT_NEAR(copy.busy_seconds + copy.waiting_input_seconds + copy.waiting_output_seconds, report.seconds,
+              0.01 * report.seconds);
+  EXPECT_EQ(convert.name, "convert");
+  EXPECT_NEAR(convert.busy_seconds + convert.waiting_input_seconds + convert.waiting_output_seconds, report.seconds,
+              0.01 * report.seconds);
+  EXPECT_GE(convert.waiting_input_seconds, copy.busy_seconds / 2) << "it waits for the bus";
+  EXPECT_EQ(trainer.name, "trainer");
+  EXPECT_EQ(trainer.each.count, 10U) << "between two calls, and before the first";
+  EXPECT_GE(trainer.busy_seconds, 9 * 0.001);
+  EXPECT_NEAR(trainer.waiting_input_seconds, report.stall.total_ms / 1e3, 1e-9);
+  EXPECT_NEAR(trainer.waiting_output_seconds, report.ahead.total_ms / 1e3, 1e-9);
+}
+
+TEST(Report, CountsBatchesThatWaitForTheTrainer) {
+  SmallRun run(800);
+  run.options.prefetch = 4;
+  Pipeline pipeline = run.pipeline();
+  ASSERT_TRUE(testing::eventually([&] { return run.transform->made() == 32; }));
+  pipeline.restart_report();
+  std::this_thread::sleep_for(20ms);
+  const Report full = pipeline.report();
+  EXPECT_NEAR(full.ready_batches, 4, 0.5);
+  EXPECT_EQ(full.free_slots, 0);
+  EXPECT_GT(full.stages[0].waiting_output_seconds, 0) << "the workers have nowhere to put a sample";
+  EXPECT_NEAR(full.stages[0].waiting_input_seconds, 0, 1e-3);
+}
+
+TEST(Report, HasPlausiblePercentiles) {
+  SmallRun run(8 * 100);
+  run.options.order = Order::sequential();
+  run.options.prefetch = 1;
+  run.workers(1);
+  // Each tenth batch is late.
+  run.transform->on_begin = [](const Record& record) {
+    if (record.index() % 80 == 0) std::this_thread::sleep_for(20ms);
+  };
+  Pipeline pipeline = run.pipeline();
+  while (pipeline.next()) continue;
+  const Durations stall = pipeline.report().stall;
+  EXPECT_EQ(stall.count, 100U);
+  EXPECT_LE(stall.p50_ms, stall.p95_ms);
+  EXPECT_LE(stall.p95_ms, stall.p99_ms);
+  EXPECT_LE(stall.p99_ms, stall.max_ms * 1.01);
+  EXPECT_GE(stall.max_ms, 19);
+  EXPECT_GE(stall.p95_ms, 15) << "a tenth of the calls waited 20 ms";
+  EXPECT_GE(stall.total_ms, 180);
+  EXPECT_LE(stall.total_ms, pipeline.report().seconds * 1000);
+}
+
+TEST(Report, StartsAfreshWhenAsked) {
+  SmallRun run(80);
+  Pipeline pipeline = run.pipeline();
+  (void)testing::take(pipeline, 4);
+  ASSERT_TRUE(testing::eventually([&] { return run.transform->made() == 64; }));  // 4 handed out, 4 ahead
+  std::this_thread::sleep_for(30ms);
+  const Report before = pipeline.report();
+  pipeline.restart_report();
+  const Report after = pipeline.report();
+  EXPECT_EQ(after.batches, 0U);
+  EXPECT_EQ(after.samples, 0U);
+  EXPECT_EQ(after.samples_made, 0U);
+  EXPECT_EQ(after.encoded_bytes, 0U);
+  EXPECT_EQ(after.stall.count, 0U);
+  EXPECT_EQ(after.ahead.total_ms, 0);
+  for (const StageReport& stage : after.stages) {
+    EXPECT_EQ(stage.busy_seconds, 0);
+    EXPECT_EQ(stage.each.count, 0U);
+  }
+  EXPECT_LT(after.seconds, before.seconds);
+  EXPECT_EQ(after.memory.pinned_bytes, before.memory.pinned_bytes);
+  (void)testing::take(pipeline);
+  EXPECT_EQ(pipeline.report().batches, 6U);
+  EXPECT_EQ(pipeline.report().samples, 48U);
+}
+
+TEST(Report, MemoryIsWhatWasAllocated) {
+  for (const bool copies : {false, true}) {
+    SmallRun run(800, copies);
+    const auto device = std::make_shared<testing::HookDevice>(copies);
+    run.device = device;
+    run.options.prefetch = 3;
+    run.options.micro_batches = 2;
+    Pipeline pipeline = run.pipeline();
+    for (int batches = 0; batches < 3; ++batches) {
+      const Report report = pipeline.report();
+      EXPECT_EQ(report.memory.pinned_bytes, device->hooks().host_bytes);
+      EXPECT_EQ(report.memory.device_bytes, device->hooks().device_bytes);
+      EXPECT_GE(report.memory.pinned_bytes, 3 * 8 * run.transform->spec().bytes_per_sample());
+      (void)pipeline.next();
+    }
+  }
+}
+
+TEST(Report, SaysWhetherWorkersAreBound) {
+  SmallRun run(80);
+  run.options.runtime = make_runtime({.workers = 2, .numa = Numa::off});
+  EXPECT_FALSE(run.pipeline().report().workers_bound);
+}
+
+TEST(Report, HasTheWarningsOfItsRuntime) {
+  SmallRun run(80);
+  const Topology machine = synthetic_topology("pack:2 [numa] core:1 pu:1");
+  run.options.runtime = make_runtime({.workers = 3, .topology = machine});
+  const std::vector<std::string> warnings = run.pipeline().report().warnings;
+  EXPECT_THAT(warnings, ::testing::Contains("oversubscribed: 3 workers on 2 processors"));
+  EXPECT_THAT(warnings, ::testing::Contains(::testing::HasSubstr("node 1 are not bound")));
+}
+
+TEST(Report, KnowsWhatIsLeftFreeForLaunches) {
+  SmallRun run(80);
+  run.options.runtime = make_runtime({.launch_cores = 1, .topology = synthetic_topology("pack:1 [numa] core:3 pu:1")});
+  const Report report = run.pipeline().report();
+  EXPECT_EQ(report.cores, 3U);
+  EXPECT_EQ(report.workers, 2U);
+  EXPECT_EQ(report.launch_cores, 1U);
+}
+
+}  // namespace
+}  // namespace millrace

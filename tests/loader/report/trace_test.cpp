@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/trace.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "support/small_run.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+using testing::SmallRun;
+
+Json json_of(const Trace& trace) {
+  std::ostringstream out;
+  trace.write_json(out);
+  return Json::parse(out.str());
+}
+
+/// The rules of the Trace Event Format as far as a writer of X, C and M events can break them.
+void expect_well_formed(const Json& json) {
+  ASSERT_TRUE(json.is_object());
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> spans;
+  std::set<std::pair<int, int>> named;
+  for (const Json& event : json.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    ASSERT_TRUE(event.at("name").is_string());
+    ASSERT_TRUE(event.at("pid").is_number_integer());
+    if (phase == "M") {
+      if (event["name"].get<std::string>() == "thread_name") named.emplace(event["pid"].get<int>(), event.at("tid").get<int>());
+      continue;
+    }
+    ASSERT_GE(event.at("ts").get<double>(), 0);
+    if (phase == "C") {
+      ASSERT_FALSE(event.at("args").empty());
+      for (const auto& [name, value] : event["args"].items()) ASSERT_TRUE(value.is_number()) << name;
+      continue;
+    }
+    ASSERT_EQ(phase, "X");
+    ASSERT_GE(event.at("dur").get<double>(), 0);
+    spans[{event["pid"].get<int>(), event.at("tid").get<int>()}].emplace_back(event["ts"].get<double>(),
+                                                                              event["dur"].get<double>());
+  }
+  for (auto& [lane, of_lane] : spans) {
+    EXPECT_TRUE(named.contains(lane)) << "lane " << lane.second << " has a name";
+    std::sort(of_lane.begin(), of_lane.end());
+    for (std::size_t span = 1; span < of_lane.size(); ++span)
+      EXPECT_LE(of_lane[span - 1].first + of_lane[span - 1].second, of_lane[span].first + 1e-3)
+          << "spans of lane " << lane.second << " overlap";
+  }
+}
+
+/// Milliseconds of all spans of a name, and how many there are.
+std::pair<double, std::size_t> sum_of(const Trace& trace, const std::string& name) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const TraceLane& lane : trace.lanes())
+    for (const TraceSpan& span : lane.spans)
+      if (span.name == name) {
+        sum += static_cast<double>(span.end_ns - span.begin_ns) / 1e6;
+        ++count;
+      }
+  return {sum, count};
+}
+
+const TraceLane& lane_of(const std::vector<TraceLane>& lanes, const std::string& name) {
+  const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const TraceLane& one) { return one.name == name; });
+  if (lane == lanes.end()) throw std::out_of_range(name);
+  return *lane;
+}
+
+TEST(Trace, AgreesWithTheReport) {
+  for (const bool copies : {false, true}) {
+    SmallRun run = testing::uneven_run(400, copies);
+    run.options.trace = std::make_shared<Trace>();
+    run.options.micro_batches = 2;
+    run.workers(2);
+    Pipeline pipeline = run.pipeline();
+    while (Batch batch = pipeline.next()) std::this_thread::sleep_for(500us);
+    const auto all_there = [&] {
+      const Report report = pipeline.report();
+      return !copies || (report.stages.size() == 6 && report.stages[3].each.count == 100 && report.stages[4].each.count == 100);
+    };
+    ASSERT_TRUE(testing::eventually(all_there));
+    const Report report = pipeline.report();
+    const Trace& trace = *run.options.trace;
+    expect_well_formed(json_of(trace));
+    EXPECT_EQ(trace.dropped(), 0U);
+
+    for (const StageReport& stage : report.stages) {
+      if (stage.name == "trainer") continue;
+      const auto [sum, count] = sum_of(trace, stage.name);
+      EXPECT_NEAR(sum, 1e3 * stage.busy_seconds, 1e-3) << stage.name;
+      EXPECT_EQ(count, stage.each.count) << stage.name;
+    }
+    EXPECT_NEAR(sum_of(trace, "stall").first, report.stall.total_ms, 0.02 * report.stall.total_ms + 0.1);
+    EXPECT_NEAR(sum_of(trace, "ahead").first, report.ahead.total_ms, 0.02 * report.ahead.total_ms + 0.1);
+    EXPECT_EQ(sum_of(trace, "plan").second, 50U);
+    EXPECT_EQ(sum_of(trace, "upload").second, 100U);
+  }
+}
+
+TEST(Trace, HasALanePerWorkerThreadAndCounter) {
+  SmallRun run(80, true);
+  run.options.trace = std::make_shared<Trace>();
+  run.workers(2);
+  Pipeline pipeline = run.pipeline();
+  while (pipeline.next()) continue;
+  const std::vector<TraceLane> lanes = run.options.trace->lanes();
+  EXPECT_FALSE(lane_of(lanes, "worker 0").spans.empty() && lane_of(lanes, "worker 1").spans.empty());
+  for (const char* name : {"planner", "feeder"}) EXPECT_FALSE(lane_of(lanes, name).spans.empty()) << name;
+  for (const char* name : {"free slots", "ready batches", "active workers"})
+    EXPECT_FALSE(lane_of(lanes, name).values.empty()) << name;
+  for (const TraceSpan& span : lane_of(lanes, "worker 0").spans) {
+    EXPECT_LT(span.record, 80U);
+    EXPECT_LT(span.batch, 10U);
+  }
+  for (const TraceValue& value : lane_of(lanes, "free slots").values) {
+    EXPECT_GE(value.value, 0);
+    EXPECT_LE(value.value, 4);
+  }
+}
+
+TEST(Trace, SpansNameTheirBatchAndRecord) {
+  SmallRun run(16);
+  run.options.trace = std::make_shared<Trace>();
+  run.options.order = Order::sequential();
+  Pipeline pipeline = run.pipeline();
+  while (pipeline.next()) continue;
+  std::map<std::uint64_t, std::uint64_t> batch_of;
+  for (const TraceLane& lane : run.options.trace->lanes())
+    for (const TraceSpan& span : lane.spans)
+      if (std::string(span.name) == "stamp") batch_of[span.record] = span.batch;
+  ASSERT_EQ(batch_of.size(), 16U);
+  for (const auto& [record, batch] : batch_of) EXPECT_EQ(batch, record / 8);
+}
+
+TEST(Trace, ClearBeginsAnew) {
+  Trace trace;
+  const std::size_t group = trace.add_group("group");
+  Trace::Lane& lane = trace.add_lane(group, "lane");
+  Trace::Lane& counter = trace.add_lane(group, "counter");
+  const auto before = Trace::Clock::now();
+  lane.add("old", before, before + 1ms);
+  counter.set(before, 5);
+  std::this_thread::sleep_for(2ms);
+  trace.clear();
+  const auto after = Trace::Clock::now();
+  lane.add("across", before, after);
+  lane.add("new", after, after + 3ms, 4, 9);
+  const std::vector<TraceLane> lanes = trace.lanes();
+  ASSERT_EQ(lanes[0].spans.size(), 2U);
+  EXPECT_STREQ(lanes[0].spans[0].name, "across");
+  EXPECT_EQ(lanes[0].spans[0].begin_ns, 0) << "what began before is cut";
+  EXPECT_EQ(lanes[0].spans[1].end_ns - lanes[0].spans[1].begin_ns, 3'000'000);
+  EXPECT_EQ(lanes[0].spans[1].batch, 4U);
+  EXPECT_EQ(lanes[0].spans[1].record, 9U);
+  ASSERT_EQ(lanes[1].values.size(), 1U);
+  EXPECT_EQ(lanes[1].values[0].value, 5) << "a counter keeps its value";
+}
+
+TEST(Trace, KeepsNothingThatBeginsAfterItsEnd) {
+  Trace trace;
+  const std::size_t group = trace.add_group("group");
+  Trace::Lane& lane = trace.add_lane(group, "lane");
+  Trace::Lane& counter = trace.add_lane(group, "counter");
+  const auto before = Trace::Clock::now();
+  trace.finish();
+  const auto after = Trace::Clock::now();
+  lane.add("across", before, after + 1ms);
+  lane.add("late", after, after + 1ms);
+  counter.set(after, 1);
+  ASSERT_EQ(trace.lanes()[0].spans.size(), 1U);
+  EXPECT_STREQ(trace.lanes()[0].spans[0].name, "across");
+  EXPECT_TRUE(trace.lanes()[1].values.empty());
+  EXPECT_EQ(trace.dropped(), 0U);
+  trace.clear();
+  lane.add("new", Trace::Clock::now(), Trace::Clock::now());
+  EXPECT_EQ(trace.lanes()[0].spans.size(), 1U);
+}
+
+TEST(Trace, CountsWhatItDoesNotKeep) {
+  Trace trace({.max_events = 10});
+  Trace::Lane& lane = trace.add_lane(trace.add_group("group"), "lane");
+  const auto now = Trace::Clock::now();
+  for (int span = 0; span < 25; ++span) lane.add("span", now, now);
+  EXPECT_EQ(trace.lanes()[0].spans.size(), 10U);
+  EXPECT_EQ(trace.dropped(), 15U);
+  EXPECT_EQ(json_of(trace).at("otherData").at("dropped_events"), "15");
+}
+
+TEST(Trace, NamesAreEscaped) {
+  Trace trace;
+  const std::string name = "a \"quoted\"\nname \xff";
+  Trace::Lane& lane = trace.add_lane(trace.add_group(name), name);
+  const auto now = Trace::Clock::now();
+  lane.add(trace.keep(name), now, now + 1us);
+  expect_well_formed(json_of(trace));
+}
+
+TEST(Trace, RefusesAGroupThatIsNotThere) {
+  Trace trace;
+  EXPECT_EQ(testing::error_of([&] { trace.add_lane(0, "lane"); }).code(), ErrorCode::invalid_argument);
+}
+
+TEST(Trace, AFileThatCannotBeWrittenIsNamed) {
+  const Error error = testing::error_of([] { Trace().write_json(std::filesystem::path("/nowhere/trace.json")); });
+  EXPECT_EQ(error.code(), ErrorCode::io);
+  EXPECT_NE(std::string(error.what()).find("/nowhere/trace.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program of the precompiled headers' target; it is never run.
+int main() {}

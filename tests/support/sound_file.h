@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+#include <millrace/dataset.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+// Sound datasets, to be damaged.
+
+namespace millrace::testing {
+
+/// A sound dataset, of which each record has another length.
+struct Sample {
+  std::string name;
+  std::uint64_t records;
+  /// Of the record's image.
+  std::size_t first_bytes;
+  std::size_t more_bytes_each;
+  /// Left of earlier commits, pages lie in the file that are whole but no longer belong to it.
+  std::size_t commit_bytes;
+
+  std::vector<std::byte> image(std::uint64_t index) const {
+    Random random(7, index);
+    std::vector<std::byte> bytes(first_bytes + more_bytes_each * index);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    return bytes;
+  }
+};
+
+inline const Sample& tiny_records() {
+  static const Sample sample{"tiny records", 2500, 0, 0, 20'000};
+  return sample;
+}
+inline const Sample& many_leaves() {
+  static const Sample sample{"a record or two on each leaf, two levels of branches", 600, 1100, 1, 100'000};
+  return sample;
+}
+inline const Sample& big_records() {
+  static const Sample sample{"records with pages of their own", 120, 2500, 41, 100'000};
+  return sample;
+}
+
+inline void write(const Sample& sample, const std::filesystem::path& path) {
+  DatasetWriter writer(path, {.commit_bytes = sample.commit_bytes});
+  for (std::uint64_t index = 0; index < sample.records; ++index) {
+    const std::vector<std::byte> image = sample.image(index);
+    const std::string name = std::to_string(index);
+    const RecordField fields[] = {{"image", image}, {"path", std::as_bytes(std::span(name))}};
+    writer.append(fields);
+  }
+  writer.set_classes({"cat", "dog"});
+  writer.finish();
+}
+
+/// A file's bytes on the heap, where the address sanitizer sees a read beyond them, with what its records hold.
+class SoundFile {
+ public:
+  explicit SoundFile(const Sample& sample) {
+    const TemporaryFolder folder;
+    write(sample, folder / "a.lmdb");
+    contents_ = file_contents(folder / "a.lmdb");
+    for (std::uint64_t index = 0; index < sample.records; ++index) images_.push_back(sample.image(index));
+    std::memcpy(&page_bytes_, &contents_[40], sizeof page_bytes_);
+    for (std::size_t page = 0; page < contents_.size(); page += page_bytes_) {
+      std::uint64_t number = 0;
+      std::memcpy(&number, &contents_[page], sizeof number);
+      if (number != page / page_bytes_) continue;
+      headers_.push_back(page);
+      if (contents_[page + 10] == 1 || contents_[page + 10] == 2) nodes_.push_back(page);
+    }
+  }
+
+  const std::string& contents() const { return contents_; }
+  std::size_t page_bytes() const { return page_bytes_; }
+  std::uint64_t records() const { return images_.size(); }
+  /// Where pages with a header begin: meta, branch, leaf and the first of a value's own, and some that are free.
+  const std::vector<std::size_t>& headers() const { return headers_; }
+  /// Where branches and leaves do.
+  const std::vector<std::size_t>& nodes() const { return nodes_; }
+
+  void expect_sound(const Record& record, std::uint64_t index) const {
+    ASSERT_EQ(record.fields().size(), 2u);
+    ASSERT_TRUE(std::ranges::equal(record["image"], images_[index])) << "record " << index;
+    ASSERT_EQ(record.text("path"), std::to_string(index));
+  }
+
+ private:
+  std::string contents_;
+  std::uint32_t page_bytes_ = 0;
+  std::vector<std::size_t> headers_;
+  std::vector<std::size_t> nodes_;
+  std::vector<std::vector<std::byte>> images_;
+};
+
+/// Everything that a dataset can be asked, without looking at what it says.
+inline void ask_everything(const Dataset& dataset, const std::function<void(const Record&, std::uint64_t)>& look) {
+  ReadBuffer buffer;
+  std::vector<std::uint64_t> indices;
+  for (std::uint64_t index = 0; index < dataset.size(); ++index) {
+    indices.push_back(index);
+    try {
+      look(dataset.read(index, buffer), index);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), ErrorCode::bad_record);
+      ASSERT_EQ(error.record(), index);
+      ASSERT_THAT(error.what(), ::testing::HasSubstr(dataset.name()));
+    }
+    if (index % 16 == 0) {
+      (void)dataset.key(index);
+      (void)dataset.stored(index);
+    }
+  }
+  dataset.prefetch(indices);
+}
+
+}  // namespace millrace::testing
