@@ -24,18 +24,22 @@ constexpr std::int64_t max_resized_pixels = 100'000'000;
 SampleSpec spec_of(const Recipe& recipe) {
   const auto height = static_cast<std::size_t>(recipe.output.height);
   const auto width = static_cast<std::size_t>(recipe.output.width);
-  std::vector<FieldSpec> fields{{"image", DType::uint8, {height, width, 3}}, {"label", DType::int64, {}}};
-  if (recipe.flip_on == FlipOn::device) fields.push_back({.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"});
+  std::vector<FieldSpec> fields{{"image", DType::uint8, {height, width, 3}},
+                                {"label", DType::int64, {}}};
+  if (recipe.flip_on == FlipOn::device)
+    fields.push_back({.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"});
   return SampleSpec(std::move(fields));
 }
 
 Region intersection(const Region& a, Size size) {
   const int left = std::max(a.x, 0);
   const int top = std::max(a.y, 0);
-  return {left, top, std::min(a.x + a.width, size.width) - left, std::min(a.y + a.height, size.height) - top};
+  return {left, top, std::min(a.x + a.width, size.width) - left,
+          std::min(a.y + a.height, size.height) - top};
 }
 
-/// What a recipe's crop makes of one image: `box` of it is resized, and the window of that comes to (x, y) of the output.
+/// What a recipe's crop makes of one image: `box` of it is resized, and the window of that comes to
+/// (x, y) of the output.
 struct Plan {
   Region box;
   Resampling resampling;
@@ -44,7 +48,8 @@ struct Plan {
 };
 
 Plan plan(const RandomResizedCrop& crop, Size image, Size output, Random& random) {
-  const Region box = random_resized_crop(image, crop.scale, crop.ratio, [&random] { return random.uniform(); });
+  const Region box =
+      random_resized_crop(image, crop.scale, crop.ratio, [&random] { return random.uniform(); });
   return {box, {{box.width, box.height}, output, {0, 0, output.width, output.height}}};
 }
 
@@ -52,23 +57,29 @@ Plan plan(const CenterCrop& crop, Size image, Size output, Random&) {
   const Size resized = resize_shorter(image, crop.resize);
   const Region window = center_crop(resized, output);
   const Region visible = intersection(window, resized);
-  return {{0, 0, image.width, image.height}, {image, resized, visible}, visible.x - window.x, visible.y - window.y};
+  return {{0, 0, image.width, image.height},
+          {image, resized, visible},
+          visible.x - window.x,
+          visible.y - window.y};
 }
 
 class ImageWorker : public TransformWorker {
  public:
-  explicit ImageWorker(const Recipe& recipe) : recipe_(recipe), row_(static_cast<std::size_t>(recipe.output.width) * 3 + 1) {}
+  explicit ImageWorker(const Recipe& recipe)
+      : recipe_(recipe), row_(static_cast<std::size_t>(recipe.output.width) * 3 + 1) {}
 
   Status make(const Record& record, Random& random, Sample& sample) override {
     const std::int64_t label = record.integer("label");
     if (Status opened = decoder_.open(record["image"]); !opened.is_ok()) return opened;
 
     const Size image{decoder_.header().width, decoder_.header().height};
-    const Plan made = std::visit([&](const auto& crop) { return plan(crop, image, recipe_.output, random); }, recipe_.crop);
+    const Plan made = std::visit(
+        [&](const auto& crop) { return plan(crop, image, recipe_.output, random); }, recipe_.crop);
     const bool flip = random.uniform() < recipe_.flip;
     const Size to = made.resampling.to;
     if (std::int64_t{to.width} * to.height > max_resized_pixels)
-      return Status::bad("resized to " + std::to_string(to.width) + " x " + std::to_string(to.height) + " pixels; at most " +
+      return Status::bad("resized to " + std::to_string(to.width) + " x " +
+                         std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
     Region needed = Resampler::needed(made.resampling);
@@ -91,7 +102,8 @@ class ImageWorker : public TransformWorker {
     const Region& window = made.resampling.window;
     if (window.width < recipe_.output.width || window.height < recipe_.output.height)
       std::memset(output, 0, stride * static_cast<std::size_t>(recipe_.output.height));
-    std::uint8_t* corner = output + static_cast<std::size_t>(made.y) * stride + static_cast<std::size_t>(made.x) * 3;
+    std::uint8_t* corner =
+        output + static_cast<std::size_t>(made.y) * stride + static_cast<std::size_t>(made.x) * 3;
     resampler_.run(made.resampling, pixels, corner, stride);
     if (flip) flip_horizontally(output, recipe_.output, row_);
   }
@@ -112,7 +124,9 @@ class ImageTransform : public Transform {
     const std::string json = recipe_.to_json();
     return XXH3_64bits(json.data(), json.size());
   }
-  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<ImageWorker>(recipe_); }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<ImageWorker>(recipe_);
+  }
 
  private:
   Recipe recipe_;

@@ -19,15 +19,20 @@ constexpr double steepest_ratio = 1000;
   throw Error(ErrorCode::invalid_argument, std::string(source) + ": " + problem);
 }
 
-/// A number as JSON writes it: the shortest that reads back the same. Not "null" for what JSON cannot say.
-std::string text(double value) { return std::isfinite(value) ? Json(value).dump() : std::to_string(value); }
+/// A number as JSON writes it: the shortest that reads back the same. Not "null" for what JSON
+/// cannot say.
+std::string text(double value) {
+  return std::isfinite(value) ? Json(value).dump() : std::to_string(value);
+}
 
 void check_side(std::string_view source, const char* key, std::int64_t value) {
   if (value < 1 || value > largest_side)
-    fail(source, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in 1.." + std::to_string(largest_side));
+    fail(source, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in 1.." +
+                     std::to_string(largest_side));
 }
 
-void check_range(std::string_view source, const std::string& key, Range range, double low, double high) {
+void check_range(std::string_view source, const std::string& key, Range range, double low,
+                 double high) {
   const std::string is = '"' + key + "\" is [" + text(range.low) + ", " + text(range.high) + "], ";
   if (!(range.low >= low && range.low <= high && range.high >= low && range.high <= high))
     fail(source, is + "both must lie in " + text(low) + ".." + text(high));
@@ -42,8 +47,10 @@ void check(const Recipe& recipe, std::string_view source) {
     if (crop->scale.high <= 0) fail(source, "\"crop.scale\" is [0, 0], the second must be above 0");
     check_range(source, "crop.ratio", crop->ratio, 1 / steepest_ratio, steepest_ratio);
   }
-  if (const auto* crop = std::get_if<CenterCrop>(&recipe.crop)) check_side(source, "crop.resize", crop->resize);
-  if (!(recipe.flip >= 0 && recipe.flip <= 1)) fail(source, "\"flip\" is " + text(recipe.flip) + ", must lie in 0..1");
+  if (const auto* crop = std::get_if<CenterCrop>(&recipe.crop))
+    check_side(source, "crop.resize", crop->resize);
+  if (!(recipe.flip >= 0 && recipe.flip <= 1))
+    fail(source, "\"flip\" is " + text(recipe.flip) + ", must lie in 0..1");
 }
 
 /// One JSON object whose members are taken by name; what is left over at the end is unknown.
@@ -51,14 +58,17 @@ class Members {
  public:
   Members(const Json& object, std::string path, std::string_view source)
       : object_(object), path_(std::move(path)), source_(source) {
-    if (!object.is_object()) fail(source, (path_.empty() ? "the recipe" : '"' + path_ + '"') + " must be an object in { }");
+    if (!object.is_object())
+      fail(source,
+           (path_.empty() ? "the recipe" : '"' + path_ + '"') + " must be an object in { }");
   }
 
   void check_keys(std::initializer_list<std::string_view> known) const {
     for (const auto& [key, value] : object_.items()) {
       if (std::ranges::find(known, key) != known.end()) continue;
       std::string names;
-      for (const std::string_view name : known) names += (names.empty() ? "\"" : ", \"") + std::string(name) + '"';
+      for (const std::string_view name : known)
+        names += (names.empty() ? "\"" : ", \"") + std::string(name) + '"';
       fail(source_, "unknown key \"" + name_of(key) + "\"; there are " + names);
     }
   }
@@ -76,20 +86,25 @@ class Members {
   }
   void read(const char* key, Range& into) const {
     constexpr const char* what = "two numbers, [low, high]";
-    if (const Json* value = find(key)) into = {number(pair(*value, key, what)[0], key, what), number((*value)[1], key, what)};
+    if (const Json* value = find(key))
+      into = {number(pair(*value, key, what)[0], key, what), number((*value)[1], key, what)};
   }
   void read(const char* key, Size& into) const {
     constexpr const char* what = "two integers, [width, height]";
-    if (const Json* value = find(key)) into = {side(pair(*value, key, what)[0], key, what), side((*value)[1], key, what)};
+    if (const Json* value = find(key))
+      into = {side(pair(*value, key, what)[0], key, what), side((*value)[1], key, what)};
   }
 
   [[noreturn]] void fail_value(const char* key, const Json& value, const std::string& what) const {
-    fail(source_,
-         '"' + name_of(key) + "\" is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " + what);
+    fail(source_, '"' + name_of(key) + "\" is " +
+                      value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " +
+                      what);
   }
 
  private:
-  std::string name_of(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + '.' + std::string(key); }
+  std::string name_of(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
+  }
 
   const Json& pair(const Json& value, const char* key, const char* what) const {
     if (!value.is_array() || value.size() != 2) fail_value(key, value, what);
@@ -102,7 +117,8 @@ class Members {
   int side(const Json& value, const char* key, const char* what) const {
     if (!value.is_number_integer()) fail_value(key, value, what);
     const double wide = value.get<double>();
-    if (wide < 1 || wide > largest_side) fail_value(key, value, "in 1.." + std::to_string(largest_side));
+    if (wide < 1 || wide > largest_side)
+      fail_value(key, value, "in 1.." + std::to_string(largest_side));
     return value.get<int>();
   }
 
@@ -136,7 +152,8 @@ Recipe Recipe::train(int size) {
 
 Recipe Recipe::eval(int size) {
   const double resize = std::round(size * 256.0 / 224.0);
-  Recipe recipe{{size, size}, CenterCrop{static_cast<int>(std::min<double>(resize, largest_side))}, 0};
+  Recipe recipe{
+      {size, size}, CenterCrop{static_cast<int>(std::min<double>(resize, largest_side))}, 0};
   recipe.validate();
   return recipe;
 }
@@ -154,13 +171,15 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   members.read("output", recipe.output);
   members.read("flip", recipe.flip);
   if (const Json* on = members.find("flip_on")) {
-    if (*on != "worker" && *on != "device") members.fail_value("flip_on", *on, "\"worker\" or \"device\"");
+    if (*on != "worker" && *on != "device")
+      members.fail_value("flip_on", *on, "\"worker\" or \"device\"");
     recipe.flip_on = *on == "device" ? FlipOn::device : FlipOn::worker;
   }
   if (const Json* crop = members.find("crop")) {
     const Members crop_members(*crop, "crop", source);
     const Json* kind = crop_members.find("kind");
-    if (kind == nullptr) fail(source, "\"crop.kind\" is missing; it is \"random_resized\" or \"center\"");
+    if (kind == nullptr)
+      fail(source, "\"crop.kind\" is missing; it is \"random_resized\" or \"center\"");
     if (*kind == "random_resized")
       recipe.crop = random_resized(crop_members);
     else if (*kind == "center")
@@ -179,9 +198,11 @@ std::string Recipe::to_json() const {
     json["crop"] = {{"kind", "random_resized"},
                     {"scale", {random->scale.low, random->scale.high}},
                     {"ratio", {random->ratio.low, random->ratio.high}}};
-  if (const auto* centred = std::get_if<CenterCrop>(&crop)) json["crop"] = {{"kind", "center"}, {"resize", centred->resize}};
+  if (const auto* centred = std::get_if<CenterCrop>(&crop))
+    json["crop"] = {{"kind", "center"}, {"resize", centred->resize}};
   json["flip"] = flip;
-  if (flip_on == FlipOn::device) json["flip_on"] = "device";  // else as before there was a choice: fingerprints are of this text
+  if (flip_on == FlipOn::device)
+    json["flip_on"] = "device";  // else as before there was a choice: fingerprints are of this text
   return json.dump();
 }
 

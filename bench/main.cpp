@@ -14,8 +14,10 @@ namespace {
 constexpr int usage_error = 2;
 
 int run(int argc, char** argv) {
-  CLI::App app("Keeps a trainer fed: packs images into datasets, checks them and measures how fast they are made into batches.",
-               "millrace");
+  CLI::App app(
+      "Keeps a trainer fed: packs images into datasets, checks them and measures how fast they are "
+      "made into batches.",
+      "millrace");
   app.set_version_flag("--version", "millrace " MILLRACE_VERSION);
   app.set_help_flag("-h,--help", "Print this help and exit");
   app.footer("millrace COMMAND --help says more about a command.");

@@ -33,7 +33,8 @@ class Arguments {
   }
   void take(const std::string& name, std::uint64_t& into) {
     take_as(name, into, [](const std::string& text) {
-      if (text.find_first_not_of("0123456789") != std::string::npos) throw std::invalid_argument(text);
+      if (text.find_first_not_of("0123456789") != std::string::npos)
+        throw std::invalid_argument(text);
       return std::uint64_t{std::stoull(text)};
     });
   }
@@ -54,7 +55,8 @@ class Arguments {
     try {
       into = parse(found.mapped());
     } catch (const std::exception&) {
-      throw std::invalid_argument(name + " is \"" + found.mapped() + "\", which is no number that it can be");
+      throw std::invalid_argument(name + " is \"" + found.mapped() +
+                                  "\", which is no number that it can be");
     }
   }
 

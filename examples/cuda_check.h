@@ -8,5 +8,6 @@
 
 /// Throws `std::runtime_error` that names the call, unless it succeeded.
 inline void check(cudaError_t status, const char* call) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string(call) + " failed: " + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string(call) + " failed: " + cudaGetErrorString(status));
 }

@@ -13,7 +13,8 @@
 namespace {
 
 void check(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string(call) + " failed: " + cublasGetStatusString(status));
 }
 using ::check;
 
@@ -43,12 +44,14 @@ __global__ void for_each_index(int count, Function function) {
 /// What perceptron_on_device.h calls a queue.
 class CudaQueue {
  public:
-  explicit CudaQueue(cudaStream_t stream) : stream_(stream), workspace_(make_array<char>(workspace_bytes)) {
+  explicit CudaQueue(cudaStream_t stream)
+      : stream_(stream), workspace_(make_array<char>(workspace_bytes)) {
     cublasHandle_t handle = nullptr;
     check(cublasCreate(&handle), "cublasCreate");
     cublas_.reset(handle);
-    // In this order: setting the stream takes the workspace away. With one of its own cuBLAS allocates nothing in a product, which
-    // would end a capture, and graphs keep the memory that they were captured with.
+    // In this order: setting the stream takes the workspace away. With one of its own cuBLAS
+    // allocates nothing in a product, which would end a capture, and graphs keep the memory that
+    // they were captured with.
     check(cublasSetStream(handle, stream), "cublasSetStream");
     check(cublasSetWorkspace(handle, workspace_.get(), workspace_bytes), "cublasSetWorkspace");
   }
@@ -56,8 +59,9 @@ class CudaQueue {
   void multiply(const Gemm& gemm) {
     const float one = 1;
     const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    check(cublasSgemm(cublas_.get(), operation(gemm.transpose_a), operation(gemm.transpose_b), gemm.m, gemm.n, gemm.k, &one,
-                      gemm.a, gemm.lda, gemm.b, gemm.ldb, &gemm.beta, gemm.c, gemm.ldc),
+    check(cublasSgemm(cublas_.get(), operation(gemm.transpose_a), operation(gemm.transpose_b),
+                      gemm.m, gemm.n, gemm.k, &one, gemm.a, gemm.lda, gemm.b, gemm.ldb, &gemm.beta,
+                      gemm.c, gemm.ldc),
           "cublasSgemm");
   }
 
@@ -67,13 +71,14 @@ class CudaQueue {
     const auto blocks = static_cast<unsigned>((count + threads - 1) / threads);
     Function own = function;
     void* parameters[] = {&count, &own};
-    check(cudaLaunchKernel(reinterpret_cast<const void*>(for_each_index<Function>), dim3(blocks), dim3(threads), parameters, 0,
-                           stream_),
+    check(cudaLaunchKernel(reinterpret_cast<const void*>(for_each_index<Function>), dim3(blocks),
+                           dim3(threads), parameters, 0, stream_),
           "a kernel");
   }
 
   void zero(float* values, int count) {
-    check(cudaMemsetAsync(values, 0, static_cast<std::size_t>(count) * sizeof(float), stream_), "cudaMemsetAsync");
+    check(cudaMemsetAsync(values, 0, static_cast<std::size_t>(count) * sizeof(float), stream_),
+          "cudaMemsetAsync");
   }
 
   cudaStream_t stream() const { return stream_; }
@@ -82,7 +87,8 @@ class CudaQueue {
   struct Destroy {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
   };
-  static constexpr int workspace_bytes = 32 << 20;  // as cuBLAS' documentation advises for Hopper; 4 MiB do for others
+  static constexpr int workspace_bytes =
+      32 << 20;  // as cuBLAS' documentation advises for Hopper; 4 MiB do for others
 
   cudaStream_t stream_;
   Array<char> workspace_;
@@ -118,27 +124,36 @@ struct CudaPerceptron::OnDevice {
   DevicePerceptron model;
 };
 
-CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights,
-                               CUstream_st* stream)
+CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples,
+                               std::span<const float> weights, CUstream_st* stream)
     : on_device_(std::make_unique<OnDevice>(shape, most_samples, stream)) {
-  check(cudaMemcpy(on_device_->model.weights, weights.data(), weights.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // the zeros were not written on `stream`
+  check(cudaMemcpy(on_device_->model.weights, weights.data(), weights.size_bytes(),
+                   cudaMemcpyHostToDevice),
+        "cudaMemcpy");
+  check(cudaDeviceSynchronize(),
+        "cudaDeviceSynchronize");  // the zeros were not written on `stream`
 }
 
 CudaPerceptron::~CudaPerceptron() = default;
 
-void CudaPerceptron::look(const DeviceSamples& samples) { ::look(on_device_->queue, on_device_->model, samples); }
+void CudaPerceptron::look(const DeviceSamples& samples) {
+  ::look(on_device_->queue, on_device_->model, samples);
+}
 
 void CudaPerceptron::add_gradients(const DeviceSamples& samples, bool zero_first) {
   ::add_gradients(on_device_->queue, on_device_->model, samples, zero_first);
 }
 
-void CudaPerceptron::step(float scale, float rate) { ::step(on_device_->queue, on_device_->model, scale, rate); }
+void CudaPerceptron::step(float scale, float rate) {
+  ::step(on_device_->queue, on_device_->model, scale, rate);
+}
 
 std::array<double, sum_count> CudaPerceptron::take_sums() {
   std::array<double, sum_count> sums{};
   const cudaStream_t stream = on_device_->queue.stream();
-  check(cudaMemcpyAsync(sums.data(), on_device_->model.sums, sizeof sums, cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync");
+  check(cudaMemcpyAsync(sums.data(), on_device_->model.sums, sizeof sums, cudaMemcpyDeviceToHost,
+                        stream),
+        "cudaMemcpyAsync");
   check(cudaMemsetAsync(on_device_->model.sums, 0, sizeof sums, stream), "cudaMemsetAsync");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   return sums;

@@ -10,12 +10,14 @@
 // What cudaStream_t points to.
 struct CUstream_st;
 
-/// The perceptron in memory of the current CUDA device. Its calls put cuBLAS products and kernels on `stream`; none of them allocates
-/// or waits, so they can be captured into a graph. Throws `std::runtime_error` when CUDA fails.
+/// The perceptron in memory of the current CUDA device. Its calls put cuBLAS products and kernels
+/// on `stream`; none of them allocates or waits, so they can be captured into a graph. Throws
+/// `std::runtime_error` when CUDA fails.
 class CudaPerceptron {
  public:
   /// `weights` is what it starts with, `most_samples` how many come at once.
-  CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights, CUstream_st* stream);
+  CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights,
+                 CUstream_st* stream);
   ~CudaPerceptron();
   CudaPerceptron(const CudaPerceptron&) = delete;
   CudaPerceptron& operator=(const CudaPerceptron&) = delete;

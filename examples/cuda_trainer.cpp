@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer on CUDA. A small model's step is a dozen short kernels, and launching them one by one takes the host longer than they run. A CUDA
-// graph launches them at once, but has their addresses in it: it can be used again only for data in the same place. millrace keeps a
-// batch's tensors at one address per slot, so one graph for each slot (and part of the batch) does for the whole run.
+// The trainer on CUDA. A small model's step is a dozen short kernels, and launching them one by one
+// takes the host longer than they run. A CUDA graph launches them at once, but has their addresses
+// in it: it can be used again only for data in the same place. millrace keeps a batch's tensors at
+// one address per slot, so one graph for each slot (and part of the batch) does for the whole run.
 #include <cuda_runtime_api.h>
 #include <millrace/cuda_device.h>
 
@@ -29,8 +30,10 @@ class Graph {
   /// Records what `work` puts on `stream`; nothing of it is done.
   template <typename Work>
   Graph(cudaStream_t stream, const Work& work) {
-    // Thread-local: millrace's own threads go on making calls (asking events, for example) that a global capture would forbid to them.
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    // Thread-local: millrace's own threads go on making calls (asking events, for example) that a
+    // global capture would forbid to them.
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
     cudaGraph_t captured = nullptr;
     try {
       work();
@@ -48,7 +51,9 @@ class Graph {
 
   explicit operator bool() const { return executable_ != nullptr; }
 
-  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(executable_.get(), stream), "cudaGraphLaunch"); }
+  void launch(cudaStream_t stream) const {
+    check(cudaGraphLaunch(executable_.get(), stream), "cudaGraphLaunch");
+  }
 
  private:
   struct Destroy {
@@ -62,11 +67,13 @@ class CudaTrainer final : public Trainer {
  public:
   CudaTrainer(int ordinal, const TrainerOptions& options)
       : device_(std::make_shared<millrace::CudaDevice>(ordinal)),
-        stream_((check(cudaSetDevice(ordinal), "cudaSetDevice"), ordinal)),  // what follows is for the current device
+        stream_((check(cudaSetDevice(ordinal), "cudaSetDevice"),
+                 ordinal)),  // what follows is for the current device
         model_({.pixels = static_cast<int>(options.pixels),
                 .hidden = static_cast<int>(options.hidden),
                 .classes = static_cast<int>(options.classes)},
-               static_cast<int>(options.batch_size), Perceptron(options.pixels, options.hidden, options.classes, 1).weights(),
+               static_cast<int>(options.batch_size),
+               Perceptron(options.pixels, options.hidden, options.classes, 1).weights(),
                stream_.handle()),
         clock_(stream_.handle()) {}
 
@@ -75,11 +82,13 @@ class CudaTrainer final : public Trainer {
 
   void train(const Samples& samples) override {
     // The gradients begin at zero with the batch's first part: inside its graph.
-    run(Use::train, samples, [&](const DeviceSamples& at) { model_.add_gradients(at, samples.part == 0); });
+    run(Use::train, samples,
+        [&](const DeviceSamples& at) { model_.add_gradients(at, samples.part == 0); });
   }
 
   void step(std::size_t samples, float rate) override {
-    // No part of a graph: the learning rate and the number of valid samples change, and would be the captured ones for ever.
+    // No part of a graph: the learning rate and the number of valid samples change, and would be
+    // the captured ones for ever.
     timed([&] { model_.step(1 / static_cast<float>(samples > 0 ? samples : 1), rate); });
   }
 
@@ -90,7 +99,8 @@ class CudaTrainer final : public Trainer {
   Perceptron::Sums synchronize() override {
     const std::array<double, sum_count> sums = model_.take_sums();
     if (sums[sum_bad_labels] > 0)
-      throw std::out_of_range(std::to_string(static_cast<int>(sums[sum_bad_labels])) + " labels are none of the classes");
+      throw std::out_of_range(std::to_string(static_cast<int>(sums[sum_bad_labels])) +
+                              " labels are none of the classes");
     return {.loss = sums[sum_loss], .right = sums[sum_right], .samples = sums[sum_samples]};
   }
 
@@ -105,8 +115,9 @@ class CudaTrainer final : public Trainer {
     DeviceSamples at;  ///< what it was captured with
   };
 
-  /// Puts `work` on the stream. The stream waits for the samples already, and the batch is let go of after this: both are outside what
-  /// is captured, where they would have no effect on this batch and a wrong one on later ones.
+  /// Puts `work` on the stream. The stream waits for the samples already, and the batch is let go
+  /// of after this: both are outside what is captured, where they would have no effect on this
+  /// batch and a wrong one on later ones.
   template <typename Work>
   void run(Use use, const Samples& samples, const Work& work) {
     const DeviceSamples at{.images = samples.images.as<float>().data(),
@@ -119,12 +130,15 @@ class CudaTrainer final : public Trainer {
     }
     PartGraph& own = graphs_[{use, samples.slot, samples.part}];
     if (own.graph) {
-      if (own.at.images != at.images || own.at.labels != at.labels || own.at.valid != at.valid || own.at.samples != at.samples)
-        throw std::logic_error("slot " + std::to_string(samples.slot) + " does not lie where its graph was captured");
+      if (own.at.images != at.images || own.at.labels != at.labels || own.at.valid != at.valid ||
+          own.at.samples != at.samples)
+        throw std::logic_error("slot " + std::to_string(samples.slot) +
+                               " does not lie where its graph was captured");
       timed([&] { own.graph.launch(stream_.handle()); });
       return;
     }
-    // The slot's first time is done directly, when CUDA also loads what kernels it has not loaded yet, and recorded for the next one.
+    // The slot's first time is done directly, when CUDA also loads what kernels it has not loaded
+    // yet, and recorded for the next one.
     timed([&] { work(at); });
     own = {Graph(stream_.handle(), [&] { work(at); }), at};
   }

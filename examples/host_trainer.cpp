@@ -13,7 +13,8 @@ namespace {
 /// Its steps run on a stream, behind the copies of their batches, as on a GPU.
 class HostTrainer final : public Trainer {
  public:
-  explicit HostTrainer(const TrainerOptions& options) : model_(options.pixels, options.hidden, options.classes, 1) {}
+  explicit HostTrainer(const TrainerOptions& options)
+      : model_(options.pixels, options.hidden, options.classes, 1) {}
 
   std::shared_ptr<millrace::Device> device() const override { return device_; }
   millrace::Stream& stream() override { return stream_; }
@@ -29,7 +30,8 @@ class HostTrainer final : public Trainer {
   void look(const Samples& samples) override {
     run([this, samples] {
       add(samples);
-      std::fill(model_.gradients().begin(), model_.gradients().end(), 0.0F);  // they count for nothing
+      std::fill(model_.gradients().begin(), model_.gradients().end(),
+                0.0F);  // they count for nothing
     });
   }
 
@@ -46,7 +48,8 @@ class HostTrainer final : public Trainer {
 
   void add(const Samples& samples) {
     const auto sums =
-        model_.add_gradients(samples.images.as<float>(), samples.labels.as<std::int64_t>(), samples.valid.as<std::uint8_t>());
+        model_.add_gradients(samples.images.as<float>(), samples.labels.as<std::int64_t>(),
+                             samples.valid.as<std::uint8_t>());
     sums_.loss += sums.loss;
     sums_.right += sums.right;
     sums_.samples += sums.samples;
@@ -67,7 +70,8 @@ class HostTrainer final : public Trainer {
     });
   }
 
-  std::shared_ptr<millrace::Device> device_ = std::make_shared<millrace::HostDevice>(millrace::HostDeviceOptions{.copies = true});
+  std::shared_ptr<millrace::Device> device_ =
+      std::make_shared<millrace::HostDevice>(millrace::HostDeviceOptions{.copies = true});
   Perceptron model_;
   Perceptron::Sums sums_;
   std::exception_ptr error_;
@@ -79,4 +83,6 @@ class HostTrainer final : public Trainer {
 
 }  // namespace
 
-std::unique_ptr<Trainer> make_host_trainer(const TrainerOptions& options) { return std::make_unique<HostTrainer>(options); }
+std::unique_ptr<Trainer> make_host_trainer(const TrainerOptions& options) {
+  return std::make_unique<HostTrainer>(options);
+}

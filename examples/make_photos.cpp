@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// make_photos OUT_FOLDER [COUNT] [SEED]: writes COUNT (300) photograph-like JPEGs into class sub-folders of OUT_FOLDER, for trying millrace
-// without photographs at hand. The same COUNT and SEED give the same pictures.
+// make_photos OUT_FOLDER [COUNT] [SEED]: writes COUNT (300) photograph-like JPEGs into class
+// sub-folders of OUT_FOLDER, for trying millrace without photographs at hand. The same COUNT and
+// SEED give the same pictures.
 
 #include <millrace/random.h>
 #include <turbojpeg.h>
@@ -35,7 +36,8 @@ struct Picture {
   std::vector<Colour> pixels;
 
   Colour& at(int x, int y) {
-    return pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)];
+    return pixels[static_cast<std::size_t>(y) * static_cast<std::size_t>(width) +
+                  static_cast<std::size_t>(x)];
   }
 };
 
@@ -48,25 +50,34 @@ struct Scene {
   double texture;  ///< strength of fine detail
 };
 
-constexpr std::array<Scene, 4> scenes{
-    {{"coast", 6, 0.1, 60, 1.0}, {"forest", 40, 0.0, 45, 1.9}, {"street", 60, 0.9, 20, 1.0}, {"table", 14, 0.4, 30, 0.7}}};
+constexpr std::array<Scene, 4> scenes{{{"coast", 6, 0.1, 60, 1.0},
+                                       {"forest", 40, 0.0, 45, 1.9},
+                                       {"street", 60, 0.9, 20, 1.0},
+                                       {"table", 14, 0.4, 30, 0.7}}};
 
-float between(Random& random, double low, double high) { return static_cast<float>(random.uniform(low, high)); }
+float between(Random& random, double low, double high) {
+  return static_cast<float>(random.uniform(low, high));
+}
 
 Colour random_colour(Random& random) {
   const float light = between(random, 40, 215);
-  return {light + between(random, -40, 40), light + between(random, -30, 30), light + between(random, -45, 35)};
+  return {light + between(random, -40, 40), light + between(random, -30, 30),
+          light + between(random, -45, 35)};
 }
 
 Colour mix(const Colour& a, const Colour& b, float share) {
   return {a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share};
 }
 
-/// Adds smooth noise whose features are `cell` pixels wide: random values on a grid, joined by smooth steps.
-void add_noise(Picture& picture, Random& random, int cell, float strength, const std::vector<float>& mask) {
+/// Adds smooth noise whose features are `cell` pixels wide: random values on a grid, joined by
+/// smooth steps.
+void add_noise(Picture& picture, Random& random, int cell, float strength,
+               const std::vector<float>& mask) {
   const int columns = picture.width / cell + 2;
-  std::vector<float> grid(static_cast<std::size_t>(columns) * static_cast<std::size_t>(picture.height / cell + 2));
-  for (float& value : grid) value = static_cast<float>(static_cast<double>(random()) * 0x1p-31 - 1.0) * strength;
+  std::vector<float> grid(static_cast<std::size_t>(columns) *
+                          static_cast<std::size_t>(picture.height / cell + 2));
+  for (float& value : grid)
+    value = static_cast<float>(static_cast<double>(random()) * 0x1p-31 - 1.0) * strength;
   const Colour tint{between(random, 0.8, 1.1), 1.0F, between(random, 0.7, 1.1)};
 
   const auto smooth = [cell](int offset) {
@@ -94,7 +105,8 @@ void add_noise(Picture& picture, Random& random, int cell, float strength, const
 
 /// Light from above to below, with a horizon where the colours change.
 void paint_ground(Picture& picture, Random& random) {
-  const std::array<Colour, 4> colours{random_colour(random), random_colour(random), random_colour(random), random_colour(random)};
+  const std::array<Colour, 4> colours{random_colour(random), random_colour(random),
+                                      random_colour(random), random_colour(random)};
   const float horizon = between(random, 0.3, 0.75) * static_cast<float>(picture.height);
   const float slope = between(random, -0.15, 0.15);
   for (int y = 0; y < picture.height; ++y) {
@@ -102,20 +114,26 @@ void paint_ground(Picture& picture, Random& random) {
       const float line = horizon + slope * static_cast<float>(x);
       const float row = static_cast<float>(y);
       const bool sky = row < line;
-      const float share = sky ? row / line : (row - line) / (static_cast<float>(picture.height) - line + 1);
-      picture.at(x, y) = mix(colours[sky ? 0 : 2], colours[sky ? 1 : 3], std::clamp(share, 0.0F, 1.0F));
+      const float share =
+          sky ? row / line : (row - line) / (static_cast<float>(picture.height) - line + 1);
+      picture.at(x, y) =
+          mix(colours[sky ? 0 : 2], colours[sky ? 1 : 3], std::clamp(share, 0.0F, 1.0F));
     }
   }
 }
 
-/// A turned box or ellipse with shading, an edge of one pixel and detail of its own (`mask` gets its strength).
+/// A turned box or ellipse with shading, an edge of one pixel and detail of its own (`mask` gets
+/// its strength).
 void paint_shape(Picture& picture, Random& random, bool box, std::vector<float>& mask) {
   const float extent = static_cast<float>(std::max(picture.width, picture.height));
-  const float half_width = extent * between(random, 0.01, 0.16), half_height = extent * between(random, 0.01, 0.16);
-  const float centre_x = between(random, 0, picture.width), centre_y = between(random, 0, picture.height);
+  const float half_width = extent * between(random, 0.01, 0.16),
+              half_height = extent * between(random, 0.01, 0.16);
+  const float centre_x = between(random, 0, picture.width),
+              centre_y = between(random, 0, picture.height);
   const float angle = box ? between(random, -0.1, 0.1) : between(random, 0, 3.14159);
   const float cosine = std::cos(angle), sine = std::sin(angle);
-  const Colour lit = random_colour(random), shaded = mix(lit, {20, 20, 25}, between(random, 0.2, 0.8));
+  const Colour lit = random_colour(random),
+               shaded = mix(lit, {20, 20, 25}, between(random, 0.2, 0.8));
   const float detail = between(random, 0.1, 1.8);
 
   const int reach = static_cast<int>(half_width + half_height) + 2;
@@ -126,13 +144,16 @@ void paint_shape(Picture& picture, Random& random, bool box, std::vector<float>&
   for (int y = top; y < bottom; ++y) {
     for (int x = left; x < right; ++x) {
       const float dx = static_cast<float>(x) - centre_x, dy = static_cast<float>(y) - centre_y;
-      const float u = (dx * cosine + dy * sine) / half_width, v = (dy * cosine - dx * sine) / half_height;
+      const float u = (dx * cosine + dy * sine) / half_width,
+                  v = (dy * cosine - dx * sine) / half_height;
       const float distance = box ? std::max(std::abs(u), std::abs(v)) : std::sqrt(u * u + v * v);
-      const float cover = std::clamp((1 - distance) * std::min(half_width, half_height) + 0.5F, 0.0F, 1.0F);
+      const float cover =
+          std::clamp((1 - distance) * std::min(half_width, half_height) + 0.5F, 0.0F, 1.0F);
       if (cover <= 0) continue;
       const float shade = std::clamp(0.5F + 0.35F * u + 0.35F * v, 0.0F, 1.0F);
       picture.at(x, y) = mix(picture.at(x, y), mix(lit, shaded, shade), cover);
-      float& strength = mask[static_cast<std::size_t>(y) * static_cast<std::size_t>(picture.width) + static_cast<std::size_t>(x)];
+      float& strength = mask[static_cast<std::size_t>(y) * static_cast<std::size_t>(picture.width) +
+                             static_cast<std::size_t>(x)];
       strength += (detail - strength) * cover;
     }
   }
@@ -144,16 +165,21 @@ Picture paint(Random& random, const Scene& scene) {
   picture.width = static_cast<int>(200 + random.below(801));
   const double height = picture.width / aspects[random.below(aspects.size())];
   picture.height = static_cast<int>(std::clamp(height, 150.0, 800.0));
-  picture.pixels.resize(static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height));
+  picture.pixels.resize(static_cast<std::size_t>(picture.width) *
+                        static_cast<std::size_t>(picture.height));
 
   paint_ground(picture, random);
   for (const int cell : {160, 64})
-    add_noise(picture, random, cell, static_cast<float>(scene.relief) * static_cast<float>(cell) / 160, {});
+    add_noise(picture, random, cell,
+              static_cast<float>(scene.relief) * static_cast<float>(cell) / 160, {});
   std::vector<float> mask(picture.pixels.size(), between(random, 0.1, 0.8));
-  for (int i = 0; i < scene.shapes; ++i) paint_shape(picture, random, random.uniform() < scene.boxes, mask);
-  // Detail falls off with its fineness as in photographs: each octave about half as strong as the one twice as coarse.
+  for (int i = 0; i < scene.shapes; ++i)
+    paint_shape(picture, random, random.uniform() < scene.boxes, mask);
+  // Detail falls off with its fineness as in photographs: each octave about half as strong as the
+  // one twice as coarse.
   for (const int cell : {32, 16, 8, 4, 2}) {
-    add_noise(picture, random, cell, static_cast<float>(scene.texture * 5.0 * std::pow(cell, 0.75)), mask);
+    add_noise(picture, random, cell, static_cast<float>(scene.texture * 5.0 * std::pow(cell, 0.75)),
+              mask);
   }
   add_noise(picture, random, 1, between(random, 1, 5), {});  // the sensor's noise
   return picture;
@@ -168,24 +194,31 @@ struct Encoding {
 
 Encoding random_encoding(Random& random) {
   static constexpr std::array<int, 20> subsamplings{
-      TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420,
-      TJSAMP_420, TJSAMP_420, TJSAMP_444, TJSAMP_444, TJSAMP_444, TJSAMP_444, TJSAMP_422, TJSAMP_422, TJSAMP_440, TJSAMP_GRAY};
-  return {static_cast<int>(75 + random.below(21)), subsamplings[random.below(subsamplings.size())], random.uniform() < 0.15};
+      TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420,
+      TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_420, TJSAMP_444, TJSAMP_444,
+      TJSAMP_444, TJSAMP_444, TJSAMP_422, TJSAMP_422, TJSAMP_440, TJSAMP_GRAY};
+  return {static_cast<int>(75 + random.below(21)), subsamplings[random.below(subsamplings.size())],
+          random.uniform() < 0.15};
 }
 
-void write_jpeg(const Picture& picture, const Encoding& encoding, const std::filesystem::path& path) {
+void write_jpeg(const Picture& picture, const Encoding& encoding,
+                const std::filesystem::path& path) {
   std::vector<std::uint8_t> bytes;
   bytes.reserve(picture.pixels.size() * 3);
   for (const Colour& colour : picture.pixels) {
-    for (const float value : colour) bytes.push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)));
+    for (const float value : colour)
+      bytes.push_back(static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)));
   }
   const std::unique_ptr<void, int (*)(tjhandle)> encoder(tjInitCompress(), tjDestroy);
   unsigned char* encoded = nullptr;
   unsigned long size = 0;
-  const int result = tjCompress2(encoder.get(), bytes.data(), picture.width, 0, picture.height, TJPF_RGB, &encoded, &size,
-                                 encoding.subsampling, encoding.quality, encoding.progressive ? TJFLAG_PROGRESSIVE : 0);
+  const int result = tjCompress2(encoder.get(), bytes.data(), picture.width, 0, picture.height,
+                                 TJPF_RGB, &encoded, &size, encoding.subsampling, encoding.quality,
+                                 encoding.progressive ? TJFLAG_PROGRESSIVE : 0);
   const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owner(encoded, tjFree);
-  if (result != 0) throw std::runtime_error("cannot encode " + path.string() + ": " + tjGetErrorStr2(encoder.get()));
+  if (result != 0)
+    throw std::runtime_error("cannot encode " + path.string() + ": " +
+                             tjGetErrorStr2(encoder.get()));
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(encoded), static_cast<std::streamsize>(size));
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
@@ -208,7 +241,8 @@ void make_photos(const std::filesystem::path& folder, std::uint64_t count, std::
   std::exception_ptr error;
   const auto work = [&] {
     try {
-      for (std::uint64_t number = next++; number < count; number = next++) make_photo(folder, seed, number);
+      for (std::uint64_t number = next++; number < count; number = next++)
+        make_photo(folder, seed, number);
     } catch (...) {
       const std::scoped_lock lock(mutex);
       if (!error) error = std::current_exception();
@@ -217,7 +251,8 @@ void make_photos(const std::filesystem::path& folder, std::uint64_t count, std::
   };
   {
     std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i) threads.emplace_back(work);
+    for (unsigned i = 0; i < std::max(1U, std::thread::hardware_concurrency()); ++i)
+      threads.emplace_back(work);
   }
   if (error) std::rethrow_exception(error);
 }
@@ -231,7 +266,8 @@ bool parse(const char* text, std::uint64_t& number) {
 
 int main(int argc, char** argv) {
   std::uint64_t count = 300, seed = 1;
-  if (argc < 2 || argc > 4 || (argc > 2 && !parse(argv[2], count)) || (argc > 3 && !parse(argv[3], seed))) {
+  if (argc < 2 || argc > 4 || (argc > 2 && !parse(argv[2], count)) ||
+      (argc > 3 && !parse(argv[3], seed))) {
     std::cerr << "usage: make_photos OUT_FOLDER [COUNT] [SEED]\n";
     return 2;
   }

@@ -8,5 +8,6 @@
 bool have_cuda() { return false; }
 
 std::unique_ptr<Trainer> make_cuda_trainer(int, const TrainerOptions&) {
-  throw millrace::Error(millrace::ErrorCode::device, "no CUDA device: this program was built without CUDA; use --device host");
+  throw millrace::Error(millrace::ErrorCode::device,
+                        "no CUDA device: this program was built without CUDA; use --device host");
 }

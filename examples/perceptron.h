@@ -14,8 +14,8 @@
 
 #include "perceptron_arithmetic.h"
 
-/// A perceptron with one hidden layer, trained by gradient descent with momentum: small enough to read, and enough to see a loss fall.
-/// Plain loops on the host.
+/// A perceptron with one hidden layer, trained by gradient descent with momentum: small enough to
+/// read, and enough to see a loss fall. Plain loops on the host.
 class Perceptron {
  public:
   /// What a batch adds up to.
@@ -41,9 +41,10 @@ class Perceptron {
     fill(std::span(weights_).subspan((pixels + 1) * hidden, hidden * classes), hidden);
   }
 
-  /// Adds the gradients of these samples to `gradients()`. `images` is [samples, pixels], `labels` [samples], 0 .. classes-1; samples that
-  /// are not valid count for nothing.
-  Sums add_gradients(std::span<const float> images, std::span<const std::int64_t> labels, std::span<const std::uint8_t> valid) {
+  /// Adds the gradients of these samples to `gradients()`. `images` is [samples, pixels], `labels`
+  /// [samples], 0 .. classes-1; samples that are not valid count for nothing.
+  Sums add_gradients(std::span<const float> images, std::span<const std::int64_t> labels,
+                     std::span<const std::uint8_t> valid) {
     Sums sums;
     std::vector<float> hidden(hidden_), output(classes_), hidden_gradient(hidden_);
     float* const first = weights_.data();
@@ -53,19 +54,23 @@ class Perceptron {
     for (std::size_t sample = 0; sample < labels.size(); ++sample) {
       if (valid[sample] == 0) continue;
       const auto label = static_cast<std::size_t>(labels[sample]);
-      if (label >= classes_) throw std::out_of_range("label " + std::to_string(labels[sample]) + " is none of the classes");
+      if (label >= classes_)
+        throw std::out_of_range("label " + std::to_string(labels[sample]) +
+                                " is none of the classes");
       const std::span<const float> input = images.subspan(sample * pixels_, pixels_);
       layer(first, input, hidden);
       for (float& value : hidden) value = relu(value);
       layer(second, hidden, output);
-      const Outcome outcome = softmax_cross_entropy(output.data(), static_cast<int>(classes_), static_cast<int>(label));
+      const Outcome outcome =
+          softmax_cross_entropy(output.data(), static_cast<int>(classes_), static_cast<int>(label));
       sums.loss += outcome.loss;
       sums.right += outcome.right ? 1 : 0;
       sums.samples += 1;
 
       std::fill(hidden_gradient.begin(), hidden_gradient.end(), 0.0F);
       add_layer_gradient(second, second_gradient, hidden, output, hidden_gradient);
-      for (std::size_t i = 0; i < hidden_; ++i) hidden_gradient[i] = relu_gradient(hidden[i], hidden_gradient[i]);
+      for (std::size_t i = 0; i < hidden_; ++i)
+        hidden_gradient[i] = relu_gradient(hidden[i], hidden_gradient[i]);
       add_layer_gradient(nullptr, first_gradient, input, hidden_gradient, {});
     }
     return sums;
@@ -90,20 +95,25 @@ class Perceptron {
     const float* const bias = weights + input.size() * output.size();
     for (std::size_t o = 0; o < output.size(); ++o) {
       float sum = bias[o];
-      for (std::size_t i = 0; i < input.size(); ++i) sum += weights[o * input.size() + i] * input[i];
+      for (std::size_t i = 0; i < input.size(); ++i)
+        sum += weights[o * input.size() + i] * input[i];
       output[o] = sum;
     }
   }
 
-  static void add_layer_gradient(const float* weights, float* gradients, std::span<const float> input,
-                                 std::span<const float> output_gradient, std::span<float> input_gradient) {
+  static void add_layer_gradient(const float* weights, float* gradients,
+                                 std::span<const float> input,
+                                 std::span<const float> output_gradient,
+                                 std::span<float> input_gradient) {
     float* const bias = gradients + input.size() * output_gradient.size();
     for (std::size_t o = 0; o < output_gradient.size(); ++o) {
       const float gradient = output_gradient[o];
       bias[o] += gradient;
       if (gradient == 0) continue;
-      for (std::size_t i = 0; i < input.size(); ++i) gradients[o * input.size() + i] += gradient * input[i];
-      for (std::size_t i = 0; i < input_gradient.size(); ++i) input_gradient[i] += gradient * weights[o * input.size() + i];
+      for (std::size_t i = 0; i < input.size(); ++i)
+        gradients[o * input.size() + i] += gradient * input[i];
+      for (std::size_t i = 0; i < input_gradient.size(); ++i)
+        input_gradient[i] += gradient * weights[o * input.size() + i];
     }
   }
 

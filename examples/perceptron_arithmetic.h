@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The perceptron's arithmetic, element by element: the same functions for the trainer on the host and, compiled by nvcc, for the kernels.
+// The perceptron's arithmetic, element by element: the same functions for the trainer on the host
+// and, compiled by nvcc, for the kernels.
 #pragma once
 
 #include <millrace/pixel_arithmetic.h>
@@ -11,14 +12,17 @@
 MILLRACE_HOST_DEVICE inline float relu(float value) { return value < 0 ? 0 : value; }
 
 /// What comes back through `relu`, whose result was `value`.
-MILLRACE_HOST_DEVICE inline float relu_gradient(float value, float gradient) { return value <= 0 ? 0 : gradient; }
+MILLRACE_HOST_DEVICE inline float relu_gradient(float value, float gradient) {
+  return value <= 0 ? 0 : gradient;
+}
 
 struct Outcome {
   float loss = 0;
   bool right = false;
 };
 
-/// Makes of a sample's outputs, `classes` of them, their gradient; the loss is the cross-entropy of their softmax. 0 <= label < classes.
+/// Makes of a sample's outputs, `classes` of them, their gradient; the loss is the cross-entropy of
+/// their softmax. 0 <= label < classes.
 MILLRACE_HOST_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes, int label) {
   int best = 0;
   for (int c = 1; c < classes; ++c)
@@ -33,7 +37,8 @@ MILLRACE_HOST_DEVICE inline Outcome softmax_cross_entropy(float* output, int cla
 }
 
 /// One step of gradient descent with momentum; `scale` is 1 / samples, `rate` the learning rate.
-MILLRACE_HOST_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient, float scale, float rate) {
+MILLRACE_HOST_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient,
+                                               float scale, float rate) {
   momentum = 0.9F * momentum + gradient * scale;
   weight -= rate * momentum;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same perceptron as a list of calls to a device: matrix products, and functions that are done for each index at once. Which device is
-// left open by `Queue`: cuda_perceptron.cu has one of cuBLAS and kernels; with one of plain loops all of this runs on the host.
+// The same perceptron as a list of calls to a device: matrix products, and functions that are done
+// for each index at once. Which device is left open by `Queue`: cuda_perceptron.cu has one of
+// cuBLAS and kernels; with one of plain loops all of this runs on the host.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@
 
 #include "perceptron_arithmetic.h"
 
-/// A row-major matrix in memory of the device, or, with `transposed`, what is read from it with rows and columns exchanged.
+/// A row-major matrix in memory of the device, or, with `transposed`, what is read from it with
+/// rows and columns exchanged.
 struct Matrix {
   float* data = nullptr;
   int rows = 0;
@@ -35,8 +37,8 @@ struct Gemm {
   int ldc = 0;
 };
 
-/// result = left x right + beta result, of row-major matrices. BLAS takes a row-major matrix for its transpose, so it is asked for
-/// result' = right' x left': no data is moved.
+/// result = left x right + beta result, of row-major matrices. BLAS takes a row-major matrix for
+/// its transpose, so it is asked for result' = right' x left': no data is moved.
 inline Gemm product(Matrix result, const Matrix& left, const Matrix& right, float beta) {
   return {.transpose_a = right.transposed,
           .transpose_b = left.transposed,
@@ -72,7 +74,8 @@ struct PerceptronShape {
   int weights() const { return first_layer() + (hidden + 1) * classes; }
 };
 
-/// Where the perceptron's numbers lie on the device. Those of the layers as in `Perceptron`: [outputs, inputs], the biases behind them.
+/// Where the perceptron's numbers lie on the device. Those of the layers as in `Perceptron`:
+/// [outputs, inputs], the biases behind them.
 struct DevicePerceptron {
   PerceptronShape shape;
   float* weights = nullptr;
@@ -126,7 +129,8 @@ struct TakeLoss {
   }
 };
 
-/// Index: column of [rows, columns], whose values are added to `sums`. One thread adds them in order: the same bits in every run.
+/// Index: column of [rows, columns], whose values are added to `sums`. One thread adds them in
+/// order: the same bits in every run.
 template <typename Number>
 struct AddRows {
   const float* values;
@@ -136,7 +140,8 @@ struct AddRows {
 
   MILLRACE_HOST_DEVICE void operator()(int column) const {
     Number sum = sums[column];
-    for (int row = 0; row < rows; ++row) sum += static_cast<Number>(values[static_cast<std::ptrdiff_t>(row) * columns + column]);
+    for (int row = 0; row < rows; ++row)
+      sum += static_cast<Number>(values[static_cast<std::ptrdiff_t>(row) * columns + column]);
     sums[column] = sum;
   }
 };
@@ -146,7 +151,9 @@ struct MaskGradient {
   const float* values;
   float* gradient;
 
-  MILLRACE_HOST_DEVICE void operator()(int index) const { gradient[index] = relu_gradient(values[index], gradient[index]); }
+  MILLRACE_HOST_DEVICE void operator()(int index) const {
+    gradient[index] = relu_gradient(values[index], gradient[index]);
+  }
 };
 
 /// Index: weight.
@@ -162,9 +169,11 @@ struct TakeStep {
   }
 };
 
-// A `Queue` has multiply(Gemm), each(count, function) and zero(float*, count); it does them in order.
+// A `Queue` has multiply(Gemm), each(count, function) and zero(float*, count); it does them in
+// order.
 
-/// The samples' loss and what else is summed up of them; leaves the gradient of the outputs in `output`.
+/// The samples' loss and what else is summed up of them; leaves the gradient of the outputs in
+/// `output`.
 template <typename Queue>
 void look(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples) {
   const auto [pixels, hidden_width, classes] = model.shape;
@@ -175,16 +184,20 @@ void look(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samp
   const Matrix output{model.output, samples.samples, classes};
 
   queue.multiply(product(hidden, images, transpose(first), 0));
-  queue.each(samples.samples * hidden_width, AddBias{model.hidden, first.data + pixels * hidden_width, hidden_width, true});
+  queue.each(samples.samples * hidden_width,
+             AddBias{model.hidden, first.data + pixels * hidden_width, hidden_width, true});
   queue.multiply(product(output, hidden, transpose(second), 0));
-  queue.each(samples.samples * classes, AddBias{model.output, second.data + hidden_width * classes, classes, false});
+  queue.each(samples.samples * classes,
+             AddBias{model.output, second.data + hidden_width * classes, classes, false});
   queue.each(samples.samples, TakeLoss{samples, model.output, model.outcomes, classes});
   queue.each(sum_count, AddRows<double>{model.outcomes, samples.samples, sum_count, model.sums});
 }
 
-/// The same, and the samples' gradients are added to `gradients`, which are zero before with `zero_first`.
+/// The same, and the samples' gradients are added to `gradients`, which are zero before with
+/// `zero_first`.
 template <typename Queue>
-void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples, bool zero_first) {
+void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples,
+                   bool zero_first) {
   if (zero_first) queue.zero(model.gradients, model.shape.weights());
   look(queue, model, samples);
 
@@ -197,17 +210,21 @@ void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamp
   const Matrix output_gradient{model.output, samples.samples, classes};
   const Matrix hidden_gradient{model.hidden_gradient, samples.samples, hidden_width};
 
-  queue.multiply(product(Matrix{second_gradients, classes, hidden_width}, transpose(output_gradient), hidden, 1));
-  queue.each(classes, AddRows<float>{model.output, samples.samples, classes, second_gradients + hidden_width * classes});
+  queue.multiply(product(Matrix{second_gradients, classes, hidden_width},
+                         transpose(output_gradient), hidden, 1));
+  queue.each(classes, AddRows<float>{model.output, samples.samples, classes,
+                                     second_gradients + hidden_width * classes});
   queue.multiply(product(hidden_gradient, output_gradient, second, 0));
   queue.each(samples.samples * hidden_width, MaskGradient{model.hidden, model.hidden_gradient});
-  queue.multiply(product(Matrix{first_gradients, hidden_width, pixels}, transpose(hidden_gradient), images, 1));
-  queue.each(hidden_width,
-             AddRows<float>{model.hidden_gradient, samples.samples, hidden_width, first_gradients + pixels * hidden_width});
+  queue.multiply(product(Matrix{first_gradients, hidden_width, pixels}, transpose(hidden_gradient),
+                         images, 1));
+  queue.each(hidden_width, AddRows<float>{model.hidden_gradient, samples.samples, hidden_width,
+                                          first_gradients + pixels * hidden_width});
 }
 
 /// One step along the gradients x `scale`.
 template <typename Queue>
 void step(Queue& queue, const DevicePerceptron& model, float scale, float rate) {
-  queue.each(model.shape.weights(), TakeStep{model.weights, model.momentum, model.gradients, scale, rate});
+  queue.each(model.shape.weights(),
+             TakeStep{model.weights, model.momentum, model.gradients, scale, rate});
 }

@@ -14,7 +14,7 @@ int main(int argc, char** argv) try {
                                   {.batch_size = 64, .seed = 7, .epochs = 1, .runtime = runtime});
   millrace::HostStream stream;
   double pixels = 0, sum = 0;
-  while (auto batch = train.next(stream)) {                   // the stream waits for the data, this thread does not
+  while (auto batch = train.next(stream)) {  // the stream waits for the data, this thread does not
     stream.launch([images = batch.images(), &pixels, &sum] {  // stands for a training step
       for (auto value : images.as<std::uint8_t>()) sum += value;
       pixels += static_cast<double>(images.shape.elements());
@@ -22,7 +22,8 @@ int main(int argc, char** argv) try {
   }  // the batch's memory is used again when the stream is done with it
   stream.synchronize();
   auto report = train.report();
-  std::cout << report.batches << " batches, " << report.samples << " samples, mean " << sum / pixels << '\n'
+  std::cout << report.batches << " batches, " << report.samples << " samples, mean " << sum / pixels
+            << '\n'
             << report.verdict.text << '\n';
 } catch (const millrace::Error& error) {
   std::cerr << error.what() << '\n';

@@ -10,8 +10,8 @@
 
 #include "cuda_check.h"
 
-/// Tells what share of the time a stream had no steps to run, by CUDA events around them. A step's begin is recorded behind the stream's
-/// wait for its data, so that the wait counts as idle.
+/// Tells what share of the time a stream had no steps to run, by CUDA events around them. A step's
+/// begin is recorded behind the stream's wait for its data, so that the wait counts as idle.
 class StreamClock {
  public:
   explicit StreamClock(cudaStream_t stream) : stream_(stream) {}

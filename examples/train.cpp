@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   train DATASET [--device auto|host|cuda:N] [--epochs N] [--batch-size N] [--accumulate N] [--holdout SHARE]
+//   train DATASET [--device auto|host|cuda:N] [--epochs N] [--batch-size N] [--accumulate N]
+//   [--holdout SHARE]
 //
-// A small complete trainer: a perceptron with one hidden layer on thumbnails of a packed dataset, with an evaluation pass over a held-out
-// share after each epoch. Its steps run on a stream, behind the copies of their batches, and their images come as normalised float32.
-// With --accumulate N each batch comes in N parts, whose gradients are summed up while the rest is still being made and copied.
-// On CUDA, which is taken where it is there, steps are graphs: one for each slot (cuda_trainer.cpp).
+// A small complete trainer: a perceptron with one hidden layer on thumbnails of a packed dataset,
+// with an evaluation pass over a held-out share after each epoch. Its steps run on a stream, behind
+// the copies of their batches, and their images come as normalised float32. With --accumulate N
+// each batch comes in N parts, whose gradients are summed up while the rest is still being made and
+// copied. On CUDA, which is taken where it is there, steps are graphs: one for each slot
+// (cuda_trainer.cpp).
 
 #include <millrace/image_transform.h>
 #include <millrace/pipeline.h>
@@ -42,7 +45,8 @@ Options parse(int argc, char** argv) {
   arguments.take("--accumulate", options.accumulate);
   arguments.take("--holdout", options.holdout);
   arguments.finish();
-  if (!(options.holdout > 0 && options.holdout < 1)) throw std::invalid_argument("--holdout must be between 0 and 1");
+  if (!(options.holdout > 0 && options.holdout < 1))
+    throw std::invalid_argument("--holdout must be between 0 and 1");
   return options;
 }
 
@@ -51,15 +55,18 @@ std::unique_ptr<Trainer> make_trainer(const std::string& device, const TrainerOp
   if (device == "auto") return make_cuda_trainer(0, options);
   int ordinal = 0;
   const char* const end = device.data() + device.size();
-  const auto parsed = device.starts_with("cuda:") ? std::from_chars(device.data() + 5, end, ordinal) : std::from_chars_result{};
+  const auto parsed = device.starts_with("cuda:") ? std::from_chars(device.data() + 5, end, ordinal)
+                                                  : std::from_chars_result{};
   if (parsed.ptr != end || parsed.ec != std::errc() || ordinal < 0)
-    throw std::invalid_argument("--device is \"" + device + "\"; it can be auto, host, cuda:0, cuda:1 ...");
+    throw std::invalid_argument("--device is \"" + device +
+                                "\"; it can be auto, host, cuda:0, cuda:1 ...");
   return make_cuda_trainer(ordinal, options);
 }
 
 /// What a trainer is given of a batch, or of part `part` of it.
 template <typename BatchOrPart>
-Samples samples_of(const BatchOrPart& samples, const millrace::Batch& batch, std::size_t part, const Options& options) {
+Samples samples_of(const BatchOrPart& samples, const millrace::Batch& batch, std::size_t part,
+                   const Options& options) {
   return {.images = samples.images(),
           .labels = samples.labels(),
           .valid = samples["valid"],
@@ -70,44 +77,50 @@ Samples samples_of(const BatchOrPart& samples, const millrace::Batch& batch, std
 
 void train(const Options& options) {
   const auto dataset = millrace::open_dataset(options.dataset);
-  if (dataset->classes().empty()) throw std::invalid_argument(options.dataset + " has no classes to tell apart");
+  if (dataset->classes().empty())
+    throw std::invalid_argument(options.dataset + " has no classes to tell apart");
   const auto held_out = [&](std::uint64_t index) {
     return millrace::Random(3, index).uniform() < options.holdout;  // the same ones in every run
   };
   const auto trained_on = [&](std::uint64_t index) { return !held_out(index); };
 
   // Before the pipelines: its stream is used by their batches, so it must outlive them.
-  const auto trainer =
-      make_trainer(options.device,
-                   {.pixels = thumbnail * thumbnail * 3, .classes = dataset->classes().size(), .batch_size = options.batch_size});
+  const auto trainer = make_trainer(options.device, {.pixels = thumbnail * thumbnail * 3,
+                                                     .classes = dataset->classes().size(),
+                                                     .batch_size = options.batch_size});
   const auto runtime = millrace::make_runtime();
   // Values from -1 to 1, made on the device: uint8 is what is copied there.
-  const millrace::Conversion conversion{
-      .layout = millrace::ImageLayout::nhwc, .mean = {0.5F, 0.5F, 0.5F, 0}, .std = {0.5F, 0.5F, 0.5F, 1}};
+  const millrace::Conversion conversion{.layout = millrace::ImageLayout::nhwc,
+                                        .mean = {0.5F, 0.5F, 0.5F, 0},
+                                        .std = {0.5F, 0.5F, 0.5F, 1}};
   millrace::Recipe recipe = millrace::Recipe::train(thumbnail);
   recipe.crop = millrace::RandomResizedCrop{.scale = {0.7, 1.0}};
-  millrace::Pipeline training(dataset, millrace::image_transform(recipe), trainer->device(),
-                              {.batch_size = options.batch_size,
-                               .seed = 7,
-                               .order = millrace::Order::shuffled().filtered(dataset->size(), trained_on),
-                               .epochs = options.epochs,
-                               .micro_batches = options.accumulate,
-                               .conversion = conversion,
-                               .runtime = runtime});
-  millrace::Pipeline evaluation(dataset, millrace::image_transform(millrace::Recipe::eval(thumbnail)), trainer->device(),
-                                {.batch_size = options.batch_size,
-                                 .order = millrace::Order::sequential().filtered(dataset->size(), held_out),
-                                 .epochs = options.epochs,
-                                 .conversion = conversion,
-                                 .runtime = runtime});
+  millrace::Pipeline training(
+      dataset, millrace::image_transform(recipe), trainer->device(),
+      {.batch_size = options.batch_size,
+       .seed = 7,
+       .order = millrace::Order::shuffled().filtered(dataset->size(), trained_on),
+       .epochs = options.epochs,
+       .micro_batches = options.accumulate,
+       .conversion = conversion,
+       .runtime = runtime});
+  millrace::Pipeline evaluation(
+      dataset, millrace::image_transform(millrace::Recipe::eval(thumbnail)), trainer->device(),
+      {.batch_size = options.batch_size,
+       .order = millrace::Order::sequential().filtered(dataset->size(), held_out),
+       .epochs = options.epochs,
+       .conversion = conversion,
+       .runtime = runtime});
   std::printf("on %s\n", trainer->device()->name().c_str());
   for (std::uint64_t epoch = 0; epoch < options.epochs; ++epoch) {
-    const double rate = 0.01 * (1 - static_cast<double>(epoch) / static_cast<double>(options.epochs));
+    const double rate =
+        0.01 * (1 - static_cast<double>(epoch) / static_cast<double>(options.epochs));
     bool last = false;
     while (!last) {
       const millrace::Batch batch = training.next_in_parts(trainer->stream());
       last = batch.last_in_epoch();
-      for (const millrace::Part& part : batch.parts()) trainer->train(samples_of(part, batch, part.number(), options));
+      for (const millrace::Part& part : batch.parts())
+        trainer->train(samples_of(part, batch, part.number(), options));
       trainer->step(batch.valid_count(), static_cast<float>(rate));
     }
     const Perceptron::Sums trained = trainer->synchronize();
@@ -117,16 +130,20 @@ void train(const Options& options) {
       trainer->look(samples_of(batch, batch, 0, options));
     }
     const Perceptron::Sums evaluated = trainer->synchronize();
-    std::printf("epoch %llu: loss %.3f, training accuracy %.1f%%, held out %.1f%%\n", static_cast<unsigned long long>(epoch),
-                trained.loss / trained.samples, 100 * trained.right / trained.samples, 100 * evaluated.right / evaluated.samples);
+    std::printf("epoch %llu: loss %.3f, training accuracy %.1f%%, held out %.1f%%\n",
+                static_cast<unsigned long long>(epoch), trained.loss / trained.samples,
+                100 * trained.right / trained.samples, 100 * evaluated.right / evaluated.samples);
   }
   const double idle = trainer->idle();
-  std::printf("idle %.1f%%; %s\n", 100 * idle, millrace::judge(training.report(), idle).text.c_str());
+  std::printf("idle %.1f%%; %s\n", 100 * idle,
+              millrace::judge(training.report(), idle).text.c_str());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) try { train(parse(argc, argv)); } catch (const std::exception& error) {
+int main(int argc, char** argv) try {
+  train(parse(argc, argv));
+} catch (const std::exception& error) {
   std::cerr << "train: " << error.what() << '\n';
   return 1;
 }

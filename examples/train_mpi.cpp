@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   mpirun -np 2 train_mpi DATASET [--epochs N] [--global-batch N] [--batches N] [--checkpoint FILE] [--log FOLDER]
+//   mpirun -np 2 train_mpi DATASET [--epochs N] [--global-batch N] [--batches N] [--checkpoint
+//   FILE] [--log FOLDER]
 //
-// Trains a small perceptron on thumbnails of a packed dataset, data-parallel: each rank takes its share of every global batch, the
-// gradients are summed over the ranks. --batches stops after so many; with --checkpoint the run is saved then, and goes on from
-// the file when it is there, on any number of ranks. --log writes which records each rank had, a line per batch.
+// Trains a small perceptron on thumbnails of a packed dataset, data-parallel: each rank takes its
+// share of every global batch, the gradients are summed over the ranks. --batches stops after so
+// many; with --checkpoint the run is saved then, and goes on from the file when it is there, on any
+// number of ranks. --log writes which records each rank had, a line per batch.
 
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -52,7 +54,8 @@ void save(const std::string& path, const millrace::State& state, Perceptron& mod
   std::ofstream file(path, std::ios::binary);
   file << state.to_json() << '\n';
   for (const auto numbers : {model.weights(), model.momentum()})
-    file.write(reinterpret_cast<const char*>(numbers.data()), static_cast<std::streamsize>(numbers.size_bytes()));
+    file.write(reinterpret_cast<const char*>(numbers.data()),
+               static_cast<std::streamsize>(numbers.size_bytes()));
   if (!file.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
@@ -61,7 +64,8 @@ millrace::State load(const std::string& path, Perceptron& model) {
   std::string state;
   std::getline(file, state);
   for (const auto numbers : {model.weights(), model.momentum()})
-    file.read(reinterpret_cast<char*>(numbers.data()), static_cast<std::streamsize>(numbers.size_bytes()));
+    file.read(reinterpret_cast<char*>(numbers.data()),
+              static_cast<std::streamsize>(numbers.size_bytes()));
   if (!file) throw std::runtime_error(path + ": is cut short");
   return millrace::State::from_json(state, path);
 }
@@ -80,36 +84,42 @@ int train(const Options& options) {
   int world = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &world);
   if (static_cast<std::uint32_t>(world) != ranks.world)
-    throw std::runtime_error("MPI has " + std::to_string(world) + " ranks, the environment tells of " +
-                             std::to_string(ranks.world));
+    throw std::runtime_error("MPI has " + std::to_string(world) +
+                             " ranks, the environment tells of " + std::to_string(ranks.world));
   const bool speaks = ranks.rank == 0;
-  if (speaks) std::cout << ranks.world << " ranks, " << (ranks.source.empty() ? "no launcher" : ranks.source) << '\n';
+  if (speaks)
+    std::cout << ranks.world << " ranks, " << (ranks.source.empty() ? "no launcher" : ranks.source)
+              << '\n';
 
   const auto dataset = millrace::open_dataset(options.dataset);
-  Perceptron model(thumbnail * thumbnail * 3, 32, std::max<std::size_t>(dataset->classes().size(), 1), seed);
-  millrace::PipelineOptions pipeline_options{.global_batch_size = options.global_batch,
-                                             .seed = seed,
-                                             .epochs = options.epochs,
-                                             .conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
-                                                                                .mean = {0.5F, 0.5F, 0.5F, 0},
-                                                                                .std = {0.5F, 0.5F, 0.5F, 1}},
-                                             .ranks = ranks};
+  Perceptron model(thumbnail * thumbnail * 3, 32,
+                   std::max<std::size_t>(dataset->classes().size(), 1), seed);
+  millrace::PipelineOptions pipeline_options{
+      .global_batch_size = options.global_batch,
+      .seed = seed,
+      .epochs = options.epochs,
+      .conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
+                                         .mean = {0.5F, 0.5F, 0.5F, 0},
+                                         .std = {0.5F, 0.5F, 0.5F, 1}},
+      .ranks = ranks};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
     pipeline_options.resume = load(options.checkpoint, model);
-  millrace::Pipeline pipeline(dataset, millrace::image_transform(millrace::Recipe::train(thumbnail)),
+  millrace::Pipeline pipeline(dataset,
+                              millrace::image_transform(millrace::Recipe::train(thumbnail)),
                               std::make_shared<millrace::HostDevice>(), pipeline_options);
   std::ofstream log;
-  if (!options.log.empty()) log.open(options.log + "/rank" + std::to_string(ranks.rank) + ".txt", std::ios::app);
+  if (!options.log.empty())
+    log.open(options.log + "/rank" + std::to_string(ranks.rank) + ".txt", std::ios::app);
 
   double sums[3] = {};  // loss, right ones, samples of the epoch, over all ranks
   std::uint64_t done = 0;
   while (auto batch = done < options.batches ? pipeline.next() : millrace::Batch()) {
     // A rank without a sample in an epoch's last batch takes part in the sums all the same.
-    const Perceptron::Sums local =
-        model.add_gradients(batch.images().as<float>(), batch.labels().as<std::int64_t>(), batch.valid());
+    const Perceptron::Sums local = model.add_gradients(
+        batch.images().as<float>(), batch.labels().as<std::int64_t>(), batch.valid());
     double all[3] = {local.loss, local.right, local.samples};
-    MPI_Allreduce(MPI_IN_PLACE, model.gradients().data(), static_cast<int>(model.gradients().size()), MPI_FLOAT, MPI_SUM,
-                  MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, model.gradients().data(),
+                  static_cast<int>(model.gradients().size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(MPI_IN_PLACE, all, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     model.step(all[2], 0.02F);
 
@@ -122,14 +132,16 @@ int train(const Options& options) {
     }
     if (!batch.last_in_epoch()) continue;
     if (speaks)
-      std::cout << "epoch " << batch.epoch() << ": loss " << sums[0] / sums[2] << ", training accuracy "
-                << 100 * sums[1] / sums[2] << "%\n";
+      std::cout << "epoch " << batch.epoch() << ": loss " << sums[0] / sums[2]
+                << ", training accuracy " << 100 * sums[1] / sums[2] << "%\n";
     for (double& sum : sums) sum = 0;
   }
 
   if (speaks && !options.checkpoint.empty()) save(options.checkpoint, pipeline.state(), model);
   const bool same = agree(model.weights());
-  if (speaks) std::cout << done << " batches; the weights " << (same ? "agree" : "do not agree") << " on all ranks\n";
+  if (speaks)
+    std::cout << done << " batches; the weights " << (same ? "agree" : "do not agree")
+              << " on all ranks\n";
   return same ? 0 : 1;
 }
 

@@ -9,7 +9,8 @@
 
 #include "perceptron.h"
 
-/// Samples that a trainer is given: those of a batch, or of a part of one. All in memory of the trainer's device.
+/// Samples that a trainer is given: those of a batch, or of a part of one. All in memory of the
+/// trainer's device.
 struct Samples {
   millrace::Tensor images;  ///< float32, [samples, height, width, channels]
   millrace::Tensor labels;  ///< int64, [samples]
@@ -31,8 +32,9 @@ struct TrainerOptions {
   std::size_t batch_size = 0;
 };
 
-/// A perceptron that trains on a device, and the stream on which it does. `train` and `look` and `step` put work on the stream and return;
-/// what they add up to is looked at after `synchronize`. For one thread.
+/// A perceptron that trains on a device, and the stream on which it does. `train` and `look` and
+/// `step` put work on the stream and return; what they add up to is looked at after `synchronize`.
+/// For one thread.
 class Trainer {
  public:
   virtual ~Trainer() = default;
@@ -47,13 +49,14 @@ class Trainer {
   virtual void look(const Samples& samples) = 0;
   /// Waits for the stream, and says what was added up since the last time.
   virtual Perceptron::Sums synchronize() = 0;
-  /// Share of the time from the first step to the last in which the stream had none to run. After `synchronize`.
+  /// Share of the time from the first step to the last in which the stream had none to run. After
+  /// `synchronize`.
   virtual double idle() = 0;
 };
 
 std::unique_ptr<Trainer> make_host_trainer(const TrainerOptions& options);
-/// Throws `millrace::Error` ("no CUDA device ...") where there is none, or where the example was built without CUDA: CMake then takes
-/// no_cuda_trainer.cpp in place of cuda_trainer.cpp.
+/// Throws `millrace::Error` ("no CUDA device ...") where there is none, or where the example was
+/// built without CUDA: CMake then takes no_cuda_trainer.cpp in place of cuda_trainer.cpp.
 std::unique_ptr<Trainer> make_cuda_trainer(int ordinal, const TrainerOptions& options);
 /// Whether `make_cuda_trainer(0, ...)` has a device.
 bool have_cuda();

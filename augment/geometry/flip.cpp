@@ -11,7 +11,8 @@ void flip_horizontally(std::uint8_t* pixels, Size size, std::span<std::uint8_t> 
     std::memcpy(row.data(), pixels, 3 * width);
     const std::uint8_t* from = row.data() + 3 * (width - 1);
     std::uint8_t* to = pixels;
-    // Four bytes at once are fastest; the fourth is overwritten by the next pixel. The row's scratch has one byte more to read.
+    // Four bytes at once are fastest; the fourth is overwritten by the next pixel. The row's
+    // scratch has one byte more to read.
     for (std::size_t x = 1; x < width; ++x, from -= 3, to += 3) std::memcpy(to, from, 4);
     std::memcpy(to, from, 3);
   }

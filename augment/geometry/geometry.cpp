@@ -23,7 +23,8 @@ int centred_edge(int image, int crop) {
 
 }  // namespace
 
-Region random_resized_crop(Size image, Range scale, Range ratio, const std::function<double()>& draw) {
+Region random_resized_crop(Size image, Range scale, Range ratio,
+                           const std::function<double()>& draw) {
   const double area = static_cast<double>(image.width) * image.height;
   const Range log_ratio{std::log(ratio.low), std::log(ratio.high)};
   for (int attempt = 0; attempt < 10; ++attempt) {
@@ -40,8 +41,10 @@ Region random_resized_crop(Size image, Range scale, Range ratio, const std::func
 
   Size box = image;
   const double image_ratio = static_cast<double>(image.width) / image.height;
-  if (image_ratio < ratio.low) box.height = std::max(1, static_cast<int>(rounded(image.width / ratio.low)));
-  if (image_ratio > ratio.high) box.width = std::max(1, static_cast<int>(rounded(image.height * ratio.high)));
+  if (image_ratio < ratio.low)
+    box.height = std::max(1, static_cast<int>(rounded(image.width / ratio.low)));
+  if (image_ratio > ratio.high)
+    box.width = std::max(1, static_cast<int>(rounded(image.height * ratio.high)));
   return centred(image, box);
 }
 
@@ -54,7 +57,8 @@ Size resize_shorter(Size image, int shorter) {
 }
 
 Region center_crop(Size image, Size crop) {
-  return {centred_edge(image.width, crop.width), centred_edge(image.height, crop.height), crop.width, crop.height};
+  return {centred_edge(image.width, crop.width), centred_edge(image.height, crop.height),
+          crop.width, crop.height};
 }
 
 }  // namespace millrace

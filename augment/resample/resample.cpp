@@ -34,7 +34,8 @@ Room reserve(std::vector<std::uint8_t>& scratch, int width, int height) {
 
 void copy(const PixelView& from, std::uint8_t* to, std::size_t stride) {
   for (int row = 0; row < from.height; ++row)
-    std::memcpy(to + offset(0, row, stride), from.pixels + offset(0, row, from.stride), offset(from.width, 0, 0));
+    std::memcpy(to + offset(0, row, stride), from.pixels + offset(0, row, from.stride),
+                offset(from.width, 0, 0));
 }
 
 /// Pixels made per pixel read.
@@ -44,16 +45,21 @@ struct Scale {
 };
 
 /// The size that OpenCV gives to what it makes of an image.
-Size made_size(int width, int height, Scale scale) { return {cvRound(width * scale.x), cvRound(height * scale.y)}; }
+Size made_size(int width, int height, Scale scale) {
+  return {cvRound(width * scale.x), cvRound(height * scale.y)};
+}
 
-/// OpenCV's resize, at a scale that need not be the ratio of the sizes; it makes `made_size` pixels, whatever size it is told.
-void resize(const PixelView& from, std::uint8_t* to, std::size_t stride, Scale scale, int interpolation) {
+/// OpenCV's resize, at a scale that need not be the ratio of the sizes; it makes `made_size`
+/// pixels, whatever size it is told.
+void resize(const PixelView& from, std::uint8_t* to, std::size_t stride, Scale scale,
+            int interpolation) {
   const Size made = made_size(from.width, from.height, scale);
   try {
-    cv::hal::resize(CV_8UC3, from.pixels, from.stride, from.width, from.height, to, stride, made.width, made.height, scale.x,
-                    scale.y, interpolation);
+    cv::hal::resize(CV_8UC3, from.pixels, from.stride, from.width, from.height, to, stride,
+                    made.width, made.height, scale.x, scale.y, interpolation);
   } catch (const cv::Exception& error) {
-    throw Error(ErrorCode::internal, std::string("OpenCV cannot resize: ") + error.what(), "augment");
+    throw Error(ErrorCode::internal, std::string("OpenCV cannot resize: ") + error.what(),
+                "augment");
   }
 }
 
@@ -75,7 +81,8 @@ int halvings(const Resampling& resampling) {
 
 Scale bilinear_scale(const Resampling& resampling, int times) {
   const double unit = 1 << times;
-  return {resampling.to.width * unit / resampling.from.width, resampling.to.height * unit / resampling.from.height};
+  return {resampling.to.width * unit / resampling.from.width,
+          resampling.to.height * unit / resampling.from.height};
 }
 
 struct Interval {
@@ -83,10 +90,12 @@ struct Interval {
   int end;
 };
 
-/// What bilinear pixels [first, first + count) are made of, on an axis of `available` pixels; with a margin, so that none of them
-/// meets the end of the interval.
+/// What bilinear pixels [first, first + count) are made of, on an axis of `available` pixels; with
+/// a margin, so that none of them meets the end of the interval.
 Interval source_of(int first, int count, double scale, int available) {
-  const auto source = [&](int pixel) { return static_cast<int>(std::floor((pixel + 0.5) / scale - 0.5)); };
+  const auto source = [&](int pixel) {
+    return static_cast<int>(std::floor((pixel + 0.5) / scale - 0.5));
+  };
   const int begin = std::clamp(source(first) - 2, 0, available - 1);
   return {begin, std::clamp(source(first + count - 1) + 4, begin + 1, available)};
 }
@@ -108,44 +117,55 @@ Region Resampler::needed(const Resampling& resampling) {
   return {source.x << times, source.y << times, source.width << times, source.height << times};
 }
 
-void Resampler::run(const Resampling& resampling, const PixelView& source, std::uint8_t* window, std::size_t stride) {
+void Resampler::run(const Resampling& resampling, const PixelView& source, std::uint8_t* window,
+                    std::size_t stride) {
   const int times = halvings(resampling);
   PixelView view = source;
   for (int n = 0; n < times; ++n) view = halve(view, halves_[static_cast<std::size_t>(n % 2)]);
 
   const Scale scale = bilinear_scale(resampling, times);
   const Region& wanted = resampling.window;
-  if (wanted.x == 0 && wanted.y == 0 && made_size(view.width, view.height, scale) == Size{wanted.width, wanted.height})
+  if (wanted.x == 0 && wanted.y == 0 &&
+      made_size(view.width, view.height, scale) == Size{wanted.width, wanted.height})
     resize(view, window, stride, scale, cv::INTER_LINEAR);
   else
     cut_from_more(resampling, view, window, stride);
 }
 
-void Resampler::cut_from_more(const Resampling& resampling, const PixelView& view, std::uint8_t* window, std::size_t stride) {
-  // OpenCV samples from half a pixel beside the corner on, and not from elsewhere. So the view is put where it lies in its image, and
-  // the window is cut from what comes out; what else comes out is made of stale pixels and goes unseen.
+void Resampler::cut_from_more(const Resampling& resampling, const PixelView& view,
+                              std::uint8_t* window, std::size_t stride) {
+  // OpenCV samples from half a pixel beside the corner on, and not from elsewhere. So the view is
+  // put where it lies in its image, and the window is cut from what comes out; what else comes out
+  // is made of stale pixels and goes unseen.
   const int times = halvings(resampling);
   const Scale scale = bilinear_scale(resampling, times);
   const Region place = bilinear_source(resampling, times);
   const Size end{place.x + place.width, place.y + place.height};
-  // Halving drops what does not fill its last pixel. Where OpenCV would then make a pixel too few, the last ones are repeated.
-  const Size size{end.width + (cvRound(end.width * scale.x) < resampling.window.x + resampling.window.width ? 1 : 0),
-                  end.height + (cvRound(end.height * scale.y) < resampling.window.y + resampling.window.height ? 1 : 0)};
+  // Halving drops what does not fill its last pixel. Where OpenCV would then make a pixel too few,
+  // the last ones are repeated.
+  const Size size{
+      end.width +
+          (cvRound(end.width * scale.x) < resampling.window.x + resampling.window.width ? 1 : 0),
+      end.height +
+          (cvRound(end.height * scale.y) < resampling.window.y + resampling.window.height ? 1 : 0)};
   const Room whole = reserve(source_, size.width, size.height);
   copy(view, whole.pixels + offset(place.x, place.y, whole.stride), whole.stride);
   if (size.width > end.width)
     for (int y = place.y; y < end.height; ++y)
-      std::memcpy(whole.pixels + offset(end.width, y, whole.stride), whole.pixels + offset(end.width - 1, y, whole.stride), 3);
+      std::memcpy(whole.pixels + offset(end.width, y, whole.stride),
+                  whole.pixels + offset(end.width - 1, y, whole.stride), 3);
   if (size.height > end.height)
-    std::memcpy(whole.pixels + offset(0, end.height, whole.stride), whole.pixels + offset(0, end.height - 1, whole.stride),
-                whole.stride);
+    std::memcpy(whole.pixels + offset(0, end.height, whole.stride),
+                whole.pixels + offset(0, end.height - 1, whole.stride), whole.stride);
 
   const Size made = made_size(size.width, size.height, scale);
   const Room resized = reserve(resized_, made.width, made.height);
-  resize({whole.pixels, size.width, size.height, whole.stride}, resized.pixels, resized.stride, scale, cv::INTER_LINEAR);
+  resize({whole.pixels, size.width, size.height, whole.stride}, resized.pixels, resized.stride,
+         scale, cv::INTER_LINEAR);
   const Region& wanted = resampling.window;
-  copy({resized.pixels + offset(wanted.x, wanted.y, resized.stride), wanted.width, wanted.height, resized.stride}, window,
-       stride);
+  copy({resized.pixels + offset(wanted.x, wanted.y, resized.stride), wanted.width, wanted.height,
+        resized.stride},
+       window, stride);
 }
 
 }  // namespace millrace

@@ -10,28 +10,33 @@
 
 namespace millrace {
 
-/// An image of size `from` resized to `to`, of which the pixels in `window` (inside `to`, not empty) are wanted.
+/// An image of size `from` resized to `to`, of which the pixels in `window` (inside `to`, not
+/// empty) are wanted.
 struct Resampling {
   Size from;
   Size to;
   Region window;
 };
 
-/// Resizes 8-bit RGB with OpenCV: as long as both sides shrink to half or less, means of 2 x 2 pixels; then bilinear. After n halvings
-/// up to 2^n - 1 source pixels at the right and bottom edges, less than one pixel made, go unused. The pixels of a window equal those
-/// of the whole resized image, to the bit. Holds scratch that only grows; not for two threads at once.
+/// Resizes 8-bit RGB with OpenCV: as long as both sides shrink to half or less, means of 2 x 2
+/// pixels; then bilinear. After n halvings up to 2^n - 1 source pixels at the right and bottom
+/// edges, less than one pixel made, go unused. The pixels of a window equal those of the whole
+/// resized image, to the bit. Holds scratch that only grows; not for two threads at once.
 class Resampler {
  public:
   /// The part of the source image that the window is made of.
   static Region needed(const Resampling& resampling);
 
-  /// Makes the window from `source`, which shows the `needed` region, into rows that are `stride` bytes apart.
-  void run(const Resampling& resampling, const PixelView& source, std::uint8_t* window, std::size_t stride);
+  /// Makes the window from `source`, which shows the `needed` region, into rows that are `stride`
+  /// bytes apart.
+  void run(const Resampling& resampling, const PixelView& source, std::uint8_t* window,
+           std::size_t stride);
 
  private:
   using Pixels = std::vector<std::uint8_t>;
 
-  void cut_from_more(const Resampling& resampling, const PixelView& view, std::uint8_t* window, std::size_t stride);
+  void cut_from_more(const Resampling& resampling, const PixelView& view, std::uint8_t* window,
+                     std::size_t stride);
 
   std::array<Pixels, 2> halves_;
   Pixels source_;

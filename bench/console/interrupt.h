@@ -5,8 +5,8 @@
 
 namespace millrace::cli {
 
-/// While it lives, the first SIGINT or SIGTERM only sets a flag, so that a command can stop where its files are in order; a second one
-/// ends the process. One at a time.
+/// While it lives, the first SIGINT or SIGTERM only sets a flag, so that a command can stop where
+/// its files are in order; a second one ends the process. One at a time.
 class Interrupt {
  public:
   /// What a shell expects of a command that was interrupted.

@@ -19,7 +19,8 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::trunc);
   file << text;
   file.close();
-  if (!file) throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
+  if (!file)
+    throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
 }
 
 void check_writable(const std::filesystem::path& path) {
@@ -27,13 +28,15 @@ void check_writable(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (access((std::filesystem::exists(path) ? path : folder).c_str(), W_OK) != 0)
     throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
-  if (std::filesystem::is_directory(path)) throw Error(ErrorCode::io, path.string() + ": cannot be written: it is a folder");
+  if (std::filesystem::is_directory(path))
+    throw Error(ErrorCode::io, path.string() + ": cannot be written: it is a folder");
 }
 
 CLI::Validator file_check() {
   return CLI::Validator(
       [](const std::string& path) {
-        return path.empty() || path == "-" ? "must be a file to write, not \"" + path + "\"" : std::string();
+        return path.empty() || path == "-" ? "must be a file to write, not \"" + path + "\""
+                                           : std::string();
       },
       "");
 }

@@ -14,7 +14,8 @@ namespace {
 
 std::string clock_text(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-  if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+  if (whole >= 3600)
+    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
@@ -30,10 +31,12 @@ int columns_of(std::FILE* stream) {
 }  // namespace
 
 std::string progress_text(const ProgressState& state) {
-  std::string text = fmt::format("{} of {} ({:.0f}%)", state.done, state.total, std::floor(100 * share(state)));
+  std::string text =
+      fmt::format("{} of {} ({:.0f}%)", state.done, state.total, std::floor(100 * share(state)));
   if (state.done == 0 || state.seconds <= 0) return text;
   const double rate = static_cast<double>(state.done) / state.seconds;
-  text += fmt::format(", {:.0f} images/s, {:.1f} MB/s", rate, static_cast<double>(state.bytes) / 1e6 / state.seconds);
+  text += fmt::format(", {:.0f} images/s, {:.1f} MB/s", rate,
+                      static_cast<double>(state.bytes) / 1e6 / state.seconds);
   return text + ", " + clock_text(static_cast<double>(state.total - state.done) / rate) + " left";
 }
 
@@ -45,7 +48,8 @@ std::string progress_bar(const ProgressState& state, int columns) {
   if (text.size() + narrowest + 3 > room) return text.substr(0, room);
   const int width = std::min(widest, static_cast<int>(room - text.size()) - 3);
   const auto filled = static_cast<std::size_t>(share(state) * width);
-  return "[" + std::string(filled, '#') + std::string(static_cast<std::size_t>(width) - filled, ' ') + "] " + text;
+  return "[" + std::string(filled, '#') +
+         std::string(static_cast<std::size_t>(width) - filled, ' ') + "] " + text;
 }
 
 Progress::Progress(std::FILE* stream, std::string verb, std::uint64_t total)
@@ -65,7 +69,9 @@ void Progress::advance(std::uint64_t bytes) {
   if (now - shown_ >= pause || (terminal_ && state_.done == state_.total)) show(now);
 }
 
-double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
 
 void Progress::show(Clock::time_point now) {
   state_.seconds = seconds();

@@ -21,8 +21,8 @@ std::string progress_text(const ProgressState& state);
 /// The same behind a bar, no wider than `columns`.
 std::string progress_bar(const ProgressState& state, int columns);
 
-/// Shows progress on a stream: on a terminal as one line that is drawn again and again, elsewhere as a line every few seconds.
-/// For one thread at a time.
+/// Shows progress on a stream: on a terminal as one line that is drawn again and again, elsewhere
+/// as a line every few seconds. For one thread at a time.
 class Progress {
  public:
   Progress(std::FILE* stream, std::string verb, std::uint64_t total);

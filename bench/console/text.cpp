@@ -9,7 +9,8 @@
 namespace millrace::cli {
 namespace {
 
-/// How long the UTF-8 character is that the text begins with; 0 where it begins with none, or with a control character.
+/// How long the UTF-8 character is that the text begins with; 0 where it begins with none, or with
+/// a control character.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned first = byte(0);
@@ -23,8 +24,9 @@ std::size_t character_bytes(std::string_view text) {
     if ((byte(at) & 0xC0) != 0x80) return 0;
   // Overlong forms, surrogates, beyond Unicode, and the control characters behind ASCII's.
   const unsigned second = byte(1);
-  const bool refused = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
-                       (first == 0xF4 && second > 0x8F) || (first == 0xC2 && second < 0xA0);
+  const bool refused = (first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+                       (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F) ||
+                       (first == 0xC2 && second < 0xA0);
   return refused ? 0 : length;
 }
 
@@ -54,6 +56,8 @@ std::string count_text(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
 }
 
-std::string table_row(std::string_view name, std::string_view value) { return fmt::format("  {:<18}{}\n", name, value); }
+std::string table_row(std::string_view name, std::string_view value) {
+  return fmt::format("  {:<18}{}\n", name, value);
+}
 
 }  // namespace millrace::cli

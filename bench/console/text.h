@@ -7,7 +7,8 @@
 
 namespace millrace::cli {
 
-/// A name from a dataset as it may go to a terminal: control characters and what is no UTF-8 as "\x1b".
+/// A name from a dataset as it may go to a terminal: control characters and what is no UTF-8 as
+/// "\x1b".
 std::string printable(std::string_view text);
 
 /// "512 B", "3.4 kB", "54.1 MB": three digits, thousands.

@@ -20,17 +20,21 @@ struct IndexRange {
   std::uint64_t end = 0;
 };
 
-/// How many numbers a range should have, at most `longest`: few enough that all workers end at about the same time.
-inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime, std::uint64_t longest) {
+/// How many numbers a range should have, at most `longest`: few enough that all workers end at
+/// about the same time.
+inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime,
+                                  std::uint64_t longest) {
   constexpr std::uint64_t ranges_per_worker = 64;
   return std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
 }
 
-/// One range's work, as a job of its own. It holds all it needs, so that it may outlive who submitted it.
+/// One range's work, as a job of its own. It holds all it needs, so that it may outlive who
+/// submitted it.
 template <typename Make, typename Made>
 class RangeJob final : public Job {
  public:
-  RangeJob(IndexRange range, std::shared_ptr<const Make> make) : range_(range), make_(std::move(make)) {}
+  RangeJob(IndexRange range, std::shared_ptr<const Make> make)
+      : range_(range), make_(std::move(make)) {}
 
   std::size_t items() const override { return 1; }
   void run(std::size_t, unsigned worker) override {
@@ -50,11 +54,13 @@ class RangeJob final : public Job {
   std::promise<Made> made_;
 };
 
-/// Cuts the numbers 0 .. count-1 into ranges of `range_length`, calls `make(range, worker)` for each on the runtime's workers and
-/// `take(made)` for what it returned on this thread, in the order of the ranges. Ends early, with false, when `take` returns false; what
-/// either of them throws is thrown. `make` must own what it uses: a call may still run when this has returned.
+/// Cuts the numbers 0 .. count-1 into ranges of `range_length`, calls `make(range, worker)` for
+/// each on the runtime's workers and `take(made)` for what it returned on this thread, in the order
+/// of the ranges. Ends early, with false, when `take` returns false; what either of them throws is
+/// thrown. `make` must own what it uses: a call may still run when this has returned.
 template <typename Make, typename Take>
-bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make, const Take& take) {
+bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make,
+                 const Take& take) {
   using Made = decltype(make(IndexRange{}, 0U));
   using Work = RangeJob<Make, Made>;
   const auto shared_make = std::make_shared<const Make>(std::move(make));

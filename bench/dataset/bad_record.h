@@ -7,8 +7,8 @@
 
 namespace millrace::cli {
 
-/// Why a record cannot be read, of the error that `Dataset::read` threw: without the record's number, key and dataset, which
-/// stand beside it in a list.
+/// Why a record cannot be read, of the error that `Dataset::read` threw: without the record's
+/// number, key and dataset, which stand beside it in a list.
 inline std::string reason_of(const Error& error) {
   const std::string message = error.what();
   constexpr std::string_view before = " cannot be read: ";

@@ -34,12 +34,15 @@ std::uint64_t rounded(double number) { return static_cast<std::uint64_t>(std::ll
 /// Limits from at or below `low` to above `high`, a constant step apart.
 std::vector<std::uint64_t> even_limits(std::uint64_t low, std::uint64_t high, std::uint64_t step) {
   std::vector<std::uint64_t> limits;
-  for (std::uint64_t limit = low / step * step; limits.empty() || limits.back() <= high; limit += step) limits.push_back(limit);
+  for (std::uint64_t limit = low / step * step; limits.empty() || limits.back() <= high;
+       limit += step)
+    limits.push_back(limit);
   return limits;
 }
 
 /// The same with these numbers times each power of ten.
-std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high, std::span<const double> mantissas) {
+std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
+                                          std::span<const double> mantissas) {
   std::vector<std::uint64_t> limits;
   for (double power = 1; power < 1e18; power *= 10)
     for (const double mantissa : mantissas) {
@@ -58,16 +61,19 @@ std::vector<std::uint64_t> round_limits(std::uint64_t low, std::uint64_t high) {
     for (std::uint64_t power = 1;; power *= 10)
       for (const std::uint64_t step : {power, 2 * power, 5 * power})
         if ((high - low) / step < most_limits)
-          if (auto limits = even_limits(low, high, step); limits.size() <= most_limits) return limits;
+          if (auto limits = even_limits(low, high, step); limits.size() <= most_limits)
+            return limits;
   }
   constexpr double tenth[] = {1};
   constexpr double third[] = {1, 3};
   constexpr double usual[] = {1, 2, 5};
   constexpr double fine[] = {1, 1.5, 2, 3, 5, 7};
   constexpr double finest[] = {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8};
-  for (const std::span<const double> mantissas : {std::span<const double>(finest), std::span<const double>(fine),
-                                                  std::span<const double>(usual), std::span<const double>(third)})
-    if (auto limits = growing_limits(low, high, mantissas); limits.size() <= most_limits) return limits;
+  for (const std::span<const double> mantissas :
+       {std::span<const double>(finest), std::span<const double>(fine),
+        std::span<const double>(usual), std::span<const double>(third)})
+    if (auto limits = growing_limits(low, high, mantissas); limits.size() <= most_limits)
+      return limits;
   return growing_limits(low, high, tenth);
 }
 
@@ -93,12 +99,14 @@ Counts Distribution::sorted() const {
 
 Summary summarize(const Distribution& distribution) {
   const Counts counts = distribution.sorted();
-  Summary summary{.count = total_of(counts), .min = counts.front().first, .max = counts.back().first};
+  Summary summary{
+      .count = total_of(counts), .min = counts.front().first, .max = counts.back().first};
   summary.p5 = quantile(counts, summary.count, 0.05);
   summary.median = quantile(counts, summary.count, 0.5);
   summary.p95 = quantile(counts, summary.count, 0.95);
   double sum = 0;
-  for (const auto& [number, count] : counts) sum += static_cast<double>(number) * static_cast<double>(count);
+  for (const auto& [number, count] : counts)
+    sum += static_cast<double>(number) * static_cast<double>(count);
   summary.mean = sum / static_cast<double>(summary.count);
   return summary;
 }
@@ -107,10 +115,12 @@ std::vector<Bin> bins_of(const Distribution& distribution) {
   const Counts counts = distribution.sorted();
   if (counts.empty()) return {};
   const std::uint64_t total = total_of(counts);
-  return count_into(counts, round_limits(quantile(counts, total, 0.01), quantile(counts, total, 0.99)));
+  return count_into(counts,
+                    round_limits(quantile(counts, total, 0.01), quantile(counts, total, 0.99)));
 }
 
-std::vector<Bin> bins_of(const Distribution& distribution, const std::vector<std::uint64_t>& limits) {
+std::vector<Bin> bins_of(const Distribution& distribution,
+                         const std::vector<std::uint64_t>& limits) {
   const Counts counts = distribution.sorted();
   if (counts.empty()) return {};
   std::vector<Bin> bins = count_into(counts, limits);
@@ -120,11 +130,14 @@ std::vector<Bin> bins_of(const Distribution& distribution, const std::vector<std
   return bins;
 }
 
-std::vector<Bar> bars_of(const std::vector<Bin>& bins, const std::function<std::string(std::uint64_t)>& number) {
+std::vector<Bar> bars_of(const std::vector<Bin>& bins,
+                         const std::function<std::string(std::uint64_t)>& number) {
   std::vector<Bar> bars;
   bars.reserve(bins.size());
   for (const Bin& bin : bins)
-    bars.push_back({bin.end - bin.begin == 1 ? number(bin.begin) : number(bin.begin) + " .. " + number(bin.end), bin.count});
+    bars.push_back({bin.end - bin.begin == 1 ? number(bin.begin)
+                                             : number(bin.begin) + " .. " + number(bin.end),
+                    bin.count});
   return bars;
 }
 
@@ -134,9 +147,10 @@ std::string chart(const std::string& title, const std::vector<Bar>& bars, std::u
   for (const Bar& bar : bars) most = std::max(most, bar.count);
   std::string text = fmt::format("{:<28}{:>10}{:>8}\n", title, "records", "share");
   for (const Bar& bar : bars) {
-    const double share = total == 0 ? 0 : 100 * static_cast<double>(bar.count) / static_cast<double>(total);
-    std::size_t length =
-        static_cast<std::size_t>(static_cast<double>(widest) * static_cast<double>(bar.count) / static_cast<double>(most));
+    const double share =
+        total == 0 ? 0 : 100 * static_cast<double>(bar.count) / static_cast<double>(total);
+    std::size_t length = static_cast<std::size_t>(
+        static_cast<double>(widest) * static_cast<double>(bar.count) / static_cast<double>(most));
     if (bar.count > 0) length = std::max<std::size_t>(length, 1);
     text += fmt::format("  {:<26}{:>10}{:>7.1f}%", bar.name, bar.count, share);
     if (length > 0) text += "  " + std::string(length, '#');

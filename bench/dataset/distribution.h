@@ -42,11 +42,13 @@ struct Bin {
   std::uint64_t count = 0;
 };
 
-/// At most ten bins with round limits over all numbers: even ones where they are close together, else growing ones (1, 2, 5 ...). A
-/// hundredth at each end does not widen them but goes into one bin.
+/// At most ten bins with round limits over all numbers: even ones where they are close together,
+/// else growing ones (1, 2, 5 ...). A hundredth at each end does not widen them but goes into one
+/// bin.
 std::vector<Bin> bins_of(const Distribution& distribution);
 /// With these limits, ascending. Empty bins at both ends are left out.
-std::vector<Bin> bins_of(const Distribution& distribution, const std::vector<std::uint64_t>& limits);
+std::vector<Bin> bins_of(const Distribution& distribution,
+                         const std::vector<std::uint64_t>& limits);
 
 /// A line of a chart.
 struct Bar {
@@ -55,10 +57,11 @@ struct Bar {
 };
 
 /// "     10.0 kB .. 20.0 kB" for each bin; the unit's text is that of `number`.
-std::vector<Bar> bars_of(const std::vector<Bin>& bins, const std::function<std::string(std::uint64_t)>& number);
+std::vector<Bar> bars_of(const std::vector<Bin>& bins,
+                         const std::function<std::string(std::uint64_t)>& number);
 
-/// Bars in lines with a name, a count and a share of `total` each, under a title; no wider than 80 columns where the names are
-/// short.
+/// Bars in lines with a name, a count and a share of `total` each, under a title; no wider than 80
+/// columns where the names are short.
 std::string chart(const std::string& title, const std::vector<Bar>& bars, std::uint64_t total);
 
 }  // namespace millrace::cli

@@ -12,13 +12,13 @@
 #include <string>
 #include <system_error>
 
-#include "dataset/bad_record.h"
 #include "command.h"
-#include "dataset/inspect_output.h"
-#include "dataset/inspect_survey.h"
 #include "console/interrupt.h"
 #include "console/output_file.h"
 #include "console/text.h"
+#include "dataset/bad_record.h"
+#include "dataset/inspect_output.h"
+#include "dataset/inspect_survey.h"
 
 namespace millrace::cli {
 namespace {
@@ -38,8 +38,10 @@ struct CloseFile {
 };
 
 [[noreturn]] void throw_unwritten(const std::string& path) {
-  if (errno == EEXIST) throw Error(ErrorCode::already_exists, path + " exists; --force replaces it");
-  throw Error(ErrorCode::io, path + ": cannot be written: " + std::generic_category().message(errno));
+  if (errno == EEXIST)
+    throw Error(ErrorCode::already_exists, path + " exists; --force replaces it");
+  throw Error(ErrorCode::io,
+              path + ": cannot be written: " + std::generic_category().message(errno));
 }
 
 void write_bytes(const std::string& path, bool force, std::span<const std::byte> bytes) {
@@ -68,7 +70,9 @@ std::string fault_of(const std::string& path, std::uint64_t index) {
 int inspect_record(const InspectOptions& options, const Dataset& dataset) {
   ReadBuffer buffer;
   const std::uint64_t index = *options.record;
-  RecordView view{.record = dataset.read(index, buffer), .key = dataset.key(index), .stored = dataset.stored(index)};
+  RecordView view{.record = dataset.read(index, buffer),
+                  .key = dataset.key(index),
+                  .stored = dataset.stored(index)};
   view.fault = fault_of(options.dataset, index);
   if (view.record.has("image")) {
     const Status read = read_jpeg_info(view.record["image"], view.image.emplace());
@@ -83,11 +87,12 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
   if (!options.out.empty()) {
     const std::span<const std::byte> image = view.record["image"];
     write_bytes(options.out, options.force, image);
-    if (options.out != "-" && options.json != "-") fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
+    if (options.out != "-" && options.json != "-")
+      fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
   }
   if (view.fault.empty()) return 0;
-  fmt::print(stderr, "millrace: {}: record {} ({}) is damaged: {}; pack the dataset again\n", dataset.name(), index,
-             printable(view.key), view.fault);
+  fmt::print(stderr, "millrace: {}: record {} ({}) is damaged: {}; pack the dataset again\n",
+             dataset.name(), index, printable(view.key), view.fault);
   return 1;
 }
 
@@ -104,26 +109,37 @@ int inspect_all(const InspectOptions& options, const std::shared_ptr<const Datas
 
 Command add_inspect(CLI::App& millrace) {
   auto options = std::make_shared<InspectOptions>();
-  CLI::App* app = millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
-  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")->required();
-  CLI::Option* record = app->add_option("--record", options->record, "Show this record, from 0, instead of the whole");
+  CLI::App* app =
+      millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
+  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
+      ->required();
+  CLI::Option* record = app->add_option("--record", options->record,
+                                        "Show this record, from 0, instead of the whole");
   CLI::Option* out =
-      app->add_option("--out", options->out, "Write the record's image bytes, as they are stored, to a file; - is stdout")
+      app->add_option("--out", options->out,
+                      "Write the record's image bytes, as they are stored, to a file; - is stdout")
           ->needs(record);
   app->add_flag("--force", options->force, "Replace the file of --out where it exists")->needs(out);
-  app->add_option("--sample", options->sample, "Look at this many records, spread evenly, instead of all")
+  app->add_option("--sample", options->sample,
+                  "Look at this many records, spread evenly, instead of all")
       ->check(CLI::PositiveNumber)
       ->excludes(record);
-  app->add_option("--json", options->json, "Write everything as JSON to a file; - prints it instead of the tables");
-  app->add_option("--workers", options->workers, "Threads that look at records; default: one per core")
+  app->add_option("--json", options->json,
+                  "Write everything as JSON to a file; - prints it instead of the tables");
+  app->add_option("--workers", options->workers,
+                  "Threads that look at records; default: one per core")
       ->check(CLI::Range(1, 4096));
   app->callback([options] {
-    if (options->out == "-" && options->json == "-") throw CLI::ValidationError("--out - and --json - cannot both have stdout");
+    if (options->out == "-" && options->json == "-")
+      throw CLI::ValidationError("--out - and --json - cannot both have stdout");
   });
   app->footer(
-      "Counts records and classes and tells the distribution of bytes, sizes, quality, chroma subsampling and scan type, by the\n"
-      "images' headers: no pixel is decoded and checksums are not compared (`millrace verify` does both). Quality is estimated\n"
-      "from the quantisation tables, on the scale of libjpeg; n/a where an encoder has tables of its own.\n"
+      "Counts records and classes and tells the distribution of bytes, sizes, quality, chroma "
+      "subsampling and scan type, by the\n"
+      "images' headers: no pixel is decoded and checksums are not compared (`millrace verify` does "
+      "both). Quality is estimated\n"
+      "from the quantisation tables, on the scale of libjpeg; n/a where an encoder has tables of "
+      "its own.\n"
       "With --record the checksum is compared; where it does not match the exit code is 1.\n"
       "\n"
       "Examples:\n"
@@ -132,8 +148,10 @@ Command add_inspect(CLI::App& millrace) {
       "  millrace inspect train.lmdb --record 1234\n"
       "  millrace inspect train.lmdb --record 1234 --out 1234.jpg");
   return {app, [options] {
-            const std::shared_ptr<const Dataset> dataset = open_dataset(options->dataset, {.verify_checksums = false});
-            return options->record ? inspect_record(*options, *dataset) : inspect_all(*options, dataset);
+            const std::shared_ptr<const Dataset> dataset =
+                open_dataset(options->dataset, {.verify_checksums = false});
+            return options->record ? inspect_record(*options, *dataset)
+                                   : inspect_all(*options, dataset);
           }};
 }
 

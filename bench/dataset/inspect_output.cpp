@@ -27,10 +27,12 @@ std::string class_name(const std::vector<std::string>& classes, std::int64_t lab
 }
 
 /// Classes with their records, those without any too, in the order of their labels.
-std::vector<std::pair<std::int64_t, std::uint64_t>> class_counts(const Dataset& dataset, const Survey& survey) {
+std::vector<std::pair<std::int64_t, std::uint64_t>> class_counts(const Dataset& dataset,
+                                                                 const Survey& survey) {
   std::map<std::int64_t, std::uint64_t> counts = survey.labels;
   const std::size_t classes = dataset.classes().size();
-  for (std::size_t label = 0; label < classes; ++label) counts.try_emplace(static_cast<std::int64_t>(label), 0);
+  for (std::size_t label = 0; label < classes; ++label)
+    counts.try_emplace(static_cast<std::int64_t>(label), 0);
   return {counts.begin(), counts.end()};
 }
 
@@ -41,10 +43,11 @@ std::uint64_t file_bytes(const std::string& file) {
 }
 
 std::string looked_at_text(const Survey& survey) {
-  const std::string what = survey.looked_at == survey.records
-                               ? "all " + count_text(survey.records, "record")
-                               : fmt::format("{} of {} records, {}; all below is of these", survey.looked_at, survey.records,
-                                             survey.interrupted ? "then interrupted" : "spread evenly");
+  const std::string what =
+      survey.looked_at == survey.records
+          ? "all " + count_text(survey.records, "record")
+          : fmt::format("{} of {} records, {}; all below is of these", survey.looked_at,
+                        survey.records, survey.interrupted ? "then interrupted" : "spread evenly");
   return fmt::format("{} (headers only, no pixels decoded) in {:.2f} s", what, survey.seconds);
 }
 
@@ -53,13 +56,16 @@ std::string head(const Dataset& dataset, const Survey& survey) {
   std::string text = fmt::format("{}: {}\n", dataset.name(), count_text(survey.records, "record"));
   std::uint64_t on_disk = 0;
   for (const std::string& file : facts.files) on_disk += file_bytes(file);
-  text += table_row("size", fmt::format("{} in {}; records' fields {}", bytes_of(on_disk), count_text(facts.files.size(), "file"),
-                                        bytes_of(survey.bytes)));
+  text += table_row("size",
+                    fmt::format("{} in {}; records' fields {}", bytes_of(on_disk),
+                                count_text(facts.files.size(), "file"), bytes_of(survey.bytes)));
   std::string fields;
-  for (const std::string& field : facts.fields) fields += (fields.empty() ? "" : ", ") + printable(field);
+  for (const std::string& field : facts.fields)
+    fields += (fields.empty() ? "" : ", ") + printable(field);
   text += table_row("fields", fields.empty() ? "none" : fields);
   if (!facts.created_by.empty()) text += table_row("created by", printable(facts.created_by));
-  if (facts.fingerprint) text += table_row("fingerprint", fmt::format("{:016x}", *facts.fingerprint));
+  if (facts.fingerprint)
+    text += table_row("fingerprint", fmt::format("{:016x}", *facts.fingerprint));
   return text + table_row("looked at", looked_at_text(survey));
 }
 
@@ -75,13 +81,19 @@ std::string class_charts(const Dataset& dataset, const Survey& survey) {
   constexpr std::size_t most_classes = 12;
   constexpr std::ptrdiff_t shown = 5;
   const std::string title = count_text(counts.size(), names.empty() ? "label" : "class");
-  if (counts.size() <= most_classes) return "\n" + chart(title, bars(counts.begin(), counts.end()), survey.looked_at);
+  if (counts.size() <= most_classes)
+    return "\n" + chart(title, bars(counts.begin(), counts.end()), survey.looked_at);
 
-  std::ranges::stable_sort(counts, [](const auto& a, const auto& b) { return a.second > b.second; });
-  const auto empty = std::ranges::count_if(counts, [](const auto& entry) { return entry.second == 0; });
-  std::string text = "\n" + chart(title, bars(counts.begin(), counts.begin() + shown), survey.looked_at);
-  text += fmt::format("  ... {} more between, median {} ...\n", counts.size() - 2 * shown, counts[counts.size() / 2].second);
-  const std::string smallest = chart("", bars(counts.end() - shown, counts.end()), survey.looked_at);
+  std::ranges::stable_sort(counts,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto empty =
+      std::ranges::count_if(counts, [](const auto& entry) { return entry.second == 0; });
+  std::string text =
+      "\n" + chart(title, bars(counts.begin(), counts.begin() + shown), survey.looked_at);
+  text += fmt::format("  ... {} more between, median {} ...\n", counts.size() - 2 * shown,
+                      counts[counts.size() / 2].second);
+  const std::string smallest =
+      chart("", bars(counts.end() - shown, counts.end()), survey.looked_at);
   // The same columns, without their heading; bars of another scale would mislead.
   for (std::size_t at = smallest.find('\n') + 1; at < smallest.size();) {
     const std::size_t end = smallest.find('\n', at);
@@ -92,33 +104,40 @@ std::string class_charts(const Dataset& dataset, const Survey& survey) {
   return text;
 }
 
-std::string summary_row(const char* name, const Distribution& numbers, std::string (*text)(std::uint64_t)) {
+std::string summary_row(const char* name, const Distribution& numbers,
+                        std::string (*text)(std::uint64_t)) {
   const Summary summary = summarize(numbers);
-  return fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name, text(summary.min), text(summary.p5),
-                     text(summary.median), text(summary.p95), text(summary.max),
+  return fmt::format("  {:<16}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", name, text(summary.min),
+                     text(summary.p5), text(summary.median), text(summary.p95), text(summary.max),
                      text(static_cast<std::uint64_t>(std::llround(summary.mean))));
 }
 
-std::string megapixels_of(std::uint64_t pixels) { return fmt::format("{:.3f} MP", static_cast<double>(pixels) / mega); }
+std::string megapixels_of(std::uint64_t pixels) {
+  return fmt::format("{:.3f} MP", static_cast<double>(pixels) / mega);
+}
 std::string number_of(std::uint64_t number) { return fmt::format("{}", number); }
 
 std::string summary_table(const Survey& survey) {
   if (survey.image_bytes.empty()) return "";
-  std::string text =
-      fmt::format("\n{:<18}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "images", "min", "5%", "median", "95%", "max", "mean");
+  std::string text = fmt::format("\n{:<18}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}\n", "images", "min",
+                                 "5%", "median", "95%", "max", "mean");
   text += summary_row("encoded bytes", survey.image_bytes, bytes_of);
   if (survey.images == 0) return text;
-  text += summary_row("width", survey.width, pixels_of) + summary_row("height", survey.height, pixels_of) +
+  text += summary_row("width", survey.width, pixels_of) +
+          summary_row("height", survey.height, pixels_of) +
           summary_row("pixels", survey.pixels, megapixels_of);
   if (!survey.quality.empty()) text += summary_row("quality (IJG)", survey.quality, number_of);
   return text;
 }
 
-std::vector<Bin> quality_bins(const Survey& survey) { return bins_of(survey.quality, {1, 50, 60, 70, 75, 80, 85, 90, 95, 101}); }
+std::vector<Bin> quality_bins(const Survey& survey) {
+  return bins_of(survey.quality, {1, 50, 60, 70, 75, 80, 85, 90, 95, 101});
+}
 
 std::vector<Bar> quality_bars(const Survey& survey) {
   std::vector<Bar> bars;
-  for (const Bin& bin : quality_bins(survey)) bars.push_back({fmt::format("{} .. {}", bin.begin, bin.end - 1), bin.count});
+  for (const Bin& bin : quality_bins(survey))
+    bars.push_back({fmt::format("{} .. {}", bin.begin, bin.end - 1), bin.count});
   std::uint64_t known = 0;
   for (const Bar& bar : bars) known += bar.count;
   if (known < survey.images) bars.push_back({"n/a (other tables)", survey.images - known});
@@ -136,16 +155,21 @@ std::vector<Bar> bars_of(const std::map<std::string, std::uint64_t>& counts) {
 std::vector<Bar> orientation_bars(const Survey& survey) {
   std::vector<Bar> bars;
   for (const auto& [orientation, count] : survey.orientations)
-    bars.push_back({orientation == 0 ? "none" : orientation == 1 ? "1 (upright)" : fmt::format("{}", orientation), count});
+    bars.push_back({orientation == 0   ? "none"
+                    : orientation == 1 ? "1 (upright)"
+                                       : fmt::format("{}", orientation),
+                    count});
   return bars;
 }
 
 std::string image_charts(const Survey& survey) {
   std::string text;
   if (!survey.image_bytes.empty())
-    text += "\n" + chart("encoded bytes", bars_of(bins_of(survey.image_bytes), bytes_of), survey.looked_at);
+    text += "\n" + chart("encoded bytes", bars_of(bins_of(survey.image_bytes), bytes_of),
+                         survey.looked_at);
   if (survey.images == 0) return text;
-  text += "\n" + chart("shorter side", bars_of(bins_of(survey.shorter_side), pixels_of), survey.images);
+  text +=
+      "\n" + chart("shorter side", bars_of(bins_of(survey.shorter_side), pixels_of), survey.images);
   text += "\n" + chart("quality (IJG scale)", quality_bars(survey), survey.images);
   text += "\n" + chart("chroma subsampling", bars_of(survey.chroma), survey.images);
   text += "\n" + chart("scan type", bars_of(survey.scan_types), survey.images);
@@ -155,25 +179,30 @@ std::string image_charts(const Survey& survey) {
 std::string unread_text(const Dataset& dataset, const Survey& survey) {
   if (survey.unread.empty()) return "";
   constexpr std::size_t most = 10;
-  std::string text = fmt::format("\n{} cannot be read, or its image is no JPEG:\n", count_text(survey.unread.size(), "record"));
+  std::string text = fmt::format("\n{} cannot be read, or its image is no JPEG:\n",
+                                 count_text(survey.unread.size(), "record"));
   for (std::size_t n = 0; n < std::min(most, survey.unread.size()); ++n) {
     const UnreadRecord& record = survey.unread[n];
-    text += fmt::format("  {:>8}  {}: {}\n", record.index, printable(record.key), printable(record.reason));
+    text += fmt::format("  {:>8}  {}: {}\n", record.index, printable(record.key),
+                        printable(record.reason));
   }
-  if (survey.unread.size() > most) text += fmt::format("  ... and {} more; --json lists all\n", survey.unread.size() - most);
+  if (survey.unread.size() > most)
+    text += fmt::format("  ... and {} more; --json lists all\n", survey.unread.size() - most);
   return text + fmt::format("`millrace verify {}` checks all records in full\n", dataset.name());
 }
 
 Json to_json(const Distribution& distribution) {
   if (distribution.empty()) return {};
   const Summary summary = summarize(distribution);
-  return {{"count", summary.count}, {"min", summary.min}, {"p5", summary.p5},    {"median", summary.median},
-          {"p95", summary.p95},     {"max", summary.max}, {"mean", summary.mean}};
+  return {{"count", summary.count},   {"min", summary.min}, {"p5", summary.p5},
+          {"median", summary.median}, {"p95", summary.p95}, {"max", summary.max},
+          {"mean", summary.mean}};
 }
 
 Json to_json(const std::vector<Bin>& bins) {
   Json json = Json::array();
-  for (const Bin& bin : bins) json.push_back({{"from", bin.begin}, {"below", bin.end}, {"records", bin.count}});
+  for (const Bin& bin : bins)
+    json.push_back({{"from", bin.begin}, {"below", bin.end}, {"records", bin.count}});
   return json;
 }
 
@@ -188,19 +217,22 @@ Json with_bins(const Distribution& distribution, const std::vector<Bin>& bins) {
 std::string to_text(const Dataset& dataset, const Survey& survey) {
   std::string text = head(dataset, survey);
   if (survey.looked_at == 0) return text;
-  return text + class_charts(dataset, survey) + summary_table(survey) + image_charts(survey) + unread_text(dataset, survey);
+  return text + class_charts(dataset, survey) + summary_table(survey) + image_charts(survey) +
+         unread_text(dataset, survey);
 }
 
 std::string to_json(const Dataset& dataset, const Survey& survey) {
   const DatasetFacts facts = dataset.facts();
   const std::vector<std::string> names = dataset.classes();
   Json files = Json::array();
-  for (const std::string& file : facts.files) files.push_back({{"path", file}, {"bytes", file_bytes(file)}});
+  for (const std::string& file : facts.files)
+    files.push_back({{"path", file}, {"bytes", file_bytes(file)}});
   Json classes = Json::array();
   for (const auto& [label, count] : class_counts(dataset, survey)) {
     const bool named = label >= 0 && static_cast<std::uint64_t>(label) < names.size();
-    classes.push_back(
-        {{"label", label}, {"name", named ? Json(names[static_cast<std::size_t>(label)]) : Json()}, {"records", count}});
+    classes.push_back({{"label", label},
+                       {"name", named ? Json(names[static_cast<std::size_t>(label)]) : Json()},
+                       {"records", count}});
   }
   Json orientations = Json::object();
   for (const auto& [orientation, count] : survey.orientations)
@@ -212,28 +244,30 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
   Json unread = Json::array();
   for (const UnreadRecord& record : survey.unread)
     unread.push_back({{"index", record.index}, {"key", record.key}, {"reason", record.reason}});
-  const Json json = {{"dataset", dataset.name()},
-                     {"records", survey.records},
-                     {"looked_at", survey.looked_at},
-                     {"interrupted", survey.interrupted},
-                     {"seconds", survey.seconds},
-                     {"files", files},
-                     {"fields", facts.fields},
-                     {"created_by", facts.created_by},
-                     {"fingerprint", facts.fingerprint ? Json(fmt::format("{:016x}", *facts.fingerprint)) : Json()},
-                     {"bytes", survey.bytes},
-                     {"classes", classes},
-                     {"images", survey.images},
-                     {"image_bytes", with_bins(survey.image_bytes, bins_of(survey.image_bytes))},
-                     {"width", to_json(survey.width)},
-                     {"height", to_json(survey.height)},
-                     {"shorter_side", with_bins(survey.shorter_side, bins_of(survey.shorter_side))},
-                     {"pixels", to_json(survey.pixels)},
-                     {"quality", quality},
-                     {"chroma", survey.chroma},
-                     {"scan_type", survey.scan_types},
-                     {"exif_orientation", orientations},
-                     {"unread", unread}};
+  const Json json = {
+      {"dataset", dataset.name()},
+      {"records", survey.records},
+      {"looked_at", survey.looked_at},
+      {"interrupted", survey.interrupted},
+      {"seconds", survey.seconds},
+      {"files", files},
+      {"fields", facts.fields},
+      {"created_by", facts.created_by},
+      {"fingerprint",
+       facts.fingerprint ? Json(fmt::format("{:016x}", *facts.fingerprint)) : Json()},
+      {"bytes", survey.bytes},
+      {"classes", classes},
+      {"images", survey.images},
+      {"image_bytes", with_bins(survey.image_bytes, bins_of(survey.image_bytes))},
+      {"width", to_json(survey.width)},
+      {"height", to_json(survey.height)},
+      {"shorter_side", with_bins(survey.shorter_side, bins_of(survey.shorter_side))},
+      {"pixels", to_json(survey.pixels)},
+      {"quality", quality},
+      {"chroma", survey.chroma},
+      {"scan_type", survey.scan_types},
+      {"exif_orientation", orientations},
+      {"unread", unread}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

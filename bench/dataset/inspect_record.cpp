@@ -6,8 +6,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "dataset/inspect_output.h"
 #include "console/text.h"
+#include "dataset/inspect_output.h"
 
 namespace millrace::cli {
 namespace {
@@ -17,15 +17,19 @@ using Json = nlohmann::ordered_json;
 /// Text in a field, as far as it fits a line; nothing where the field holds something else.
 std::optional<std::string> short_text(const RecordField& field) {
   constexpr std::size_t most = 56;
-  const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
+  const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
+                              field.bytes.size());
   const std::string_view shown = text.substr(0, most);
-  if (std::ranges::any_of(shown, [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; })) return {};
+  if (std::ranges::any_of(shown,
+                          [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }))
+    return {};
   return "\"" + printable(shown) + (text.size() > most ? "..." : "") + "\"";
 }
 
 std::string field_text(const Record& record, const RecordField& field) {
   if (field.name == "image" || field.bytes.empty()) return "";
-  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t)) return fmt::format("{}", record.integer(field.name));
+  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
+    return fmt::format("{}", record.integer(field.name));
   return short_text(field).value_or("");
 }
 
@@ -37,18 +41,24 @@ std::string class_of(const Dataset& dataset, const Record& record) {
 }
 
 std::string image_text(const RecordView& view) {
-  if (!view.image) return view.no_image.empty() ? "" : "image\n" + table_row("unknown", printable(view.no_image));
+  if (!view.image)
+    return view.no_image.empty() ? "" : "image\n" + table_row("unknown", printable(view.no_image));
   const JpegInfo& image = *view.image;
   std::string text = "image\n";
   text += table_row("size", fmt::format("{} x {} pixels", image.width, image.height));
-  text += table_row("components", fmt::format("{} of {} bits", image.components, image.bits_per_sample));
+  text += table_row("components",
+                    fmt::format("{} of {} bits", image.components, image.bits_per_sample));
   text += table_row("chroma", image.chroma);
   text += table_row("scan type", scan_type_text(image));
-  text += table_row("quality",
-                    image.quality ? fmt::format("{} (IJG scale, estimated)", *image.quality) : "n/a (tables of another encoder)");
-  text += table_row("EXIF orientation", image.orientation ? fmt::format("{}", *image.orientation) : "none");
+  text +=
+      table_row("quality", image.quality ? fmt::format("{} (IJG scale, estimated)", *image.quality)
+                                         : "n/a (tables of another encoder)");
+  text += table_row("EXIF orientation",
+                    image.orientation ? fmt::format("{}", *image.orientation) : "none");
   text += table_row("restart interval",
-                    image.restart_interval > 0 ? count_text(static_cast<std::uint64_t>(image.restart_interval), "MCU") : "none");
+                    image.restart_interval > 0
+                        ? count_text(static_cast<std::uint64_t>(image.restart_interval), "MCU")
+                        : "none");
   return text + table_row("header", fmt::format("{} bytes", image.header_bytes));
 }
 
@@ -62,14 +72,15 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
   if (view.stored) {
     text += table_row("file", view.stored->file);
     text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));
-    text += table_row("checksum",
-                      fmt::format("{:016x}, {}", view.stored->checksum, view.fault.empty() ? "matches" : "DOES NOT MATCH"));
+    text += table_row("checksum", fmt::format("{:016x}, {}", view.stored->checksum,
+                                              view.fault.empty() ? "matches" : "DOES NOT MATCH"));
   }
   text += "fields\n";
   for (const RecordField& field : view.record.fields()) {
     const std::string value = field_text(view.record, field);
     const std::string size = count_text(field.bytes.size(), "byte");
-    text += table_row(printable(field.name), value.empty() ? size : fmt::format("{:<16}{}", size, value));
+    text += table_row(printable(field.name),
+                      value.empty() ? size : fmt::format("{:<16}{}", size, value));
   }
   return text + image_text(view);
 }

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "console/progress.h"
 #include "dataset/all_records.h"
 #include "dataset/bad_record.h"
-#include "console/progress.h"
 
 namespace millrace::cli {
 namespace {
@@ -35,7 +35,8 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, ReadBuffer& buffer
     if (!record.has("image")) return glance;
     const std::span<const std::byte> image = record["image"];
     glance.image_bytes = image.size();
-    if (const Status read = read_jpeg_info(image, glance.image.emplace()); !read.is_ok()) glance.reason = read.reason();
+    if (const Status read = read_jpeg_info(image, glance.image.emplace()); !read.is_ok())
+      glance.reason = read.reason();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
     glance.reason = reason_of(error);
@@ -52,7 +53,8 @@ void take(Survey& survey, Glance&& glance) {
   survey.bytes += glance.bytes;
   if (glance.label) ++survey.labels[*glance.label];
   if (glance.image_bytes) survey.image_bytes.add(*glance.image_bytes);
-  if (!glance.reason.empty()) survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});
+  if (!glance.reason.empty())
+    survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});
   if (!glance.image) return;
   const JpegInfo& image = *glance.image;
   const auto width = static_cast<std::uint64_t>(image.width);
@@ -68,12 +70,14 @@ void take(Survey& survey, Glance&& glance) {
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
-/// Where the n-th of `count` parts of the numbers below `all` begins; without a product that could overflow.
+/// Where the n-th of `count` parts of the numbers below `all` begins; without a product that could
+/// overflow.
 std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   return all / count * n + all % count * n / count;
 }
 
-/// Any number of that part, the same each time: always the first would meet a period of the dataset's own.
+/// Any number of that part, the same each time: always the first would meet a period of the
+/// dataset's own.
 std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   const std::uint64_t begin = begin_of_part(n, count, all);
   return begin + Random(0, n).below(begin_of_part(n + 1, count, all) - begin);
@@ -91,7 +95,8 @@ std::optional<std::int64_t> label_of(const Record& record) {
   return record.integer("label");
 }
 
-Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime, const Interrupt& interrupt) {
+Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime,
+              const Interrupt& interrupt) {
   Survey found{.records = dataset->size()};
   const std::uint64_t records = found.records;
   const std::uint64_t count = sample == 0 ? records : std::min(sample, records);

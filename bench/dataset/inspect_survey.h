@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "dataset/distribution.h"
 #include "console/interrupt.h"
+#include "dataset/distribution.h"
 
 namespace millrace::cli {
 
@@ -60,8 +60,10 @@ std::string scan_type_text(const JpegInfo& info);
 /// The label of a record; nothing where it has none.
 std::optional<std::int64_t> label_of(const Record& record);
 
-/// Looks at the headers of all records (`sample` = 0) or of `sample` ones that are spread evenly, on the runtime's workers; shows its
-/// progress on stderr. No pixel is decoded. Throws what `Dataset::read` throws that is no `bad_record`.
-Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime, const Interrupt& interrupt);
+/// Looks at the headers of all records (`sample` = 0) or of `sample` ones that are spread evenly,
+/// on the runtime's workers; shows its progress on stderr. No pixel is decoded. Throws what
+/// `Dataset::read` throws that is no `bad_record`.
+Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime,
+              const Interrupt& interrupt);
 
 }  // namespace millrace::cli

@@ -18,10 +18,10 @@
 
 #include "command.h"
 #include "console/interrupt.h"
+#include "console/progress.h"
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
 #include "dataset/pack_source.h"
-#include "console/progress.h"
 
 namespace millrace::cli {
 namespace {
@@ -64,7 +64,8 @@ class Packing {
   Interrupt interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
-  /// Made with the first image, so that no file is left where there is none; at once where there is one to resume.
+  /// Made with the first image, so that no file is left where there is none; at once where there is
+  /// one to resume.
   std::optional<DatasetWriter> writer_;
   /// In the order of the listing; first what it leaves out itself.
   std::vector<LeftOut> left_out_;
@@ -78,15 +79,18 @@ class Packing {
 int Packing::run() {
   check_arguments();
   source_.emplace(options_.inputs, options_.list, options_.out);
-  if (listing().hidden > 0) fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n", listing().hidden);
+  if (listing().hidden > 0)
+    fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n",
+               listing().hidden);
   if (options_.shards > listing().images.size() && !listing().images.empty())
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("--shards {} is more than there are images ({})", options_.shards, listing().images.size()));
+                fmt::format("--shards {} is more than there are images ({})", options_.shards,
+                            listing().images.size()));
   left_out_ = listing().left_out;
   if (options_.resume && fs::exists(options_.out)) take_up();
   if (writer_ && writer_->complete())
-    return end_complete(
-        fmt::format("{} is complete already, with {} records ({})", options_.out, writer_->size(), classes_text()));
+    return end_complete(fmt::format("{} is complete already, with {} records ({})", options_.out,
+                                    writer_->size(), classes_text()));
 
   progress_.emplace(stderr, "packed", listing().images.size() - done_);
   pack_all();
@@ -96,23 +100,31 @@ int Packing::run() {
 
   if (!writer_) {
     report_left_out();
-    throw Error(ErrorCode::not_found, fmt::format("there is no image to pack in {}; {} was not written",
-                                                  options_.list.empty() ? options_.inputs[0] : options_.list, options_.out));
+    throw Error(
+        ErrorCode::not_found,
+        fmt::format("there is no image to pack in {}; {} was not written",
+                    options_.list.empty() ? options_.inputs[0] : options_.list, options_.out));
   }
   writer_->finish();
-  const std::string before = records_before_ == 0 ? "" : fmt::format(", {} of them before", records_before_);
-  return end_complete(fmt::format("packed {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", writer_->size(), classes_text(),
-                                  static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
+  const std::string before =
+      records_before_ == 0 ? "" : fmt::format(", {} of them before", records_before_);
+  return end_complete(fmt::format(
+      "packed {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", writer_->size(), classes_text(),
+      static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
 }
 
 void Packing::check_arguments() const {
   const std::string& input = options_.inputs[0];
-  if (!fs::exists(input) && !is_pattern(input)) throw Error(ErrorCode::not_found, input + " does not exist");
+  if (!fs::exists(input) && !is_pattern(input))
+    throw Error(ErrorCode::not_found, input + " does not exist");
   if (fs::is_directory(options_.out))
-    throw Error(ErrorCode::invalid_argument, options_.out + " is a folder; OUT is the dataset's file");
+    throw Error(ErrorCode::invalid_argument,
+                options_.out + " is a folder; OUT is the dataset's file");
   if (fs::path(options_.out).extension() == ".tar")
-    throw Error(ErrorCode::invalid_argument, options_.out + " is named as a tar; OUT, the dataset's file, comes last");
-  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out))) check_free();
+    throw Error(ErrorCode::invalid_argument,
+                options_.out + " is named as a tar; OUT, the dataset's file, comes last");
+  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out)))
+    check_free();
 }
 
 void Packing::check_free() const {
@@ -120,7 +132,8 @@ void Packing::check_free() const {
   try {
     (void)open_dataset(options_.out);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::incomplete) advice = "is there, incomplete; --resume goes on with it, --force replaces it";
+    if (error.code() == ErrorCode::incomplete)
+      advice = "is there, incomplete; --resume goes on with it, --force replaces it";
   }
   throw Error(ErrorCode::already_exists, options_.out + " " + advice);
 }
@@ -151,7 +164,8 @@ void Packing::take_up() {
   }
   take_records(writer_->items());
   if (!writer_->complete())
-    fmt::print(stderr, "millrace: going on behind {} of {} files, {} records\n", done_, listing().images.size(), records_before_);
+    fmt::print(stderr, "millrace: going on behind {} of {} files, {} records\n", done_,
+               listing().images.size(), records_before_);
 }
 
 void Packing::pack_all() {
@@ -161,7 +175,8 @@ void Packing::pack_all() {
   std::size_t begun = done_;
   // Workers have something to do while this thread writes, and no more is in memory than that.
   const auto read_on = [&](WorkerPool& pool) {
-    const std::size_t end = std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
+    const std::size_t end =
+        std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
     for (; begun < end; ++begun) images.push_back(source_->image(begun));
     if (images.empty()) return;
@@ -191,7 +206,8 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
   }
   if (!writer_) {
     open_writer();
-    for (std::size_t item = 0; item < done_; ++item) writer_->leave_out(left_out_[listing().left_out.size() + item].reason);
+    for (std::size_t item = 0; item < done_; ++item)
+      writer_->leave_out(left_out_[listing().left_out.size() + item].reason);
   }
   const std::int64_t width = image.header.width;
   const std::int64_t height = image.header.height;
@@ -208,7 +224,8 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
 int Packing::end_interrupted() const {
   if (writer_)
     fmt::print(stderr,
-               "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go on with --resume, or pack it "
+               "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go "
+               "on with --resume, or pack it "
                "again with --force\n",
                writer_->committed(), listing().images.size(), options_.out);
   else
@@ -220,13 +237,16 @@ int Packing::end_complete(const std::string& done) const {
   report_left_out();
   fmt::print("{}\n", done);
   if (left_out_.empty() || options_.skip_bad) return 0;
-  fmt::print(stderr, "millrace: {} is complete without what was left out; --skip-bad makes that no error\n", options_.out);
+  fmt::print(stderr,
+             "millrace: {} is complete without what was left out; --skip-bad makes that no error\n",
+             options_.out);
   return 1;
 }
 
 void Packing::report_left_out() const {
   if (left_out_.empty()) return;
-  fmt::print(stderr, "millrace: left out {} file{}:\n", left_out_.size(), left_out_.size() == 1 ? "" : "s");
+  fmt::print(stderr, "millrace: left out {} file{}:\n", left_out_.size(),
+             left_out_.size() == 1 ? "" : "s");
   for (const LeftOut& file : left_out_) fmt::print(stderr, "  {}: {}\n", file.path, file.reason);
 }
 
@@ -242,14 +262,16 @@ void check_usage(const PackOptions& options) {
   if (options.inputs.size() < 2) return;
   for (const std::string& input : options.inputs)
     if (!is_pattern(input) && !fs::is_regular_file(input))
-      throw CLI::ValidationError("INPUT", fmt::format("several are taken where all are tars; {} is none", input));
+      throw CLI::ValidationError(
+          "INPUT", fmt::format("several are taken where all are tars; {} is none", input));
 }
 
 }  // namespace
 
 Command add_pack(CLI::App& millrace) {
   auto options = std::make_shared<PackOptions>();
-  CLI::App* app = millrace.add_subcommand("pack", "Pack a folder of JPEG images, or WebDataset tars, into a dataset");
+  CLI::App* app = millrace.add_subcommand(
+      "pack", "Pack a folder of JPEG images, or WebDataset tars, into a dataset");
   CLI::Option* input = app->add_option_function<std::vector<std::string>>(
       "INPUT",
       [options, app](const std::vector<std::string>& paths) {
@@ -259,15 +281,20 @@ Command add_pack(CLI::App& millrace) {
         app->get_option("OUT")->add_result(paths.back());
         options->inputs.pop_back();
       },
-      "Folder of images: folders in it are classes and become labels from 0, sorted by name; without any, the label is "
+      "Folder of images: folders in it are classes and become labels from 0, sorted by name; "
+      "without any, the label is "
       "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them");
   input->required();
   app->add_option("OUT", options->out, "The dataset file to write")->required();
   app->add_option("--list", options->list,
-                  "Take images and labels from this file: a line path,label for each, with paths relative to the folder");
+                  "Take images and labels from this file: a line path,label for each, with paths "
+                  "relative to the folder");
   CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
-  app->add_flag("--resume", options->resume, "Go on where a pack was interrupted; begin where there is no OUT")->excludes(force);
-  CLI::Option* shards = app->add_option("--shards", options->shards, "Write so many files, which open as one dataset");
+  app->add_flag("--resume", options->resume,
+                "Go on where a pack was interrupted; begin where there is no OUT")
+      ->excludes(force);
+  CLI::Option* shards = app->add_option("--shards", options->shards,
+                                        "Write so many files, which open as one dataset");
   shards->check(CLI::Range(1, 99999).description(""));
   app->add_option("--shard-bytes", options->shard_bytes,
                   "Write files with no more than so many bytes of records each (as 500MB, 2GiB)")
@@ -275,29 +302,39 @@ Command add_pack(CLI::App& millrace) {
       ->check(CLI::PositiveNumber.description(""))
       ->excludes(shards);
   app->add_option("--commit-bytes", options->commit_bytes,
-                  "Commit each time so many bytes were packed; a pack that is killed loses no more than these (default 32MiB)")
+                  "Commit each time so many bytes were packed; a pack that is killed loses no more "
+                  "than these (default 32MiB)")
       ->transform(CLI::AsSizeValue(true).description(""))
       ->check(CLI::PositiveNumber.description(""));
   app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
-  app->add_option("--workers", options->workers, "Threads that read and check images; default: one per core")
+  app->add_option("--workers", options->workers,
+                  "Threads that read and check images; default: one per core")
       ->check(CLI::Range(1, 4096));
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(
-      "Files go in untouched, in the order of class and path (with --list: as listed), with label, path, width and height.\n"
-      "Files that are no JPEG or do not decode are left out; they are listed at the end with the reason and make the exit\n"
+      "Files go in untouched, in the order of class and path (with --list: as listed), with label, "
+      "path, width and height.\n"
+      "Files that are no JPEG or do not decode are left out; they are listed at the end with the "
+      "reason and make the exit\n"
       "code 1. The dataset is complete without them. Names that begin with a dot are passed over.\n"
       "\n"
-      "Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an image (.jpg, .jpeg,\n"
-      ".png, .webp) and its label, a number from -1 up, in a .cls or as \"label\" or else \"cls\" of a .json. Samples come in "
+      "Members of a tar whose paths are the same up to the first dot of the file's name are a "
+      "sample: an image (.jpg, .jpeg,\n"
+      ".png, .webp) and its label, a number from -1 up, in a .cls or as \"label\" or else \"cls\" "
+      "of a .json. Samples come in "
       "the\n"
-      "tars' order, without class names. One that lacks its image or label is left out as above; a tar that was cut short is\n"
+      "tars' order, without class names. One that lacks its image or label is left out as above; a "
+      "tar that was cut short is\n"
       "an error.\n"
       "\n"
-      "A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete. Give the same\n"
-      "command again with --resume: it goes on behind what was committed, and the records become those of a pack that was\n"
+      "A pack that was interrupted, or found the disk full, leaves a dataset that is refused as "
+      "incomplete. Give the same\n"
+      "command again with --resume: it goes on behind what was committed, and the records become "
+      "those of a pack that was\n"
       "not interrupted. It refuses to go on where the input is another one.\n"
       "\n"
-      "With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside it, and is what is opened.\n"
+      "With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside "
+      "it, and is what is opened.\n"
       "\n"
       "Examples:\n"
       "  millrace pack imagenet/train train.lmdb\n"

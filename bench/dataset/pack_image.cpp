@@ -15,7 +15,8 @@
 namespace millrace::cli {
 namespace {
 
-// Enough to tell what a file is that is no JPEG: whatever else lies in a folder is not read as a whole.
+// Enough to tell what a file is that is no JPEG: whatever else lies in a folder is not read as a
+// whole.
 constexpr std::uintmax_t head_bytes = 4096;
 
 bool begins_as_jpeg(std::span<const std::byte> head) {
@@ -30,12 +31,14 @@ Status read_up_to(std::ifstream& file, std::uintmax_t end, std::vector<std::byte
   return Status::bad("cannot be read to its end");
 }
 
-Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder, std::vector<std::byte>& bytes) {
+Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder,
+                    std::vector<std::byte>& bytes) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) return Status::bad("cannot be read: " + error.message());
   if (size == 0) return Status::bad("is empty");
-  if (size > max_image_bytes) return Status::bad(fmt::format("is {} bytes long; at most 1 GiB is packed", size));
+  if (size > max_image_bytes)
+    return Status::bad(fmt::format("is {} bytes long; at most 1 GiB is packed", size));
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status::bad("cannot be read: " + std::generic_category().message(errno));
 
@@ -58,7 +61,8 @@ Status checked(std::span<const std::byte> bytes, JpegDecoder& decoder) {
 CheckedImage check_image(UncheckedImage unchecked, JpegDecoder& decoder) {
   CheckedImage image;
   image.bytes = std::move(unchecked.bytes);
-  image.status = unchecked.file.empty() ? checked(image.bytes, decoder) : read_checked(unchecked.file, decoder, image.bytes);
+  image.status = unchecked.file.empty() ? checked(image.bytes, decoder)
+                                        : read_checked(unchecked.file, decoder, image.bytes);
   if (image.status.is_ok())
     image.header = decoder.header();
   else
@@ -66,8 +70,11 @@ CheckedImage check_image(UncheckedImage unchecked, JpegDecoder& decoder) {
   return image;
 }
 
-ReadImages::ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<std::vector<JpegDecoder>> decoders)
-    : unchecked_(std::move(unchecked)), decoders_(std::move(decoders)), images_(unchecked_.size()) {}
+ReadImages::ReadImages(std::vector<UncheckedImage> unchecked,
+                       std::shared_ptr<std::vector<JpegDecoder>> decoders)
+    : unchecked_(std::move(unchecked)),
+      decoders_(std::move(decoders)),
+      images_(unchecked_.size()) {}
 
 void ReadImages::run(std::size_t item, unsigned worker) {
   try {

@@ -31,11 +31,13 @@ struct UncheckedImage {
 
 CheckedImage check_image(UncheckedImage image, JpegDecoder& decoder);
 
-/// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive who submitted it.
+/// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive
+/// who submitted it.
 class ReadImages final : public Job {
  public:
   /// With a decoder for each worker of the runtime.
-  ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<std::vector<JpegDecoder>> decoders);
+  ReadImages(std::vector<UncheckedImage> unchecked,
+             std::shared_ptr<std::vector<JpegDecoder>> decoders);
 
   std::size_t items() const override { return unchecked_.size(); }
   void run(std::size_t item, unsigned worker) override;

@@ -37,7 +37,8 @@ class Walk {
     for (const std::string& name : top.folders) {
       const auto first = static_cast<std::ptrdiff_t>(listing_.images.size());
       walk(name, static_cast<std::int64_t>(listing_.classes.size()));
-      std::ranges::sort(listing_.images.begin() + first, listing_.images.end(), {}, &ListedImage::path);
+      std::ranges::sort(listing_.images.begin() + first, listing_.images.end(), {},
+                        &ListedImage::path);
       listing_.classes.push_back(name);
     }
     for (const std::string& name : top.files) {
@@ -56,7 +57,9 @@ class Walk {
     std::vector<std::string> files;
   };
 
-  void leave_out(const std::string& path, const std::string& reason) { listing_.left_out.push_back({path, reason}); }
+  void leave_out(const std::string& path, const std::string& reason) {
+    listing_.left_out.push_back({path, reason});
+  }
 
   /// Names in a folder, sorted; what is neither file nor folder is left out.
   Entries read_folder(const std::string& relative) {
@@ -71,14 +74,16 @@ class Walk {
         sort_in(*at, name, (fs::path(relative) / name).string(), entries);
     }
     if (error && relative.empty())
-      throw Error(ErrorCode::io, fmt::format("{} cannot be read: {}", folder_.string(), error.message()));
+      throw Error(ErrorCode::io,
+                  fmt::format("{} cannot be read: {}", folder_.string(), error.message()));
     if (error) leave_out(relative, "cannot be read: " + error.message());
     std::ranges::sort(entries.folders);
     std::ranges::sort(entries.files);
     return entries;
   }
 
-  void sort_in(const fs::directory_entry& entry, const std::string& name, const std::string& relative, Entries& entries) {
+  void sort_in(const fs::directory_entry& entry, const std::string& name,
+               const std::string& relative, Entries& entries) {
     std::error_code error;
     const fs::file_status status = entry.status(error);
     if (fs::is_directory(status))
@@ -88,7 +93,8 @@ class Walk {
     } else if (fs::exists(status))
       leave_out(relative, "is neither file nor folder");
     else
-      leave_out(relative, entry.is_symlink(error) ? "is a link that leads nowhere" : "cannot be read");
+      leave_out(relative,
+                entry.is_symlink(error) ? "is a link that leads nowhere" : "cannot be read");
   }
 
   void walk(const std::string& relative, std::int64_t label) {
@@ -99,7 +105,8 @@ class Walk {
     const Entries entries = read_folder(relative);
     for (const std::string& name : entries.files)
       listing_.images.push_back({.path = (fs::path(relative) / name).string(), .label = label});
-    for (const std::string& name : entries.folders) walk((fs::path(relative) / name).string(), label);
+    for (const std::string& name : entries.folders)
+      walk((fs::path(relative) / name).string(), label);
     above_.pop_back();
   }
 
@@ -110,13 +117,17 @@ class Walk {
 };
 
 ListedImage parse_line(std::string_view line, const std::string& where) {
-  const auto refuse = [&](const std::string& what) { return Error(ErrorCode::invalid_argument, where + ": " + what); };
+  const auto refuse = [&](const std::string& what) {
+    return Error(ErrorCode::invalid_argument, where + ": " + what);
+  };
   const std::size_t comma = line.rfind(',');
-  if (comma == std::string_view::npos) throw refuse(fmt::format("\"{}\" has no comma; a line is path,label", line));
+  if (comma == std::string_view::npos)
+    throw refuse(fmt::format("\"{}\" has no comma; a line is path,label", line));
   const std::string_view path = line.substr(0, comma);
   const std::string_view digits = line.substr(comma + 1);
   if (path.empty()) throw refuse("the path before the comma is empty");
-  if (path.starts_with('/')) throw refuse(fmt::format("path \"{}\" is not relative to the folder", path));
+  if (path.starts_with('/'))
+    throw refuse(fmt::format("path \"{}\" is not relative to the folder", path));
   const std::optional<std::int64_t> label = parse_label(digits);
   if (!label) throw refuse(fmt::format("label \"{}\" is no number from -1 up", digits));
   return {.path = std::string(path), .label = *label};
@@ -136,13 +147,14 @@ Listing list_folder(const fs::path& folder, const fs::path& out) { return Walk(f
 Listing read_list(const fs::path& list) {
   std::ifstream file(list, std::ios::binary);
   if (!file)
-    throw Error(ErrorCode::not_found,
-                fmt::format("{} cannot be read: {}", list.string(), std::generic_category().message(errno)));
+    throw Error(ErrorCode::not_found, fmt::format("{} cannot be read: {}", list.string(),
+                                                  std::generic_category().message(errno)));
   Listing listing;
   std::string line;
   for (std::uint64_t number = 1; std::getline(file, line); ++number) {
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) listing.images.push_back(parse_line(line, fmt::format("{}:{}", list.string(), number)));
+    if (!line.empty())
+      listing.images.push_back(parse_line(line, fmt::format("{}:{}", list.string(), number)));
   }
   if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");
   return listing;

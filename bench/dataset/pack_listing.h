@@ -37,18 +37,19 @@ struct Listing {
   std::uint64_t hidden = 0;
 };
 
-/// The files of a folder. Where it has folders in it these are the classes, sorted bytewise by name (an empty one counts); each
-/// is walked to the bottom, and its files come sorted bytewise by path. A file beside class folders is left out, since it has no
-/// class. Without folders in it all files get label -1. Links are followed, except back to a folder above. `out`, the file that
-/// is written, is passed over. Throws `Error` (`io`) where the folder cannot be read.
+/// The files of a folder. Where it has folders in it these are the classes, sorted bytewise by name
+/// (an empty one counts); each is walked to the bottom, and its files come sorted bytewise by path.
+/// A file beside class folders is left out, since it has no class. Without folders in it all files
+/// get label -1. Links are followed, except back to a folder above. `out`, the file that is
+/// written, is passed over. Throws `Error` (`io`) where the folder cannot be read.
 Listing list_folder(const std::filesystem::path& folder, const std::filesystem::path& out);
 
 /// A label, a number from -1 up; none for any other text.
 std::optional<std::int64_t> parse_label(std::string_view digits);
 
-/// The files that a text file lists, in its order: a line is a path relative to the folder, a comma (its last one) and the
-/// label, a number from -1 up. Empty lines do not count. Throws `Error` (`not_found`, `invalid_argument` with the line's number,
-/// `io`).
+/// The files that a text file lists, in its order: a line is a path relative to the folder, a comma
+/// (its last one) and the label, a number from -1 up. Empty lines do not count. Throws `Error`
+/// (`not_found`, `invalid_argument` with the line's number, `io`).
 Listing read_list(const std::filesystem::path& list);
 
 }  // namespace millrace::cli

@@ -22,7 +22,8 @@ std::vector<fs::path> expand(const std::string& name) {
   if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
-  if (glob(name.c_str(), 0, nullptr, &found) != 0) throw Error(ErrorCode::not_found, name + " matches no file");
+  if (glob(name.c_str(), 0, nullptr, &found) != 0)
+    throw Error(ErrorCode::not_found, name + " matches no file");
   return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
 }
 
@@ -31,7 +32,8 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs)
     for (const fs::path& tar : expand(input)) {
       if (fs::is_directory(tar))
-        throw Error(ErrorCode::invalid_argument, tar.string() + " is a folder; several inputs are tars, or one is a folder");
+        throw Error(ErrorCode::invalid_argument,
+                    tar.string() + " is a folder; several inputs are tars, or one is a folder");
       tars.push_back(tar);
     }
   return tars;
@@ -71,7 +73,8 @@ class ListingHash {
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
-PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list, const fs::path& out) {
+PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list,
+                       const fs::path& out) {
   ListingHash hash;
   std::string what;
   if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
@@ -81,17 +84,20 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
   } else {
     const std::vector<fs::path> tars = tars_of(inputs);
     if (!list.empty())
-      throw Error(ErrorCode::invalid_argument, tars[0].string() + " is no folder, and --list names files of one");
+      throw Error(ErrorCode::invalid_argument,
+                  tars[0].string() + " is no folder, and --list names files of one");
     listing_ = list_tars(tars);
     for (const fs::path& tar : tars) {
       hash.add(fs::canonical(tar).string());
       hash.add(fs::file_size(tar));
     }
-    what = fs::canonical(tars[0]).string() + (tars.size() == 1 ? "" : fmt::format(" and {} more tars", tars.size() - 1));
+    what = fs::canonical(tars[0]).string() +
+           (tars.size() == 1 ? "" : fmt::format(" and {} more tars", tars.size() - 1));
     tars_.emplace(tars);
   }
   hash.add(listing_);
-  identity_ = fmt::format("{}: {} images, listing {:016x}", what, listing_.images.size(), hash.value());
+  identity_ =
+      fmt::format("{}: {} images, listing {:016x}", what, listing_.images.size(), hash.value());
 }
 
 UncheckedImage PackSource::image(std::size_t item) {

@@ -16,9 +16,11 @@ namespace millrace::cli {
 /// What there is to pack: a folder of images, by a list or without one, or tars.
 class PackSource {
  public:
-  /// Looks through all of it. `inputs`: one folder, or tars and patterns (glob(7)) of tars; `list` may be empty; `out` is passed over.
-  /// Throws `Error` as `list_folder`, `read_list` and `list_tars` do.
-  PackSource(const std::vector<std::string>& inputs, const std::string& list, const std::filesystem::path& out);
+  /// Looks through all of it. `inputs`: one folder, or tars and patterns (glob(7)) of tars; `list`
+  /// may be empty; `out` is passed over. Throws `Error` as `list_folder`, `read_list` and
+  /// `list_tars` do.
+  PackSource(const std::vector<std::string>& inputs, const std::string& list,
+             const std::filesystem::path& out);
 
   const Listing& listing() const { return listing_; }
   /// For a person, with a hash of all that is listed.

@@ -31,8 +31,9 @@ constexpr std::array<std::string_view, 4> image_extensions = {"jpg", "jpeg", "pn
 
 [[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened) {
   const char* reason = archive_error_string(opened);
-  throw Error(ErrorCode::corrupt, fmt::format("{} cannot be read to its end as a tar: {}; copy it again", tar.string(),
-                                              reason ? reason : "no reason"));
+  throw Error(ErrorCode::corrupt,
+              fmt::format("{} cannot be read to its end as a tar: {}; copy it again", tar.string(),
+                          reason ? reason : "no reason"));
 }
 
 ArchiveHandle open_tar(const fs::path& tar) {
@@ -46,8 +47,8 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_set_options(opened.get(), "hdrcharset=BINARY");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
   if (archive_read_open_filename(opened.get(), tar.c_str(), read_bytes) != ARCHIVE_OK)
-    throw Error(ErrorCode::corrupt,
-                fmt::format("{} is no folder and no tar that can be read: {}", tar.string(), archive_error_string(opened.get())));
+    throw Error(ErrorCode::corrupt, fmt::format("{} is no folder and no tar that can be read: {}",
+                                                tar.string(), archive_error_string(opened.get())));
   return opened;
 }
 
@@ -77,15 +78,18 @@ std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int6
   return bytes;
 }
 
-// Of a tar that was cut between two members libarchive says nothing. A compressed one has an end of its own.
+// Of a tar that was cut between two members libarchive says nothing. A compressed one has an end of
+// its own.
 void check_end_mark(const fs::path& tar, archive* opened) {
   if (archive_filter_count(opened) > 1) return;
   std::array<char, block_bytes> last{};
   std::ifstream file(tar, std::ios::binary);
   file.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
-  if (!file.read(last.data(), last.size()) || std::ranges::any_of(last, [](char byte) { return byte != 0; }))
+  if (!file.read(last.data(), last.size()) ||
+      std::ranges::any_of(last, [](char byte) { return byte != 0; }))
     throw Error(ErrorCode::corrupt,
-                fmt::format("{} ends without a tar's end mark: it was cut short; copy it again", tar.string()));
+                fmt::format("{} ends without a tar's end mark: it was cut short; copy it again",
+                            tar.string()));
 }
 
 /// What a member's name says.
@@ -99,8 +103,9 @@ Name parse_name(const std::string& path) {
   const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
   const std::size_t dot = std::min(path.find('.', base), path.size());
   Name name{path.substr(0, dot), path.substr(std::min(dot + 1, path.size()))};
-  std::ranges::transform(name.extension, name.extension.begin(),
-                         [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  std::ranges::transform(name.extension, name.extension.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
   return name;
 }
 
@@ -122,12 +127,17 @@ struct TarSample {
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(blanks);
-  return begin == std::string_view::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+  return begin == std::string_view::npos
+             ? ""
+             : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-std::optional<std::int64_t> checked_label(TarSample& sample, std::string_view text, const char* where) {
+std::optional<std::int64_t> checked_label(TarSample& sample, std::string_view text,
+                                          const char* where) {
   const std::optional<std::int64_t> label = parse_label(text);
-  if (!label) sample.refuse(fmt::format("the label in its {}, \"{}\", is no number from -1 up", where, text.substr(0, 60)));
+  if (!label)
+    sample.refuse(fmt::format("the label in its {}, \"{}\", is no number from -1 up", where,
+                              text.substr(0, 60)));
   return label;
 }
 
@@ -144,7 +154,8 @@ std::optional<std::int64_t> label_of(TarSample& sample) {
   }
   for (const char* field : {"label", "cls"})
     if (const auto found = json.find(field); found != json.end())
-      return checked_label(sample, found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ".json");
+      return checked_label(
+          sample, found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ".json");
   sample.refuse("its .json has neither \"label\" nor \"cls\"");
   return {};
 }
@@ -152,7 +163,8 @@ std::optional<std::int64_t> label_of(TarSample& sample) {
 /// Gathers the samples of one tar.
 class TarListing {
  public:
-  TarListing(const fs::path& tar, std::size_t number, Listing& listing) : tar_(tar), number_(number), listing_(listing) {}
+  TarListing(const fs::path& tar, std::size_t number, Listing& listing)
+      : tar_(tar), number_(number), listing_(listing) {}
 
   void run() {
     const ArchiveHandle opened = open_tar(tar_);
@@ -173,7 +185,8 @@ class TarListing {
     if (!sample_ || sample_->key != name.key) {
       end_sample();
       sample_.emplace().key = name.key;
-      if (!keys_.insert(name.key).second) sample_->refuse("comes again behind other samples; a sample's members lie together");
+      if (!keys_.insert(name.key).second)
+        sample_->refuse("comes again behind other samples; a sample's members lie together");
     }
     const std::int64_t size = archive_entry_size(entry);
     if (std::ranges::find(image_extensions, name.extension) != image_extensions.end())
@@ -185,17 +198,21 @@ class TarListing {
   }
 
   void add_image(const std::string& path, std::int64_t size, std::uint64_t member) {
-    if (sample_->image) sample_->refuse(fmt::format("has two images, {} and {}", *sample_->image, path));
+    if (sample_->image)
+      sample_->refuse(fmt::format("has two images, {} and {}", *sample_->image, path));
     if (size > static_cast<std::int64_t>(max_image_bytes))
       sample_->refuse(fmt::format("its image is {} bytes long; at most 1 GiB is packed", size));
     sample_->image = path;
     sample_->image_member = member;
   }
 
-  void add_text(archive* opened, std::int64_t size, const char* extension, std::optional<std::string>& text) {
+  void add_text(archive* opened, std::int64_t size, const char* extension,
+                std::optional<std::string>& text) {
     if (text) sample_->refuse(fmt::format("has two {}", extension));
     text.emplace();
-    if (size > max_text_bytes) return sample_->refuse(fmt::format("its {} is {} bytes long, which no label is", extension, size));
+    if (size > max_text_bytes)
+      return sample_->refuse(
+          fmt::format("its {} is {} bytes long, which no label is", extension, size));
     const std::vector<std::byte> bytes = read_data(tar_, opened, size);
     text->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
@@ -206,9 +223,13 @@ class TarListing {
     sample_.reset();
     const std::string tar = tar_.filename().string() + "/";
     if (!sample.image) sample.refuse("has no image (.jpg, .jpeg, .png or .webp)");
-    const std::optional<std::int64_t> label = sample.reason.empty() ? label_of(sample) : std::nullopt;
+    const std::optional<std::int64_t> label =
+        sample.reason.empty() ? label_of(sample) : std::nullopt;
     if (label)
-      listing_.images.push_back({.path = tar + *sample.image, .label = *label, .tar = number_, .member = sample.image_member});
+      listing_.images.push_back({.path = tar + *sample.image,
+                                 .label = *label,
+                                 .tar = number_,
+                                 .member = sample.image_member});
     else
       listing_.left_out.push_back({tar + sample.key, sample.reason});
   }
@@ -226,7 +247,8 @@ void ArchiveDeleter::operator()(archive* opened) const { archive_read_free(opene
 
 Listing list_tars(const std::vector<fs::path>& tars) {
   Listing listing;
-  for (std::size_t number = 0; number < tars.size(); ++number) TarListing(tars[number], number, listing).run();
+  for (std::size_t number = 0; number < tars.size(); ++number)
+    TarListing(tars[number], number, listing).run();
   return listing;
 }
 
@@ -243,7 +265,8 @@ std::vector<std::byte> TarImages::read(const ListedImage& image) {
       return read_data(tar, archive_.get(), archive_entry_size(entry));
     }
   throw Error(ErrorCode::corrupt,
-              fmt::format("{} was changed while it was packed: {} is not where it was", tar.string(), image.path));
+              fmt::format("{} was changed while it was packed: {} is not where it was",
+                          tar.string(), image.path));
 }
 
 }  // namespace millrace::cli

@@ -42,7 +42,8 @@ std::string bad_records_text(const VerifyResult& result, std::size_t limit) {
     text += fmt::format("  {:>8}  {}: {}\n", bad.index, printable(bad.key), printable(bad.reason));
   }
   if (shown < result.bad.size())
-    text += fmt::format("  ... and {} more; --json FILE lists all, --limit N prints more\n", result.bad.size() - shown);
+    text += fmt::format("  ... and {} more; --json FILE lists all, --limit N prints more\n",
+                        result.bad.size() - shown);
   return text;
 }
 
@@ -55,35 +56,43 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
     text += fmt::format(", {} decoded", count_text(result.decoded, "image"));
   else if (result.checked > result.bad.size())
     text += ", no field \"image\" to decode";
-  if (result.found_fingerprint) text += fingerprint_differs(result) ? ", fingerprint differs" : ", fingerprint matches";
+  if (result.found_fingerprint)
+    text += fingerprint_differs(result) ? ", fingerprint differs" : ", fingerprint matches";
   return text + fmt::format("; {:.1f} s", result.seconds);
 }
 
-std::string to_text(const VerifyOptions& options, const Dataset& dataset, const VerifyResult& result) {
+std::string to_text(const VerifyOptions& options, const Dataset& dataset,
+                    const VerifyResult& result) {
   std::string text = bad_records_text(result, options.limit);
   if (fingerprint_differs(result))
     text += fmt::format(
-        "the records are, in their order, not those that were written: their fingerprint is {}, that of the dataset {}\n",
+        "the records are, in their order, not those that were written: their fingerprint is {}, "
+        "that of the dataset {}\n",
         hex(*result.found_fingerprint), hex(*result.fingerprint));
   const std::string done = done_text(options, result);
   if (result.interrupted)
-    return text + fmt::format("{}: interrupted after {} of {} records, {} of them bad ({})\n", dataset.name(), result.checked,
-                              result.records, result.bad.size(), done);
+    return text + fmt::format("{}: interrupted after {} of {} records, {} of them bad ({})\n",
+                              dataset.name(), result.checked, result.records, result.bad.size(),
+                              done);
   if (result.is_sound()) {
-    const std::string which = result.records == 1 ? "its 1 record is" : fmt::format("all {} records are", result.records);
+    const std::string which =
+        result.records == 1 ? "its 1 record is" : fmt::format("all {} records are", result.records);
     return text + fmt::format("{}: {} sound ({})\n", dataset.name(), which, done);
   }
   if (result.bad.empty()) return text + fmt::format("{}: damaged ({})\n", dataset.name(), done);
-  return text + fmt::format("{}: {} of {} records {} bad ({})\n", dataset.name(), result.bad.size(), result.records,
-                            result.bad.size() == 1 ? "is" : "are", done);
+  return text + fmt::format("{}: {} of {} records {} bad ({})\n", dataset.name(), result.bad.size(),
+                            result.records, result.bad.size() == 1 ? "is" : "are", done);
 }
 
-std::string to_json(const VerifyOptions& options, const Dataset& dataset, const VerifyResult& result) {
+std::string to_json(const VerifyOptions& options, const Dataset& dataset,
+                    const VerifyResult& result) {
   using Json = nlohmann::ordered_json;
   Json bad = Json::array();
   for (const BadRecord& record : result.bad)
     bad.push_back({{"index", record.index}, {"key", record.key}, {"reason", record.reason}});
-  const auto hex_or_null = [](const std::optional<std::uint64_t>& number) { return number ? Json(hex(*number)) : Json(); };
+  const auto hex_or_null = [](const std::optional<std::uint64_t>& number) {
+    return number ? Json(hex(*number)) : Json();
+  };
   const Json json = {{"dataset", dataset.name()},
                      {"sound", result.is_sound() && !result.interrupted},
                      {"records", result.records},
@@ -101,7 +110,8 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset, const 
 }
 
 int run_verify(const VerifyOptions& options) {
-  const std::shared_ptr<const Dataset> dataset = open_dataset(options.dataset, {.verify_checksums = true});
+  const std::shared_ptr<const Dataset> dataset =
+      open_dataset(options.dataset, {.verify_checksums = true});
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const VerifyResult result = verify(dataset, options.quick, runtime, interrupt);
@@ -115,19 +125,29 @@ int run_verify(const VerifyOptions& options) {
 
 Command add_verify(CLI::App& millrace) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* app = millrace.add_subcommand("verify", "Check that a dataset is sound: every record read, compared, decoded");
-  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")->required();
+  CLI::App* app = millrace.add_subcommand(
+      "verify", "Check that a dataset is sound: every record read, compared, decoded");
+  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
+      ->required();
   app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
-  app->add_option("--limit", options->limit, "How many bad records are printed, default 20")->check(CLI::NonNegativeNumber);
-  app->add_option("--json", options->json, "Write everything, with all bad records, as JSON to a file; - prints it instead");
-  app->add_option("--workers", options->workers, "Threads that check records; default: one per core")->check(CLI::Range(1, 4096));
+  app->add_option("--limit", options->limit, "How many bad records are printed, default 20")
+      ->check(CLI::NonNegativeNumber);
+  app->add_option("--json", options->json,
+                  "Write everything, with all bad records, as JSON to a file; - prints it instead");
+  app->add_option("--workers", options->workers,
+                  "Threads that check records; default: one per core")
+      ->check(CLI::Range(1, 4096));
   app->footer(
-      "Reads every record through the pages that lead to it, compares its checksum, decodes its image and compares the "
+      "Reads every record through the pages that lead to it, compares its checksum, decodes its "
+      "image and compares the "
       "dataset's\n"
-      "fingerprint, which tells that the records are those that were written, in their order. An image is bad where libjpeg has "
+      "fingerprint, which tells that the records are those that were written, in their order. An "
+      "image is bad where libjpeg has "
       "an\n"
-      "error or warns of damaged or missing data, or where the record's width and height are not its own.\n"
-      "Bad records are listed by number, key and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it is "
+      "error or warns of damaged or missing data, or where the record's width and height are not "
+      "its own.\n"
+      "Bad records are listed by number, key and reason, in their order. Exit code: 0 where the "
+      "dataset is sound, 1 where it is "
       "not.\n"
       "\n"
       "Examples:\n"

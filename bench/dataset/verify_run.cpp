@@ -10,9 +10,9 @@
 #include <numeric>
 #include <utility>
 
+#include "console/progress.h"
 #include "dataset/all_records.h"
 #include "dataset/bad_record.h"
-#include "console/progress.h"
 
 namespace millrace::cli {
 namespace {
@@ -32,18 +32,22 @@ struct Checked {
   std::optional<BadRecord> bad{};
 };
 
-std::string size_text(std::int64_t width, std::int64_t height) { return fmt::format("{} x {}", width, height); }
+std::string size_text(std::int64_t width, std::int64_t height) {
+  return fmt::format("{} x {}", width, height);
+}
 
 /// Whether the record's fields "width" and "height", where it has them, are those of the image.
 Status check_size(const Record& record, const JpegHeader& header) {
   constexpr std::size_t integer_bytes = sizeof(std::int64_t);
-  const auto is_integer = [&](std::string_view name) { return record.has(name) && record[name].size() == integer_bytes; };
+  const auto is_integer = [&](std::string_view name) {
+    return record.has(name) && record[name].size() == integer_bytes;
+  };
   if (!is_integer("width") || !is_integer("height")) return Status::ok();
   const std::int64_t width = record.integer("width");
   const std::int64_t height = record.integer("height");
   if (width == header.width && height == header.height) return Status::ok();
-  return Status::bad(fmt::format("its fields say {} pixels, its image has {}", size_text(width, height),
-                                 size_text(header.width, header.height)));
+  return Status::bad(fmt::format("its fields say {} pixels, its image has {}",
+                                 size_text(width, height), size_text(header.width, header.height)));
 }
 
 Status check_image(const Record& record, JpegDecoder& decoder) {
@@ -71,8 +75,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
   return checked;
 }
 
-/// Records that are sound by themselves but hold the same as another: where the fingerprint does not match, the pointer to one of them
-/// is damaged.
+/// Records that are sound by themselves but hold the same as another: where the fingerprint does
+/// not match, the pointer to one of them is damaged.
 std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
@@ -80,14 +84,16 @@ std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::ranges::sort(records);
   std::vector<BadRecord> repeated;
   const auto add = [&](std::uint64_t index, std::uint64_t other) {
-    repeated.push_back({index, dataset.key(index),
-                        fmt::format("it is the same record as {}; one of them is not the one that was "
-                                    "written here",
-                                    other)});
+    repeated.push_back(
+        {index, dataset.key(index),
+         fmt::format("it is the same record as {}; one of them is not the one that was "
+                     "written here",
+                     other)});
   };
   for (std::size_t n = 1; n < records.size(); ++n) {
     if (records[n].first != records[n - 1].first) continue;
-    if (n < 2 || records[n - 2].first != records[n].first) add(records[n - 1].second, records[n].second);
+    if (n < 2 || records[n - 2].first != records[n].first)
+      add(records[n - 1].second, records[n].second);
     add(records[n].second, records[n - 1].second);
   }
   std::ranges::sort(repeated, {}, &BadRecord::index);
@@ -96,7 +102,8 @@ std::vector<BadRecord> repeated_records(const Dataset& dataset) {
 
 }  // namespace
 
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime, const Interrupt& interrupt) {
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime,
+                    const Interrupt& interrupt) {
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
   const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
@@ -106,25 +113,28 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, R
     dataset->prefetch(indices);
     std::vector<Checked> all;
     all.reserve(indices.size());
-    for (const std::uint64_t index : indices) all.push_back(check(*dataset, index, quick, (*places)[worker]));
+    for (const std::uint64_t index : indices)
+      all.push_back(check(*dataset, index, quick, (*places)[worker]));
     return all;
   };
   const std::uint64_t length = range_length(result.records, runtime, 128);
   std::uint64_t fingerprint = 0;
   bool all_found = true;
-  result.interrupted = !over_ranges(runtime, result.records, length, check_range, [&](std::vector<Checked> all) {
-    for (Checked& checked : all) {
-      progress.advance(checked.bytes);
-      ++result.checked;
-      result.bytes += checked.bytes;
-      result.decoded += checked.decoded ? 1 : 0;
-      if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
-      all_found = all_found && checked.checksum;
-      if (checked.bad) result.bad.push_back(std::move(*checked.bad));
-    }
-    return !interrupt.requested();
-  });
-  if (result.fingerprint && all_found && !result.interrupted) result.found_fingerprint = fingerprint;
+  result.interrupted =
+      !over_ranges(runtime, result.records, length, check_range, [&](std::vector<Checked> all) {
+        for (Checked& checked : all) {
+          progress.advance(checked.bytes);
+          ++result.checked;
+          result.bytes += checked.bytes;
+          result.decoded += checked.decoded ? 1 : 0;
+          if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
+          all_found = all_found && checked.checksum;
+          if (checked.bad) result.bad.push_back(std::move(*checked.bad));
+        }
+        return !interrupt.requested();
+      });
+  if (result.fingerprint && all_found && !result.interrupted)
+    result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
   result.seconds = progress.seconds();
   return result;

@@ -32,17 +32,20 @@ struct VerifyResult {
   bool interrupted = false;
   /// In the order of their numbers.
   std::vector<BadRecord> bad{};
-  /// The dataset's own, and the one of its records as they are now; neither where the dataset has none, the second not where a record
-  /// cannot be found or the run was interrupted.
+  /// The dataset's own, and the one of its records as they are now; neither where the dataset has
+  /// none, the second not where a record cannot be found or the run was interrupted.
   std::optional<std::uint64_t> fingerprint{};
   std::optional<std::uint64_t> found_fingerprint{};
 
-  bool is_sound() const { return bad.empty() && (!found_fingerprint || found_fingerprint == fingerprint); }
+  bool is_sound() const {
+    return bad.empty() && (!found_fingerprint || found_fingerprint == fingerprint);
+  }
 };
 
-/// Reads all records of a dataset that was opened with checksums, decodes their field "image" unless `quick`, and compares the
-/// dataset's fingerprint, on the runtime's workers; shows its progress on stderr. Throws what `Dataset::read` throws that is no
-/// `bad_record`.
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime, const Interrupt& interrupt);
+/// Reads all records of a dataset that was opened with checksums, decodes their field "image"
+/// unless `quick`, and compares the dataset's fingerprint, on the runtime's workers; shows its
+/// progress on stderr. Throws what `Dataset::read` throws that is no `bad_record`.
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime,
+                    const Interrupt& interrupt);
 
 }  // namespace millrace::cli

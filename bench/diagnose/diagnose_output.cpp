@@ -26,7 +26,8 @@ double step_ms(const DiagnoseRecord& record) {
 
 /// Batches of an epoch, the last one counted as what it has.
 double epoch_batches(const DiagnoseRecord& record) {
-  return static_cast<double>(record.result.records) / static_cast<double>(record.settings.bench.batch_size);
+  return static_cast<double>(record.result.records) /
+         static_cast<double>(record.settings.bench.batch_size);
 }
 
 const char* row_name(EpochPart part) {
@@ -63,46 +64,57 @@ std::vector<Phase> phases(const PhaseTimes& times) {
 
 std::string table(const DiagnoseRecord& record) {
   const auto certainty = [](const EpochShare& part) {
-    return part.unsure ? "  unsure: within a large noise" : part.within_noise ? "  within noise" : "";
+    return part.unsure         ? "  unsure: within a large noise"
+           : part.within_noise ? "  within noise"
+                               : "";
   };
-  const auto line = [](const char* name, const std::string& batch, const std::string& noise, double share, double seconds,
-                       const char* certainty = "") {
-    return fmt::format("  {:<26}{:>14}{:>14}{:>14.1f}%{:>14.3f}{}\n", name, batch, noise, 100 * share, seconds, certainty);
+  const auto line = [](const char* name, const std::string& batch, const std::string& noise,
+                       double share, double seconds, const char* certainty = "") {
+    return fmt::format("  {:<26}{:>14}{:>14}{:>14.1f}%{:>14.3f}{}\n", name, batch, noise,
+                       100 * share, seconds, certainty);
   };
-  std::string text =
-      fmt::format("  {:<26}{:>14}{:>14}{:>15}{:>14}\n", "", "ms per batch", "95% noise", "of an epoch", "s per epoch");
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>15}{:>14}\n", "", "ms per batch",
+                                 "95% noise", "of an epoch", "s per epoch");
   const double per_epoch = epoch_batches(record) / 1e3;
   for (const EpochShare& part : record.account.parts)
-    text += line(row_name(part.part), fmt::format("{:.3f}", part.batch_ms), fmt::format("+- {:.3f}", part.measured.noise),
-                 part.share, part.batch_ms * per_epoch, certainty(part));
+    text += line(row_name(part.part), fmt::format("{:.3f}", part.batch_ms),
+                 fmt::format("+- {:.3f}", part.measured.noise), part.share,
+                 part.batch_ms * per_epoch, certainty(part));
   const double epoch_ms = record.account.batch_ms;
   const double fetch = record.account.share(EpochPart::fetch);
   text += line("an epoch", fmt::format("{:.3f}", epoch_ms), "", 1, epoch_ms * per_epoch);
   if (fetch > 0)
-    text += line("  out of the page cache", fmt::format("{:.3f}", (1 - fetch) * epoch_ms), "", 1 - fetch,
-                 (1 - fetch) * epoch_ms * per_epoch);
+    text += line("  out of the page cache", fmt::format("{:.3f}", (1 - fetch) * epoch_ms), "",
+                 1 - fetch, (1 - fetch) * epoch_ms * per_epoch);
   return text;
 }
 
 std::string measurements(const DiagnoseRecord& record) {
-  std::string text = fmt::format("  measured, mean and standard deviation of {} rounds, ms per batch:\n", record.settings.rounds);
+  std::string text =
+      fmt::format("  measured, mean and standard deviation of {} rounds, ms per batch:\n",
+                  record.settings.rounds);
   for (const Phase& phase : phases(record.result.times)) {
     if (phase.values.empty()) continue;
     const Repeated time = repeated(phase.values);
-    text += fmt::format("  {:<26}{:>14.3f}{:>14}\n", phase.name, time.mean, fmt::format("+- {:.3f}", time.deviation));
+    text += fmt::format("  {:<26}{:>14.3f}{:>14}\n", phase.name, time.mean,
+                        fmt::format("+- {:.3f}", time.deviation));
   }
   return text;
 }
 
 std::string cold_text(const DiagnoseRecord& record) {
   const DiagnoseResult& result = record.result;
-  if (!result.cold.missing.empty()) return fmt::format("  fetch stall: not measured: {}\n", result.cold.missing);
+  if (!result.cold.missing.empty())
+    return fmt::format("  fetch stall: not measured: {}\n", result.cold.missing);
   const unsigned passes = result.passes_per_round * record.settings.rounds;
-  std::string text = fmt::format("  cold cache: {} passes of {} batches; {:.1f}% of {:.1f} MB stayed cached", passes,
-                                 result.pass_batches, 100 * result.cold.kept, static_cast<double>(result.dataset_bytes) / mega);
+  std::string text =
+      fmt::format("  cold cache: {} passes of {} batches; {:.1f}% of {:.1f} MB stayed cached",
+                  passes, result.pass_batches, 100 * result.cold.kept,
+                  static_cast<double>(result.dataset_bytes) / mega);
   if (result.cold.storage_bytes)
     text +=
-        fmt::format("; {:.1f} MB fetched a pass, {:.0f} MB/s", static_cast<double>(*result.cold.storage_bytes) / mega / passes,
+        fmt::format("; {:.1f} MB fetched a pass, {:.0f} MB/s",
+                    static_cast<double>(*result.cold.storage_bytes) / mega / passes,
                     static_cast<double>(*result.cold.storage_bytes) / mega / result.cold.seconds);
   return text + "\n";
 }
@@ -110,14 +122,19 @@ std::string cold_text(const DiagnoseRecord& record) {
 std::string remarks(const DiagnoseRecord& record) {
   const DiagnoseResult& result = record.result;
   std::string text = cold_text(record);
-  text += fmt::format("  device idle, warm cache: {:.1f}% as the device's stream saw it\n", 100 * result.device_idle);
+  text += fmt::format("  device idle, warm cache: {:.1f}% as the device's stream saw it\n",
+                      100 * result.device_idle);
   if (result.sampled_records < result.records)
-    text += fmt::format("  {} records drawn at random stand for {}\n", result.sampled_records, result.records);
-  const auto sampled_bytes = static_cast<double>(result.dataset_bytes) * static_cast<double>(result.sampled_records) /
+    text += fmt::format("  {} records drawn at random stand for {}\n", result.sampled_records,
+                        result.records);
+  const auto sampled_bytes = static_cast<double>(result.dataset_bytes) *
+                             static_cast<double>(result.sampled_records) /
                              static_cast<double>(result.records);
-  if (result.warm_storage_bytes && static_cast<double>(*result.warm_storage_bytes) > much_fetched * sampled_bytes)
+  if (result.warm_storage_bytes &&
+      static_cast<double>(*result.warm_storage_bytes) > much_fetched * sampled_bytes)
     text += fmt::format(
-        "  with a warm cache {:.1f} MB were fetched from storage all the same: something takes the page cache's memory, and "
+        "  with a warm cache {:.1f} MB were fetched from storage all the same: something takes the "
+        "page cache's memory, and "
         "preparation has some of the fetch stall in it\n",
         static_cast<double>(*result.warm_storage_bytes) / mega);
   return text;
@@ -126,14 +143,15 @@ std::string remarks(const DiagnoseRecord& record) {
 Json parts_json(const DiagnoseRecord& record) {
   Json json = Json::object();
   for (const EpochShare& part : record.account.parts)
-    json[to_string(part.part)] = {{"ms_per_batch", part.batch_ms},
-                                  {"percent", 100 * part.share},
-                                  {"seconds_per_epoch", part.batch_ms * epoch_batches(record) / 1e3},
-                                  {"measured_ms", part.measured.mean},
-                                  {"deviation_ms", part.measured.deviation},
-                                  {"noise_ms", part.measured.noise},
-                                  {"within_noise", part.within_noise},
-                                  {"unsure", part.unsure}};
+    json[to_string(part.part)] = {
+        {"ms_per_batch", part.batch_ms},
+        {"percent", 100 * part.share},
+        {"seconds_per_epoch", part.batch_ms * epoch_batches(record) / 1e3},
+        {"measured_ms", part.measured.mean},
+        {"deviation_ms", part.measured.deviation},
+        {"noise_ms", part.measured.noise},
+        {"within_noise", part.within_noise},
+        {"unsure", part.unsure}};
   if (!record.result.cold.missing.empty()) json[to_string(EpochPart::fetch)] = nullptr;
   return json;
 }
@@ -172,12 +190,14 @@ Json options_json(const DiagnoseRecord& record) {
 
 std::string to_text(const DiagnoseRecord& record) {
   const BenchSettings& bench = record.settings.bench;
-  std::string text =
-      fmt::format("{}: {} records, recipe {}, {} workers, batches of {} in {} part{}, prefetch {}, seed {}\n",
-                  record.settings.dataset.string(), record.result.records, record.recipe_name, bench.runtime->workers(),
-                  bench.batch_size, bench.micro_batches, bench.micro_batches == 1 ? "" : "s", bench.prefetch, bench.seed);
+  std::string text = fmt::format(
+      "{}: {} records, recipe {}, {} workers, batches of {} in {} part{}, prefetch {}, seed {}\n",
+      record.settings.dataset.string(), record.result.records, record.recipe_name,
+      bench.runtime->workers(), bench.batch_size, bench.micro_batches,
+      bench.micro_batches == 1 ? "" : "s", bench.prefetch, bench.seed);
   text += fmt::format("a step of {:.3f} ms{}, an epoch of {:.1f} batches\n\n", step_ms(record),
-                      record.step_is_auto ? " (1.25 x the loader's own time)" : "", epoch_batches(record));
+                      record.step_is_auto ? " (1.25 x the loader's own time)" : "",
+                      epoch_batches(record));
   text += table(record) + "\n" + measurements(record) + "\n" + remarks(record) + "\n";
   return text + record.verdict.text + "\n" + record.verdict.advice + "\n";
 }

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "diagnose/diagnose_run.h"
-#include "machine/machine.h"
 #include "diagnose/stall_verdict.h"
+#include "machine/machine.h"
 
 namespace millrace::cli {
 

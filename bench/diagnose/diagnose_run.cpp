@@ -28,10 +28,13 @@ constexpr std::uint64_t most_steps = 10000;
 /// Of the dataset's files, what may stay in the page cache for a pass to count as cold.
 constexpr double may_stay = 0.02;
 
-double milliseconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double, std::milli>(duration).count(); }
+double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
 
 /// Bytes fetched from storage between two readings.
-std::optional<std::uint64_t> fetched(std::optional<std::uint64_t> before, std::optional<std::uint64_t> after) {
+std::optional<std::uint64_t> fetched(std::optional<std::uint64_t> before,
+                                     std::optional<std::uint64_t> after) {
   if (!before || !after) return std::nullopt;
   return *after - *before;
 }
@@ -42,7 +45,10 @@ void add(std::optional<std::uint64_t>& sum, std::optional<std::uint64_t> value) 
 
 class Diagnosis {
  public:
-  explicit Diagnosis(const DiagnoseSettings& settings) : settings_(settings), bench_(settings.bench) { bench_.dataset.reset(); }
+  explicit Diagnosis(const DiagnoseSettings& settings)
+      : settings_(settings), bench_(settings.bench) {
+    bench_.dataset.reset();
+  }
 
   DiagnoseResult run() {
     look_at_dataset();
@@ -54,9 +60,10 @@ class Diagnosis {
       result_.times.loader.push_back(time_loader());
       if (result_.cold.missing.empty()) time_passes();
     }
-    result_.device_idle = steps_.idle.count() > 0 ? static_cast<double>(steps_.idle.count()) /
-                                                        static_cast<double>((steps_.idle + steps_.busy).count())
-                                                  : 0;
+    result_.device_idle = steps_.idle.count() > 0
+                              ? static_cast<double>(steps_.idle.count()) /
+                                    static_cast<double>((steps_.idle + steps_.busy).count())
+                              : 0;
     return std::move(result_);
   }
 
@@ -96,7 +103,9 @@ void Diagnosis::look_at_dataset() {
   const std::vector<std::string> files = bench_.dataset->facts().files;
   files_.assign(files.begin(), files.end());
   for (const auto& file : files_) result_.dataset_bytes += std::filesystem::file_size(file);
-  if (files_.empty()) result_.cold.missing = "the dataset lies in no files whose pages could be dropped from the page cache";
+  if (files_.empty())
+    result_.cold.missing =
+        "the dataset lies in no files whose pages could be dropped from the page cache";
 }
 
 /// How many batches a pass has and how many records stand for the dataset.
@@ -105,36 +114,45 @@ void Diagnosis::choose_lengths() {
   if (wanted == 0) {
     constexpr std::chrono::milliseconds enough{300};
     Pipeline pipeline = make_bench_pipeline(bench_);
-    const double batch_ms = std::max(time_loop(&pipeline, enough).batch_ms, milliseconds(bench_.step));
-    wanted = std::max(fewest_batches, static_cast<std::uint64_t>(milliseconds(settings_.duration) / batch_ms));
+    const double batch_ms =
+        std::max(time_loop(&pipeline, enough).batch_ms, milliseconds(bench_.step));
+    wanted = std::max(fewest_batches,
+                      static_cast<std::uint64_t>(milliseconds(settings_.duration) / batch_ms));
   }
   close_dataset();
   const std::uint64_t in_epoch = std::max<std::uint64_t>(1, result_.records / bench_.batch_size);
   result_.pass_batches = std::min(std::max(wanted, fewest_batches), in_epoch);
-  result_.passes_per_round = static_cast<unsigned>(std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, most_passes));
-  result_.sampled_records = std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.batch_size);
+  result_.passes_per_round = static_cast<unsigned>(
+      std::clamp<std::uint64_t>(wanted / result_.pass_batches, 1, most_passes));
+  result_.sampled_records =
+      std::min<std::uint64_t>(result_.records, result_.pass_batches * bench_.batch_size);
 }
 
 void Diagnosis::open_sample() {
-  bench_.dataset =
-      std::make_shared<SampledDataset>(open_dataset(settings_.dataset), result_.sampled_records, settings_.bench.seed);
+  bench_.dataset = std::make_shared<SampledDataset>(open_dataset(settings_.dataset),
+                                                    result_.sampled_records, settings_.bench.seed);
 }
 
-/// Lets go of the dataset and waits until its file is mapped no more: a worker may still be on the way out of its last job.
+/// Lets go of the dataset and waits until its file is mapped no more: a worker may still be on the
+/// way out of its last job.
 void Diagnosis::close_dataset() {
   const std::weak_ptr<const Dataset> closing = std::exchange(bench_.dataset, nullptr);
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
-  while (!closing.expired() && Clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!closing.expired() && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 /// Brings every record into the page cache.
 void Diagnosis::read_all() const {
   ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) bench_.dataset->read(index, buffer);
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
+    bench_.dataset->read(index, buffer);
 }
 
-/// Trains on what the pipeline gives, or where there is none on batches that are there already, and times it after a warm-up.
-Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chrono::nanoseconds> probe) const {
+/// Trains on what the pipeline gives, or where there is none on batches that are there already, and
+/// times it after a warm-up.
+Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline,
+                                     std::optional<std::chrono::nanoseconds> probe) const {
   const auto stream = bench_.device->make_trainer_stream(probe ? StepWork() : bench_.step_work());
   SyntheticTrainer trainer(pipeline, *stream);
   for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
@@ -143,7 +161,8 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chro
   const std::chrono::nanoseconds duration = probe.value_or(settings_.duration);
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
-  while (settings_.batches > 0 ? batches < settings_.batches : batches < fewest_batches || Clock::now() - begin < duration) {
+  while (settings_.batches > 0 ? batches < settings_.batches
+                               : batches < fewest_batches || Clock::now() - begin < duration) {
     trainer.train_one();
     ++batches;
   }
@@ -157,9 +176,11 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, std::optional<std::chro
 
 /// The device's steps alone, queued one after the other.
 double Diagnosis::time_steps() const {
-  const std::uint64_t steps = settings_.batches > 0 ? settings_.batches
-                                                    : std::clamp(static_cast<std::uint64_t>(settings_.duration / bench_.step),
-                                                                 fewest_batches, most_steps);
+  const std::uint64_t steps =
+      settings_.batches > 0
+          ? settings_.batches
+          : std::clamp(static_cast<std::uint64_t>(settings_.duration / bench_.step), fewest_batches,
+                       most_steps);
   const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
   const Clock::time_point begin = Clock::now();
   for (std::uint64_t step = 0; step < steps; ++step) {
@@ -170,7 +191,8 @@ double Diagnosis::time_steps() const {
   return milliseconds(Clock::now() - begin) / static_cast<double>(steps);
 }
 
-/// The whole road but reading and making: slots, copies, double buffering and handing out are the loader's own.
+/// The whole road but reading and making: slots, copies, double buffering and handing out are the
+/// loader's own.
 double Diagnosis::time_copies() const {
   BenchSettings ready = bench_;
   ready.dataset = std::make_shared<EmptyRecords>(result_.sampled_records);
@@ -195,8 +217,8 @@ double Diagnosis::time_loader() {
   return loop.batch_ms;
 }
 
-/// Cold and warm passes in turn, from the pipeline's start: only then are all of the records read for the first time within the pass. The
-/// time that a start takes is in both.
+/// Cold and warm passes in turn, from the pipeline's start: only then are all of the records read
+/// for the first time within the pass. The time that a start takes is in both.
 void Diagnosis::time_passes() {
   double cold_ms = 0;
   double warm_ms = 0;
@@ -225,12 +247,15 @@ bool Diagnosis::drop_pages() {
     result_.cold.kept = std::max(result_.cold.kept, kept);
     if (kept <= may_stay) return true;
     const bool in_memory = std::ranges::any_of(files_, lies_in_memory);
-    result_.cold.missing =
-        fmt::format("{:.1f}% of the dataset's pages stay in the page cache when they are dropped: {}", 100 * kept,
-                    in_memory ? "it lies in a memory file system, which has no storage behind it"
-                              : "another process has the file mapped, or it belongs to another user (Linux then does not tell)");
+    result_.cold.missing = fmt::format(
+        "{:.1f}% of the dataset's pages stay in the page cache when they are dropped: {}",
+        100 * kept,
+        in_memory ? "it lies in a memory file system, which has no storage behind it"
+                  : "another process has the file mapped, or it belongs to another user (Linux "
+                    "then does not tell)");
   } catch (const Error& error) {
-    result_.cold.missing = std::string("the page cache cannot be emptied of the dataset: ") + error.what();
+    result_.cold.missing =
+        std::string("the page cache cannot be emptied of the dataset: ") + error.what();
   }
   return false;
 }
@@ -252,8 +277,9 @@ double Diagnosis::time_pass() {
     trainer.finish();
   }
   close_dataset();
-  return from_start_ms(milliseconds(first), milliseconds(all - first), static_cast<double>(result_.pass_batches),
-                       static_cast<double>(result_.records) / static_cast<double>(bench_.batch_size));
+  return from_start_ms(
+      milliseconds(first), milliseconds(all - first), static_cast<double>(result_.pass_batches),
+      static_cast<double>(result_.records) / static_cast<double>(bench_.batch_size));
 }
 
 }  // namespace

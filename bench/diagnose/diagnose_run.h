@@ -7,13 +7,14 @@
 #include <optional>
 #include <string>
 
-#include "measure/bench_run.h"
 #include "diagnose/stall_account.h"
+#include "measure/bench_run.h"
 
 namespace millrace::cli {
 
 struct DiagnoseSettings {
-  /// Opened and closed many times; nobody else in this process may have it open, or its pages cannot be dropped from the page cache.
+  /// Opened and closed many times; nobody else in this process may have it open, or its pages
+  /// cannot be dropped from the page cache.
   std::filesystem::path dataset;
   /// The pipeline and the step; its dataset and its lengths are not used.
   BenchSettings bench;
@@ -38,22 +39,25 @@ struct ColdPasses {
 struct DiagnoseResult {
   std::uint64_t records = 0;
   std::uintmax_t dataset_bytes = 0;
-  /// So many records, drawn at random, stand for the dataset; a pass reads all of them once, in so many batches.
+  /// So many records, drawn at random, stand for the dataset; a pass reads all of them once, in so
+  /// many batches.
   std::uint64_t sampled_records = 0;
   std::uint64_t pass_batches = 0;
   unsigned passes_per_round = 0;
   PhaseTimes times;
   ColdPasses cold;
-  /// Fetched from storage while records should all have been in the page cache; none where the system does not count.
+  /// Fetched from storage while records should all have been in the page cache; none where the
+  /// system does not count.
   std::optional<std::uint64_t> warm_storage_bytes;
   /// Of the last round's loader phase.
   Report report;
-  /// Share of the time that the stream had no step to run in all loader phases, 0 to 1: the stalls but fetch, seen another way.
+  /// Share of the time that the stream had no step to run in all loader phases, 0 to 1: the stalls
+  /// but fetch, seen another way.
   double device_idle = 0;
 };
 
-/// Measures all phases in turn, `rounds` times. Where the page cache cannot be emptied, the cold passes are left out and `cold` says why.
-/// Throws what the pipeline throws.
+/// Measures all phases in turn, `rounds` times. Where the page cache cannot be emptied, the cold
+/// passes are left out and `cold` says why. Throws what the pipeline throws.
 DiagnoseResult run_diagnose(const DiagnoseSettings& settings);
 
 }  // namespace millrace::cli

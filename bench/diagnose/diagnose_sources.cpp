@@ -12,7 +12,9 @@ class ReadySamples final : public Transform {
 
   const SampleSpec& spec() const override { return like_->spec(); }
   std::vector<std::string> stages() const override { return {"nothing"}; }
-  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<Worker>(like_->spec()); }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>(like_->spec());
+  }
 
  private:
   class Worker final : public TransformWorker {
@@ -38,7 +40,8 @@ class ReadySamples final : public Transform {
 
 }  // namespace
 
-SampledDataset::SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size, std::uint64_t seed)
+SampledDataset::SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size,
+                               std::uint64_t seed)
     : all_(std::move(all)), size_(size), drawn_(Order::shuffled(), all_->size(), seed) {}
 
 void SampledDataset::prefetch(std::span<const std::uint64_t> indices) const {

@@ -9,15 +9,17 @@
 
 namespace millrace::cli {
 
-/// The first `size` records of a dataset in a random order: a few that stand for all of it, lying as scattered over its files as an epoch
-/// reads them. Their numbers are 0 to size - 1 here.
+/// The first `size` records of a dataset in a random order: a few that stand for all of it, lying
+/// as scattered over its files as an epoch reads them. Their numbers are 0 to size - 1 here.
 class SampledDataset final : public Dataset {
  public:
   /// `size` is at most the dataset's. The same seed draws the same records.
   SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size, std::uint64_t seed);
 
   std::uint64_t size() const override { return size_; }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override { return all_->read(drawn_.at(0, index), buffer); }
+  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
+    return all_->read(drawn_.at(0, index), buffer);
+  }
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override { return all_->key(drawn_.at(0, index)); }
   std::string name() const override { return all_->name(); }
@@ -43,8 +45,9 @@ class EmptyRecords final : public Dataset {
   std::uint64_t size_;
 };
 
-/// Samples of the shape that `like` makes, which take next to no time to make: of each page of a sample one byte is written, for the page
-/// to be memory of the slot's own, as it is where a sample was made.
+/// Samples of the shape that `like` makes, which take next to no time to make: of each page of a
+/// sample one byte is written, for the page to be memory of the slot's own, as it is where a sample
+/// was made.
 std::shared_ptr<const Transform> ready_samples(std::shared_ptr<const Transform> like);
 
 }  // namespace millrace::cli

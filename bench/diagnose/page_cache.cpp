@@ -25,13 +25,15 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
 
 [[noreturn]] void throw_io(const fs::path& path, const char* what, int reason) {
-  throw Error(ErrorCode::io, path.string() + ": " + what + ": " + std::generic_category().message(reason));
+  throw Error(ErrorCode::io,
+              path.string() + ": " + what + ": " + std::generic_category().message(reason));
 }
 
 /// A file open for reading.
 class OpenFile {
  public:
-  explicit OpenFile(const fs::path& path) : path_(path), number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  explicit OpenFile(const fs::path& path)
+      : path_(path), number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (number_ < 0) throw_io(path, "cannot be opened", errno);
   }
   ~OpenFile() { ::close(number_); }
@@ -42,7 +44,8 @@ class OpenFile {
   std::uintmax_t bytes() const {
     struct stat status {};
     if (fstat(number_, &status) != 0) throw_io(path_, "cannot be looked at", errno);
-    if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::io, path_.string() + " is no file, so no pages of it are cached");
+    if (!S_ISREG(status.st_mode))
+      throw Error(ErrorCode::io, path_.string() + " is no file, so no pages of it are cached");
     return static_cast<std::uintmax_t>(status.st_size);
   }
 
@@ -52,15 +55,17 @@ class OpenFile {
 };
 
 /// Cached pages of `bytes` from `offset` on, a multiple of the page size.
-std::uintmax_t cached_pages(const OpenFile& file, const fs::path& path, std::uintmax_t offset, std::size_t bytes,
-                            std::size_t page_bytes) {
-  void* window = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), static_cast<off_t>(offset));
+std::uintmax_t cached_pages(const OpenFile& file, const fs::path& path, std::uintmax_t offset,
+                            std::size_t bytes, std::size_t page_bytes) {
+  void* window =
+      mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), static_cast<off_t>(offset));
   if (window == MAP_FAILED) throw_io(path, "cannot be mapped", errno);
   std::vector<unsigned char> pages((bytes + page_bytes - 1) / page_bytes);
   const int failed = mincore(window, bytes, pages.data()) == 0 ? 0 : errno;
   munmap(window, bytes);
   if (failed != 0) throw_io(path, "the kernel does not tell which pages are cached", failed);
-  return static_cast<std::uintmax_t>(std::ranges::count_if(pages, [](unsigned char page) { return (page & 1) != 0; }));
+  return static_cast<std::uintmax_t>(
+      std::ranges::count_if(pages, [](unsigned char page) { return (page & 1) != 0; }));
 }
 
 }  // namespace
@@ -73,7 +78,9 @@ CachedBytes cached_bytes(std::span<const fs::path> files) {
     const std::uintmax_t all = file.bytes();
     std::uintmax_t pages = 0;
     for (std::uintmax_t offset = 0; offset < all; offset += window_bytes)
-      pages += cached_pages(file, path, offset, static_cast<std::size_t>(std::min(window_bytes, all - offset)), page_bytes);
+      pages +=
+          cached_pages(file, path, offset,
+                       static_cast<std::size_t>(std::min(window_bytes, all - offset)), page_bytes);
     sum.all += all;
     sum.cached += std::min(all, pages * page_bytes);  // the last page may be longer than the file
   }
@@ -91,7 +98,8 @@ void drop_from_cache(std::span<const fs::path> files) {
 
 bool lies_in_memory(const fs::path& file) {
   struct statfs status {};
-  return statfs(file.c_str(), &status) == 0 && (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
+  return statfs(file.c_str(), &status) == 0 &&
+         (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
 }
 
 std::optional<std::uint64_t> bytes_from_storage() {

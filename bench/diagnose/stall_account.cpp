@@ -16,8 +16,10 @@ namespace {
 /// The share of an epoch from which on a stall matters.
 constexpr double matters = 0.02;
 
-/// Student's t, two-sided 95%, for 1, 2, ... degrees of freedom; beyond them the last is near enough.
-constexpr std::array<double, 10> student_t = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
+/// Student's t, two-sided 95%, for 1, 2, ... degrees of freedom; beyond them the last is near
+/// enough.
+constexpr std::array<double, 10> student_t = {12.706, 4.303, 3.182, 2.776, 2.571,
+                                              2.447,  2.365, 2.306, 2.262, 2.228};
 
 std::vector<double> difference(const std::vector<double>& of, const std::vector<double>& less) {
   std::vector<double> values(of.size());
@@ -29,13 +31,18 @@ void check_rounds(const PhaseTimes& times) {
   const std::size_t rounds = times.step.size();
   const bool cold = !times.cold_pass.empty() || !times.warm_pass.empty();
   bool same = rounds > 0;
-  for (const auto* phase : {&times.ready_batch, &times.copies, &times.loader}) same = same && phase->size() == rounds;
+  for (const auto* phase : {&times.ready_batch, &times.copies, &times.loader})
+    same = same && phase->size() == rounds;
   if (cold)
-    for (const auto* phase : {&times.warm_pass, &times.cold_pass}) same = same && phase->size() == rounds;
-  if (!same) throw Error(ErrorCode::invalid_argument, "every phase must have been measured equally often, at least once");
+    for (const auto* phase : {&times.warm_pass, &times.cold_pass})
+      same = same && phase->size() == rounds;
+  if (!same)
+    throw Error(ErrorCode::invalid_argument,
+                "every phase must have been measured equally often, at least once");
 }
 
-EpochShare difference_of(EpochPart part, const std::vector<double>& of, const std::vector<double>& less) {
+EpochShare difference_of(EpochPart part, const std::vector<double>& of,
+                         const std::vector<double>& less) {
   return {.part = part, .measured = repeated(difference(of, less))};
 }
 
@@ -43,7 +50,8 @@ EpochShare difference_of(EpochPart part, const std::vector<double>& of, const st
 void count(EpochShare& stall, double measured_epoch_ms) {
   stall.within_noise = std::abs(stall.measured.mean) <= stall.measured.noise;
   stall.unsure = stall.within_noise && stall.measured.noise >= matters * measured_epoch_ms;
-  // A phase that is faster than the one with less to do says that there is no stall, however sure it is.
+  // A phase that is faster than the one with less to do says that there is no stall, however sure
+  // it is.
   stall.batch_ms = stall.within_noise && !stall.unsure ? 0 : std::max(0.0, stall.measured.mean);
 }
 
@@ -77,13 +85,15 @@ Repeated repeated(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : values) squares += (value - result.mean) * (value - result.mean);
   result.deviation = std::sqrt(squares / (count - 1));
-  result.noise = student_t[std::min(values.size() - 2, student_t.size() - 1)] * result.deviation / std::sqrt(count);
+  result.noise = student_t[std::min(values.size() - 2, student_t.size() - 1)] * result.deviation /
+                 std::sqrt(count);
   return result;
 }
 
 double from_start_ms(double first_ms, double rest_ms, double pass_batches, double epoch_batches) {
   if (pass_batches <= 1) return first_ms;
-  return (first_ms + rest_ms / (pass_batches - 1) * std::max(0.0, epoch_batches - 1)) / std::max(1.0, epoch_batches);
+  return (first_ms + rest_ms / (pass_batches - 1) * std::max(0.0, epoch_batches - 1)) /
+         std::max(1.0, epoch_batches);
 }
 
 const EpochShare* StallAccount::find(EpochPart part) const {
@@ -107,14 +117,17 @@ StallAccount account_stalls(const PhaseTimes& times) {
                    difference_of(EpochPart::trainer, times.ready_batch, times.step),
                    difference_of(EpochPart::copy, times.copies, times.ready_batch),
                    difference_of(EpochPart::preparation, times.loader, times.copies)};
-  if (!times.cold_pass.empty()) account.parts.push_back(difference_of(EpochPart::fetch, times.cold_pass, times.warm_pass));
+  if (!times.cold_pass.empty())
+    account.parts.push_back(difference_of(EpochPart::fetch, times.cold_pass, times.warm_pass));
 
   double measured_ms = 0;
   for (const EpochShare& part : account.parts) measured_ms += std::max(0.0, part.measured.mean);
   account.parts.front().batch_ms = account.parts.front().measured.mean;
-  for (auto part = account.parts.begin() + 1; part != account.parts.end(); ++part) count(*part, measured_ms);
+  for (auto part = account.parts.begin() + 1; part != account.parts.end(); ++part)
+    count(*part, measured_ms);
   for (const EpochShare& part : account.parts) account.batch_ms += part.batch_ms;
-  for (EpochShare& part : account.parts) part.share = account.batch_ms > 0 ? part.batch_ms / account.batch_ms : 0;
+  for (EpochShare& part : account.parts)
+    part.share = account.batch_ms > 0 ? part.batch_ms / account.batch_ms : 0;
   return account;
 }
 

@@ -7,8 +7,8 @@
 
 namespace millrace::cli {
 
-/// What was measured: milliseconds per batch, a value per round; the rounds' values at the same place were taken one after the other, so
-/// that a slow spell of the machine is in all of them.
+/// What was measured: milliseconds per batch, a value per round; the rounds' values at the same
+/// place were taken one after the other, so that a slow spell of the machine is in all of them.
 struct PhaseTimes {
   /// Steps queued one after the other, nothing else.
   std::vector<double> step{};
@@ -18,8 +18,9 @@ struct PhaseTimes {
   std::vector<double> copies{};
   /// The whole loader, with records in the page cache.
   std::vector<double> loader{};
-  /// The whole loader over an epoch from its start (see `from_start_ms`), with records in the page cache, and with records that come from
-  /// storage. Both empty where the page cache could not be emptied.
+  /// The whole loader over an epoch from its start (see `from_start_ms`), with records in the page
+  /// cache, and with records that come from storage. Both empty where the page cache could not be
+  /// emptied.
   std::vector<double> warm_pass{};
   std::vector<double> cold_pass{};
 };
@@ -34,8 +35,9 @@ struct Repeated {
 };
 Repeated repeated(const std::vector<double>& values);
 
-/// Milliseconds per batch of an epoch that begins with a start, from a pass of `pass_batches` over a part of it or all: `first_ms` from the
-/// start to the first batch, which an epoch has once, and `rest_ms` from there to the last one.
+/// Milliseconds per batch of an epoch that begins with a start, from a pass of `pass_batches` over
+/// a part of it or all: `first_ms` from the start to the first batch, which an epoch has once, and
+/// `rest_ms` from there to the last one.
 double from_start_ms(double first_ms, double rest_ms, double pass_batches, double epoch_batches);
 
 /// Where the time of an epoch goes.
@@ -55,8 +57,9 @@ struct EpochShare {
   Repeated measured{};
   /// Whether the difference is no larger than its noise. Never so for compute.
   bool within_noise = false;
-  /// Whether the noise hides what matters: within noise, and the noise is 2% of an epoch or more. The difference then counts as it was
-  /// measured; one that is within a smaller noise counts as none.
+  /// Whether the noise hides what matters: within noise, and the noise is 2% of an epoch or more.
+  /// The difference then counts as it was measured; one that is within a smaller noise counts as
+  /// none.
   bool unsure = false;
   /// Milliseconds per batch that count.
   double batch_ms = 0;
@@ -87,8 +90,9 @@ struct StallAccount {
 ///     copy         copies - ready_batch
 ///     preparation  loader - copies
 ///     fetch        cold_pass - warm_pass
-/// The method of differences is that of DS-Analyzer (Mohan, Phanishayee, Raniwala, Chidambaram: "Analyzing and Mitigating Data Stalls in
-/// DNN Training", VLDB 2021), which measures a step without data, with data in memory, and with data in storage. Throws `Error`
+/// The method of differences is that of DS-Analyzer (Mohan, Phanishayee, Raniwala, Chidambaram:
+/// "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021), which measures a step
+/// without data, with data in memory, and with data in storage. Throws `Error`
 /// (`invalid_argument`) where a phase has no values or another number of them than the others.
 StallAccount account_stalls(const PhaseTimes& times);
 

@@ -45,8 +45,10 @@ std::string unsure_text(const StallAccount& account) {
   std::string parts;
   for (const EpochShare& part : account.parts)
     if (part.unsure)
-      parts += fmt::format("{}{} by {:.1f} ms", parts.empty() ? "" : ", ", to_string(part.part), part.measured.noise);
-  return "; the machine was too noisy to be sure (" + parts + "): repeat it with more --rounds, or on a quieter machine";
+      parts += fmt::format("{}{} by {:.1f} ms", parts.empty() ? "" : ", ", to_string(part.part),
+                           part.measured.noise);
+  return "; the machine was too noisy to be sure (" + parts +
+         "): repeat it with more --rounds, or on a quieter machine";
 }
 
 Bound bound_of(EpochPart part) {
@@ -78,58 +80,68 @@ std::string stalls_text(const StallAccount& account) {
   std::ranges::sort(stalls, std::greater(), &EpochShare::share);
   std::string text;
   for (const EpochShare& part : stalls)
-    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", percent(part.share),
-                        part.part == EpochPart::trainer ? "the trainer's thread" : to_string(part.part));
+    text += fmt::format(
+        "{}{} for {}", text.empty() ? "" : ", ", percent(part.share),
+        part.part == EpochPart::trainer ? "the trainer's thread" : to_string(part.part));
   return text;
 }
 
 std::string limit_text(const Verdict& verdict) {
   if (verdict.speedup_limit < no_speedup) return "more workers would not help";
-  return fmt::format("more workers make an epoch at most {:.1f} times as fast ({} binds then)", verdict.speedup_limit,
-                     verdict.next_bound);
+  return fmt::format("more workers make an epoch at most {:.1f} times as fast ({} binds then)",
+                     verdict.speedup_limit, verdict.next_bound);
 }
 
 std::string preparation_advice(const Report& report, const Verdict& verdict) {
   const StageReport* stage = slowest_stage(report);
   const std::string what = stage == nullptr ? "the samples" : stage->name;
-  const std::string slowest =
-      stage == nullptr ? "" : fmt::format("{} is {} of the workers' time. ", stage->name, percent(stage->share));
+  const std::string slowest = stage == nullptr ? ""
+                                               : fmt::format("{} is {} of the workers' time. ",
+                                                             stage->name, percent(stage->share));
   if (report.worker_delay.value_or(0) >= short_of_cores)
     return slowest + fmt::format(
-                         "The workers wait {} of their time for a processor, so more of them would not help: end or move what "
+                         "The workers wait {} of their time for a processor, so more of them would "
+                         "not help: end or move what "
                          "else runs here, or give the process more cores.",
                          percent(*report.worker_delay));
   if (report.workers < report.cores)
-    return slowest + fmt::format("Take more workers, of which there are {} on {} cores: {}.", report.workers, report.cores,
-                                 limit_text(verdict));
-  return slowest +
-         fmt::format("Every core has a worker: on more cores, {}. Or make {} cheaper (smaller images, a cheaper recipe).",
-                     limit_text(verdict), what);
+    return slowest + fmt::format("Take more workers, of which there are {} on {} cores: {}.",
+                                 report.workers, report.cores, limit_text(verdict));
+  return slowest + fmt::format(
+                       "Every core has a worker: on more cores, {}. Or make {} cheaper (smaller "
+                       "images, a cheaper recipe).",
+                       limit_text(verdict), what);
 }
 
 std::string fetch_advice(const StallContext& context, const Verdict& verdict) {
   if (stays_cached(context))
     return fmt::format(
-        "It is the first epoch's alone: the dataset ({:.1f} MB) fits into memory and stays in the page cache. Where the first "
+        "It is the first epoch's alone: the dataset ({:.1f} MB) fits into memory and stays in the "
+        "page cache. Where the first "
         "epoch "
         "matters, read the file once before (`cat FILE > /dev/null`); {}.",
         static_cast<double>(context.dataset_bytes) / 1e6, limit_text(verdict));
   return fmt::format(
-      "Every epoch pays it, as the dataset ({:.1f} GB) does not stay in memory ({:.1f} GB): put it on faster storage, pack "
+      "Every epoch pays it, as the dataset ({:.1f} GB) does not stay in memory ({:.1f} GB): put it "
+      "on faster storage, pack "
       "smaller "
       "images, or take a larger prefetch, which reads further ahead; {}.",
-      static_cast<double>(context.dataset_bytes) / 1e9, static_cast<double>(context.memory_bytes) / 1e9, limit_text(verdict));
+      static_cast<double>(context.dataset_bytes) / 1e9,
+      static_cast<double>(context.memory_bytes) / 1e9, limit_text(verdict));
 }
 
 std::string advice(EpochPart part, const StallContext& context, const Verdict& verdict) {
   switch (part) {
     case EpochPart::compute:
-      return "The loader feeds it; only a shorter step makes an epoch shorter. `millrace tune` finds the fewest workers that "
+      return "The loader feeds it; only a shorter step makes an epoch shorter. `millrace tune` "
+             "finds the fewest workers that "
              "feed it.";
     case EpochPart::trainer:
-      return "Shorten or overlap what the trainer's thread does between steps; " + limit_text(verdict) + ".";
+      return "Shorten or overlap what the trainer's thread does between steps; " +
+             limit_text(verdict) + ".";
     case EpochPart::copy:
-      return "Copy fewer bytes (smaller samples), or a batch in parts (--micro-batches), each as soon as it is made; " +
+      return "Copy fewer bytes (smaller samples), or a batch in parts (--micro-batches), each as "
+             "soon as it is made; " +
              limit_text(verdict) + ".";
     case EpochPart::preparation:
       return preparation_advice(context.report, verdict);
@@ -141,24 +153,36 @@ std::string advice(EpochPart part, const StallContext& context, const Verdict& v
 
 }  // namespace
 
-bool stays_cached(const StallContext& context) { return context.dataset_bytes <= context.memory_bytes / 2; }
+bool stays_cached(const StallContext& context) {
+  return context.dataset_bytes <= context.memory_bytes / 2;
+}
 
 Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
   const bool waits = account.waiting() >= fed;
-  // Waiting for storage ends with the first epoch where the dataset stays cached: what else there is to wait for goes on.
+  // Waiting for storage ends with the first epoch where the dataset stays cached: what else there
+  // is to wait for goes on.
   const double passing = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
   const bool goes_on = account.waiting() - passing >= fed;
-  const auto lasts = [&](EpochPart part) { return part != EpochPart::fetch || passing == 0 || !goes_on; };
+  const auto lasts = [&](EpochPart part) {
+    return part != EpochPart::fetch || passing == 0 || !goes_on;
+  };
   const EpochShare& part =
-      waits ? largest(account, [&](EpochPart one) { return one != EpochPart::compute && lasts(one); }) : account.parts.front();
+      waits
+          ? largest(account, [&](EpochPart one) { return one != EpochPart::compute && lasts(one); })
+          : account.parts.front();
 
   Verdict verdict{.bound = bound_of(part.part), .stage = name_of(part.part), .share = part.share};
   const double rest = 1 - passing;
   verdict.speedup_limit = rest / std::max(1e-3, rest - account.share(EpochPart::preparation));
-  verdict.next_bound = name_of(largest(account, [&](EpochPart one) { return one != EpochPart::preparation && lasts(one); }).part);
-  verdict.text = waits ? fmt::format("the device waits {} of an epoch: {}", percent(account.waiting()), stalls_text(account))
-                       : fmt::format("the step bounds the run: {} of an epoch is compute, and the device waits {}",
-                                     percent(part.share), percent(account.waiting()));
+  verdict.next_bound = name_of(largest(account, [&](EpochPart one) {
+                                 return one != EpochPart::preparation && lasts(one);
+                               }).part);
+  verdict.text =
+      waits ? fmt::format("the device waits {} of an epoch: {}", percent(account.waiting()),
+                          stalls_text(account))
+            : fmt::format(
+                  "the step bounds the run: {} of an epoch is compute, and the device waits {}",
+                  percent(part.share), percent(account.waiting()));
   if (account.unsure()) verdict.text += unsure_text(account);
   verdict.advice = advice(part.part, context, verdict);
   return verdict;

@@ -17,9 +17,11 @@ struct StallContext {
   std::uintmax_t memory_bytes = 0;
 };
 
-/// Why the device waits: the largest stall, its share of an epoch, how many times faster more workers make an epoch at most (they take away
-/// no more than the preparation stall), what holds the run up then, and what to change. The device counts as fed below 2% of waiting.
-/// Of a dataset that stays in the page cache, the fetch stall is named first only where there is no other: it ends with the first epoch.
+/// Why the device waits: the largest stall, its share of an epoch, how many times faster more
+/// workers make an epoch at most (they take away no more than the preparation stall), what holds
+/// the run up then, and what to change. The device counts as fed below 2% of waiting. Of a dataset
+/// that stays in the page cache, the fetch stall is named first only where there is no other: it
+/// ends with the first epoch.
 Verdict judge_stalls(const StallAccount& account, const StallContext& context);
 
 /// Whether the page cache keeps a dataset once it was read: it takes at most half of the memory.

@@ -25,13 +25,15 @@ std::string kernel_release() {
 /// 0x20902 -> "2.9.2"
 std::string hwloc_version() {
   const unsigned version = hwloc_get_api_version();
-  return std::to_string(version >> 16) + "." + std::to_string(version >> 8 & 0xFF) + "." + std::to_string(version & 0xFF);
+  return std::to_string(version >> 16) + "." + std::to_string(version >> 8 & 0xFF) + "." +
+         std::to_string(version & 0xFF);
 }
 
 /// 801 -> "0.8.1"
 std::string xxhash_version() {
   const unsigned version = XXH_versionNumber();
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
 }
 
 }  // namespace

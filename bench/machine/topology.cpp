@@ -32,7 +32,8 @@ std::string synthetic_fault(const std::string& description) {
 
 int run(const TopologyArguments& arguments) {
   TopologyView view{.options = arguments.runtime};
-  view.machine = arguments.synthetic.empty() ? read_topology() : synthetic_topology(arguments.synthetic);
+  view.machine =
+      arguments.synthetic.empty() ? read_topology() : synthetic_topology(arguments.synthetic);
   view.options.topology = view.machine;
   view.placement = place_workers(view.machine, view.options);
   view.warnings = view.placement.warnings;
@@ -51,30 +52,37 @@ int run(const TopologyArguments& arguments) {
 Command add_topology(CLI::App& millrace) {
   auto arguments = std::make_shared<TopologyArguments>();
   RuntimeOptions& options = arguments->runtime;
-  CLI::App* app = millrace.add_subcommand("topology", "Tell the machine's nodes, cores and devices, and where workers would go");
-  app->add_option("--workers", options.workers, "Place this many workers; default: one per core, less those left free")
+  CLI::App* app = millrace.add_subcommand(
+      "topology", "Tell the machine's nodes, cores and devices, and where workers would go");
+  app->add_option("--workers", options.workers,
+                  "Place this many workers; default: one per core, less those left free")
       ->check(CLI::Range(1, 4096));
   app->add_option("--launch-cores", options.launch_cores,
-                  "Cores left free for threads that launch kernels; default: one per GPU, where there are four cores or more")
+                  "Cores left free for threads that launch kernels; default: one per GPU, where "
+                  "there are four cores or more")
       ->check(CLI::Range(0, 4096));
-  CLI::Option* rank =
-      app->add_option("--local-rank", options.local_rank, "Place the workers of this rank, from 0, of --local-world");
+  CLI::Option* rank = app->add_option("--local-rank", options.local_rank,
+                                      "Place the workers of this rank, from 0, of --local-world");
   CLI::Option* world =
-      app->add_option("--local-world", options.local_world, "Ranks that share this host")->check(CLI::Range(1, 4096));
+      app->add_option("--local-world", options.local_world, "Ranks that share this host")
+          ->check(CLI::Range(1, 4096));
   rank->needs(world);
   world->needs(rank);
-  app->add_option("--synthetic", arguments->synthetic, "Take a made-up machine, in hwloc's words, instead of this one")
+  app->add_option("--synthetic", arguments->synthetic,
+                  "Take a made-up machine, in hwloc's words, instead of this one")
       ->type_name("TEXT")
       ->check(CLI::Validator(synthetic_fault, ""));
-  app->add_option("--json", arguments->json, "Write everything as JSON to a file; - prints it instead of the text");
+  app->add_option("--json", arguments->json,
+                  "Write everything as JSON to a file; - prints it instead of the text");
   app->callback([arguments] {
     const RuntimeOptions& given = arguments->runtime;
     if (given.local_rank >= given.local_world)
-      throw CLI::ValidationError(
-          fmt::format("--local-rank {} must be below --local-world {}", given.local_rank, given.local_world));
+      throw CLI::ValidationError(fmt::format("--local-rank {} must be below --local-world {}",
+                                             given.local_rank, given.local_world));
   });
   app->footer(
-      "Tells what this process may use (affinity, control group's cpuset and quota) and why a pipeline would take the workers "
+      "Tells what this process may use (affinity, control group's cpuset and quota) and why a "
+      "pipeline would take the workers "
       "it\n"
       "takes. On this machine it tries whether they can be bound; it starts nothing else.\n"
       "\n"

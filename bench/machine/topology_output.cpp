@@ -26,7 +26,8 @@ std::string memory_text(std::uint64_t bytes) {
 }
 
 std::string node_text(const NumaNode& node) {
-  std::string text = fmt::format("{} ({})", count_text(node.cpus.size(), "processor"), cpu_list(node.cpus));
+  std::string text =
+      fmt::format("{} ({})", count_text(node.cpus.size(), "processor"), cpu_list(node.cpus));
   if (!node.physical_cores.empty()) text += " of " + count_text(node.physical_cores.size(), "core");
   return node.memory_bytes > 0 ? text + ", " + memory_text(node.memory_bytes) + " of memory" : text;
 }
@@ -34,39 +35,46 @@ std::string node_text(const NumaNode& node) {
 std::string caches_text(const std::vector<CacheLevel>& caches) {
   std::string text;
   for (const CacheLevel& cache : caches)
-    text += fmt::format("{}L{} {} x {}{}", text.empty() ? "" : ", ", cache.level, cache.count, memory_text(cache.bytes),
+    text += fmt::format("{}L{} {} x {}{}", text.empty() ? "" : ", ", cache.level, cache.count,
+                        memory_text(cache.bytes),
                         cache.cpus > 1 ? fmt::format(" ({} processors each)", cache.cpus) : "");
   return text;
 }
 
 std::string device_text(const PciDevice& device) {
-  std::string text = printable(device.name) + (device.node ? fmt::format(", node {}", *device.node) : ", node not told");
-  if (device.kind == PciDevice::Kind::gpu && !device.launches) text += ", not for CUDA in this process";
+  std::string text = printable(device.name) +
+                     (device.node ? fmt::format(", node {}", *device.node) : ", node not told");
+  if (device.kind == PciDevice::Kind::gpu && !device.launches)
+    text += ", not for CUDA in this process";
   return text;
 }
 
 std::string devices_text(const Topology& machine) {
   std::string text;
-  for (const auto& [kind, name] : {std::pair(PciDevice::Kind::gpu, "GPU"), std::pair(PciDevice::Kind::nic, "NIC")}) {
+  for (const auto& [kind, name] :
+       {std::pair(PciDevice::Kind::gpu, "GPU"), std::pair(PciDevice::Kind::nic, "NIC")}) {
     const auto is = [kind = kind](const PciDevice& device) { return device.kind == kind; };
     if (std::ranges::none_of(machine.devices, is)) text += table_row(name, "none");
     for (const PciDevice& device : machine.devices)
-      if (is(device)) text += table_row(fmt::format("{} {}", name, device.address), device_text(device));
+      if (is(device))
+        text += table_row(fmt::format("{} {}", name, device.address), device_text(device));
   }
   return text;
 }
 
 std::string placement_text(const TopologyView& view) {
   const Placement& placement = view.placement;
-  std::string text = fmt::format("\nA pipeline takes {}:\n", count_text(placement.total_workers(), "worker"));
+  std::string text =
+      fmt::format("\nA pipeline takes {}:\n", count_text(placement.total_workers(), "worker"));
   for (std::size_t number = 0; number < placement.workers.size(); ++number) {
     const NumaNode& node = placement.topology.nodes[number];
     if (placement.workers[number] == 0) continue;
-    text += table_row(fmt::format("node {}", node.number), fmt::format("{}{}{}", count_text(placement.workers[number], "worker"),
-                                                                       view.bound               ? ", bound to "
-                                                                       : view.machine.synthetic ? ", to be bound to "
-                                                                                                : ", not bound to ",
-                                                                       cpu_list(node.cpus)));
+    text += table_row(fmt::format("node {}", node.number),
+                      fmt::format("{}{}{}", count_text(placement.workers[number], "worker"),
+                                  view.bound               ? ", bound to "
+                                  : view.machine.synthetic ? ", to be bound to "
+                                                           : ", not bound to ",
+                                  cpu_list(node.cpus)));
   }
   text += "because\n";
   for (const std::string& reason : placement.reasons) text += "  " + reason + "\n";
@@ -79,7 +87,10 @@ Json nodes_json(const Topology& machine) {
   for (const NumaNode& node : machine.nodes) {
     Json caches = Json::array();
     for (const CacheLevel& cache : node.caches)
-      caches.push_back({{"level", cache.level}, {"bytes", cache.bytes}, {"count", cache.count}, {"cpus", cache.cpus}});
+      caches.push_back({{"level", cache.level},
+                        {"bytes", cache.bytes},
+                        {"count", cache.count},
+                        {"cpus", cache.cpus}});
     nodes.push_back({{"number", node.number},
                      {"cpus", node.cpus},
                      {"physical_cores", node.physical_cores},
@@ -93,7 +104,9 @@ Json devices_json(const Topology& machine, PciDevice::Kind kind) {
   Json devices = Json::array();
   for (const PciDevice& device : machine.devices) {
     if (device.kind != kind) continue;
-    devices.push_back({{"address", device.address}, {"name", device.name}, {"node", device.node ? Json(*device.node) : Json()}});
+    devices.push_back({{"address", device.address},
+                       {"name", device.name},
+                       {"node", device.node ? Json(*device.node) : Json()}});
     if (kind == PciDevice::Kind::gpu) devices.back()["launches"] = device.launches;
   }
   return devices;
@@ -123,7 +136,8 @@ std::string to_text(const TopologyView& view) {
   const Topology& machine = view.machine;
   std::string text = fmt::format("{}: {}", machine.synthetic ? "made-up machine" : "this machine",
                                  count_text(machine.machine_cpus, "processor"));
-  if (machine.cores < machine.machine_cpus) text += fmt::format(", {} for this process", machine.cores);
+  if (machine.cores < machine.machine_cpus)
+    text += fmt::format(", {} for this process", machine.cores);
   text += "\n";
   for (const NumaNode& node : machine.nodes) {
     text += table_row(fmt::format("node {}", node.number), node_text(node));

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "measure/bench_output.h"
-#include "measure/bench_page.h"
 #include "command.h"
 #include "console/output_file.h"
+#include "measure/bench_output.h"
+#include "measure/bench_page.h"
 #include "measure/pipeline_options.h"
 
 namespace millrace::cli {
@@ -46,7 +46,8 @@ std::size_t parse_gemm(const std::string& text) {
   const std::string digits = text.substr(gemm_prefix.size());
   std::size_t read = 0;
   const unsigned long rows = std::stoul(digits, &read);
-  if (read != digits.size() || digits[0] == '-' || rows < 1 || rows > most_rows) throw std::invalid_argument(text);
+  if (read != digits.size() || digits[0] == '-' || rows < 1 || rows > most_rows)
+    throw std::invalid_argument(text);
   return rows;
 }
 
@@ -63,19 +64,23 @@ std::string check_gemm(const std::string& text) {
 void check_together(const Arguments& arguments) {
   const bool host = arguments.source.device == "host";
   if (host && !arguments.step.empty())
-    throw CLI::ValidationError("--step", "a step of matrices needs a GPU (--device cuda:N); the host has --step-ms");
+    throw CLI::ValidationError(
+        "--step", "a step of matrices needs a GPU (--device cuda:N); the host has --step-ms");
   if (!host && arguments.source.copy_gb_per_second > 0)
-    throw CLI::ValidationError("--copy-gb-s", "only the host imitates a bus; " + arguments.source.device + " has its own");
+    throw CLI::ValidationError(
+        "--copy-gb-s", "only the host imitates a bus; " + arguments.source.device + " has its own");
 }
 
 /// Spans of all lanes where they are written down, else the few that are measured.
 std::shared_ptr<Trace> trace_for(const Arguments& arguments) {
   const bool written = !arguments.html.empty() || !arguments.trace.empty();
-  return std::make_shared<Trace>(TraceOptions{.lanes = written ? std::vector<std::string>() : bench_lanes()});
+  return std::make_shared<Trace>(
+      TraceOptions{.lanes = written ? std::vector<std::string>() : bench_lanes()});
 }
 
 int run(const Arguments& arguments) {
-  for (const std::string& file : {arguments.json, arguments.html, arguments.trace}) check_writable(file);
+  for (const std::string& file : {arguments.json, arguments.html, arguments.trace})
+    check_writable(file);
   BenchRecord record;
   record.dataset = arguments.source.dataset;
   record.recipe_name = arguments.source.recipe;
@@ -107,16 +112,17 @@ int run(const Arguments& arguments) {
 
 /// Options of the measurement.
 void add_measuring_options(CLI::App& command, Arguments& arguments) {
-  auto* step_ms =
-      command
-          .add_option("--step-ms", arguments.step_ms,
-                      "Length of the synthetic training step in ms; 0 = none, auto = 1.25 x the loader's own time per batch")
-          ->type_name("MS|auto")
-          ->capture_default_str()
-          ->check(step_check(true));
+  auto* step_ms = command
+                      .add_option("--step-ms", arguments.step_ms,
+                                  "Length of the synthetic training step in ms; 0 = none, auto = "
+                                  "1.25 x the loader's own time per batch")
+                      ->type_name("MS|auto")
+                      ->capture_default_str()
+                      ->check(step_check(true));
   command
       .add_option("--step", arguments.step,
-                  "The step is a real load for a GPU: the product of two N x N bfloat16 matrices, by cuBLAS")
+                  "The step is a real load for a GPU: the product of two N x N bfloat16 matrices, "
+                  "by cuBLAS")
       ->type_name("gemm:N")
       ->check(CLI::Validator(check_gemm, ""))
       ->excludes(step_ms);
@@ -132,25 +138,34 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
       ->type_name("N")
       ->capture_default_str()
       ->check(between(0, 1 << 30));
-  command.add_option("--json", arguments.json, "Write everything as JSON to a file; - prints it instead of the table")
+  command
+      .add_option("--json", arguments.json,
+                  "Write everything as JSON to a file; - prints it instead of the table")
       ->type_name("FILE");
-  command.add_option("--html", arguments.html, "Write a page for people: the verdict, timeline, stages and stalls, in one file")
+  command
+      .add_option("--html", arguments.html,
+                  "Write a page for people: the verdict, timeline, stages and stalls, in one file")
       ->type_name("FILE")
       ->check(file_check());
   command
       .add_option("--trace", arguments.trace,
-                  "Write every span of every worker, thread, copy and step, for ui.perfetto.dev or chrome://tracing")
+                  "Write every span of every worker, thread, copy and step, for ui.perfetto.dev or "
+                  "chrome://tracing")
       ->type_name("FILE")
       ->check(file_check());
   command
       .add_option("--copy-gb-s", arguments.source.copy_gb_per_second,
-                  "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the host; 0 = as fast as the memory")
+                  "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the "
+                  "host; 0 = as fast as the memory")
       ->type_name("RATE")
       ->capture_default_str()
       ->check(between(0.0, 10000.0));
-  command.add_flag("--ceiling", arguments.ceiling,
-                   "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
-  command.add_flag("--digest", arguments.digest, "Print the XXH3-64 of all batches from the first one on, warm-up included")
+  command.add_flag(
+      "--ceiling", arguments.ceiling,
+      "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
+  command
+      .add_flag("--digest", arguments.digest,
+                "Print the XXH3-64 of all batches from the first one on, warm-up included")
       ->needs(batches);
 }
 
@@ -158,7 +173,8 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
 
 Command add_bench(CLI::App& millrace) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = millrace.add_subcommand("bench", "Measure how fast a dataset is made into batches, and what bounds it");
+  CLI::App* command = millrace.add_subcommand(
+      "bench", "Measure how fast a dataset is made into batches, and what bounds it");
   add_source_arguments(*command, arguments->source);
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);
@@ -166,19 +182,31 @@ Command add_bench(CLI::App& millrace) {
   command->footer(
       "Examples:\n"
       "  millrace bench train.lmdb                                   as fast as it goes, 5 s\n"
-      "  millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 ms?\n"
-      "  millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just slower than the loader\n"
-      "  millrace bench train.lmdb --config train.json               with the options that `millrace tune` found\n"
-      "  millrace bench train.lmdb --step-ms 30 --html result.html   a page with pictures, to attach to a ticket\n"
-      "  millrace bench train.lmdb --batches 200 --trace trace.json  every span, for ui.perfetto.dev\n"
-      "  millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep batches ready\n"
-      "  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo, for the records\n"
-      "  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same batches?\n"
-      "  millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a GPU: idle, copies, conversion\n"
-      "  millrace bench train.lmdb --device cuda:0 --step gemm:8192                        beside a real load\n"
+      "  millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 "
+      "ms?\n"
+      "  millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just "
+      "slower than the loader\n"
+      "  millrace bench train.lmdb --config train.json               with the options that "
+      "`millrace tune` found\n"
+      "  millrace bench train.lmdb --step-ms 30 --html result.html   a page with pictures, to "
+      "attach to a ticket\n"
+      "  millrace bench train.lmdb --batches 200 --trace trace.json  every span, for "
+      "ui.perfetto.dev\n"
+      "  millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep "
+      "batches ready\n"
+      "  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo, "
+      "for the records\n"
+      "  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same "
+      "batches?\n"
+      "  millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a "
+      "GPU: idle, copies, conversion\n"
+      "  millrace bench train.lmdb --device cuda:0 --step gemm:8192                        beside "
+      "a real load\n"
       "\n"
-      "Also measured after the run: the same steps without a loader (2 s), plain copies of the same size, and with\n"
-      "--micro-batches how much earlier the first step begins when the trainer computes on parts as they come.");
+      "Also measured after the run: the same steps without a loader (2 s), plain copies of the "
+      "same size, and with\n"
+      "--micro-batches how much earlier the first step begins when the trainer computes on parts "
+      "as they come.");
   return {command, [arguments] { return run(*arguments); }};
 }
 

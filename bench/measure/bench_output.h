@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "machine/machine.h"
 #include "measure/bench_run.h"
 #include "measure/beside.h"
 #include "measure/ceiling.h"
-#include "machine/machine.h"
 
 namespace millrace::cli {
 

@@ -9,7 +9,8 @@
 
 namespace millrace::cli {
 
-/// A page about a bench: the verdict, its numbers, where the time went, and what was measured where. One file that needs no other.
+/// A page about a bench: the verdict, its numbers, where the time went, and what was measured
+/// where. One file that needs no other.
 std::string to_html(const BenchRecord& record, const Trace& trace);
 
 }  // namespace millrace::cli

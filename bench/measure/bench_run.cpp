@@ -24,7 +24,8 @@ class Digest {
   Digest() { XXH3_64bits_reset(state_.get()); }
 
   void add(const Batch& batch, TrainerStream& stream) {
-    const auto indices = std::make_shared<std::vector<std::uint64_t>>(batch.indices().begin(), batch.indices().end());
+    const auto indices = std::make_shared<std::vector<std::uint64_t>>(batch.indices().begin(),
+                                                                      batch.indices().end());
     stream.read(batch, [this, indices](const Tensor& labels, const Tensor& images) {
       add_bytes(indices->data(), indices->size() * sizeof(std::uint64_t));
       add_bytes(labels.data, labels.bytes());
@@ -38,7 +39,9 @@ class Digest {
   struct Free {
     void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
   };
-  void add_bytes(const void* data, std::size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
+  void add_bytes(const void* data, std::size_t bytes) {
+    XXH3_64bits_update(state_.get(), data, bytes);
+  }
 
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
@@ -51,7 +54,8 @@ ConsumerTime consumer_time(std::vector<double> values_us) {
   if (values_us.empty()) return {};
   std::ranges::sort(values_us);
   const auto percentile = [&](double share) {
-    return values_us[static_cast<std::size_t>(std::llround(share * static_cast<double>(values_us.size() - 1)))];
+    return values_us[static_cast<std::size_t>(
+        std::llround(share * static_cast<double>(values_us.size() - 1)))];
   };
   const double sum = std::accumulate(values_us.begin(), values_us.end(), 0.0);
   return {sum / static_cast<double>(values_us.size()), percentile(0.5), percentile(0.99)};
@@ -61,13 +65,16 @@ ConsumerTime consumer_time(std::vector<double> values_us) {
 void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
   const StepStatistics steps = stream.statistics();
   if (steps.steps > 0) {
-    result.device_idle = static_cast<double>(steps.idle.count()) / static_cast<double>((steps.idle + steps.busy).count());
-    result.device_step_ms = std::chrono::duration<double, std::milli>(steps.busy).count() / static_cast<double>(steps.steps);
+    result.device_idle = static_cast<double>(steps.idle.count()) /
+                         static_cast<double>((steps.idle + steps.busy).count());
+    result.device_step_ms = std::chrono::duration<double, std::milli>(steps.busy).count() /
+                            static_cast<double>(steps.steps);
   }
   if (trace == nullptr) return;
   result.copies = copy_rate(result.report, spans_of(*trace, "feeder", "upload").size());
   if (steps.steps > 0)
-    result.copy_hidden = hidden_share(spans_of(*trace, "copies", "copy"), spans_of(*trace, "device steps", "step"));
+    result.copy_hidden =
+        hidden_share(spans_of(*trace, "copies", "copy"), spans_of(*trace, "device steps", "step"));
 }
 
 }  // namespace
@@ -78,11 +85,13 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
   return make_bench_pipeline(settings, image_transform(settings.recipe));
 }
 
-Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform) {
+Pipeline make_bench_pipeline(const BenchSettings& settings,
+                             std::shared_ptr<const Transform> transform) {
   PipelineOptions options;
   options.batch_size = settings.batch_size;
   options.seed = settings.seed;
-  options.last_batch = settings.dataset->size() >= settings.batch_size ? LastBatch::drop : LastBatch::pad;
+  options.last_batch =
+      settings.dataset->size() >= settings.batch_size ? LastBatch::drop : LastBatch::pad;
   options.prefetch = settings.prefetch;
   options.micro_batches = settings.micro_batches;
   options.conversion = settings.conversion;
@@ -112,8 +121,9 @@ BenchResult run_bench(const BenchSettings& settings) {
   const ProcessorTimes before = processor_times();
   const Clock::time_point begin = Clock::now();
   BenchResult result;
-  for (Clock::time_point last = begin;
-       settings.batches > 0 ? result.batch_ms.size() < settings.batches : last - begin < settings.duration;) {
+  for (Clock::time_point last = begin; settings.batches > 0
+                                           ? result.batch_ms.size() < settings.batches
+                                           : last - begin < settings.duration;) {
     trainer.train_one(look);
     const Clock::time_point now = Clock::now();
     result.batch_ms.push_back(std::chrono::duration<double, std::milli>(now - last).count());
@@ -126,7 +136,8 @@ BenchResult run_bench(const BenchSettings& settings) {
   result.rss_growth = growth(own_before, own_memory());
   result.consumer = consumer_time(trainer.consumer_us());
   trainer.finish();
-  if (device_before) result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
+  if (device_before)
+    result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
   look_at_device(*stream, settings.trace.get(), result);
   if (digest) result.digest = digest->value();
   result.verdict = judge(result.report, result.device_idle);

@@ -40,7 +40,8 @@ struct BenchSettings {
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration{0};
   bool digest = false;
-  /// Where every span of the measured time goes, with a group "trainer" that has a lane of the steps; none = nothing is traced.
+  /// Where every span of the measured time goes, with a group "trainer" that has a lane of the
+  /// steps; none = nothing is traced.
   std::shared_ptr<Trace> trace{};
 
   StepWork step_work() const { return {step, gemm}; }
@@ -70,8 +71,8 @@ struct BenchResult {
   std::optional<double> copy_hidden;
   /// Of the trainer's thread: in `next` and in letting batches go.
   ConsumerTime consumer;
-  /// From the end of the warm-up to the end, in bytes: of the process's own resident memory (with what a trace takes), and of the
-  /// device's, where it has any.
+  /// From the end of the warm-up to the end, in bytes: of the process's own resident memory (with
+  /// what a trace takes), and of the device's, where it has any.
   std::int64_t rss_growth = 0;
   std::optional<std::int64_t> device_memory_growth;
   /// Time of each measured batch: from one handed out to the next.
@@ -88,7 +89,8 @@ struct BenchResult {
 /// The pipeline that a bench measures.
 Pipeline make_bench_pipeline(const BenchSettings& settings);
 /// The same with another transform than the recipe's.
-Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<const Transform> transform);
+Pipeline make_bench_pipeline(const BenchSettings& settings,
+                             std::shared_ptr<const Transform> transform);
 
 /// Runs warm-up and measurement.
 BenchResult run_bench(const BenchSettings& settings);

@@ -14,7 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The same trainer, with every step's batch there already: for 2 s, or as many steps as were measured.
+/// The same trainer, with every step's batch there already: for 2 s, or as many steps as were
+/// measured.
 std::optional<double> idle_by_synthetic(const BenchSettings& settings, const BenchResult& result) {
   constexpr std::chrono::seconds enough{2};
   constexpr int warmup = 3;
@@ -29,9 +30,10 @@ std::optional<double> idle_by_synthetic(const BenchSettings& settings, const Ben
     ++steps;
   } while (steps < result.batch_ms.size() && Clock::now() - begin < enough);
   const double synthetic_ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - begin).count() / static_cast<double>(steps);
-  const double measured_ms =
-      std::accumulate(result.batch_ms.begin(), result.batch_ms.end(), 0.0) / static_cast<double>(result.batch_ms.size());
+      std::chrono::duration<double, std::milli>(Clock::now() - begin).count() /
+      static_cast<double>(steps);
+  const double measured_ms = std::accumulate(result.batch_ms.begin(), result.batch_ms.end(), 0.0) /
+                             static_cast<double>(result.batch_ms.size());
   trainer.finish();
   return 1 - synthetic_ms / measured_ms;
 }
@@ -40,20 +42,24 @@ std::optional<double> plain_copy(const BenchSettings& settings, const BenchResul
   if (!result.copies || settings.runtime->topology().nodes.empty()) return std::nullopt;
   const Topology& topology = settings.runtime->topology();
   Device& device = *settings.device->device();
-  const auto own = std::ranges::find_if(topology.nodes, [&](const NumaNode& node) { return node.number == device.numa_node(); });
+  const auto own = std::ranges::find_if(
+      topology.nodes, [&](const NumaNode& node) { return node.number == device.numa_node(); });
   const NumaNode& node = own == topology.nodes.end() ? topology.nodes.front() : *own;
-  const auto rate = plain_copy_rate(device, node, static_cast<std::size_t>(std::llround(result.copies->bytes)),
-                                    std::max<std::size_t>(2, settings.prefetch));
+  const auto rate =
+      plain_copy_rate(device, node, static_cast<std::size_t>(std::llround(result.copies->bytes)),
+                      std::max<std::size_t>(2, settings.prefetch));
   if (!rate) return std::nullopt;
   return rate->bytes_per_second;
 }
 
 /// Of a new pipeline. None where the device tells no times.
-std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps, bool in_parts) {
+std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps,
+                                    bool in_parts) {
   Pipeline pipeline = make_bench_pipeline(settings);
   Batch batch = in_parts ? pipeline.next_in_parts(steps.stream()) : pipeline.next(steps.stream());
   const std::chrono::duration<double> since_start(pipeline.report().first_batch_seconds);
-  const Clock::time_point start = Clock::now() - std::chrono::duration_cast<Clock::duration>(since_start);
+  const Clock::time_point start =
+      Clock::now() - std::chrono::duration_cast<Clock::duration>(since_start);
   std::optional<StepSpan> first;
   const auto take_first = [&] {
     const auto span = steps.finish_oldest();

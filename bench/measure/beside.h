@@ -17,8 +17,8 @@ struct FirstStep {
 
 /// What a bench is compared with, measured in the same run of the program.
 struct BesideResult {
-  /// 1 - the time of the same steps without a loader / that of the measured ones: about 0 to 1, below 0 where the difference is noise. None
-  /// without a step.
+  /// 1 - the time of the same steps without a loader / that of the measured ones: about 0 to 1,
+  /// below 0 where the difference is noise. None without a step.
   std::optional<double> idle_by_synthetic{};
   /// Of plain copies of the same size; none where the pipeline's are not known.
   std::optional<double> plain_copy_bytes_per_second{};

@@ -29,7 +29,9 @@ struct Window {
 };
 
 Window window_of(std::uint64_t images, Clock::duration length, double cpu_seconds) {
-  if (images == 0) throw Error(ErrorCode::internal, "no image was made within a window of the ceiling measurement");
+  if (images == 0)
+    throw Error(ErrorCode::internal,
+                "no image was made within a window of the ceiling measurement");
   const auto count = static_cast<double>(images);
   return {count / std::chrono::duration<double>(length).count(), cpu_seconds / count};
 }
@@ -87,7 +89,9 @@ class LoaderSide {
 class ReferenceSide {
  public:
   ReferenceSide(std::shared_ptr<const Dataset> dataset, std::uint64_t seed, unsigned threads)
-      : dataset_(std::move(dataset)), sampler_(Order::shuffled(), dataset_->size(), seed), readers_(threads) {}
+      : dataset_(std::move(dataset)),
+        sampler_(Order::shuffled(), dataset_->size(), seed),
+        readers_(threads) {}
 
   Window run() {
     std::atomic<std::uint64_t> decoded{0};  // a count, read after the threads have ended
@@ -95,11 +99,14 @@ class ReferenceSide {
     const Clock::time_point begin = Clock::now();
     std::vector<std::thread> threads;
     for (Reader& reader : readers_)
-      threads.emplace_back([&] { decoded.fetch_add(decode_until(begin + window_length, reader), std::memory_order_relaxed); });
+      threads.emplace_back([&] {
+        decoded.fetch_add(decode_until(begin + window_length, reader), std::memory_order_relaxed);
+      });
     for (std::thread& thread : threads) thread.join();
     const Clock::duration length = Clock::now() - begin;
     if (error_) std::rethrow_exception(error_);
-    return window_of(decoded.load(std::memory_order_relaxed), length, processor_times().process_seconds - cpu_before);
+    return window_of(decoded.load(std::memory_order_relaxed), length,
+                     processor_times().process_seconds - cpu_before);
   }
 
  private:
@@ -140,8 +147,8 @@ Spread spread_of(std::vector<double> values) {
 CeilingResult measure_ceiling(const BenchSettings& settings) {
   LoaderSide loader(settings);
   // T reads without comparing checksums, which the loader does: it is the plain decode.
-  ReferenceSide reference(open_dataset(settings.dataset->name(), {.verify_checksums = false}), settings.seed,
-                          settings.runtime->workers());
+  ReferenceSide reference(open_dataset(settings.dataset->name(), {.verify_checksums = false}),
+                          settings.seed, settings.runtime->workers());
   std::vector<double> rate_ratios;
   std::vector<double> cpu_ratios;
   std::vector<double> loader_rates;
@@ -154,7 +161,8 @@ CeilingResult measure_ceiling(const BenchSettings& settings) {
     loader_rates.push_back(made.per_second);
     reference_rates.push_back(decoded.per_second);
   }
-  return {spread_of(rate_ratios), spread_of(cpu_ratios), spread_of(loader_rates).median, spread_of(reference_rates).median};
+  return {spread_of(rate_ratios), spread_of(cpu_ratios), spread_of(loader_rates).median,
+          spread_of(reference_rates).median};
 }
 
 }  // namespace millrace::cli

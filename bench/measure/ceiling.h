@@ -22,8 +22,9 @@ struct CeilingResult {
   double reference_images_per_second = 0;
 };
 
-/// Measures both in turn, in windows of 2 s, five each. Before each window the other's work has ended and no made batch is left;
-/// samples are counted when they are made. The median of the five ratios counts, so a slow spell of the machine does not.
+/// Measures both in turn, in windows of 2 s, five each. Before each window the other's work has
+/// ended and no made batch is left; samples are counted when they are made. The median of the five
+/// ratios counts, so a slow spell of the machine does not.
 CeilingResult measure_ceiling(const BenchSettings& settings);
 
 }  // namespace millrace::cli

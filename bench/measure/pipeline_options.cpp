@@ -19,7 +19,8 @@ Recipe load_recipe(const SourceArguments& arguments) {
   if (arguments.recipe == "eval") return Recipe::eval(arguments.size);
   std::ifstream file(arguments.recipe);
   if (!file)
-    throw Error(ErrorCode::not_found, "--recipe " + arguments.recipe + ": no such file; give train, eval or a JSON file");
+    throw Error(ErrorCode::not_found,
+                "--recipe " + arguments.recipe + ": no such file; give train, eval or a JSON file");
   const std::string json{std::istreambuf_iterator<char>(file), {}};
   return Recipe::from_json(json, arguments.recipe);
 }
@@ -30,7 +31,8 @@ constexpr unsigned most_workers = 4096;
 unsigned parse_workers(const std::string& text) {
   std::size_t read = 0;
   const unsigned long workers = std::stoul(text, &read);
-  if (read != text.size() || text[0] == '-' || workers > most_workers) throw std::invalid_argument(text);
+  if (read != text.size() || text[0] == '-' || workers > most_workers)
+    throw std::invalid_argument(text);
   return static_cast<unsigned>(workers);
 }
 
@@ -48,21 +50,28 @@ std::string check_conversion(const std::string& text) {
     parse_conversion(text);
     return {};
   } catch (const std::exception&) {
-    return "must be uint8, float16, bfloat16 or float32, with :nchw or :nhwc behind it or nothing, not \"" + text + "\"";
+    return "must be uint8, float16, bfloat16 or float32, with :nchw or :nhwc behind it or nothing, "
+           "not \"" +
+           text + "\"";
   }
 }
 
 std::string check_device(const std::string& name) {
-  return is_bench_device(name) ? std::string() : "must be host or cuda:N, such as cuda:0, not \"" + name + "\"";
+  return is_bench_device(name) ? std::string()
+                               : "must be host or cuda:N, such as cuda:0, not \"" + name + "\"";
 }
 
 /// Takes over an options file, and says where it may not fit.
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
   for (const std::string& difference : loaded.machine_differences)
-    fmt::print(stderr, "millrace: {}: tuned on another machine: {}; `millrace tune` finds what is best here\n", path, difference);
+    fmt::print(
+        stderr,
+        "millrace: {}: tuned on another machine: {}; `millrace tune` finds what is best here\n",
+        path, difference);
   if (!loaded.tuned_for.recipe.empty() && loaded.tuned_for.recipe != settings.recipe.to_json())
-    fmt::print(stderr, "millrace: {}: tuned for another recipe: {}\n", path, loaded.tuned_for.recipe);
+    fmt::print(stderr, "millrace: {}: tuned for another recipe: {}\n", path,
+               loaded.tuned_for.recipe);
   settings.batch_size = loaded.pipeline.batch_size;
   settings.prefetch = loaded.pipeline.prefetch;
   settings.micro_batches = loaded.pipeline.micro_batches;
@@ -72,23 +81,31 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
 }  // namespace
 
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
-  command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")->required();
+  command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
+      ->required();
   command
-      .add_option("--recipe", arguments.recipe, "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
+      .add_option("--recipe", arguments.recipe,
+                  "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
       ->type_name("NAME|FILE.json")
       ->capture_default_str();
-  command.add_option("--size", arguments.size, "Output width and height of the recipes train and eval")
+  command
+      .add_option("--size", arguments.size, "Output width and height of the recipes train and eval")
       ->type_name("N")
       ->capture_default_str()
       ->check(between(1, 8192));
-  command.add_option("--seed", arguments.seed, "Seed of order and augmentation")->type_name("N")->capture_default_str();
-  command.add_option("--device", arguments.device, "Where batches end up: host, or a GPU by its number")
+  command.add_option("--seed", arguments.seed, "Seed of order and augmentation")
+      ->type_name("N")
+      ->capture_default_str();
+  command
+      .add_option("--device", arguments.device,
+                  "Where batches end up: host, or a GPU by its number")
       ->type_name("host|cuda:N")
       ->capture_default_str()
       ->check(CLI::Validator(check_device, ""));
   command
       .add_option("--convert", arguments.convert,
-                  "What the device makes of the images: uint8, float16, bfloat16 or float32 (with ImageNet's mean and std),\n"
+                  "What the device makes of the images: uint8, float16, bfloat16 or float32 (with "
+                  "ImageNet's mean and std),\n"
                   "nchw (the default) or nhwc; without it they stay uint8, nhwc")
       ->type_name("DTYPE[:LAYOUT]")
       ->check(CLI::Validator(check_conversion, ""));
@@ -96,22 +113,30 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
 
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
   const BenchSettings defaults;
-  const auto number = [&](const char* name, auto& value, const char* text, std::size_t standard, int low, int high) {
-    command.add_option(name, value, text)->type_name("N")->default_str(std::to_string(standard))->check(between(low, high));
+  const auto number = [&](const char* name, auto& value, const char* text, std::size_t standard,
+                          int low, int high) {
+    command.add_option(name, value, text)
+        ->type_name("N")
+        ->default_str(std::to_string(standard))
+        ->check(between(low, high));
   };
-  number("--batch-size", arguments.batch_size, "Samples per batch", defaults.batch_size, 1, 1 << 20);
+  number("--batch-size", arguments.batch_size, "Samples per batch", defaults.batch_size, 1,
+         1 << 20);
   command
-      .add_option(
-          "--workers", arguments.workers,
-          "Worker threads; 0 = one per usable core; auto = as many, of which the fewest that keep batches ready are active")
+      .add_option("--workers", arguments.workers,
+                  "Worker threads; 0 = one per usable core; auto = as many, of which the fewest "
+                  "that keep batches ready are active")
       ->type_name("N|auto")
       ->default_str("0")
       ->check(CLI::Validator(check_workers, ""));
-  number("--prefetch", arguments.prefetch, "Host slots: batches made ahead", defaults.prefetch, 1, 1024);
-  number("--micro-batches", arguments.micro_batches, "Parts in which a batch is copied", defaults.micro_batches, 1, 1 << 20);
+  number("--prefetch", arguments.prefetch, "Host slots: batches made ahead", defaults.prefetch, 1,
+         1024);
+  number("--micro-batches", arguments.micro_batches, "Parts in which a batch is copied",
+         defaults.micro_batches, 1, 1 << 20);
   command
       .add_option("--config", arguments.config,
-                  "Take the four above from a file that `millrace tune --out` wrote, where they are not given here")
+                  "Take the four above from a file that `millrace tune --out` wrote, where they "
+                  "are not given here")
       ->type_name("FILE.json");
 }
 
@@ -120,7 +145,8 @@ Conversion parse_conversion(const std::string& text) {
   const std::string dtype = text.substr(0, colon);
   Conversion conversion;
   const std::array dtypes = {DType::uint8, DType::float16, DType::bfloat16, DType::float32};
-  const auto* const named = std::ranges::find_if(dtypes, [&](DType one) { return dtype == to_string(one); });
+  const auto* const named =
+      std::ranges::find_if(dtypes, [&](DType one) { return dtype == to_string(one); });
   if (named == dtypes.end()) throw std::invalid_argument(text);
   conversion.dtype = *named;
   if (conversion.dtype != DType::uint8) {
@@ -145,12 +171,13 @@ CLI::Validator step_check(bool may_be_none) {
     if (text == "auto") return std::string();
     try {
       const auto step = parse_milliseconds(text);
-      if (step.count() >= (may_be_none ? 0 : 1) && step <= std::chrono::hours(1)) return std::string();
+      if (step.count() >= (may_be_none ? 0 : 1) && step <= std::chrono::hours(1))
+        return std::string();
     } catch (const std::exception&) {
       // Not a number: said below.
     }
-    return fmt::format("must be \"auto\" or milliseconds {}3600000, not \"{}\"", may_be_none ? "from 0 to " : "above 0, up to ",
-                       text);
+    return fmt::format("must be \"auto\" or milliseconds {}3600000, not \"{}\"",
+                       may_be_none ? "from 0 to " : "above 0, up to ", text);
   };
   return CLI::Validator(check, "");
 }
@@ -159,7 +186,8 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
   /// How much slower than the loader the step of "auto" is.
   constexpr double auto_step = 1.25;
   if (step_ms != "auto") return parse_milliseconds(step_ms);
-  return std::chrono::nanoseconds(std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
+  return std::chrono::nanoseconds(
+      std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
 }
 
 BenchSettings source_settings(const SourceArguments& arguments) {
@@ -174,13 +202,15 @@ BenchSettings source_settings(const SourceArguments& arguments) {
 
 BenchSettings bench_settings(const SourceArguments& source, const PipelineArguments& pipeline) {
   BenchSettings settings = source_settings(source);
-  const unsigned tuned_workers = pipeline.config.empty() ? 0 : apply_config(pipeline.config, settings);
+  const unsigned tuned_workers =
+      pipeline.config.empty() ? 0 : apply_config(pipeline.config, settings);
   settings.batch_size = pipeline.batch_size.value_or(settings.batch_size);
   settings.prefetch = pipeline.prefetch.value_or(settings.prefetch);
   settings.micro_batches = pipeline.micro_batches.value_or(settings.micro_batches);
   const std::string workers = pipeline.workers.value_or(std::to_string(tuned_workers));
   const bool adaptive = workers == adaptive_workers;
-  settings.runtime = make_runtime({.workers = adaptive ? 0 : parse_workers(workers), .adaptive = adaptive});
+  settings.runtime =
+      make_runtime({.workers = adaptive ? 0 : parse_workers(workers), .adaptive = adaptive});
   return settings;
 }
 

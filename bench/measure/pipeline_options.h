@@ -24,7 +24,8 @@ struct SourceArguments {
   std::string convert;
 };
 
-/// How the pipeline is set, as given on the command line; what is not there comes from the options file or is the default.
+/// How the pipeline is set, as given on the command line; what is not there comes from the options
+/// file or is the default.
 struct PipelineArguments {
   std::optional<std::size_t> batch_size;
   /// "auto" or a number.
@@ -51,17 +52,19 @@ CLI::Validator step_check(bool may_be_none);
 /// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
 
-/// "float16", "bfloat16:nhwc" ... -> the conversion, with ImageNet's mean and standard deviation unless it is to uint8. Throws
-/// `std::invalid_argument` for another text.
+/// "float16", "bfloat16:nhwc" ... -> the conversion, with ImageNet's mean and standard deviation
+/// unless it is to uint8. Throws `std::invalid_argument` for another text.
 Conversion parse_conversion(const std::string& text);
 
-/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something follows the number.
+/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something
+/// follows the number.
 std::chrono::nanoseconds parse_milliseconds(const std::string& text);
 
-/// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no runtime yet.
+/// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no
+/// runtime yet.
 BenchSettings source_settings(const SourceArguments& arguments);
-/// The same with the pipeline as the command line and the options file say, with a runtime. Says on standard error where the options file
-/// is of another machine or recipe.
+/// The same with the pipeline as the command line and the options file say, with a runtime. Says on
+/// standard error where the options file is of another machine or recipe.
 BenchSettings bench_settings(const SourceArguments& source, const PipelineArguments& pipeline);
 
 }  // namespace millrace::cli

@@ -24,8 +24,8 @@ std::size_t kilobytes_line(const std::string& line) {
   return kilobytes * 1024;
 }
 
-/// Resident pages of mapped files other than those `left_out`: programs and libraries. Pages of theirs that were written are anonymous
-/// memory already.
+/// Resident pages of mapped files other than those `left_out`: programs and libraries. Pages of
+/// theirs that were written are anonymous memory already.
 std::size_t file_bytes_without(const std::vector<std::string>& left_out) {
   std::ifstream smaps("/proc/self/smaps");
   std::size_t bytes = 0;
@@ -35,7 +35,8 @@ std::size_t file_bytes_without(const std::vector<std::string>& left_out) {
     const bool begins_mapping = line.find('-') < line.find(':');
     if (begins_mapping) {
       const std::size_t path = line.find('/');
-      counts = path != std::string::npos && std::ranges::find(left_out, line.substr(path)) == left_out.end();
+      counts = path != std::string::npos &&
+               std::ranges::find(left_out, line.substr(path)) == left_out.end();
     } else if (line.starts_with("Rss:")) {
       resident = kilobytes_line(line);
     } else if (line.starts_with("Anonymous:") && counts) {
@@ -51,7 +52,8 @@ ProcessorTimes processor_times() {
   ProcessorTimes times;
   timespec now{};
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0)
-    times.process_seconds = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+    times.process_seconds =
+        static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
   // Columns: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
   constexpr int idle_column = 3;
   constexpr int iowait_column = 4;
@@ -85,12 +87,15 @@ std::size_t own_memory() {
   std::ifstream status("/proc/self/status");
   std::size_t bytes = 0;
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:")) bytes += kilobytes_line(line);
+    if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:"))
+      bytes += kilobytes_line(line);
   return bytes;
 }
 
-ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files) : peak_anonymous_(own_memory()) {
-  for (const std::string& file : mapped_files) mapped_files_.push_back(std::filesystem::canonical(file).string());
+ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files)
+    : peak_anonymous_(own_memory()) {
+  for (const std::string& file : mapped_files)
+    mapped_files_.push_back(std::filesystem::canonical(file).string());
   thread_ = std::thread([this] { watch(); });
 }
 

@@ -15,7 +15,8 @@ namespace millrace::cli {
 struct ProcessorTimes {
   /// Of this process, all threads.
   double process_seconds = 0;
-  /// Of the machine, in clock ticks (see `ticks_per_second`): all, what nothing ran in, and what the hypervisor gave to other machines.
+  /// Of the machine, in clock ticks (see `ticks_per_second`): all, what nothing ran in, and what
+  /// the hypervisor gave to other machines.
   double machine_ticks = 0;
   double unused_ticks = 0;
   double stolen_ticks = 0;

@@ -39,7 +39,8 @@ void SyntheticTrainer::train_one(const Look& look) {
     const auto before = thread_time();
     batch.reset();
     consumer += thread_time() - before - clock_cost_;
-    consumer_us_.push_back(std::max(0.0, std::chrono::duration<double, std::micro>(consumer).count()));
+    consumer_us_.push_back(
+        std::max(0.0, std::chrono::duration<double, std::micro>(consumer).count()));
   }
   while (stream_.queued() > 1) finish_oldest();
 }

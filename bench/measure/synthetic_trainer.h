@@ -11,14 +11,16 @@
 
 namespace millrace::cli {
 
-/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before that one, as a trainer does that reads
-/// the loss one step late. What it is given must outlive it. For one thread.
+/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before
+/// that one, as a trainer does that reads the loss one step late. What it is given must outlive it.
+/// For one thread.
 class SyntheticTrainer {
  public:
   /// Sees a batch before its step is enqueued.
   using Look = std::function<void(const Batch&)>;
 
-  /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of `trace`, where there is one.
+  /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of
+  /// `trace`, where there is one.
   SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
 
   void train_one(const Look& look = {});
@@ -27,7 +29,8 @@ class SyntheticTrainer {
 
   /// Forgets the times so far, after a warm-up.
   void restart();
-  /// Processor time of the calling thread for each batch, in microseconds: in `next` and in letting the batch go.
+  /// Processor time of the calling thread for each batch, in microseconds: in `next` and in letting
+  /// the batch go.
   const std::vector<double>& consumer_us() const { return consumer_us_; }
 
  private:

@@ -8,13 +8,15 @@
 
 namespace millrace::cli {
 
-/// T, what a loader is compared with: libjpeg-turbo's plain decode of whole images through its own simple interface
+/// T, what a loader is compared with: libjpeg-turbo's plain decode of whole images through its own
+/// simple interface
 /// (`tjDecompress2`, flags 0), with handle and buffer reused. Not for two threads at once.
 class TurboJpegReference {
  public:
   TurboJpegReference();
 
-  /// Decodes an image to RGB. Throws `Error` (`bad_record`) with libjpeg-turbo's text where it fails.
+  /// Decodes an image to RGB. Throws `Error` (`bad_record`) with libjpeg-turbo's text where it
+  /// fails.
   void decode(std::span<const std::byte> encoded);
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast images are converted on a GPU, beside a copy on the device that reads and writes as many bytes: of_copy is the
-// ratio of their rates, from the same run. Before a conversion is timed, some of its samples are compared with
-// `convert_on_host`.
+// How fast images are converted on a GPU, beside a copy on the device that reads and writes as many
+// bytes: of_copy is the ratio of their rates, from the same run. Before a conversion is timed, some
+// of its samples are compared with `convert_on_host`.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
 #include <millrace/conversion.h>
@@ -39,7 +39,8 @@ struct Shape4 {
   std::size_t sample_elements() const { return height * width * channels; }
   std::size_t elements() const { return samples * sample_elements(); }
   std::string name() const {
-    return std::to_string(samples) + "x" + std::to_string(height) + "x" + std::to_string(width) + "x" + std::to_string(channels);
+    return std::to_string(samples) + "x" + std::to_string(height) + "x" + std::to_string(width) +
+           "x" + std::to_string(channels);
   }
 };
 
@@ -105,8 +106,9 @@ void time_copies(benchmark::State& state, std::size_t bytes) {
 }
 
 /// Whether the samples from `first` on are the host's.
-bool are_the_hosts(const ConversionWork& work, std::size_t first, const std::vector<std::uint8_t>& source,
-                   const std::vector<std::uint8_t>& flips, CudaStream& stream) {
+bool are_the_hosts(const ConversionWork& work, std::size_t first,
+                   const std::vector<std::uint8_t>& source, const std::vector<std::uint8_t>& flips,
+                   CudaStream& stream) {
   const std::size_t elements = work.height * work.width * work.channels;
   ConversionWork some = work;
   some.samples = std::min(compared_samples, work.samples);
@@ -117,18 +119,22 @@ bool are_the_hosts(const ConversionWork& work, std::size_t first, const std::vec
   convert_on_host(some);
   const std::size_t bytes = some.samples * elements * size_of(work.dtype);
   std::vector<std::uint8_t> converted(bytes);
-  const auto* from = static_cast<const std::uint8_t*>(work.destination) + first * elements * size_of(work.dtype);
+  const auto* from =
+      static_cast<const std::uint8_t*>(work.destination) + first * elements * size_of(work.dtype);
   check(cudaMemcpyAsync(converted.data(), from, bytes, cudaMemcpyDeviceToHost, stream.handle()));
   stream.synchronize();
-  return std::equal(converted.begin(), converted.end(), reinterpret_cast<const std::uint8_t*>(expected.data()));
+  return std::equal(converted.begin(), converted.end(),
+                    reinterpret_cast<const std::uint8_t*>(expected.data()));
 }
 
-void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype, ImageLayout layout, Flips flips) {
+void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype, ImageLayout layout,
+                      Flips flips) {
   CudaDevice device;
   CudaStream stream(0);
   std::vector<std::uint8_t> pixels(shape.elements());
   std::uint32_t random = 1;
-  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>((random = random * 1664525 + 1013904223) >> 24U);
+  for (std::uint8_t& pixel : pixels)
+    pixel = static_cast<std::uint8_t>((random = random * 1664525 + 1013904223) >> 24U);
   std::vector<std::uint8_t> flip(shape.samples);
   for (std::size_t n = 0; n < flip.size(); ++n) flip[n] = flips == Flips::all || n % 2 == 1 ? 1 : 0;
   const Memory source = device.allocate_device(pixels.size());
@@ -138,7 +144,9 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
   stream.copy(flips_there.data(), flip.data(), flip.size());
   ConversionWork work{.source = reinterpret_cast<const std::uint8_t*>(source.data()),
                       .destination = destination.data(),
-                      .flips = flips == Flips::none ? nullptr : reinterpret_cast<const std::uint8_t*>(flips_there.data()),
+                      .flips = flips == Flips::none
+                                   ? nullptr
+                                   : reinterpret_cast<const std::uint8_t*>(flips_there.data()),
                       .samples = shape.samples,
                       .height = shape.height,
                       .width = shape.width,
@@ -146,13 +154,15 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
                       .dtype = dtype,
                       .layout = layout};
   work.mean = dtype == DType::uint8 ? work.mean : Conversion::imagenet_mean;
-  work.std = dtype == DType::uint8 ? std::array<float, Conversion::max_channels>{1, 1, 1, 1} : Conversion::imagenet_std;
+  work.std = dtype == DType::uint8 ? std::array<float, Conversion::max_channels>{1, 1, 1, 1}
+                                   : Conversion::imagenet_std;
   const auto convert = [&] { stream.convert(work); };
   // Not what another benchmark left there.
   check(cudaMemsetAsync(destination.data(), 0xA5, destination.bytes(), stream.handle()));
   convert();
   stream.synchronize();
-  for (const std::size_t first : {std::size_t{0}, shape.samples - std::min(shape.samples, compared_samples)})
+  for (const std::size_t first :
+       {std::size_t{0}, shape.samples - std::min(shape.samples, compared_samples)})
     if (!are_the_hosts(work, first, pixels, flip, stream)) {
       all_right = false;
       return state.SkipWithError("the result is not the host's");
@@ -169,24 +179,27 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
     seconds += one;
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
-  state.counters["of_copy"] = static_cast<double>(bytes) * static_cast<double>(state.iterations()) / seconds / copy_rate;
+  state.counters["of_copy"] =
+      static_cast<double>(bytes) * static_cast<double>(state.iterations()) / seconds / copy_rate;
 }
 
 void register_benchmarks() {
   for (const Shape4& shape : {Shape4{256, 224, 224, 3}, Shape4{64, 384, 384, 3}}) {
     for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32}) {
       const std::size_t bytes = shape.elements() * (1 + size_of(dtype));
-      benchmark::RegisterBenchmark(("Copy/" + shape.name() + "/as_for_" + to_string(dtype)).c_str(), time_copies, bytes)
+      benchmark::RegisterBenchmark(("Copy/" + shape.name() + "/as_for_" + to_string(dtype)).c_str(),
+                                   time_copies, bytes)
           ->UseManualTime()
           ->Iterations(timings)
           ->Unit(benchmark::kMicrosecond);
       for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
         for (const auto& [flips, name] :
-             {std::pair(Flips::none, "no_flips"), std::pair(Flips::half, "half_flipped"), std::pair(Flips::all, "all_flipped")})
-          benchmark::RegisterBenchmark(
-              ("Convert/" + shape.name() + "/" + to_string(dtype) + (layout == ImageLayout::nhwc ? "/nhwc/" : "/nchw/") + name)
-                  .c_str(),
-              time_conversions, shape, dtype, layout, flips)
+             {std::pair(Flips::none, "no_flips"), std::pair(Flips::half, "half_flipped"),
+              std::pair(Flips::all, "all_flipped")})
+          benchmark::RegisterBenchmark(("Convert/" + shape.name() + "/" + to_string(dtype) +
+                                        (layout == ImageLayout::nhwc ? "/nhwc/" : "/nchw/") + name)
+                                           .c_str(),
+                                       time_conversions, shape, dtype, layout, flips)
               ->UseManualTime()
               ->Iterations(timings)
               ->Unit(benchmark::kMicrosecond);

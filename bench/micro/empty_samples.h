@@ -29,7 +29,9 @@ class OneByteDataset final : public Dataset {
 class EmptyTransform final : public Transform {
  public:
   const SampleSpec& spec() const override { return spec_; }
-  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<Worker>(); }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>();
+  }
 
  private:
   struct Worker final : TransformWorker {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a draw costs in each order, and what it costs to begin. Argument: the number of records. 1,281,167 is ImageNet's
-// training set; 4^n + 1 is the worst case of a permutation, in which 3 of 4 passes through the network are in vain.
+// What a draw costs in each order, and what it costs to begin. Argument: the number of records.
+// 1,281,167 is ImageNet's training set; 4^n + 1 is the worst case of a permutation, in which 3 of 4
+// passes through the network are in vain.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 #include <millrace/sampler.h>
@@ -19,7 +20,8 @@ Order sequential(std::uint64_t) { return Order::sequential(); }
 Order blocks(std::uint64_t) { return Order::blocks(); }
 Order repeated(std::uint64_t) { return Order::shuffled().repeated(3); }
 Order mixed(std::uint64_t records) {
-  return Order::mixed({{records / 4, 3}, {records / 4, 1}, {records / 4, 1}, {records - records / 4 * 3, 2}});
+  return Order::mixed(
+      {{records / 4, 3}, {records / 4, 1}, {records / 4, 1}, {records - records / 4 * 3, 2}});
 }
 Order weighted(std::uint64_t records) {
   std::vector<double> weights(records);
@@ -45,8 +47,10 @@ void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
     benchmark::DoNotOptimize(records.data());
     benchmark::ClobberMemory();
   }
-  const auto draws = static_cast<double>(state.iterations()) * static_cast<double>(positions.size());
-  state.counters["per_draw"] = benchmark::Counter(draws, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  const auto draws =
+      static_cast<double>(state.iterations()) * static_cast<double>(positions.size());
+  state.counters["per_draw"] =
+      benchmark::Counter(draws, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 /// One alone, which waits for itself.
@@ -79,7 +83,8 @@ void begin(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto before = mallinfo2().uordblks;
   const Sampler sampler(order(size), size, 7);
   benchmark::DoNotOptimize(sampler(0));
-  state.counters["heap_bytes"] = static_cast<double>(mallinfo2().uordblks - before) + sizeof(Sampler);
+  state.counters["heap_bytes"] =
+      static_cast<double>(mallinfo2().uordblks - before) + sizeof(Sampler);
 }
 
 constexpr std::int64_t imagenet = 1'281'167;
@@ -87,26 +92,38 @@ constexpr std::int64_t worst = (1 << 28) + 1;
 constexpr std::int64_t billion = 1'000'000'000;
 
 void any_size(benchmark::internal::Benchmark* bench) {
-  for (const std::int64_t size : {std::int64_t{1000}, std::int64_t{4097}, imagenet, worst, billion}) bench->Arg(size);
+  for (const std::int64_t size : {std::int64_t{1000}, std::int64_t{4097}, imagenet, worst, billion})
+    bench->Arg(size);
 }
 void lists(benchmark::internal::Benchmark* bench) {
-  for (const std::int64_t size : {std::int64_t{1000}, std::int64_t{4097}, imagenet, std::int64_t{10'000'000}}) bench->Arg(size);
+  for (const std::int64_t size :
+       {std::int64_t{1000}, std::int64_t{4097}, imagenet, std::int64_t{10'000'000}})
+    bench->Arg(size);
 }
 
 BENCHMARK_CAPTURE(draw, shuffled, shuffled)->Name("OrderDraw/shuffled")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, sequential, sequential)->Name("OrderDraw/sequential")->Apply(any_size);
 // 4^9 + 1 blocks of 1024 records, and a last one.
-BENCHMARK_CAPTURE(draw, blocks, blocks)->Name("OrderDraw/blocks")->Apply(any_size)->Arg(((1 << 18) + 1) * 1024 + 1);
+BENCHMARK_CAPTURE(draw, blocks, blocks)
+    ->Name("OrderDraw/blocks")
+    ->Apply(any_size)
+    ->Arg(((1 << 18) + 1) * 1024 + 1);
 BENCHMARK_CAPTURE(draw, repeated, repeated)->Name("OrderDraw/repeated")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, mixed, mixed)->Name("OrderDraw/mixed")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, weighted, weighted)->Name("OrderDraw/weighted")->Apply(lists);
 BENCHMARK_CAPTURE(draw, subset, subset)->Name("OrderDraw/subset")->Apply(lists);
 BENCHMARK_CAPTURE(draw_one, shuffled, shuffled)->Name("OrderDrawOne/shuffled")->Apply(any_size);
-BENCHMARK_CAPTURE(draw_million, shuffled, shuffled)->Name("OrderMillion/shuffled")->Arg(billion)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(draw_million, shuffled, shuffled)
+    ->Name("OrderMillion/shuffled")
+    ->Arg(billion)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(begin, shuffled, shuffled)->Name("OrderBegin/shuffled")->Arg(billion);
 BENCHMARK_CAPTURE(begin, sequential, sequential)->Name("OrderBegin/sequential")->Arg(billion);
 BENCHMARK_CAPTURE(begin, blocks, blocks)->Name("OrderBegin/blocks")->Arg(billion);
 BENCHMARK_CAPTURE(begin, mixed, mixed)->Name("OrderBegin/mixed")->Arg(billion);
-BENCHMARK_CAPTURE(begin, weighted, weighted)->Name("OrderBegin/weighted")->Arg(imagenet)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(begin, weighted, weighted)
+    ->Name("OrderBegin/weighted")
+    ->Arg(imagenet)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the road itself costs per sample: an empty transform over records of 1 byte. Each benchmark's "wall_ns" and "cpu_ns" (of the
-// whole process, all threads) are per sample; its time is per batch.
+// What the road itself costs per sample: an empty transform over records of 1 byte. Each
+// benchmark's "wall_ns" and "cpu_ns" (of the whole process, all threads) are per sample; its time
+// is per batch.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -44,8 +45,8 @@ class PerSample {
 /// A pipeline without copies, over `state.range(0)` workers.
 void pipeline_of_empty_samples(benchmark::State& state) {
   const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
-  Pipeline pipeline(std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(), std::make_shared<HostDevice>(),
-                    {.batch_size = batch_size, .runtime = runtime});
+  Pipeline pipeline(std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(),
+                    std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = runtime});
   for (int batch = 0; batch < 100; ++batch) pipeline.next();
   const PerSample measured;
   while (state.KeepRunning()) benchmark::DoNotOptimize(pipeline.next().size());

@@ -7,7 +7,8 @@
 
 namespace millrace::cli {
 
-/// Text as HTML shows it as it is, within elements and quoted attributes. Control characters become U+FFFD.
+/// Text as HTML shows it as it is, within elements and quoted attributes. Control characters become
+/// U+FFFD.
 std::string escape(std::string_view text);
 
 /// For people, with three digits or so and the unit that fits: "0", "412 µs", "12.3 ms", "1.25 s".
@@ -25,7 +26,8 @@ struct KeyNumber {
   std::string detail{};
 };
 
-/// A table; all texts are plain. The first column names the row, the last `text_columns` hold texts, those between numbers.
+/// A table; all texts are plain. The first column names the row, the last `text_columns` hold
+/// texts, those between numbers.
 struct HtmlTable {
   std::string title;
   /// None = a table of names and values without a head.
@@ -45,7 +47,8 @@ struct PageSection {
   std::string body{};
 };
 
-/// One page in one file that needs nothing else: no network, no script for what matters. Light or dark as the reader's system is.
+/// One page in one file that needs nothing else: no network, no script for what matters. Light or
+/// dark as the reader's system is.
 struct HtmlPage {
   std::string title;
   /// What the page is about, in small print above the verdict.

@@ -13,7 +13,8 @@ HtmlTable machine_table(const Machine& machine, std::optional<double> steal) {
                            {"Kernel", machine.kernel},
                            {"Compiler", machine.compiler},
                            {"millrace commit", machine.commit}}};
-  if (steal) table.rows.push_back({"Time given to other machines", fmt::format("{:.1f}%", 100 * *steal)});
+  if (steal)
+    table.rows.push_back({"Time given to other machines", fmt::format("{:.1f}%", 100 * *steal)});
   for (const auto& [name, version] : machine.libraries) table.rows.push_back({name, version});
   return table;
 }

@@ -3,12 +3,13 @@
 
 #include <optional>
 
-#include "page/html_page.h"
 #include "machine/machine.h"
+#include "page/html_page.h"
 
 namespace millrace::cli {
 
-/// Where it was measured. `steal`: share of the processors' time that the hypervisor gave to others, where that was measured.
+/// Where it was measured. `steal`: share of the processors' time that the hypervisor gave to
+/// others, where that was measured.
 HtmlTable machine_table(const Machine& machine, std::optional<double> steal);
 
 }  // namespace millrace::cli

@@ -36,7 +36,8 @@ std::string bar(const std::string& name, const std::string& lanes, const Shares&
   const std::string busy = percent_text(shares.busy);
   const std::string input = percent_text(shares.waits_input);
   const std::string output = percent_text(shares.waits_output);
-  const std::string title = fmt::format("{}: busy {}, waits for input {}, waits for output {}", name, busy, input, output);
+  const std::string title = fmt::format("{}: busy {}, waits for input {}, waits for output {}",
+                                        name, busy, input, output);
   return fmt::format(
       "<div><p><strong>{}</strong>{}<span>busy {}</span>{}{}</p>\n{}</div>\n", escape(name),
       lanes.empty() ? "" : fmt::format("<span>{}</span>", lanes), busy,
@@ -44,26 +45,30 @@ std::string bar(const std::string& name, const std::string& lanes, const Shares&
       shares.waits_output >= 0.0005 ? fmt::format("<span>waits for output {}</span>", output) : "",
       stacked_bar(title,
                   {{span_style(name).css, shares.busy, fmt::format("{}: busy {}", name, busy)},
-                   {starves ? "starves" : "waits-input", shares.waits_input, fmt::format("{}: waits for input {}", name, input)},
-                   {"waits-output", shares.waits_output, fmt::format("{}: waits for output {}", name, output)}}));
+                   {starves ? "starves" : "waits-input", shares.waits_input,
+                    fmt::format("{}: waits for input {}", name, input)},
+                   {"waits-output", shares.waits_output,
+                    fmt::format("{}: waits for output {}", name, output)}}));
 }
 
 std::string swatch(const char* style, const char* text) {
   return fmt::format(
-      "<li><svg class=\"bar\" width=\"26\" height=\"14\" aria-hidden=\"true\"><rect class=\"{}\" width=\"26\" "
+      "<li><svg class=\"bar\" width=\"26\" height=\"14\" aria-hidden=\"true\"><rect class=\"{}\" "
+      "width=\"26\" "
       "height=\"14\"/></svg>{}</li>\n",
       style, text);
 }
 
 HtmlTable table_of(const Report& report) {
   HtmlTable table{.title = "Stages in numbers",
-                  .columns = {"Stage", "Busy", "Waits for input", "Waits for output", "Count", "p50", "p95", "p99", "Longest"}};
+                  .columns = {"Stage", "Busy", "Waits for input", "Waits for output", "Count",
+                              "p50", "p95", "p99", "Longest"}};
   for (const StageReport& stage : report.stages) {
     const Shares shares = shares_of(stage, report);
     table.rows.push_back({stage.name, percent_text(shares.busy), percent_text(shares.waits_input),
                           percent_text(shares.waits_output), fmt::format("{}", stage.each.count),
-                          duration_text(stage.each.p50_ms), duration_text(stage.each.p95_ms), duration_text(stage.each.p99_ms),
-                          duration_text(stage.each.max_ms)});
+                          duration_text(stage.each.p50_ms), duration_text(stage.each.p95_ms),
+                          duration_text(stage.each.p99_ms), duration_text(stage.each.max_ms)});
   }
   return table;
 }
@@ -71,13 +76,17 @@ HtmlTable table_of(const Report& report) {
 }  // namespace
 
 std::string draw_stages(const Report& report, std::optional<double> device_idle) {
-  std::string html = "<ul class=\"legend\">\n" + swatch("kind-step", "busy (plain, in the stage&#39;s colour)") +
-                     swatch("waits-input", "waits for input (stripes)") +
-                     swatch("starves", "the same of the trainer and the device: what the run loses") +
-                     swatch("waits-output", "waits for room for its output (dots)") +
-                     swatch("track", "at something else: a worker runs the other stages too") + "</ul>\n<div class=\"bars\">\n";
-  for (const StageReport& stage : report.stages) html += bar(stage.name, lanes_text(stage), shares_of(stage, report));
-  if (device_idle) html += bar("device", {}, {.busy = 1 - *device_idle, .waits_input = *device_idle});
+  std::string html =
+      "<ul class=\"legend\">\n" + swatch("kind-step", "busy (plain, in the stage&#39;s colour)") +
+      swatch("waits-input", "waits for input (stripes)") +
+      swatch("starves", "the same of the trainer and the device: what the run loses") +
+      swatch("waits-output", "waits for room for its output (dots)") +
+      swatch("track", "at something else: a worker runs the other stages too") +
+      "</ul>\n<div class=\"bars\">\n";
+  for (const StageReport& stage : report.stages)
+    html += bar(stage.name, lanes_text(stage), shares_of(stage, report));
+  if (device_idle)
+    html += bar("device", {}, {.busy = 1 - *device_idle, .waits_input = *device_idle});
   return html + "</div>\n" + to_html(table_of(report));
 }
 

@@ -36,7 +36,8 @@ struct Timeline {
   std::string text;
 };
 
-/// A row per lane, with a bar per span, and a curve per counter. Nothing is shown of an empty trace.
+/// A row per lane, with a bar per span, and a curve per counter. Nothing is shown of an empty
+/// trace.
 Timeline draw_timeline(const TracePicture& picture, const TimelineLimits& limits = {});
 
 }  // namespace millrace::cli

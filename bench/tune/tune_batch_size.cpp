@@ -10,7 +10,8 @@
 
 namespace millrace::cli {
 
-BatchSizeSearch::BatchSizeSearch(const TuneGoal& goal, Measurements& measurements, std::size_t base, bool feeds)
+BatchSizeSearch::BatchSizeSearch(const TuneGoal& goal, Measurements& measurements, std::size_t base,
+                                 bool feeds)
     : goal_(goal), measurements_(measurements), base_(base), feeds_(feeds) {}
 
 std::size_t BatchSizeSearch::point_with(std::size_t batch_size) {
@@ -23,12 +24,15 @@ std::size_t BatchSizeSearch::point_with(std::size_t batch_size) {
 std::string BatchSizeSearch::misfit(std::size_t batch_size) {
   const auto ratio = static_cast<double>(batch_size) / static_cast<double>(goal_.batch_size);
   const double memory = ratio * static_cast<double>(measurements_.summary(base_).memory_bytes);
-  const double limit = static_cast<double>(std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX)));
+  const double limit =
+      static_cast<double>(std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX)));
   // Known without a run; the scratch does not grow with the batch, so a little above may still fit.
-  if (memory > 1.5 * limit) return fmt::format("{} samples take about {:.0f} MB", batch_size, memory / 1e6);
+  if (memory > 1.5 * limit)
+    return fmt::format("{} samples take about {:.0f} MB", batch_size, memory / 1e6);
   const std::size_t point = point_with(batch_size);
   const std::array one = {point};
-  if (!measurements_.run_in_turn(one, few_runs, since_) && measurements_.summary(point, since_).runs == 0)
+  if (!measurements_.run_in_turn(one, few_runs, since_) &&
+      measurements_.summary(point, since_).runs == 0)
     return fmt::format("{} samples could not be tried in time", batch_size);
   if (std::find(tried_.begin(), tried_.end(), point) == tried_.end()) tried_.push_back(point);
   return misfit_of(point);
@@ -38,10 +42,14 @@ std::string BatchSizeSearch::misfit_of(std::size_t point) {
   const std::size_t batch_size = measurements_.setting(point).batch_size;
   const TuneSummary summary = measurements_.summary(point, since_);
   if (goal_.p99_ms && summary.batch_p99_ms > *goal_.p99_ms)
-    return fmt::format("{} samples take {:.1f} ms at the 99th percentile", batch_size, summary.batch_p99_ms);
-  if (summary.memory_bytes > std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX)))
-    return fmt::format("{} samples take {:.0f} MB", batch_size, static_cast<double>(summary.memory_bytes) / 1e6);
-  if (feeds_ && measurements_.judge(point) != Feeds::yes) return fmt::format("{} samples do not feed the step", batch_size);
+    return fmt::format("{} samples take {:.1f} ms at the 99th percentile", batch_size,
+                       summary.batch_p99_ms);
+  if (summary.memory_bytes >
+      std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX)))
+    return fmt::format("{} samples take {:.0f} MB", batch_size,
+                       static_cast<double>(summary.memory_bytes) / 1e6);
+  if (feeds_ && measurements_.judge(point) != Feeds::yes)
+    return fmt::format("{} samples do not feed the step", batch_size);
   if (!feeds_ && point != base_ && measurements_.beats(base_, point, since_))
     return fmt::format("{} samples are made at a lower rate", batch_size);
   return {};
@@ -116,7 +124,8 @@ BatchSizeFindings BatchSizeSearch::run(double since_seconds) {
   else if (!limited)
     found.why = fmt::format("Batches of {}{}{}.", chosen, limit_.empty() ? "" : ": ", limit_);
   else
-    found.why = fmt::format("Batches of {} keep within {}{}{}.", chosen, limits_text(goal_), limit_.empty() ? "" : "; ", limit_);
+    found.why = fmt::format("Batches of {} keep within {}{}{}.", chosen, limits_text(goal_),
+                            limit_.empty() ? "" : "; ", limit_);
   return found;
 }
 

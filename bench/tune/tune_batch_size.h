@@ -10,18 +10,20 @@ namespace millrace::cli {
 
 struct BatchSizeFindings {
   std::size_t chosen = 0;
-  /// Whether any batch size keeps within the limits; where none does, the smallest that was tried is chosen.
+  /// Whether any batch size keeps within the limits; where none does, the smallest that was tried
+  /// is chosen.
   bool fits = true;
   /// Points, by batch size.
   std::vector<std::size_t> tried{};
   std::string why{};
 };
 
-/// The last part of the search (see `search_settings`): the largest batch within the limits, or without limits the smallest beyond which
-/// throughput does not gain.
+/// The last part of the search (see `search_settings`): the largest batch within the limits, or
+/// without limits the smallest beyond which throughput does not gain.
 class BatchSizeSearch {
  public:
-  /// `base` is the point found so far, `feeds` whether it feeds the step; a batch size that loses that, or throughput, does not fit.
+  /// `base` is the point found so far, `feeds` whether it feeds the step; a batch size that loses
+  /// that, or throughput, does not fit.
   BatchSizeSearch(const TuneGoal& goal, Measurements& measurements, std::size_t base, bool feeds);
 
   /// Begins at `since_seconds`: earlier runs are not compared with.

@@ -14,8 +14,8 @@ double Measurements::begin(double deadline) {
 }
 
 std::size_t Measurements::point(const TuneSetting& setting) {
-  const auto found =
-      std::find_if(points_.begin(), points_.end(), [&](const TunePoint& point) { return point.setting == setting; });
+  const auto found = std::find_if(points_.begin(), points_.end(),
+                                  [&](const TunePoint& point) { return point.setting == setting; });
   if (found != points_.end()) return static_cast<std::size_t>(found - points_.begin());
   points_.push_back({.setting = setting});
   return points_.size() - 1;
@@ -37,11 +37,12 @@ bool Measurements::run(std::size_t point) {
 
 std::size_t Measurements::runs_since(std::size_t point, double since) const {
   const std::vector<TuneRun>& runs = points_[point].runs;
-  return static_cast<std::size_t>(
-      std::count_if(runs.begin(), runs.end(), [since](const TuneRun& run) { return run.at_seconds >= since; }));
+  return static_cast<std::size_t>(std::count_if(
+      runs.begin(), runs.end(), [since](const TuneRun& run) { return run.at_seconds >= since; }));
 }
 
-bool Measurements::run_in_turn(std::span<const std::size_t> points, std::size_t runs, double since) {
+bool Measurements::run_in_turn(std::span<const std::size_t> points, std::size_t runs,
+                               double since) {
   for (std::size_t round = 1; round <= runs; ++round)
     for (const std::size_t point : points)
       if (runs_since(point, since) < round && !run(point)) return false;

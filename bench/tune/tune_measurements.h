@@ -13,9 +13,11 @@ namespace millrace::cli {
 class Measurements {
  public:
   /// Runs are planned to take `run_seconds` each.
-  Measurements(const TuneProbe& probe, double run_seconds) : probe_(probe), run_seconds_(run_seconds), cost_(run_seconds) {}
+  Measurements(const TuneProbe& probe, double run_seconds)
+      : probe_(probe), run_seconds_(run_seconds), cost_(run_seconds) {}
 
-  /// A new question, which may take until `deadline` (seconds since the tune began). Returns when it begins.
+  /// A new question, which may take until `deadline` (seconds since the tune began). Returns when
+  /// it begins.
   double begin(double deadline);
   /// Whether a run was refused since `begin` because there was no time.
   bool refused() const { return refused_; }
@@ -24,16 +26,21 @@ class Measurements {
   std::size_t point(const TuneSetting& setting);
   const std::vector<TunePoint>& points() const { return points_; }
   const TuneSetting& setting(std::size_t point) const { return points_[point].setting; }
-  TuneSummary summary(std::size_t point, double since = 0) const { return summarise(points_[point].runs, since); }
+  TuneSummary summary(std::size_t point, double since = 0) const {
+    return summarise(points_[point].runs, since);
+  }
 
   /// One run. False where there is no time for it; the very first run is always made.
   bool run(std::size_t point);
-  /// Runs them in turn until each has so many runs since `since`. False where the time did not suffice.
+  /// Runs them in turn until each has so many runs since `since`. False where the time did not
+  /// suffice.
   bool run_in_turn(std::span<const std::size_t> points, std::size_t runs, double since = 0);
 
-  /// Runs it until it is clear whether it feeds the step, or has its most runs, or the time is over.
+  /// Runs it until it is clear whether it feeds the step, or has its most runs, or the time is
+  /// over.
   Feeds judge(std::size_t point);
-  /// Whether the first one's throughput is higher beyond noise; runs both in turn until that is clear or as above.
+  /// Whether the first one's throughput is higher beyond noise; runs both in turn until that is
+  /// clear or as above.
   bool beats(std::size_t first, std::size_t second, double since = 0);
 
   /// All points with their summaries, moved out.

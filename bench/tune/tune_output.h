@@ -7,8 +7,8 @@
 
 namespace millrace::cli {
 
-/// For people: a table per variable, a plot of throughput over workers with the fit, what could not be measured; the last line is the
-/// verdict.
+/// For people: a table per variable, a plot of throughput over workers with the fit, what could not
+/// be measured; the last line is the verdict.
 std::string to_text(const TuneResult& result);
 
 /// For programs: every run of every setting, the fit, the choice and why, the machine.

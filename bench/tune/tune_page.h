@@ -20,7 +20,8 @@ struct SweepPoint {
   std::string note{};
 };
 
-/// The universal scalability law: lambda N / (1 + sigma (N - 1) + kappa N (N - 1)) samples/s with N workers.
+/// The universal scalability law: lambda N / (1 + sigma (N - 1) + kappa N (N - 1)) samples/s with N
+/// workers.
 struct SweepLaw {
   double lambda = 0;
   double sigma = 0;
@@ -43,7 +44,8 @@ struct TunePage {
   std::optional<double> needed_rate{};
   /// A sentence each on what could not be measured.
   std::vector<std::string> not_measured{};
-  /// One per further variable that was searched: why its value was chosen, and a table of all that were measured.
+  /// One per further variable that was searched: why its value was chosen, and a table of all that
+  /// were measured.
   std::vector<PageSection> variables{};
   HtmlTable settings{};
   HtmlTable machine{};

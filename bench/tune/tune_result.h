@@ -42,7 +42,8 @@ struct TuneRun {
   std::size_t device_bytes = 0;
   /// What else the process's memory grew by: the workers' scratch.
   std::size_t scratch_bytes = 0;
-  /// Share of the machine's processor time, 0 to 1, that other programs and machines took while none was left over.
+  /// Share of the machine's processor time, 0 to 1, that other programs and machines took while
+  /// none was left over.
   double disturbed = 0;
 
   std::size_t memory_bytes() const { return pinned_bytes + device_bytes + scratch_bytes; }
@@ -54,7 +55,8 @@ struct Mean {
   double sd = 0;
 };
 
-/// What the runs of a setting say together. Those that other programs disturbed are set aside where at least three others are left.
+/// What the runs of a setting say together. Those that other programs disturbed are set aside where
+/// at least three others are left.
 struct TuneSummary {
   /// Those that count, and how many of them were disturbed; those that do not.
   std::size_t runs = 0;
@@ -109,7 +111,8 @@ enum class TuneOutcome {
 
 /// What is asked of a tune.
 struct TuneGoal {
-  /// Time of the trainer's step for a batch of `batch_size`; 0 = none. Other batch sizes have their share of it.
+  /// Time of the trainer's step for a batch of `batch_size`; 0 = none. Other batch sizes have their
+  /// share of it.
   double step_ms = 0;
   unsigned max_workers = 1;
   std::size_t batch_size = 64;
@@ -134,7 +137,8 @@ struct TuneFindings {
   std::vector<TunePhase> phases{};
   /// Of the worker counts' rates where the loader was the limit, and not the step.
   UslFit fit{};
-  /// The fewest workers with 95% of the fit's highest rate up to the most workers that were allowed.
+  /// The fewest workers with 95% of the fit's highest rate up to the most workers that were
+  /// allowed.
   unsigned knee = 0;
   /// Sentences: the choice, and the reasons of each phase.
   std::string verdict{};

@@ -11,10 +11,14 @@ namespace {
 
 constexpr double mega = 1e6;
 
-std::string mean_text(Mean value, int digits) { return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.sd, digits); }
+std::string mean_text(Mean value, int digits) {
+  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.sd, digits);
+}
 
 std::string idle_text(const TuneSummary& summary) {
-  return summary.device_idle ? fmt::format("{:.1f}% (≤ {:.1f}%)", 100 * summary.device_idle->mean, 100 * summary.idle_high) : "–";
+  return summary.device_idle ? fmt::format("{:.1f}% (≤ {:.1f}%)", 100 * summary.device_idle->mean,
+                                           100 * summary.idle_high)
+                             : "–";
 }
 
 const char* feeds_text(Feeds feeds) {
@@ -48,11 +52,13 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
       {.name = "Throughput",
        .value = fmt::format("{:.1f}", summary.samples_per_second.mean),
        .unit = "samples/s",
-       .detail = fmt::format("± {:.1f}, {}", summary.samples_per_second.sd, plural(summary.runs, "run"))}};
+       .detail = fmt::format("± {:.1f}, {}", summary.samples_per_second.sd,
+                             plural(summary.runs, "run"))}};
   if (summary.device_idle)
-    numbers.push_back({.name = "Device idle",
-                       .value = fmt::format("{:.2f}%", 100 * summary.device_idle->mean),
-                       .detail = fmt::format("at most {:.2f}% with 95% confidence", 100 * summary.idle_high)});
+    numbers.push_back(
+        {.name = "Device idle",
+         .value = fmt::format("{:.2f}%", 100 * summary.device_idle->mean),
+         .detail = fmt::format("at most {:.2f}% with 95% confidence", 100 * summary.idle_high)});
   return numbers;
 }
 
@@ -73,18 +79,20 @@ const char* title_of(TuneVariable variable) {
 
 PageSection section_of(const TuneFindings& findings, const TunePhase& phase) {
   HtmlTable table{.title = {},
-                  .columns = {title_of(phase.variable), "Samples/s", "p50", "p95", "p99", "Device idle", "First batch", "Memory",
-                              "Runs", "Note"},
+                  .columns = {title_of(phase.variable), "Samples/s", "p50", "p95", "p99",
+                              "Device idle", "First batch", "Memory", "Runs", "Note"},
                   .text_columns = 1};
   for (const std::size_t index : phase.points) {
     const TunePoint& point = findings.points[index];
     const TuneSummary& summary = point.summary;
-    table.rows.push_back({fmt::format("{}{}", value_of(point.setting, phase.variable), index == phase.chosen ? " (chosen)" : ""),
-                          mean_text(summary.samples_per_second, 1), duration_text(summary.batch_p50_ms),
-                          duration_text(summary.batch_p95_ms), duration_text(summary.batch_p99_ms), idle_text(summary),
-                          duration_text(summary.first_batch_ms.mean),
-                          fmt::format("{:.0f} MB", static_cast<double>(summary.memory_bytes) / mega),
-                          fmt::format("{}", summary.runs), feeds_text(point.feeds)});
+    table.rows.push_back(
+        {fmt::format("{}{}", value_of(point.setting, phase.variable),
+                     index == phase.chosen ? " (chosen)" : ""),
+         mean_text(summary.samples_per_second, 1), duration_text(summary.batch_p50_ms),
+         duration_text(summary.batch_p95_ms), duration_text(summary.batch_p99_ms),
+         idle_text(summary), duration_text(summary.first_batch_ms.mean),
+         fmt::format("{:.0f} MB", static_cast<double>(summary.memory_bytes) / mega),
+         fmt::format("{}", summary.runs), feeds_text(point.feeds)});
   }
   return {.title = title_of(phase.variable), .text = phase.why, .body = to_html(table)};
 }
@@ -96,13 +104,17 @@ HtmlTable settings_of(const TuneResult& result) {
       .rows = {{"Dataset", result.dataset},
                {"Records", fmt::format("{}", result.records)},
                {"Recipe", result.recipe_name},
-               {"Step", goal.step_ms > 0 ? fmt::format("{:g} ms for a batch of {}", goal.step_ms, goal.batch_size) : "none"},
+               {"Step", goal.step_ms > 0 ? fmt::format("{:g} ms for a batch of {}", goal.step_ms,
+                                                       goal.batch_size)
+                                         : "none"},
                {"Device", result.device},
                {"Most workers", fmt::format("{}", goal.max_workers)},
                {"Seed", fmt::format("{}", result.seed)},
-               {"Budget", fmt::format("{:g} s, {:.1f} s used", goal.budget_seconds, result.findings.total_seconds)},
+               {"Budget", fmt::format("{:g} s, {:.1f} s used", goal.budget_seconds,
+                                      result.findings.total_seconds)},
                {"Planned length of a run", fmt::format("{:.2f} s", result.findings.run_seconds)}}};
-  if (const std::string limits = limits_text(goal); !limits.empty()) table.rows.push_back({"Limits", limits});
+  if (const std::string limits = limits_text(goal); !limits.empty())
+    table.rows.push_back({"Limits", limits});
   return table;
 }
 
@@ -119,8 +131,10 @@ TunePage page_of(const TuneResult& result) {
                 .settings = settings_of(result),
                 .machine = machine_table(result.machine, std::nullopt)};
   if (fit.parameters >= 2)
-    page.law = SweepLaw{.lambda = fit.lambda, .sigma = fit.sigma, .kappa = fit.kappa, .r_squared = fit.r_squared};
-  if (result.goal.step_ms > 0) page.needed_rate = static_cast<double>(result.goal.batch_size) * 1e3 / result.goal.step_ms;
+    page.law = SweepLaw{
+        .lambda = fit.lambda, .sigma = fit.sigma, .kappa = fit.kappa, .r_squared = fit.r_squared};
+  if (result.goal.step_ms > 0)
+    page.needed_rate = static_cast<double>(result.goal.batch_size) * 1e3 / result.goal.step_ms;
   for (const TunePhase& phase : findings.phases) {
     if (phase.variable != TuneVariable::workers) {
       page.variables.push_back(section_of(findings, phase));

@@ -13,31 +13,40 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Below this share of unused processor time the machine counts as full, so that other programs take what the workers could have.
+/// Below this share of unused processor time the machine counts as full, so that other programs
+/// take what the workers could have.
 constexpr double full_machine = 0.05;
 constexpr std::uint64_t most_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 3;
 /// Of a run's time.
 constexpr double warmup_share = 0.2;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
-std::size_t difference(std::size_t larger, std::size_t smaller) { return larger > smaller ? larger - smaller : 0; }
+std::size_t difference(std::size_t larger, std::size_t smaller) {
+  return larger > smaller ? larger - smaller : 0;
+}
 
 /// Makes the runs.
 class Measuring {
  public:
   Measuring(BenchSettings settings, const TuneGoal& goal)
-      : settings_(std::move(settings)), goal_(goal), resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {}
+      : settings_(std::move(settings)),
+        goal_(goal),
+        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {}
 
   /// `seconds` are for warm-up and measurement together.
   TuneRun run(const TuneSetting& setting, double seconds) {
     set(setting);
     const double batch_seconds = batch_seconds_of(setting);
-    settings_.warmup = std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds), fewest_warmup_batches,
-                                  most_warmup_batches);
+    settings_.warmup =
+        std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds),
+                   fewest_warmup_batches, most_warmup_batches);
     const double warmup_seconds = static_cast<double>(settings_.warmup) * batch_seconds;
-    settings_.duration = std::chrono::nanoseconds(std::llround(1e9 * std::max(seconds - warmup_seconds, seconds / 2)));
+    settings_.duration = std::chrono::nanoseconds(
+        std::llround(1e9 * std::max(seconds - warmup_seconds, seconds / 2)));
     const ProcessorTimes before = processor_times();
     const BenchResult result = run_bench(settings_);
     return run_of(setting, result, foreign_share(before, processor_times()));
@@ -45,7 +54,8 @@ class Measuring {
 
  private:
   void set(const TuneSetting& setting) {
-    // A runtime of exactly these workers, as the trainer will have it: which NUMA nodes have workers follows from their number.
+    // A runtime of exactly these workers, as the trainer will have it: which NUMA nodes have
+    // workers follows from their number.
     if (settings_.runtime == nullptr || settings_.runtime->workers() != setting.workers) {
       settings_.runtime = nullptr;
       settings_.runtime = make_runtime({.workers = setting.workers});
@@ -53,14 +63,17 @@ class Measuring {
     settings_.batch_size = setting.batch_size;
     settings_.prefetch = setting.prefetch;
     settings_.micro_batches = setting.micro_batches;
-    const double step_ms = goal_.step_ms * static_cast<double>(setting.batch_size) / static_cast<double>(goal_.batch_size);
+    const double step_ms = goal_.step_ms * static_cast<double>(setting.batch_size) /
+                           static_cast<double>(goal_.batch_size);
     settings_.step = std::chrono::nanoseconds(std::llround(step_ms * 1e6));
   }
 
   /// As the last run of as many workers lets expect.
   double batch_seconds_of(const TuneSetting& setting) const {
     const double step_seconds = std::chrono::duration<double>(settings_.step).count();
-    return std::max({step_seconds, sample_seconds_ * static_cast<double>(setting.batch_size) / setting.workers, 1e-6});
+    return std::max({step_seconds,
+                     sample_seconds_ * static_cast<double>(setting.batch_size) / setting.workers,
+                     1e-6});
   }
 
   TuneRun run_of(const TuneSetting& setting, const BenchResult& result, double disturbed) {
@@ -68,14 +81,16 @@ class Measuring {
     TuneRun run;
     run.seconds = report.seconds;
     run.batches = report.batches;
-    run.samples_per_second = report.seconds > 0 ? static_cast<double>(report.samples) / report.seconds : 0;
+    run.samples_per_second =
+        report.seconds > 0 ? static_cast<double>(report.samples) / report.seconds : 0;
     run.device_idle = result.device_idle;
     run.stall_share = report.seconds > 0 ? report.stall.total_ms / 1e3 / report.seconds : 0;
     run.first_batch_ms = 1e3 * report.first_batch_seconds;
     run.batch_ms = result.batch_ms;
     run.pinned_bytes = report.memory.pinned_bytes;
     run.device_bytes = report.memory.device_bytes;
-    run.scratch_bytes = difference(result.peak_rss_beyond_map, resident_before_ + run.pinned_bytes + run.device_bytes);
+    run.scratch_bytes = difference(result.peak_rss_beyond_map,
+                                   resident_before_ + run.pinned_bytes + run.device_bytes);
     run.disturbed = disturbed;
     if (run.samples_per_second > 0) sample_seconds_ = setting.workers / run.samples_per_second;
     return run;
@@ -98,7 +113,8 @@ class Measuring {
 
 }  // namespace
 
-TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal, const std::function<void(const TuneSetting&)>& on_run) {
+TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
+                    const std::function<void(const TuneSetting&)>& on_run) {
   const Clock::time_point begin = Clock::now();
   TuneResult result;
   result.dataset = settings.dataset->name();
@@ -109,21 +125,25 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal, const s
   result.goal = goal;
   const Topology topology = read_topology();
   result.machine = describe_machine(topology);
-  // Larger batches than the dataset would only repeat it; more than half the memory would take it from the page cache.
-  result.goal.most_batch_size = std::max<std::size_t>(goal.batch_size, std::min(goal.most_batch_size, result.records));
-  result.goal.most_memory_bytes = std::min<std::size_t>(goal.most_memory_bytes, result.machine.memory_bytes / 2);
+  // Larger batches than the dataset would only repeat it; more than half the memory would take it
+  // from the page cache.
+  result.goal.most_batch_size =
+      std::max<std::size_t>(goal.batch_size, std::min(goal.most_batch_size, result.records));
+  result.goal.most_memory_bytes =
+      std::min<std::size_t>(goal.most_memory_bytes, result.machine.memory_bytes / 2);
 
   Measuring measuring(settings, result.goal);
   // The first run warms up the page cache and the processor; what it measures does not count.
   TuneSetting first{.workers = goal.max_workers, .batch_size = goal.batch_size};
   on_run(first);
   measuring.run(first, std::min(1.0, goal.budget_seconds / 20));
-  result.findings = search_settings(result.goal, {.measure =
-                                                      [&](const TuneSetting& setting, double seconds) {
-                                                        on_run(setting);
-                                                        return measuring.run(setting, seconds);
-                                                      },
-                                                  .elapsed = [&] { return seconds_since(begin); }});
+  result.findings =
+      search_settings(result.goal, {.measure =
+                                        [&](const TuneSetting& setting, double seconds) {
+                                          on_run(setting);
+                                          return measuring.run(setting, seconds);
+                                        },
+                                    .elapsed = [&] { return seconds_since(begin); }});
   return result;
 }
 

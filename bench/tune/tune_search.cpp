@@ -20,12 +20,14 @@ constexpr std::size_t ample_prefetch = 8;
 constexpr std::size_t most_micro_batches = 16;
 /// The knee is where this share of the highest throughput is reached.
 constexpr double knee_share = 0.95;
-/// The first batch must come earlier by this share to count as a gain: it comes once in a run, so its time says little.
+/// The first batch must come earlier by this share to count as a gain: it comes once in a run, so
+/// its time says little.
 constexpr double least_start_gain = 0.10;
 constexpr double longest_run_seconds = 3;
 constexpr double shortest_run_seconds = 0.02;
 
-/// How many settings are about tried for each variable, by which the budget is shared out. What one leaves over is for the next ones.
+/// How many settings are about tried for each variable, by which the budget is shared out. What one
+/// leaves over is for the next ones.
 constexpr double prefetch_settings = 3;
 constexpr double micro_batches_settings = 2;
 constexpr double batch_size_settings = 3;
@@ -48,7 +50,8 @@ std::vector<std::size_t> doubling(std::size_t most) {
 /// Neighbours closer than this are as good as one: 1 up to 31, then a sixteenth.
 std::size_t resolution(std::size_t value) { return std::max<std::size_t>(1, value / 16); }
 
-/// The smallest value up to `most` that `fits`, given that larger ones fit as well; none where `most` does not.
+/// The smallest value up to `most` that `fits`, given that larger ones fit as well; none where
+/// `most` does not.
 template <typename Fits>
 std::optional<std::size_t> smallest(std::size_t most, Fits fits) {
   std::size_t low = 0;
@@ -88,10 +91,13 @@ class Search {
 
  private:
   double planned_run() const;
-  double deadline_after(double settings) const { return goal_.budget_seconds * settings / settings_; }
+  double deadline_after(double settings) const {
+    return goal_.budget_seconds * settings / settings_;
+  }
   std::size_t workers_point(std::size_t workers) {
-    return measurements_.point(
-        {.workers = static_cast<unsigned>(workers), .prefetch = ample_prefetch, .batch_size = goal_.batch_size});
+    return measurements_.point({.workers = static_cast<unsigned>(workers),
+                                .prefetch = ample_prefetch,
+                                .batch_size = goal_.batch_size});
   }
 
   void search_workers();
@@ -103,7 +109,8 @@ class Search {
   std::size_t knee_of_measured() const;
   void fit_workers();
   /// Down to the cheapest point that is within noise of the chosen one, as often as there is one.
-  std::size_t cheapest_within_noise(std::size_t chosen, std::vector<std::size_t> cheapest_first, double since);
+  std::size_t cheapest_within_noise(std::size_t chosen, std::vector<std::size_t> cheapest_first,
+                                    double since);
 
   void search_prefetch();
   void search_micro_batches();
@@ -125,7 +132,8 @@ class Search {
 };
 
 double Search::planned_run() const {
-  return std::clamp(0.9 * goal_.budget_seconds / (usual_runs * settings_), shortest_run_seconds, longest_run_seconds);
+  return std::clamp(0.9 * goal_.budget_seconds / (usual_runs * settings_), shortest_run_seconds,
+                    longest_run_seconds);
 }
 
 void Search::search_workers() {
@@ -137,8 +145,9 @@ void Search::search_workers() {
 }
 
 bool Search::find_feeding_workers() {
-  const std::optional<std::size_t> workers =
-      smallest(goal_.max_workers, [&](std::size_t count) { return measurements_.judge(workers_point(count)) == Feeds::yes; });
+  const std::optional<std::size_t> workers = smallest(goal_.max_workers, [&](std::size_t count) {
+    return measurements_.judge(workers_point(count)) == Feeds::yes;
+  });
   if (workers) chosen_ = workers_point(*workers);
   return workers.has_value();
 }
@@ -146,19 +155,23 @@ bool Search::find_feeding_workers() {
 std::vector<std::size_t> Search::measured_workers() const {
   std::vector<std::size_t> points;
   for (std::size_t point = 0; point < measurements_.points().size(); ++point)
-    if (!measurements_.points()[point].runs.empty() && measurements_.setting(point).prefetch == ample_prefetch)
+    if (!measurements_.points()[point].runs.empty() &&
+        measurements_.setting(point).prefetch == ample_prefetch)
       points.push_back(point);
-  std::sort(points.begin(), points.end(),
-            [&](std::size_t a, std::size_t b) { return measurements_.setting(a).workers < measurements_.setting(b).workers; });
+  std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) {
+    return measurements_.setting(a).workers < measurements_.setting(b).workers;
+  });
   return points;
 }
 
 void Search::fit_workers() {
   std::vector<ScalingPoint> rates;
   for (const std::size_t point : measured_workers()) {
-    if (feeds_step(measurements_.summary(point)) == Feeds::yes) continue;  // the step held its rate down
+    if (feeds_step(measurements_.summary(point)) == Feeds::yes)
+      continue;  // the step held its rate down
     for (const TuneRun* run : counting_runs(measurements_.points()[point].runs))
-      rates.push_back({static_cast<double>(measurements_.setting(point).workers), run->samples_per_second});
+      rates.push_back(
+          {static_cast<double>(measurements_.setting(point).workers), run->samples_per_second});
   }
   findings_.fit = fit_usl(rates);
   findings_.knee = usl_knee(findings_.fit, goal_.max_workers, knee_share);
@@ -167,7 +180,8 @@ void Search::fit_workers() {
 std::size_t Search::knee_of_measured() const {
   const std::vector<std::size_t> points = measured_workers();
   double best = 0;
-  for (const std::size_t point : points) best = std::max(best, measurements_.summary(point).samples_per_second.mean);
+  for (const std::size_t point : points)
+    best = std::max(best, measurements_.summary(point).samples_per_second.mean);
   return *std::find_if(points.begin(), points.end(), [&](std::size_t point) {
     return measurements_.summary(point).samples_per_second.mean >= knee_share * best;
   });
@@ -175,7 +189,8 @@ std::size_t Search::knee_of_measured() const {
 
 std::size_t Search::find_knee() {
   std::vector<std::size_t> powers;
-  for (const std::size_t workers : doubling(goal_.max_workers)) powers.push_back(workers_point(workers));
+  for (const std::size_t workers : doubling(goal_.max_workers))
+    powers.push_back(workers_point(workers));
   measurements_.run_in_turn(powers, few_runs);
   refine_knee();
   std::vector<std::size_t> cheapest_first = measured_workers();
@@ -196,25 +211,30 @@ void Search::refine_knee() {
     for (const std::size_t point : measured_workers())
       if (measurements_.setting(point).workers < high) low = measurements_.setting(point).workers;
     if (high - low <= resolution(low)) return;
-    goes_on = measure(findings_.knee > low && findings_.knee < high ? findings_.knee : (low + high) / 2);
+    goes_on =
+        measure(findings_.knee > low && findings_.knee < high ? findings_.knee : (low + high) / 2);
   }
 }
 
-std::size_t Search::cheapest_within_noise(std::size_t chosen, std::vector<std::size_t> cheapest_first, double since) {
+std::size_t Search::cheapest_within_noise(std::size_t chosen,
+                                          std::vector<std::size_t> cheapest_first, double since) {
   // Each round ends with a cheaper one, so this ends.
   for (;;) {
-    const auto cheaper = std::find_if(cheapest_first.begin(), cheapest_first.end(), [&](std::size_t point) {
-      if (point == chosen) return true;
-      // A single run says nothing of the noise: there was no time for more.
-      return measurements_.summary(point, since).runs >= 2 && !measurements_.beats(chosen, point, since);
-    });
+    const auto cheaper =
+        std::find_if(cheapest_first.begin(), cheapest_first.end(), [&](std::size_t point) {
+          if (point == chosen) return true;
+          // A single run says nothing of the noise: there was no time for more.
+          return measurements_.summary(point, since).runs >= 2 &&
+                 !measurements_.beats(chosen, point, since);
+        });
     if (cheaper == cheapest_first.end() || *cheaper == chosen) return chosen;
     chosen = *cheaper;
   }
 }
 
 void Search::search_prefetch() {
-  const double since = measurements_.begin(deadline_after(workers_settings(goal_.max_workers) + prefetch_settings));
+  const double since =
+      measurements_.begin(deadline_after(workers_settings(goal_.max_workers) + prefetch_settings));
   const std::size_t ample = chosen_;
   const auto point_with = [&](std::size_t prefetch) {
     TuneSetting setting = measurements_.setting(ample);
@@ -227,12 +247,15 @@ void Search::search_prefetch() {
     tried.push_back(point_with(prefetch));
     if (feeds_) return measurements_.judge(tried.back()) == Feeds::yes;
     // Only what was measured can be within noise.
-    return !measurements_.beats(ample, tried.back(), since) && measurements_.summary(tried.back(), since).runs >= 2;
+    return !measurements_.beats(ample, tried.back(), since) &&
+           measurements_.summary(tried.back(), since).runs >= 2;
   });
   tried.push_back(ample);
-  std::sort(tried.begin(), tried.end(),
-            [&](std::size_t a, std::size_t b) { return measurements_.setting(a).prefetch < measurements_.setting(b).prefetch; });
-  std::erase_if(tried, [&](std::size_t point) { return measurements_.points()[point].runs.empty(); });
+  std::sort(tried.begin(), tried.end(), [&](std::size_t a, std::size_t b) {
+    return measurements_.setting(a).prefetch < measurements_.setting(b).prefetch;
+  });
+  std::erase_if(tried,
+                [&](std::size_t point) { return measurements_.points()[point].runs.empty(); });
   chosen_ = point_with(*found);
   if (!feeds_ && !measurements_.refused()) chosen_ = cheapest_within_noise(chosen_, tried, since);
   end_phase(TuneVariable::prefetch, tried);
@@ -249,13 +272,14 @@ std::string Search::micro_batches_gain(std::size_t current, std::size_t more, do
     return "the device's idle time";
   Mean earlier = one.first_batch_ms;
   earlier.mean *= 1 - least_start_gain;
-  if (compare(earlier, one.runs, other.first_batch_ms, other.runs).higher) return "the time to the first batch";
+  if (compare(earlier, one.runs, other.first_batch_ms, other.runs).higher)
+    return "the time to the first batch";
   return {};
 }
 
 void Search::search_micro_batches() {
-  const double since =
-      measurements_.begin(deadline_after(workers_settings(goal_.max_workers) + prefetch_settings + micro_batches_settings));
+  const double since = measurements_.begin(deadline_after(
+      workers_settings(goal_.max_workers) + prefetch_settings + micro_batches_settings));
   std::vector<std::size_t> tried = {chosen_};
   std::string gained;
   for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
@@ -266,7 +290,8 @@ void Search::search_micro_batches() {
     if (measurements_.run_in_turn(both, few_runs, since)) tried.push_back(more);
     std::string gain = micro_batches_gain(chosen_, more, since);
     // One of several comparisons may come out well by chance: it must do so again with more runs.
-    if (!gain.empty() && measurements_.run_in_turn(both, most_runs, since)) gain = micro_batches_gain(chosen_, more, since);
+    if (!gain.empty() && measurements_.run_in_turn(both, most_runs, since))
+      gain = micro_batches_gain(chosen_, more, since);
     if (gain.empty() || measurements_.refused()) break;
     chosen_ = more;
     gained = gain;
@@ -285,8 +310,10 @@ void Search::search_batch_size() {
 }
 
 void Search::end_phase(TuneVariable variable, std::vector<std::size_t> points) {
-  if (measurements_.refused()) findings_.not_measured.push_back(not_measured_text(variable, measurements_.setting(chosen_)));
-  findings_.phases.push_back({.variable = variable, .points = std::move(points), .chosen = chosen_});
+  if (measurements_.refused())
+    findings_.not_measured.push_back(not_measured_text(variable, measurements_.setting(chosen_)));
+  findings_.phases.push_back(
+      {.variable = variable, .points = std::move(points), .chosen = chosen_});
 }
 
 TuneFindings Search::finish() {
@@ -296,7 +323,9 @@ TuneFindings Search::finish() {
   findings_.points = measurements_.take();
   const bool feeds = findings_.points[chosen_].feeds == Feeds::yes;
   if (findings_.outcome != TuneOutcome::nothing_fits)
-    findings_.outcome = feeds ? TuneOutcome::feeds_step : goal_.step_ms > 0 ? TuneOutcome::nothing_feeds : TuneOutcome::no_step;
+    findings_.outcome = feeds               ? TuneOutcome::feeds_step
+                        : goal_.step_ms > 0 ? TuneOutcome::nothing_feeds
+                                            : TuneOutcome::no_step;
   findings_.total_seconds = probe_.elapsed();
   say_why(goal_, findings_);
   return std::move(findings_);
@@ -304,6 +333,8 @@ TuneFindings Search::finish() {
 
 }  // namespace
 
-TuneFindings search_settings(const TuneGoal& goal, const TuneProbe& probe) { return Search(goal, probe).run(); }
+TuneFindings search_settings(const TuneGoal& goal, const TuneProbe& probe) {
+  return Search(goal, probe).run();
+}
 
 }  // namespace millrace::cli

@@ -12,13 +12,15 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); 
 
 /// "2104 ± 12 samples/s"
 std::string rate_text(const TuneSummary& summary) {
-  return fmt::format("{:.0f} ± {:.0f} samples/s", summary.samples_per_second.mean, summary.samples_per_second.sd);
+  return fmt::format("{:.0f} ± {:.0f} samples/s", summary.samples_per_second.mean,
+                     summary.samples_per_second.sd);
 }
 
 std::string idle_text(const TuneSummary& summary) {
-  return summary.device_idle ? fmt::format("the device is idle {} of the time (at most {} with 95% confidence)",
-                                           percent(summary.device_idle->mean), percent(summary.idle_high))
-                             : std::string();
+  return summary.device_idle
+             ? fmt::format("the device is idle {} of the time (at most {} with 95% confidence)",
+                           percent(summary.device_idle->mean), percent(summary.idle_high))
+             : std::string();
 }
 
 std::string rate_needed(const TuneGoal& goal) {
@@ -36,23 +38,28 @@ const TunePoint* cheaper_than_chosen(const TuneFindings& findings, const TunePha
 }
 
 std::string idle_of(const TuneSummary& summary) {
-  return summary.device_idle ? fmt::format("{} (up to {})", percent(summary.device_idle->mean), percent(summary.idle_high)) : "-";
+  return summary.device_idle ? fmt::format("{} (up to {})", percent(summary.device_idle->mean),
+                                           percent(summary.idle_high))
+                             : "-";
 }
 
-std::string workers_reason(const TuneGoal& goal, const TuneFindings& findings, const TunePhase& phase) {
+std::string workers_reason(const TuneGoal& goal, const TuneFindings& findings,
+                           const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
   const TunePoint* cheaper = cheaper_than_chosen(findings, phase);
   const unsigned workers = chosen.setting.workers;
   std::string text;
   if (chosen.feeds == Feeds::yes) {
-    text =
-        fmt::format("{} {} the step: {}", plural(workers, "worker"), workers == 1 ? "feeds" : "feed", idle_text(chosen.summary));
-    if (cheaper != nullptr) text += fmt::format("; with {} it is {}", cheaper->setting.workers, idle_of(cheaper->summary));
+    text = fmt::format("{} {} the step: {}", plural(workers, "worker"),
+                       workers == 1 ? "feeds" : "feed", idle_text(chosen.summary));
+    if (cheaper != nullptr)
+      text +=
+          fmt::format("; with {} it is {}", cheaper->setting.workers, idle_of(cheaper->summary));
     return text + '.';
   }
   if (goal.step_ms > 0) text = "No number of workers that was tried feeds the step surely. ";
-  text += fmt::format("{} {} {}, the knee of throughput", plural(workers, "worker"), workers == 1 ? "makes" : "make",
-                      rate_text(chosen.summary));
+  text += fmt::format("{} {} {}, the knee of throughput", plural(workers, "worker"),
+                      workers == 1 ? "makes" : "make", rate_text(chosen.summary));
   for (const std::size_t other : phase.points)
     if (other != phase.chosen)
       text += fmt::format("; {}: {:.0f} ± {:.0f}", findings.points[other].setting.workers,
@@ -64,17 +71,21 @@ std::string workers_reason(const TuneGoal& goal, const TuneFindings& findings, c
 std::string prefetch_reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
   const TunePoint* cheaper = cheaper_than_chosen(findings, phase);
-  const std::string text = fmt::format("Prefetch {} is the smallest with no loss", chosen.setting.prefetch);
+  const std::string text =
+      fmt::format("Prefetch {} is the smallest with no loss", chosen.setting.prefetch);
   if (cheaper == nullptr) return text + '.';
   if (chosen.feeds == Feeds::yes)
-    return text + fmt::format("; with {} the device is idle {}.", cheaper->setting.prefetch, idle_of(cheaper->summary));
-  return text + fmt::format("; with {} it is {} instead of {}.", cheaper->setting.prefetch, rate_text(cheaper->summary),
-                            rate_text(chosen.summary));
+    return text + fmt::format("; with {} the device is idle {}.", cheaper->setting.prefetch,
+                              idle_of(cheaper->summary));
+  return text + fmt::format("; with {} it is {} instead of {}.", cheaper->setting.prefetch,
+                            rate_text(cheaper->summary), rate_text(chosen.summary));
 }
 
 std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& phase) {
   const std::size_t parts = findings.points[phase.chosen].setting.micro_batches;
-  if (parts > 1) return fmt::format("Copying each batch in {} parts gains {} beyond noise.", parts, phase.gained);
+  if (parts > 1)
+    return fmt::format("Copying each batch in {} parts gains {} beyond noise.", parts,
+                       phase.gained);
   if (phase.points.size() < 2) return "Each batch is copied in one part; more were not tried.";
   return "Each batch is copied in one part: more gain nothing beyond noise.";
 }
@@ -82,19 +93,24 @@ std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& 
 std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
   const TuneSetting& setting = findings.chosen;
   const TuneSummary& summary = findings.points[findings.chosen_point].summary;
-  std::string what = fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"), setting.prefetch,
-                                 plural(setting.micro_batches, "part"), setting.batch_size);
+  std::string what =
+      fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"),
+                  setting.prefetch, plural(setting.micro_batches, "part"), setting.batch_size);
   switch (findings.outcome) {
     case TuneOutcome::feeds_step:
-      return fmt::format("{}: the smallest setting that feeds the step of {:g} ms, {}.", what, goal.step_ms, idle_text(summary));
+      return fmt::format("{}: the smallest setting that feeds the step of {:g} ms, {}.", what,
+                         goal.step_ms, idle_text(summary));
     case TuneOutcome::nothing_feeds:
-      return fmt::format("{}: nothing feeds the step of {:g} ms surely, which takes {}; this is the knee of throughput, {}; {}.",
-                         what, goal.step_ms, rate_needed(goal), rate_text(summary), idle_text(summary));
+      return fmt::format(
+          "{}: nothing feeds the step of {:g} ms surely, which takes {}; this is the knee of "
+          "throughput, {}; {}.",
+          what, goal.step_ms, rate_needed(goal), rate_text(summary), idle_text(summary));
     case TuneOutcome::no_step:
       return fmt::format("{}: the knee of throughput, {}.", what, rate_text(summary));
     case TuneOutcome::nothing_fits:
-      return fmt::format("{}: no batch size keeps within {}; this is the smallest that was tried, {}.", what, limits_text(goal),
-                         rate_text(summary));
+      return fmt::format(
+          "{}: no batch size keeps within {}; this is the smallest that was tried, {}.", what,
+          limits_text(goal), rate_text(summary));
   }
   return what;
 }
@@ -129,19 +145,23 @@ std::size_t value_of(const TuneSetting& setting, TuneVariable variable) {
   return 0;
 }
 
-std::string plural(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string limits_text(const TuneGoal& goal) {
   std::string text;
   if (goal.p99_ms) text = fmt::format("p99 {:g} ms", *goal.p99_ms);
   if (goal.memory_bytes)
-    text += fmt::format("{}{:.0f} MB", text.empty() ? "" : " and ", static_cast<double>(*goal.memory_bytes) / 1e6);
+    text += fmt::format("{}{:.0f} MB", text.empty() ? "" : " and ",
+                        static_cast<double>(*goal.memory_bytes) / 1e6);
   return text;
 }
 
 std::string not_measured_text(TuneVariable variable, const TuneSetting& chosen) {
   return fmt::format(
-      "{}: the time was over before every value was tried often enough to be sure; {} is the best of what was measured",
+      "{}: the time was over before every value was tried often enough to be sure; {} is the best "
+      "of what was measured",
       to_string(variable), value_of(chosen, variable));
 }
 
@@ -151,7 +171,8 @@ void say_why(const TuneGoal& goal, TuneFindings& findings) {
   for (TunePhase& phase : findings.phases) {
     if (phase.variable == TuneVariable::workers) phase.why = workers_reason(goal, findings, phase);
     if (phase.variable == TuneVariable::prefetch) phase.why = prefetch_reason(findings, phase);
-    if (phase.variable == TuneVariable::micro_batches) phase.why = micro_batches_reason(findings, phase);
+    if (phase.variable == TuneVariable::micro_batches)
+      phase.why = micro_batches_reason(findings, phase);
     findings.why += ' ' + phase.why;
   }
 }

@@ -36,12 +36,14 @@ struct NormalEquations {
 };
 
 /// Solves for the terms that `used` names; the others are 0. None where they cannot be told apart.
-std::optional<Vector> solve(const NormalEquations& equations, const std::vector<std::size_t>& used) {
+std::optional<Vector> solve(const NormalEquations& equations,
+                            const std::vector<std::size_t>& used) {
   Matrix a = equations.matrix;
   Vector b = equations.right;
   for (std::size_t step = 0; step < used.size(); ++step) {
     const std::size_t pivot = used[step];
-    if (a[pivot][pivot] <= 1e-12 * equations.matrix[pivot][pivot] || a[pivot][pivot] <= 0) return std::nullopt;
+    if (a[pivot][pivot] <= 1e-12 * equations.matrix[pivot][pivot] || a[pivot][pivot] <= 0)
+      return std::nullopt;
     for (std::size_t other = step + 1; other < used.size(); ++other) {
       const double factor = a[used[other]][pivot] / a[pivot][pivot];
       for (const std::size_t column : used) a[used[other]][column] -= factor * a[pivot][column];
@@ -51,7 +53,8 @@ std::optional<Vector> solve(const NormalEquations& equations, const std::vector<
   Vector solution{};
   for (std::size_t step = used.size(); step-- > 0;) {
     double value = b[used[step]];
-    for (std::size_t other = step + 1; other < used.size(); ++other) value -= a[used[step]][used[other]] * solution[used[other]];
+    for (std::size_t other = step + 1; other < used.size(); ++other)
+      value -= a[used[step]][used[other]] * solution[used[other]];
     solution[used[step]] = value / a[used[step]][used[step]];
   }
   return solution;
@@ -82,11 +85,14 @@ double explained(std::span<const ScalingPoint> points, const UslFit& fit) {
 
 }  // namespace
 
-double UslFit::rate(double n) const { return lambda * n / (1 + sigma * (n - 1) + kappa * n * (n - 1)); }
+double UslFit::rate(double n) const {
+  return lambda * n / (1 + sigma * (n - 1) + kappa * n * (n - 1));
+}
 
 double UslFit::peak() const {
   if (sigma >= 1) return 1;
-  return kappa > 0 ? std::max(1.0, std::sqrt((1 - sigma) / kappa)) : std::numeric_limits<double>::infinity();
+  return kappa > 0 ? std::max(1.0, std::sqrt((1 - sigma) / kappa))
+                   : std::numeric_limits<double>::infinity();
 }
 
 UslFit fit_usl(std::span<const ScalingPoint> points) {
@@ -103,7 +109,8 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   }
   fit.parameters = static_cast<int>(std::min(counts.size(), terms));
 
-  // With so few terms every choice of those that are held at 0 can be tried: the best that keeps the bounds is the solution.
+  // With so few terms every choice of those that are held at 0 can be tried: the best that keeps
+  // the bounds is the solution.
   const std::vector<std::vector<std::size_t>> choices = {{0}, {0, 1}, {0, 2}, {0, 1, 2}};
   const std::size_t allowed = counts.size() == 1 ? 1 : counts.size() == 2 ? 2 : choices.size();
   double least = std::numeric_limits<double>::infinity();

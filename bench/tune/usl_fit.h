@@ -18,25 +18,29 @@ struct UslFit {
   double lambda = 0;
   /// Contention, 0 or more: the share of the work that is serial.
   double sigma = 0;
-  /// Coherency, 0 or more: the cost of workers that keep each other informed; above 0 throughput has a peak.
+  /// Coherency, 0 or more: the cost of workers that keep each other informed; above 0 throughput
+  /// has a peak.
   double kappa = 0;
-  /// How many of the three were fitted, as different worker counts allow: with one count lambda alone, with two also sigma; 0 = there was
-  /// nothing to fit, and all rates are 0.
+  /// How many of the three were fitted, as different worker counts allow: with one count lambda
+  /// alone, with two also sigma; 0 = there was nothing to fit, and all rates are 0.
   int parameters = 0;
   /// Share of the rates' variance that the law explains, up to 1; 1 where they do not vary.
   double r_squared = 0;
 
   double rate(double n) const;
-  /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1; infinite where throughput only grows.
+  /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1; infinite
+  /// where throughput only grows.
   double peak() const;
 };
 
-/// The law with the least squares of relative errors. N / X(N) is linear in 1/lambda, sigma/lambda and kappa/lambda; they are solved for with
-/// the last two held at 0 or above. Points with a rate or worker count not above 0 are left out. Several points of one worker
-/// count are its repeated runs.
+/// The law with the least squares of relative errors. N / X(N) is linear in 1/lambda, sigma/lambda
+/// and kappa/lambda; they are solved for with the last two held at 0 or above. Points with a rate
+/// or worker count not above 0 are left out. Several points of one worker count are its repeated
+/// runs.
 UslFit fit_usl(std::span<const ScalingPoint> points);
 
-/// The smallest worker count from 1 to `most` whose fitted rate is at least `share` of the highest fitted rate in that range.
+/// The smallest worker count from 1 to `most` whose fitted rate is at least `share` of the highest
+/// fitted rate in that range.
 unsigned usl_knee(const UslFit& fit, unsigned most, double share);
 
 }  // namespace millrace::cli

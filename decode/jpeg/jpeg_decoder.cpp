@@ -42,9 +42,12 @@ Failure& failure_of(j_common_ptr handle) { return *static_cast<Failure*>(handle-
 
 void on_error(j_common_ptr handle) {
   const jpeg_error_mgr& error = *handle->err;
-  if (error.msg_code == JERR_BAD_PRECISION) fail(handle, "a %d-bit JPEG; only 8-bit is supported", error.msg_parm.i[0]);
+  if (error.msg_code == JERR_BAD_PRECISION)
+    fail(handle, "a %d-bit JPEG; only 8-bit is supported", error.msg_parm.i[0]);
   if (error.msg_code == JERR_SOF_UNSUPPORTED)
-    fail(handle, "a lossless or hierarchical JPEG (SOF type 0x%02x); only baseline, extended and progressive are supported",
+    fail(handle,
+         "a lossless or hierarchical JPEG (SOF type 0x%02x); only baseline, extended and "
+         "progressive are supported",
          error.msg_parm.i[0]);
   fail_with_libjpegs_text(handle);
 }
@@ -70,7 +73,8 @@ void on_progress(j_common_ptr handle) {
     fail(handle, "more than %d scans", JpegDecoder::max_scans);
 }
 
-/// Whether libjpeg smooths between blocks: it does where a progressive image's scans leave out precision.
+/// Whether libjpeg smooths between blocks: it does where a progressive image's scans leave out
+/// precision.
 bool is_smoothed(const jpeg_decompress_struct& handle) {
   if (!handle.progressive_mode || handle.coef_bits == nullptr) return false;
   for (int component = 0; component < handle.num_components; ++component)
@@ -86,7 +90,8 @@ void cmyk_to_rgb(std::uint8_t* row, unsigned width) {
     const int light = from[3];
     for (int channel = 0; channel < 3; ++channel) {
       const int product = (255 - from[channel]) * light + 128;
-      row[channel] = static_cast<std::uint8_t>(std::max(0, light - ((product + (product >> 8)) >> 8)));
+      row[channel] =
+          static_cast<std::uint8_t>(std::max(0, light - ((product + (product >> 8)) >> 8)));
     }
   }
 }
@@ -101,7 +106,8 @@ class JpegDecoder::Impl {
     failure_.manager.error_exit = on_error;
     failure_.manager.emit_message = on_message;
     failure_.manager.output_message = on_output;
-    if (!guarded([this] { jpeg_create_decompress(&handle_); })) throw Error(ErrorCode::internal, failure_.text.data(), "decode");
+    if (!guarded([this] { jpeg_create_decompress(&handle_); }))
+      throw Error(ErrorCode::internal, failure_.text.data(), "decode");
     progress_.progress_monitor = on_progress;
     handle_.progress = &progress_;
   }
@@ -113,21 +119,27 @@ class JpegDecoder::Impl {
 
   Status open(std::span<const std::byte> encoded) {
     opened_ = false;
-    if (std::string reason = why_no_jpeg(encoded); !reason.empty()) return Status::bad(std::move(reason));
+    if (std::string reason = why_no_jpeg(encoded); !reason.empty())
+      return Status::bad(std::move(reason));
     jpeg_abort_decompress(&handle_);
     const bool read = guarded([&] {
-      jpeg_mem_src(&handle_, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
+      jpeg_mem_src(&handle_, reinterpret_cast<const unsigned char*>(encoded.data()),
+                   encoded.size());
       jpeg_read_header(&handle_, TRUE);
     });
     if (!read) return end(Status::bad(failure_.text.data()));
 
-    header_ = {static_cast<int>(handle_.image_width), static_cast<int>(handle_.image_height), handle_.num_components,
-               handle_.progressive_mode != FALSE, handle_.arith_code != FALSE};
-    const auto stored = std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels";
+    header_ = {static_cast<int>(handle_.image_width), static_cast<int>(handle_.image_height),
+               handle_.num_components, handle_.progressive_mode != FALSE,
+               handle_.arith_code != FALSE};
+    const auto stored =
+        std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels";
     if (std::int64_t{header_.width} * header_.height > max_pixels)
-      return end(Status::bad(stored + "; at most " + std::to_string(max_pixels / 1'000'000) + " megapixels are decoded"));
+      return end(Status::bad(stored + "; at most " + std::to_string(max_pixels / 1'000'000) +
+                             " megapixels are decoded"));
     if (header_.components != 1 && header_.components != 3 && header_.components != 4)
-      return end(Status::bad("a JPEG of " + std::to_string(header_.components) + " components; only 1, 3 and 4 are supported"));
+      return end(Status::bad("a JPEG of " + std::to_string(header_.components) +
+                             " components; only 1, 3 and 4 are supported"));
     opened_ = true;
     return Status::ok();
   }
@@ -135,12 +147,13 @@ class JpegDecoder::Impl {
   Status decode(const Region& region, PixelView& view) {
     view = {};
     begin();
-    if (region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 || region.x > header_.width - region.width ||
-        region.y > header_.height - region.height)
-      throw Error(ErrorCode::invalid_argument, "region " + std::to_string(region.width) + " x " + std::to_string(region.height) +
-                                                   " at (" + std::to_string(region.x) + ", " + std::to_string(region.y) +
-                                                   ") is not inside an image of " + std::to_string(header_.width) + " x " +
-                                                   std::to_string(header_.height));
+    if (region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
+        region.x > header_.width - region.width || region.y > header_.height - region.height)
+      throw Error(ErrorCode::invalid_argument,
+                  "region " + std::to_string(region.width) + " x " + std::to_string(region.height) +
+                      " at (" + std::to_string(region.x) + ", " + std::to_string(region.y) +
+                      ") is not inside an image of " + std::to_string(header_.width) + " x " +
+                      std::to_string(header_.height));
     unsigned left = 0;
     unsigned top = 0;
     if (!guarded([&] { start(region, left, top); })) return end(Status::bad(failure_.text.data()));
@@ -148,7 +161,8 @@ class JpegDecoder::Impl {
     const unsigned x = static_cast<unsigned>(region.x) - left;
     const unsigned skipped = static_cast<unsigned>(region.y) - top;
     const unsigned rows = skipped + static_cast<unsigned>(region.height);
-    const std::size_t stride = std::size_t{handle_.output_width} * static_cast<std::size_t>(handle_.output_components);
+    const std::size_t stride =
+        std::size_t{handle_.output_width} * static_cast<std::size_t>(handle_.output_components);
     reserve(stride * rows);
     if (!guarded([&] { read_rows(rows, stride); })) return end(Status::bad(failure_.text.data()));
 
@@ -162,20 +176,24 @@ class JpegDecoder::Impl {
 
   Status check() {
     begin();
-    // A strip at the left edge costs little beside the entropy decoding, which has to go over all of the data anyway.
+    // A strip at the left edge costs little beside the entropy decoding, which has to go over all
+    // of the data anyway.
     unsigned left = 0;
     unsigned top = 0;
-    if (!guarded([&] { start({0, 0, 1, header_.height}, left, top); })) return end(Status::bad(failure_.text.data()));
+    if (!guarded([&] { start({0, 0, 1, header_.height}, left, top); }))
+      return end(Status::bad(failure_.text.data()));
     if (jpeg_has_multiple_scans(&handle_)) return end(Status::ok());  // all read by now
 
-    reserve(std::size_t{handle_.output_width} * static_cast<std::size_t>(handle_.output_components));
-    if (!guarded([&] { read_rows(handle_.output_height, 0); })) return end(Status::bad(failure_.text.data()));
+    reserve(std::size_t{handle_.output_width} *
+            static_cast<std::size_t>(handle_.output_components));
+    if (!guarded([&] { read_rows(handle_.output_height, 0); }))
+      return end(Status::bad(failure_.text.data()));
     return end(Status::ok());
   }
 
  private:
-  /// Runs libjpeg calls; false where one failed, with the reason in `failure_.text`. libjpeg is left by `longjmp`, so `calls` and what
-  /// it calls must hold nothing that has a destructor.
+  /// Runs libjpeg calls; false where one failed, with the reason in `failure_.text`. libjpeg is
+  /// left by `longjmp`, so `calls` and what it calls must hold nothing that has a destructor.
   template <typename Calls>
   bool guarded(const Calls& calls) {
     if (setjmp(failure_.jump) != 0) return false;
@@ -184,7 +202,9 @@ class JpegDecoder::Impl {
   }
 
   void begin() {
-    if (!opened_) throw Error(ErrorCode::invalid_argument, "no image is open; call open() before each decode() or check()");
+    if (!opened_)
+      throw Error(ErrorCode::invalid_argument,
+                  "no image is open; call open() before each decode() or check()");
     opened_ = false;
   }
 
@@ -200,11 +220,13 @@ class JpegDecoder::Impl {
     scratch_.resize(std::bit_ceil(bytes));
   }
 
-  /// Begins output so that the next row is row `top` of the image and its first pixel is column `left`; both at or before the region's.
+  /// Begins output so that the next row is row `top` of the image and its first pixel is column
+  /// `left`; both at or before the region's.
   void start(const Region& region, unsigned& left, unsigned& top) {
     handle_.out_color_space = handle_.num_components == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&handle_);
-    // Smoothing takes a block at the crop's edge for one at the image's edge, so such images are decoded at full width.
+    // Smoothing takes a block at the crop's edge for one at the image's edge, so such images are
+    // decoded at full width.
     if (is_smoothed(handle_)) return;
     crop(region, left);
     top = static_cast<unsigned>(region.y);
@@ -212,28 +234,32 @@ class JpegDecoder::Impl {
   }
 
   void crop(const Region& region, unsigned& left) {
-    // Where colour is stored at a lower resolution, upsampling looks at both neighbours of a pixel and would take the crop's edges
-    // for the image's; a crop of under two samples of colour is even upsampled in another way. So: one column more on each side,
-    // and never less than two blocks.
+    // Where colour is stored at a lower resolution, upsampling looks at both neighbours of a pixel
+    // and would take the crop's edges for the image's; a crop of under two samples of colour is
+    // even upsampled in another way. So: one column more on each side, and never less than two
+    // blocks.
     const bool upsampled = handle_.max_h_samp_factor > 1;
     const unsigned margin = upsampled ? 1 : 0;
     const unsigned narrowest = static_cast<unsigned>(2 * DCTSIZE * handle_.max_h_samp_factor);
     const auto x = static_cast<unsigned>(region.x);
     left = x < margin ? 0 : x - margin;
-    unsigned right = std::min(x + static_cast<unsigned>(region.width) + margin, handle_.output_width);
+    unsigned right =
+        std::min(x + static_cast<unsigned>(region.width) + margin, handle_.output_width);
     if (right - left < narrowest) {
       right = std::min(left + narrowest, handle_.output_width);
       left = std::min(left, right < narrowest ? 0 : right - narrowest);
     }
     unsigned width = right - left;
-    if (width < handle_.output_width) jpeg_crop_scanline(&handle_, &left, &width);  // moves `left` to a block's edge
+    if (width < handle_.output_width)
+      jpeg_crop_scanline(&handle_, &left, &width);  // moves `left` to a block's edge
   }
 
   void read_rows(unsigned rows, std::size_t stride) {
     std::array<JSAMPROW, 32> pointers;
     for (unsigned done = 0; done < rows;) {
       const auto wanted = std::min(rows - done, static_cast<unsigned>(pointers.size()));
-      for (unsigned row = 0; row < wanted; ++row) pointers[row] = scratch_.data() + (done + row) * stride;
+      for (unsigned row = 0; row < wanted; ++row)
+        pointers[row] = scratch_.data() + (done + row) * stride;
       done += jpeg_read_scanlines(&handle_, pointers.data(), wanted);
     }
   }
@@ -253,7 +279,9 @@ JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 
 Status JpegDecoder::open(std::span<const std::byte> encoded) { return impl_->open(encoded); }
 const JpegHeader& JpegDecoder::header() const { return impl_->header(); }
-Status JpegDecoder::decode(const Region& region, PixelView& view) { return impl_->decode(region, view); }
+Status JpegDecoder::decode(const Region& region, PixelView& view) {
+  return impl_->decode(region, view);
+}
 Status JpegDecoder::check() { return impl_->check(); }
 
 }  // namespace millrace

@@ -21,7 +21,9 @@ constexpr int start_of_scan = 0xDA;
 constexpr int end_of_image = 0xD9;
 
 int byte_at(Bytes bytes, std::size_t at) { return std::to_integer<int>(bytes[at]); }
-int big_endian16(Bytes bytes, std::size_t at) { return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1); }
+int big_endian16(Bytes bytes, std::size_t at) {
+  return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1);
+}
 
 /// Numbers of a TIFF structure, in its byte order.
 class Tiff {
@@ -32,7 +34,8 @@ class Tiff {
     if (at > bytes_.size() || length > bytes_.size() - at) return {};
     std::uint32_t value = 0;
     for (std::size_t n = 0; n < length; ++n)
-      value = value << 8 | std::to_integer<std::uint32_t>(bytes_[little_endian_ ? at + length - 1 - n : at + n]);
+      value = value << 8 |
+              std::to_integer<std::uint32_t>(bytes_[little_endian_ ? at + length - 1 - n : at + n]);
     return value;
   }
 
@@ -45,7 +48,8 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// The orientation of an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a SHORT).
+/// The orientation of an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
+/// SHORT).
 std::optional<int> exif_orientation(Bytes segment) {
   using namespace std::string_view_literals;
   constexpr std::string_view name = "Exif\0\0"sv;
@@ -63,23 +67,29 @@ std::optional<int> exif_orientation(Bytes segment) {
     if (*tag != 0x0112) continue;
     constexpr std::uint32_t type_short = 3;
     const auto orientation = tiff.number(at + 8, 2);
-    if (tiff.number(at + 2, 2) != type_short || !orientation || *orientation < 1 || *orientation > 8) return {};
+    if (tiff.number(at + 2, 2) != type_short || !orientation || *orientation < 1 ||
+        *orientation > 8)
+      return {};
     return static_cast<int>(*orientation);
   }
   return {};
 }
 
 /// The table of Annex K that the Independent JPEG Group's encoder scales, in zigzag order.
-constexpr Table luminance = {16, 11,  12, 14, 12, 10, 16,  14,  13,  14, 18, 17,  16,  19,  24,  40,  26, 24,  22,  22, 24, 49,
-                             35, 37,  29, 40, 58, 51, 61,  60,  57,  51, 56, 55,  64,  72,  92,  78,  64, 68,  87,  69, 55, 56,
-                             80, 109, 81, 87, 95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
+constexpr Table luminance = {16,  11, 12, 14,  12,  10,  16,  14,  13, 14,  18,  17,  16,
+                             19,  24, 40, 26,  24,  22,  22,  24,  49, 35,  37,  29,  40,
+                             58,  51, 61, 60,  57,  51,  56,  55,  64, 72,  92,  78,  64,
+                             68,  87, 69, 55,  56,  80,  109, 81,  87, 95,  98,  103, 104,
+                             103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
 
-/// How far a table is from the one of a quality, or nothing where a single step is further off than rounding explains.
+/// How far a table is from the one of a quality, or nothing where a single step is further off than
+/// rounding explains.
 std::optional<int> distance(const Table& table, int quality) {
   const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
   int sum = 0;
   for (std::size_t n = 0; n < table.size(); ++n) {
-    const int difference = std::abs(table[n] - std::clamp((luminance[n] * percent + 50) / 100, 1, 255));
+    const int difference =
+        std::abs(table[n] - std::clamp((luminance[n] * percent + 50) / 100, 1, 255));
     if (difference > 1) return {};
     sum += difference;
   }
@@ -111,7 +121,8 @@ class Header {
       if (has_no_segment(marker)) continue;
       if (bytes_.size() - at_ < 2) return ends_early();
       const auto length = static_cast<std::size_t>(big_endian16(bytes_, at_));
-      if (length < 2) return Status::bad("a segment is said to be " + std::to_string(length) + " bytes long");
+      if (length < 2)
+        return Status::bad("a segment is said to be " + std::to_string(length) + " bytes long");
       if (length > bytes_.size() - at_) return ends_early();
       const Bytes segment = bytes_.subspan(at_ + 2, length - 2);
       at_ += length;
@@ -124,7 +135,9 @@ class Header {
  private:
   static Status ends_early() { return Status::bad("it ends before its first scan"); }
 
-  static bool has_no_segment(int marker) { return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8); }
+  static bool has_no_segment(int marker) {
+    return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+  }
 
   /// As libjpeg does: whatever lies before the next marker is passed over.
   Status find_marker(int& marker) {
@@ -154,8 +167,9 @@ class Header {
     if (has_frame_) return Status::bad("it has two frame headers");
     if (segment.size() < 6) return Status::bad("its frame header is cut short");
     has_frame_ = true;
-    constexpr JpegInfo::Process processes[] = {JpegInfo::Process::baseline, JpegInfo::Process::extended,
-                                               JpegInfo::Process::progressive, JpegInfo::Process::lossless};
+    constexpr JpegInfo::Process processes[] = {
+        JpegInfo::Process::baseline, JpegInfo::Process::extended, JpegInfo::Process::progressive,
+        JpegInfo::Process::lossless};
     const int number = marker - 0xC0;
     info_.process = (number & 4) != 0 ? JpegInfo::Process::hierarchical : processes[number & 3];
     info_.arithmetic = number > 8;
@@ -164,9 +178,10 @@ class Header {
     info_.width = big_endian16(segment, 3);
     info_.components = byte_at(segment, 5);
     if (info_.width == 0 || info_.height == 0)
-      return Status::bad("its frame header says " + std::to_string(info_.width) + " x " + std::to_string(info_.height) +
-                         " pixels");
-    if (info_.components == 0 || segment.size() < 6 + 3 * static_cast<std::size_t>(info_.components))
+      return Status::bad("its frame header says " + std::to_string(info_.width) + " x " +
+                         std::to_string(info_.height) + " pixels");
+    if (info_.components == 0 ||
+        segment.size() < 6 + 3 * static_cast<std::size_t>(info_.components))
       return Status::bad("its frame header is cut short");
     frame_ = segment;
     return Status::ok();
@@ -176,11 +191,14 @@ class Header {
     while (!segment.empty()) {
       const int number = byte_at(segment, 0) & 15;
       const std::size_t step_bytes = byte_at(segment, 0) >> 4 != 0 ? 2 : 1;
-      if (number >= 4) return Status::bad("it has a quantisation table number " + std::to_string(number));
-      if (segment.size() < 1 + 64 * step_bytes) return Status::bad("a quantisation table is cut short");
+      if (number >= 4)
+        return Status::bad("it has a quantisation table number " + std::to_string(number));
+      if (segment.size() < 1 + 64 * step_bytes)
+        return Status::bad("a quantisation table is cut short");
       Table& table = tables_[static_cast<std::size_t>(number)].emplace();
       for (std::size_t step = 0; step < table.size(); ++step)
-        table[step] = step_bytes == 1 ? byte_at(segment, 1 + step) : big_endian16(segment, 1 + 2 * step);
+        table[step] =
+            step_bytes == 1 ? byte_at(segment, 1 + step) : big_endian16(segment, 1 + 2 * step);
       segment = segment.subspan(1 + 64 * step_bytes);
     }
     return Status::ok();
@@ -203,8 +221,9 @@ class Header {
     }
     const auto [chroma_h, chroma_v] = sampling(1);
     if (even && chroma_h > 0 && chroma_v > 0 && h % chroma_h == 0 && v % chroma_v == 0) {
-      constexpr std::pair<std::pair<int, int>, const char*> names[] = {{{1, 1}, "4:4:4"}, {{2, 1}, "4:2:2"}, {{2, 2}, "4:2:0"},
-                                                                       {{1, 2}, "4:4:0"}, {{4, 1}, "4:1:1"}, {{4, 2}, "4:1:0"}};
+      constexpr std::pair<std::pair<int, int>, const char*> names[] = {
+          {{1, 1}, "4:4:4"}, {{2, 1}, "4:2:2"}, {{2, 2}, "4:2:0"},
+          {{1, 2}, "4:4:0"}, {{4, 1}, "4:1:1"}, {{4, 2}, "4:1:0"}};
       for (const auto& [factors, name] : names)
         if (factors == std::pair(h / chroma_h, v / chroma_v)) return name;
     }
@@ -237,13 +256,15 @@ class Header {
 }  // namespace
 
 const char* to_string(JpegInfo::Process process) {
-  constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless", "hierarchical"};
+  constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless",
+                                   "hierarchical"};
   return names[static_cast<std::size_t>(process)];
 }
 
 Status read_jpeg_info(std::span<const std::byte> encoded, JpegInfo& info) {
   info = {};
-  if (std::string reason = why_no_jpeg(encoded); !reason.empty()) return Status::bad(std::move(reason));
+  if (std::string reason = why_no_jpeg(encoded); !reason.empty())
+    return Status::bad(std::move(reason));
   return Header(encoded, info).read();
 }
 

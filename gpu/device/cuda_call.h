@@ -15,16 +15,19 @@ namespace millrace {
 /// Throws `Error` (`device`) that names the call, unless it succeeded.
 inline void check(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;
-  throw Error(ErrorCode::device,
-              std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+  throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
+                                     " (" + cudaGetErrorName(status) + ")");
 }
 
-/// While it lives, the calling thread's calls leave other threads' captures of streams alone: a capture in CUDA's usual mode
-/// would forbid every thread of the process to ask events or to allocate, and would be lost by the attempt. Nothing of
-/// millrace depends on what is captured, so it says so.
+/// While it lives, the calling thread's calls leave other threads' captures of streams alone: a
+/// capture in CUDA's usual mode would forbid every thread of the process to ask events or to
+/// allocate, and would be lost by the attempt. Nothing of millrace depends on what is captured, so
+/// it says so.
 class OutsideCaptures {
  public:
-  OutsideCaptures() noexcept { exchanged_ = cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess; }
+  OutsideCaptures() noexcept {
+    exchanged_ = cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess;
+  }
   ~OutsideCaptures() {
     if (exchanged_) cudaThreadExchangeStreamCaptureMode(&mode_);
   }
@@ -36,8 +39,9 @@ class OutsideCaptures {
   bool exchanged_ = false;
 };
 
-/// Makes a device the calling thread's current one, outside captures, and puts back what was. The pipeline's own threads are bound to
-/// their device (`CudaDevice::bind_thread`), so nothing is switched there.
+/// Makes a device the calling thread's current one, outside captures, and puts back what was. The
+/// pipeline's own threads are bound to their device (`CudaDevice::bind_thread`), so nothing is
+/// switched there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) {
@@ -61,17 +65,20 @@ class CurrentDevice {
   bool changed_ = false;
 };
 
-/// The one way to the runtime's functions that allocate, create, give back or wait: tells `note_blocking_call`, then calls
-/// outside captures.
+/// The one way to the runtime's functions that allocate, create, give back or wait: tells
+/// `note_blocking_call`, then calls outside captures.
 template <typename... Parameters, typename... Arguments>
-cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters...), Arguments... arguments) {
+cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters...),
+                          Arguments... arguments) {
   note_blocking_call(name);
   const OutsideCaptures outside_captures;
   return function(arguments...);
 }
 
 struct DestroyEvent {
-  void operator()(cudaEvent_t event) const { blocking_call("cudaEventDestroy", cudaEventDestroy, event); }
+  void operator()(cudaEvent_t event) const {
+    blocking_call("cudaEventDestroy", cudaEventDestroy, event);
+  }
 };
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 

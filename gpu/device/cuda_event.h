@@ -10,7 +10,8 @@
 
 namespace millrace {
 
-/// A CUDA event. It is waited for by asking it from time to time, never by synchronising with the device.
+/// A CUDA event. It is waited for by asking it from time to time, never by synchronising with the
+/// device.
 class CudaEvent final : public Event {
  public:
   /// On the current device. With a clock it tells when it was passed.

@@ -18,7 +18,8 @@ constexpr std::chrono::microseconds ask_interval{50};
 
 cudaEvent_t handle_of(const Event& event) {
   const auto* cuda = dynamic_cast<const CudaEvent*>(&event);
-  if (cuda == nullptr) throw Error(ErrorCode::device, "an event of another device was given to a CUDA stream");
+  if (cuda == nullptr)
+    throw Error(ErrorCode::device, "an event of another device was given to a CUDA stream");
   return cuda->handle();
 }
 
@@ -30,14 +31,17 @@ CUstream_st* make_stream_on(int device, bool urgent) {
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
   const int priority = urgent ? greatest : least;
-  check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking}, priority), name);
+  check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking},
+                      priority),
+        name);
   return stream;
 }
 
 }  // namespace
 
 CudaEvent::CudaEvent(std::shared_ptr<EventClock> clock)
-    : clock_(std::move(clock)), event_(make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming)) {}
+    : clock_(std::move(clock)),
+      event_(make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming)) {}
 
 bool CudaEvent::wait(std::chrono::nanoseconds timeout) const {
   using Clock = std::chrono::steady_clock;
@@ -53,7 +57,9 @@ std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() cons
   return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
 }
 
-void CudaStream::Destroy::operator()(CUstream_st* stream) const { blocking_call("cudaStreamDestroy", cudaStreamDestroy, stream); }
+void CudaStream::Destroy::operator()(CUstream_st* stream) const {
+  blocking_call("cudaStreamDestroy", cudaStreamDestroy, stream);
+}
 
 CudaStream::CudaStream(int device, bool urgent)
     : device_(device), owned_(make_stream_on(device, urgent)), stream_(owned_.get()) {}
@@ -62,12 +68,14 @@ CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), strea
 
 void CudaStream::copy(void* destination, const void* source, std::size_t bytes) {
   const CurrentDevice current(device_);
-  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyHostToDevice, stream_),
+        "cudaMemcpyAsync");
 }
 
 void CudaStream::copy_on_device(void* destination, const void* source, std::size_t bytes) {
   const CurrentDevice current(device_);
-  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+  check(cudaMemcpyAsync(destination, source, bytes, cudaMemcpyDeviceToDevice, stream_),
+        "cudaMemcpyAsync");
 }
 
 void CudaStream::convert(const ConversionWork& work) {
@@ -79,7 +87,8 @@ bool CudaStream::capturing() const {
   const CurrentDevice current(device_);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaError_t asked = cudaStreamIsCapturing(stream_, &status);
-  // It is the old default stream, which takes no work either while another stream is captured that it would wait for.
+  // It is the old default stream, which takes no work either while another stream is captured that
+  // it would wait for.
   if (asked == cudaErrorStreamCaptureImplicit) return true;
   check(asked, "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
@@ -97,7 +106,8 @@ void CudaStream::wait(const Event& event) {
 
 void CudaStream::synchronize() {
   const CurrentDevice current(device_);
-  check(blocking_call("cudaStreamSynchronize", cudaStreamSynchronize, stream_), "cudaStreamSynchronize");
+  check(blocking_call("cudaStreamSynchronize", cudaStreamSynchronize, stream_),
+        "cudaStreamSynchronize");
 }
 
 }  // namespace millrace

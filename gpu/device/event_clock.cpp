@@ -11,12 +11,14 @@ std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to
   float milliseconds = 0;
   const OutsideCaptures outside_captures;
   if (cudaEventElapsedTime(&milliseconds, from, to) != cudaSuccess) return std::nullopt;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>(milliseconds));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<float, std::milli>(milliseconds));
 }
 
 }  // namespace
 
-EventClock::EventClock(int device, std::chrono::nanoseconds renewal) : device_(device), renewal_(renewal), stream_(device) {
+EventClock::EventClock(int device, std::chrono::nanoseconds renewal)
+    : device_(device), renewal_(renewal), stream_(device) {
   const CurrentDevice current(device);
   anchor_ = make_event_handle(cudaEventDefault);
   next_ = make_event_handle(cudaEventDefault);
@@ -41,7 +43,8 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 
 void EventClock::renew() {
   if (renewing_since_) {
-    // Asked first: the time to an event that has not passed is an error, which CUDA would keep for the caller's own thread.
+    // Asked first: the time to an event that has not passed is an error, which CUDA would keep for
+    // the caller's own thread.
     if (!has_passed(next_.get())) return;  // the old anchor still serves
     const auto since = between(anchor_.get(), next_.get());
     if (!since) return;

@@ -11,9 +11,11 @@
 
 namespace millrace {
 
-/// Tells when a device passed its events, on the host's steady clock. CUDA tells the time between two events only, in a float of
-/// milliseconds, which grows coarse with the distance, and by its own clock; so there is an anchor, an event whose time on the host is
-/// known, and it is renewed from time to time, between two readings of the host's clock. All methods may be called from any thread at once; none but the constructor waits for the device.
+/// Tells when a device passed its events, on the host's steady clock. CUDA tells the time between
+/// two events only, in a float of milliseconds, which grows coarse with the distance, and by its
+/// own clock; so there is an anchor, an event whose time on the host is known, and it is renewed
+/// from time to time, between two readings of the host's clock. All methods may be called from any
+/// thread at once; none but the constructor waits for the device.
 class EventClock {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +25,8 @@ class EventClock {
   /// Waits until the device has passed the first anchor. Throws `Error` (`device`).
   explicit EventClock(int device, std::chrono::nanoseconds renewal = default_renewal);
 
-  /// When the device passed `event`, which has timing and is complete; none where CUDA does not tell.
+  /// When the device passed `event`, which has timing and is complete; none where CUDA does not
+  /// tell.
   std::optional<Clock::time_point> time_of(cudaEvent_t event);
 
  private:

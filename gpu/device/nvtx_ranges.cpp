@@ -13,8 +13,8 @@ namespace millrace {
 #ifdef MILLRACE_HAS_NVTX
 namespace {
 
-/// NVTX's functions return at once where no tool has put its own in their place. Names are given as they are: to register them
-/// would take a table that all threads share.
+/// NVTX's functions return at once where no tool has put its own in their place. Names are given as
+/// they are: to register them would take a table that all threads share.
 class NvtxRanges final : public ProfilerRanges {
  public:
   NvtxRanges() : domain_(nvtxDomainCreateA("millrace")) {}

@@ -16,9 +16,13 @@ struct Launch {
   unsigned threads = 0;
 };
 
-bool aligned(const void* pointer, std::size_t bytes) { return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0; }
+bool aligned(const void* pointer, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
 
-std::size_t blocks_for(std::size_t items, std::size_t items_per_block) { return (items + items_per_block - 1) / items_per_block; }
+std::size_t blocks_for(std::size_t items, std::size_t items_per_block) {
+  return (items + items_per_block - 1) / items_per_block;
+}
 
 /// Whether whole vectors do it: their number, or 0.
 template <DType dtype>
@@ -27,7 +31,8 @@ std::size_t whole_vectors(const ConversionWork& work) {
   constexpr std::size_t most = std::size_t{1} << 31U;
   if (work.channels != kernels::vector_channels || work.width % elements != 0) return 0;
   if (!aligned(work.source, elements) || !aligned(work.destination, 16)) return 0;
-  const std::size_t pieces = work.width / elements * (work.layout == ImageLayout::nchw ? 1 : work.channels);
+  const std::size_t pieces =
+      work.width / elements * (work.layout == ImageLayout::nchw ? 1 : work.channels);
   // The numbers of threads are added to it, and all of it stays below 2^32.
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
@@ -38,15 +43,16 @@ Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
   const bool planes = work.layout == ImageLayout::nchw;
   const std::size_t groups = whole_vectors<dtype>(work);
   if (groups == 0)
-    return {kernels::element_wise<dtype>, blocks_for(arguments.rows, kernels::any_threads / kernels::warp_threads),
+    return {kernels::element_wise<dtype>,
+            blocks_for(arguments.rows, kernels::any_threads / kernels::warp_threads),
             kernels::any_threads};
   arguments.groups = static_cast<std::uint32_t>(groups);
   arguments.groups_per_image = static_cast<std::uint32_t>(groups / work.samples);
   arguments.groups_per_row = static_cast<std::uint32_t>(groups / arguments.rows);
   arguments.by_image = kernels::Divisor(arguments.groups_per_image);
   arguments.by_row = kernels::Divisor(arguments.groups_per_row);
-  return {planes ? kernels::to_planes<dtype> : kernels::in_order<dtype>, blocks_for(groups, kernels::vector_threads),
-          kernels::vector_threads};
+  return {planes ? kernels::to_planes<dtype> : kernels::in_order<dtype>,
+          blocks_for(groups, kernels::vector_threads), kernels::vector_threads};
 }
 
 Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
@@ -67,9 +73,11 @@ Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
 /// To ask for a kernel's attributes loads it.
 template <DType dtype>
 cudaError_t load() {
-  for (const Kernel kernel : {kernels::to_planes<dtype>, kernels::in_order<dtype>, kernels::element_wise<dtype>}) {
+  for (const Kernel kernel :
+       {kernels::to_planes<dtype>, kernels::in_order<dtype>, kernels::element_wise<dtype>}) {
     cudaFuncAttributes attributes;
-    if (const cudaError_t status = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
+    if (const cudaError_t status =
+            cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
         status != cudaSuccess)
       return status;
   }
@@ -79,7 +87,8 @@ cudaError_t load() {
 }  // namespace
 
 cudaError_t load_conversions() {
-  for (const auto load_one : {load<DType::uint8>, load<DType::float16>, load<DType::bfloat16>, load<DType::float32>})
+  for (const auto load_one :
+       {load<DType::uint8>, load<DType::float16>, load<DType::bfloat16>, load<DType::float32>})
     if (const cudaError_t status = load_one(); status != cudaSuccess) return status;
   return cudaSuccess;
 }
@@ -105,16 +114,19 @@ cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
   int device = 0;
   int multiprocessors = 0;
   if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
-  if (const cudaError_t status = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (const cudaError_t status =
+          cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
       status != cudaSuccess)
     return status;
   // As many blocks as run at once: each builds its table once and strides over the work.
-  const unsigned at_once = launch.threads == kernels::vector_threads ? kernels::vector_blocks : kernels::any_blocks;
-  const auto blocks = static_cast<unsigned>(std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once));
+  const unsigned at_once =
+      launch.threads == kernels::vector_threads ? kernels::vector_blocks : kernels::any_blocks;
+  const auto blocks = static_cast<unsigned>(
+      std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once));
   void* parameters[] = {&arguments};
   // It returns its own status, whatever error another call has left behind.
-  return cudaLaunchKernel(reinterpret_cast<const void*>(launch.kernel), dim3(blocks), dim3(launch.threads), parameters, 0,
-                          stream);
+  return cudaLaunchKernel(reinterpret_cast<const void*>(launch.kernel), dim3(blocks),
+                          dim3(launch.threads), parameters, 0, stream);
 }
 
 }  // namespace millrace

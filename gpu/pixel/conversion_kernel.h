@@ -2,12 +2,14 @@
 //
 // The conversion's kernels: what one block of threads does. For conversion_kernel.cu alone.
 //
-// A conversion moves bytes, 2 to 5 of them per element, and all that it computes are 256 results per channel. So each block
-// computes these once, with the function that the host uses, and then looks them up: that is exact by construction, and leaves
-// a few instructions per element, where two divisions by IEEE 754 would take longer than the memory does. Threads of a warp
-// look up different values, which lie in the same bank of shared memory as chance has it (of 32 random words up to 3 or 4 on
-// average); hence `copies` copies, each in two banks of its own: at most two lookups meet. 256 values x 3 channels x 16 copies
-// x 4 bytes are the 48 KiB that a block has without asking.
+// A conversion moves bytes, 2 to 5 of them per element, and all that it computes are 256 results
+// per channel. So each block computes these once, with the function that the host uses, and then
+// looks them up: that is exact by construction, and leaves a few instructions per element, where
+// two divisions by IEEE 754 would take longer than the memory does. Threads of a warp look up
+// different values, which lie in the same bank of shared memory as chance has it (of 32 random
+// words up to 3 or 4 on average); hence `copies` copies, each in two banks of its own: at most two
+// lookups meet. 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block has
+// without asking.
 #pragma once
 
 #include <millrace/conversion.h>
@@ -22,15 +24,17 @@ namespace millrace::kernels {
 inline constexpr unsigned values_per_channel = 256;
 inline constexpr unsigned vector_channels = 3;
 inline constexpr unsigned copies = 16;
-/// One thread per entry of the table. Two such blocks fill a multiprocessor: 1536 threads, 96 KiB of tables.
+/// One thread per entry of the table. Two such blocks fill a multiprocessor: 1536 threads, 96 KiB
+/// of tables.
 inline constexpr unsigned vector_threads = values_per_channel * vector_channels;
 inline constexpr unsigned vector_blocks = 2;
 inline constexpr unsigned any_threads = 256;
 inline constexpr unsigned any_blocks = 8;
 inline constexpr unsigned warp_threads = 32;
 
-/// Division by what is known before the launch: a multiplication and a shift (Granlund and Montgomery, "Division by invariant
-/// integers using multiplication", 1994), for numbers below 2^31.
+/// Division by what is known before the launch: a multiplication and a shift (Granlund and
+/// Montgomery, "Division by invariant integers using multiplication", 1994), for numbers below
+/// 2^31.
 struct Divisor {
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;
@@ -38,7 +42,8 @@ struct Divisor {
   Divisor() = default;
   explicit Divisor(std::uint32_t divisor) {
     while ((std::uint64_t{1} << shift) < divisor) ++shift;
-    multiplier = static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - divisor) << 32U) / divisor + 1);
+    multiplier =
+        static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - divisor) << 32U) / divisor + 1);
   }
   MILLRACE_HOST_DEVICE std::uint32_t quotient(std::uint32_t number) const {
     const auto high = static_cast<std::uint32_t>((std::uint64_t{number} * multiplier) >> 32U);
@@ -58,8 +63,8 @@ struct Arguments {
   bool planes = false;
   /// Rows of all images.
   std::size_t rows = 0;
-  // Of the kernels for whole vectors. A group is 16 bytes of each channel's output in planes, or 16 bytes of interleaved
-  // output.
+  // Of the kernels for whole vectors. A group is 16 bytes of each channel's output in planes, or 16
+  // bytes of interleaved output.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;
   std::uint32_t groups_per_row = 0;
@@ -96,15 +101,17 @@ struct Lookup {
 };
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
 
-/// Each thread computes one entry and writes its 16 copies, 4 at a time; neighbours begin with different ones, so that they
-/// meet in no bank.
+/// Each thread computes one entry and writes its 16 copies, 4 at a time; neighbours begin with
+/// different ones, so that they meet in no bank.
 template <DType dtype>
 __device__ Lookup build_table(const Arguments& work, uint4* table) {
   const unsigned entry = threadIdx.x;
   const unsigned channel = entry / values_per_channel;
-  const std::uint32_t word = element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
+  const std::uint32_t word =
+      element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
   for (unsigned piece = 0; piece < copies / 4; ++piece)
-    table[entry * (copies / 4) + ((piece + entry / 2) & (copies / 4 - 1))] = make_uint4(word, word, word, word);
+    table[entry * (copies / 4) + ((piece + entry / 2) & (copies / 4 - 1))] =
+        make_uint4(word, word, word, word);
   __syncthreads();
   return {reinterpret_cast<const std::uint32_t*>(table) + threadIdx.x % copies};
 }
@@ -136,33 +143,39 @@ __device__ inline std::uint32_t pair_of(const std::uint32_t* words, unsigned low
   return __byte_perm(words[low / 4], words[high / 4], low % 4 | (4 + high % 4) << 4U);
 }
 
-/// 16 bytes of output, of which element `n` comes from byte `byte(n)` of the words and is of channel `channel_words(n)`. The
-/// indices are known when this is compiled, so all of it stays in registers.
+/// 16 bytes of output, of which element `n` comes from byte `byte(n)` of the words and is of
+/// channel `channel_words(n)`. The indices are known when this is compiled, so all of it stays in
+/// registers.
 template <DType dtype, typename Byte, typename ChannelWords>
-__device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byte byte, ChannelWords channel_words) {
+__device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byte byte,
+                           ChannelWords channel_words) {
   std::uint32_t out[4];
 #pragma unroll
   for (unsigned word = 0; word < 4; ++word) {
     if constexpr (dtype == DType::uint8) {
       const unsigned n = word * 4;
-      out[word] = __byte_perm(pair_of(words, byte(n), byte(n + 1)), pair_of(words, byte(n + 2), byte(n + 3)), 0x5410);
+      out[word] = __byte_perm(pair_of(words, byte(n), byte(n + 1)),
+                              pair_of(words, byte(n + 2), byte(n + 3)), 0x5410);
     } else if constexpr (dtype == DType::float32) {
       out[word] = lookup(channel_words(word), byte_of(words, byte(word)));
     } else {
       const unsigned n = word * 2;
-      out[word] = lookup(channel_words(n), byte_of(words, byte(n))) | lookup(channel_words(n + 1), byte_of(words, byte(n + 1)))
-                                                                          << 16U;
+      out[word] = lookup(channel_words(n), byte_of(words, byte(n))) |
+                  lookup(channel_words(n + 1), byte_of(words, byte(n + 1))) << 16U;
     }
   }
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// uint8 [.., 3] to planes. A thread takes as many pixels as make 16 bytes of each plane: three loads of up to 16 bytes, three
-/// stores of 16 that a warp's threads make side by side. The loads lie three apart, but the three together use every byte that
-/// was fetched. With 12 to 48 bytes on their way per thread, a multiprocessor has 18 to 72 KiB, more than the reads' share of
-/// what memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken from the last.
+/// uint8 [.., 3] to planes. A thread takes as many pixels as make 16 bytes of each plane: three
+/// loads of up to 16 bytes, three stores of 16 that a warp's threads make side by side. The loads
+/// lie three apart, but the three together use every byte that was fetched. With 12 to 48 bytes on
+/// their way per thread, a multiprocessor has 18 to 72 KiB, more than the reads' share of what
+/// memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken from
+/// the last.
 template <DType dtype>
-__global__ void __launch_bounds__(vector_threads, vector_blocks) to_planes(const __grid_constant__ Arguments work) {
+__global__ void __launch_bounds__(vector_threads, vector_blocks)
+    to_planes(const __grid_constant__ Arguments work) {
   constexpr unsigned pixels = vector_elements<dtype>;
   Lookup lookup{};
   if constexpr (dtype != DType::uint8) {
@@ -171,7 +184,8 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) to_planes(const
   }
   const std::size_t plane_bytes = work.height * work.width * element_bytes<dtype>;
   const std::uint32_t stride = gridDim.x * blockDim.x;
-  for (std::uint32_t group = blockIdx.x * blockDim.x + threadIdx.x; group < work.groups; group += stride) {
+  for (std::uint32_t group = blockIdx.x * blockDim.x + threadIdx.x; group < work.groups;
+       group += stride) {
     const std::uint32_t sample = work.by_image.quotient(group);
     const std::uint32_t place = group - sample * work.groups_per_image;
     const bool flip = flipped(work, sample);
@@ -183,26 +197,33 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) to_planes(const
     const std::uint8_t* const source = work.source + std::size_t{from} * (pixels * vector_channels);
     std::uint32_t words[pixels * vector_channels / 4];
 #pragma unroll
-    for (unsigned part = 0; part < vector_channels; ++part) load<pixels>(source + part * pixels, words + part * (pixels / 4));
-    std::uint8_t* destination = work.destination + sample * (vector_channels * plane_bytes) + std::size_t{place} * 16;
+    for (unsigned part = 0; part < vector_channels; ++part)
+      load<pixels>(source + part * pixels, words + part * (pixels / 4));
+    std::uint8_t* destination =
+        work.destination + sample * (vector_channels * plane_bytes) + std::size_t{place} * 16;
 #pragma unroll
     for (unsigned channel = 0; channel < vector_channels; ++channel, destination += plane_bytes) {
       const auto channel_words = [channel](unsigned) { return channel * words_per_channel; };
       const auto forward = [channel](unsigned n) { return n * vector_channels + channel; };
-      const auto backward = [channel](unsigned n) { return (pixels - 1 - n) * vector_channels + channel; };
-      *reinterpret_cast<uint4*>(destination) = flip ? converted<dtype>(words, lookup, backward, channel_words)
-                                                    : converted<dtype>(words, lookup, forward, channel_words);
+      const auto backward = [channel](unsigned n) {
+        return (pixels - 1 - n) * vector_channels + channel;
+      };
+      *reinterpret_cast<uint4*>(destination) =
+          flip ? converted<dtype>(words, lookup, backward, channel_words)
+               : converted<dtype>(words, lookup, forward, channel_words);
     }
   }
 }
 
-/// uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and reads the elements they come from:
-/// 4, 8 or 16 bytes that lie together, or, in a flipped image, one by one, from the cache for the most part. It takes as many
-/// such pieces at a time as make 16 bytes on their way, which all set out before the first is needed: 24 KiB per
-/// multiprocessor. Pieces are no multiples of a pixel, but the stride is one of three pieces, so the channel that a thread's
-/// pieces begin with stays the same.
+/// uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and reads
+/// the elements they come from: 4, 8 or 16 bytes that lie together, or, in a flipped image, one by
+/// one, from the cache for the most part. It takes as many such pieces at a time as make 16 bytes
+/// on their way, which all set out before the first is needed: 24 KiB per multiprocessor. Pieces
+/// are no multiples of a pixel, but the stride is one of three pieces, so the channel that a
+/// thread's pieces begin with stays the same.
 template <DType dtype>
-__global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const __grid_constant__ Arguments work) {
+__global__ void __launch_bounds__(vector_threads, vector_blocks)
+    in_order(const __grid_constant__ Arguments work) {
   constexpr unsigned elements = vector_elements<dtype>;
   constexpr unsigned pieces = 16 / elements;
   static_assert(vector_threads % vector_channels == 0);
@@ -214,7 +235,8 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const 
   const std::uint32_t stride = gridDim.x * blockDim.x;
   const std::uint32_t begin = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned first = begin % vector_channels * elements % vector_channels;
-  const unsigned channels[vector_channels] = {first, (first + 1) % vector_channels, (first + 2) % vector_channels};
+  const unsigned channels[vector_channels] = {first, (first + 1) % vector_channels,
+                                              (first + 2) % vector_channels};
   for (std::uint32_t group = begin; group < work.groups; group += stride * pieces) {
     // Beyond the end it is the first one again: read, but not written.
     const auto at = [&](unsigned piece) {
@@ -223,7 +245,8 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const 
     };
     bool flip[pieces];
 #pragma unroll
-    for (unsigned piece = 0; piece < pieces; ++piece) flip[piece] = flipped(work, work.by_image.quotient(at(piece)));
+    for (unsigned piece = 0; piece < pieces; ++piece)
+      flip[piece] = flipped(work, work.by_image.quotient(at(piece)));
     // A flipped piece has a register for each byte.
     std::uint32_t read[pieces][elements];
 #pragma unroll
@@ -232,12 +255,16 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const 
         load<elements>(work.source + std::size_t{at(piece)} * elements, read[piece]);
         continue;
       }
-      // Element e of a row, of channel c, is element 3 (width - 1) - e + 2 c of the row in the source.
-      const std::uint32_t place = at(piece) - work.by_image.quotient(at(piece)) * work.groups_per_image;
+      // Element e of a row, of channel c, is element 3 (width - 1) - e + 2 c of the row in the
+      // source.
+      const std::uint32_t place =
+          at(piece) - work.by_image.quotient(at(piece)) * work.groups_per_image;
       const std::uint32_t row = work.by_row.quotient(place) * work.groups_per_row;
       const std::uint32_t mirrored = at(piece) - place + row + row + work.groups_per_row - place;
-      const std::uint8_t* const last = work.source + std::size_t{mirrored} * elements - vector_channels;
-      const std::uint8_t* const from[vector_channels] = {last + 2 * channels[0], last + 2 * channels[1], last + 2 * channels[2]};
+      const std::uint8_t* const last =
+          work.source + std::size_t{mirrored} * elements - vector_channels;
+      const std::uint8_t* const from[vector_channels] = {
+          last + 2 * channels[0], last + 2 * channels[1], last + 2 * channels[2]};
 #pragma unroll
       for (unsigned element = 0; element < elements; ++element)
         read[piece][element] = __ldg(from[element % vector_channels] - element);
@@ -248,8 +275,8 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const 
       if (flip[piece]) {
 #pragma unroll
         for (unsigned word = 0; word < elements / 4; ++word)
-          read[piece][word] = read[piece][word * 4] | read[piece][word * 4 + 1] << 8U | read[piece][word * 4 + 2] << 16U |
-                              read[piece][word * 4 + 3] << 24U;
+          read[piece][word] = read[piece][word * 4] | read[piece][word * 4 + 1] << 8U |
+                              read[piece][word * 4 + 2] << 16U | read[piece][word * 4 + 3] << 24U;
       }
       *reinterpret_cast<uint4*>(work.destination + std::size_t{at(piece)} * 16) = converted<dtype>(
           read[piece], lookup, [](unsigned n) { return n; },
@@ -260,14 +287,18 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks) in_order(const 
 
 /// Anything else: a warp takes a row, its threads neighbouring elements.
 template <DType dtype>
-__global__ void __launch_bounds__(any_threads) element_wise(const __grid_constant__ Arguments work) {
-  using Element = std::conditional_t<dtype == DType::uint8, std::uint8_t,
-                                     std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;
+__global__ void __launch_bounds__(any_threads)
+    element_wise(const __grid_constant__ Arguments work) {
+  using Element =
+      std::conditional_t<dtype == DType::uint8, std::uint8_t,
+                         std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;
   __shared__ std::uint32_t table[Conversion::max_channels * values_per_channel];
   if constexpr (dtype != DType::uint8) {
-    for (unsigned entry = threadIdx.x; entry < work.channels * values_per_channel; entry += any_threads) {
+    for (unsigned entry = threadIdx.x; entry < work.channels * values_per_channel;
+         entry += any_threads) {
       const unsigned channel = entry / values_per_channel;
-      table[entry] = element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
+      table[entry] =
+          element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
     }
     __syncthreads();
   }
@@ -279,16 +310,19 @@ __global__ void __launch_bounds__(any_threads) element_wise(const __grid_constan
   const std::size_t row_elements = work.width * work.channels;
   const unsigned lane = threadIdx.x % warp_threads;
   const std::size_t warps = std::size_t{gridDim.x} * (any_threads / warp_threads);
-  for (std::size_t row = blockIdx.x * (any_threads / warp_threads) + threadIdx.x / warp_threads; row < work.rows; row += warps) {
+  for (std::size_t row = blockIdx.x * (any_threads / warp_threads) + threadIdx.x / warp_threads;
+       row < work.rows; row += warps) {
     const std::size_t sample = row / work.height;
     const bool flip = flipped(work, sample);
     const std::uint8_t* const source = work.source + row * row_elements;
     if (work.planes) {
       const std::size_t plane = work.height * work.width;
-      Element* to = destination + sample * work.channels * plane + (row - sample * work.height) * work.width;
+      Element* to =
+          destination + sample * work.channels * plane + (row - sample * work.height) * work.width;
       for (std::size_t channel = 0; channel < work.channels; ++channel, to += plane)
         for (std::size_t x = lane; x < work.width; x += warp_threads)
-          to[x] = element(channel, __ldg(source + (flip ? work.width - 1 - x : x) * work.channels + channel));
+          to[x] = element(
+              channel, __ldg(source + (flip ? work.width - 1 - x : x) * work.channels + channel));
     } else {
       std::size_t channel = lane % work.channels;
       const std::size_t step = warp_threads % work.channels;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one seam through which kernels are launched. On a GPU it is conversion_kernel.cu; tests put the host's version in its place.
+// The one seam through which kernels are launched. On a GPU it is conversion_kernel.cu; tests put
+// the host's version in its place.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,11 +9,12 @@
 
 namespace millrace {
 
-/// Enqueues the conversion on `stream` of the current device. Neither allocates nor waits. What is returned is the launch's status.
+/// Enqueues the conversion on `stream` of the current device. Neither allocates nor waits. What is
+/// returned is the launch's status.
 cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream);
 
-/// Has the conversion's kernels loaded to the current device, so that the first launch does not: that may allocate and wait. Fails where
-/// there is no code for the device.
+/// Has the conversion's kernels loaded to the current device, so that the first launch does not:
+/// that may allocate and wait. Fails where there is no code for the device.
 cudaError_t load_conversions();
 
 }  // namespace millrace

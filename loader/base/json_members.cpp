@@ -5,10 +5,13 @@
 
 namespace millrace {
 
-void Place::fail(const std::string& problem) const { throw Error(ErrorCode::invalid_argument, text_ + ": " + problem); }
+void Place::fail(const std::string& problem) const {
+  throw Error(ErrorCode::invalid_argument, text_ + ": " + problem);
+}
 
 void Place::fail(std::string_view key, const Json& value, const std::string& must_be) const {
-  fail(name(key) + " is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " + must_be);
+  fail(name(key) + " is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) +
+       ", must be " + must_be);
 }
 
 std::string Place::name(std::string_view key) const {
@@ -49,7 +52,8 @@ const Json* Members::object(const char* key) const {
 const Json* Members::integer(const char* key, std::uint64_t low, std::uint64_t high) const {
   const Json* value = find(key);
   if (value == nullptr) return nullptr;
-  if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high)
+  if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low ||
+      value->get<std::uint64_t>() > high)
     place_.fail(key, *value, range_text(low, high));
   return value;
 }
@@ -57,7 +61,8 @@ const Json* Members::integer(const char* key, std::uint64_t low, std::uint64_t h
 void Members::read_milliseconds(const char* key, double& into) const {
   const Json* value = find(key);
   if (value == nullptr) return;
-  if (!value->is_number() || value->get<double>() < 0) place_.fail(key, *value, "a number of milliseconds, 0 or more");
+  if (!value->is_number() || value->get<double>() < 0)
+    place_.fail(key, *value, "a number of milliseconds, 0 or more");
   into = value->get<double>();
 }
 
@@ -65,13 +70,17 @@ std::string range_text(std::uint64_t low, std::uint64_t high) {
   return "an integer in " + std::to_string(low) + ".." + std::to_string(high);
 }
 
-void check_format(const Json& json, const Place& place, std::uint64_t newest, const std::string& what) {
+void check_format(const Json& json, const Place& place, std::uint64_t newest,
+                  const std::string& what) {
   const auto format = json.find("format");
-  if (format == json.end()) place.fail("\"format\" is missing; this is not " + what + " of millrace");
-  if (!format->is_number_unsigned() || format->get<std::uint64_t>() == 0) place.fail("format", *format, range_text(1, newest));
+  if (format == json.end())
+    place.fail("\"format\" is missing; this is not " + what + " of millrace");
+  if (!format->is_number_unsigned() || format->get<std::uint64_t>() == 0)
+    place.fail("format", *format, range_text(1, newest));
   if (format->get<std::uint64_t>() > newest)
-    place.fail("\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
-               ", which is what this millrace reads; use the millrace that wrote it, or make it again");
+    place.fail(
+        "\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
+        ", which is what this millrace reads; use the millrace that wrote it, or make it again");
 }
 
 }  // namespace millrace

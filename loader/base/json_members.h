@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 /// Where messages are about: a text by its name (a file, say), and an object in it.
 class Place {
  public:
-  Place(std::string text, std::string object) : text_(std::move(text)), object_(std::move(object)) {}
+  Place(std::string text, std::string object)
+      : text_(std::move(text)), object_(std::move(object)) {}
 
   /// These throw `Error` (`invalid_argument`).
   [[noreturn]] void fail(const std::string& problem) const;
@@ -28,8 +29,9 @@ class Place {
   std::string object_;
 };
 
-/// One JSON object whose members are taken by key; the values that are read are left as they are where the key is not there. Throws
-/// `Error` (`invalid_argument`) for members that are not known or not as they must be. The object must outlive it.
+/// One JSON object whose members are taken by key; the values that are read are left as they are
+/// where the key is not there. Throws `Error` (`invalid_argument`) for members that are not known
+/// or not as they must be. The object must outlive it.
 class Members {
  public:
   Members(const Json& object, Place place, std::initializer_list<std::string_view> known);
@@ -41,7 +43,8 @@ class Members {
   const Json* object(const char* key) const;
   template <typename Integer>
   void read(const char* key, std::uint64_t low, std::uint64_t high, Integer& into) const {
-    if (const Json* value = integer(key, low, high)) into = static_cast<Integer>(value->get<std::uint64_t>());
+    if (const Json* value = integer(key, low, high))
+      into = static_cast<Integer>(value->get<std::uint64_t>());
   }
   void read_milliseconds(const char* key, double& into) const;
 
@@ -55,8 +58,9 @@ class Members {
 /// "an integer in 1..9", for `Place::fail`.
 std::string range_text(std::uint64_t low, std::uint64_t high);
 
-/// Refuses `json` without a "format" from 1 to `newest`, before its other keys are looked at: a newer one may have others. `what` it is: "an
-/// options file".
-void check_format(const Json& json, const Place& place, std::uint64_t newest, const std::string& what);
+/// Refuses `json` without a "format" from 1 to `newest`, before its other keys are looked at: a
+/// newer one may have others. `what` it is: "an options file".
+void check_format(const Json& json, const Place& place, std::uint64_t newest,
+                  const std::string& what);
 
 }  // namespace millrace

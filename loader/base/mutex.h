@@ -5,7 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
-// Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); nothing elsewhere.
+// Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); nothing
+// elsewhere.
 #if defined(__clang__)
 #define MILLRACE_ANNOTATION(x) __attribute__((x))
 #else
@@ -73,7 +74,8 @@ class Condition {
 /// Now plus `timeout`, without overflow: a timeout too long to add is for ever.
 inline Condition::Clock::time_point deadline_after(std::chrono::nanoseconds timeout) {
   const auto now = Condition::Clock::now();
-  return timeout >= Condition::Clock::time_point::max() - now ? Condition::Clock::time_point::max() : now + timeout;
+  return timeout >= Condition::Clock::time_point::max() - now ? Condition::Clock::time_point::max()
+                                                              : now + timeout;
 }
 
 }  // namespace millrace

@@ -3,12 +3,15 @@
 
 namespace millrace {
 
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t first = std::uint64_t{0xD2511F53} * counter[0];
     const std::uint64_t second = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(second >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(second),
-               static_cast<std::uint32_t>(first >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(first)};
+    counter = {static_cast<std::uint32_t>(second >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(second),
+               static_cast<std::uint32_t>(first >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(first)};
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }
@@ -17,7 +20,8 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, st
 
 Random::Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)},
-      counter_{0, stream, static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32)} {}
+      counter_{0, stream, static_cast<std::uint32_t>(position),
+               static_cast<std::uint32_t>(position >> 32)} {}
 
 Random::result_type Random::operator()() {
   if (used_ == block_.size()) {

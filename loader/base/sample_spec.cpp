@@ -11,37 +11,42 @@ constexpr std::size_t no_length = static_cast<std::size_t>(-1);
 void check(const FieldSpec& field) {
   if (field.name.empty()) throw Error(ErrorCode::invalid_argument, "a sample field has no name");
   if (field.variable && field.shape.rank() == 0)
-    throw Error(ErrorCode::invalid_argument,
-                "the variable field \"" + field.name + "\" is a scalar; it needs an extent that varies");
+    throw Error(ErrorCode::invalid_argument, "the variable field \"" + field.name +
+                                                 "\" is a scalar; it needs an extent that varies");
   if (field.shape.rank() == Shape::max_rank)
-    throw Error(ErrorCode::invalid_argument, "the field \"" + field.name + "\" has shape " + field.shape.to_string() +
-                                                 "; at most " + std::to_string(Shape::max_rank - 1) +
+    throw Error(ErrorCode::invalid_argument, "the field \"" + field.name + "\" has shape " +
+                                                 field.shape.to_string() + "; at most " +
+                                                 std::to_string(Shape::max_rank - 1) +
                                                  " extents leave room for the batch");
   for (const std::size_t extent : field.shape.extents())
     if (extent == 0)
-      throw Error(ErrorCode::invalid_argument,
-                  "the field \"" + field.name + "\" has shape " + field.shape.to_string() + " with a 0");
+      throw Error(ErrorCode::invalid_argument, "the field \"" + field.name + "\" has shape " +
+                                                   field.shape.to_string() + " with a 0");
 }
 
 /// Of a field that says where another one's images are flipped.
 void check_flips(const FieldSpec& field, const std::vector<FieldSpec>& fields) {
-  const std::string says = "the field \"" + field.name + "\" has the flips of \"" + field.flips + "\"";
+  const std::string says =
+      "the field \"" + field.name + "\" has the flips of \"" + field.flips + "\"";
   if (field.dtype != DType::uint8 || field.shape.rank() != 0)
-    throw Error(ErrorCode::invalid_argument,
-                says + " and must be a uint8 scalar; it is " + to_string(field.dtype) + " " + field.shape.to_string());
+    throw Error(ErrorCode::invalid_argument, says + " and must be a uint8 scalar; it is " +
+                                                 to_string(field.dtype) + " " +
+                                                 field.shape.to_string());
   std::size_t flipped = 0;
   for (const FieldSpec& other : fields) {
     if (&other != &field && other.flips == field.flips)
       throw Error(ErrorCode::invalid_argument, says + ", and so has \"" + other.name + "\"");
     flipped += &other != &field && other.name == field.flips ? 1 : 0;
   }
-  if (flipped == 0) throw Error(ErrorCode::invalid_argument, says + ", and there is no other field of that name");
+  if (flipped == 0)
+    throw Error(ErrorCode::invalid_argument, says + ", and there is no other field of that name");
 }
 
 }  // namespace
 
 SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields)) {
-  if (fields_.empty()) throw Error(ErrorCode::invalid_argument, "a sample needs at least one field");
+  if (fields_.empty())
+    throw Error(ErrorCode::invalid_argument, "a sample needs at least one field");
   const std::size_t given = fields_.size();
   length_fields_.assign(given, no_length);
   for (std::size_t field = 0; field < given; ++field) {
@@ -54,7 +59,8 @@ SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields
   for (std::size_t a = 0; a < fields_.size(); ++a)
     for (std::size_t b = a + 1; b < fields_.size(); ++b)
       if (fields_[a].name == fields_[b].name)
-        throw Error(ErrorCode::invalid_argument, "the sample field \"" + fields_[a].name + "\" comes twice");
+        throw Error(ErrorCode::invalid_argument,
+                    "the sample field \"" + fields_[a].name + "\" comes twice");
   for (const FieldSpec& field : fields_)
     if (!field.flips.empty()) check_flips(field, fields_);
 }
@@ -63,13 +69,16 @@ std::size_t SampleSpec::index_of(std::string_view name) const {
   for (std::size_t field = 0; field < fields_.size(); ++field)
     if (fields_[field].name == name) return field;
   std::string names;
-  for (const FieldSpec& field : fields_) names += (names.empty() ? "\"" : ", \"") + field.name + "\"";
-  throw Error(ErrorCode::not_found, "there is no sample field \"" + std::string(name) + "\"; there are " + names);
+  for (const FieldSpec& field : fields_)
+    names += (names.empty() ? "\"" : ", \"") + field.name + "\"";
+  throw Error(ErrorCode::not_found,
+              "there is no sample field \"" + std::string(name) + "\"; there are " + names);
 }
 
 std::size_t SampleSpec::length_of(std::size_t field) const {
   if (length_fields_.at(field) == no_length)
-    throw Error(ErrorCode::invalid_argument, "the field \"" + fields_[field].name + "\" has a fixed length");
+    throw Error(ErrorCode::invalid_argument,
+                "the field \"" + fields_[field].name + "\" has a fixed length");
   return length_fields_[field];
 }
 

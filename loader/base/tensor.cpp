@@ -21,7 +21,8 @@ std::size_t size_of(DType dtype) {
     case DType::float64:
       return 8;
   }
-  throw Error(ErrorCode::invalid_argument, "unknown dtype " + std::to_string(static_cast<int>(dtype)));
+  throw Error(ErrorCode::invalid_argument,
+              "unknown dtype " + std::to_string(static_cast<int>(dtype)));
 }
 
 const char* to_string(DType dtype) {
@@ -50,8 +51,9 @@ const char* to_string(DType dtype) {
 
 Shape::Shape(std::initializer_list<std::size_t> extents) {
   if (extents.size() > max_rank)
-    throw Error(ErrorCode::invalid_argument, "a shape of " + std::to_string(extents.size()) + " extents: at most " +
-                                                 std::to_string(max_rank) + " are possible");
+    throw Error(ErrorCode::invalid_argument, "a shape of " + std::to_string(extents.size()) +
+                                                 " extents: at most " + std::to_string(max_rank) +
+                                                 " are possible");
   std::copy(extents.begin(), extents.end(), extents_.begin());
   rank_ = extents.size();
 }
@@ -64,7 +66,8 @@ std::size_t Shape::elements() const {
 
 Shape Shape::with_outer(std::size_t extent) const {
   if (rank_ == max_rank)
-    throw Error(ErrorCode::invalid_argument, "the shape " + to_string() + " has no room for one more extent");
+    throw Error(ErrorCode::invalid_argument,
+                "the shape " + to_string() + " has no room for one more extent");
   Shape result;
   result.rank_ = rank_ + 1;
   result.extents_[0] = extent;
@@ -74,13 +77,14 @@ Shape Shape::with_outer(std::size_t extent) const {
 
 std::string Shape::to_string() const {
   std::string text = "[";
-  for (std::size_t axis = 0; axis < rank_; ++axis) text += (axis > 0 ? ", " : "") + std::to_string(extents_[axis]);
+  for (std::size_t axis = 0; axis < rank_; ++axis)
+    text += (axis > 0 ? ", " : "") + std::to_string(extents_[axis]);
   return text + "]";
 }
 
 void Tensor::throw_other_dtype(DType asked) const {
-  throw Error(ErrorCode::invalid_argument,
-              std::string("a tensor of ") + to_string(dtype) + " was asked for as " + to_string(asked));
+  throw Error(ErrorCode::invalid_argument, std::string("a tensor of ") + to_string(dtype) +
+                                               " was asked for as " + to_string(asked));
 }
 
 }  // namespace millrace

@@ -12,7 +12,9 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, "concat_datasets: " + message); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, "concat_datasets: " + message);
+}
 
 std::string class_in_words(const std::vector<std::string>& classes, std::size_t number) {
   return number < classes.size() ? "\"" + classes[number] + "\"" : "no class";
@@ -21,23 +23,28 @@ std::string class_in_words(const std::vector<std::string>& classes, std::size_t 
 [[noreturn]] void refuse_classes(const Dataset& first, const Dataset& other) {
   const std::vector<std::string> expected = first.classes();
   const std::vector<std::string> found = other.classes();
-  const auto number = static_cast<std::size_t>(std::ranges::mismatch(expected, found).in1 - expected.begin());
-  refuse("label " + std::to_string(number) + " is " + class_in_words(expected, number) + " in " + first.name() + " and " +
-         class_in_words(found, number) + " in " + other.name() + "; pack them with the same classes");
+  const auto number =
+      static_cast<std::size_t>(std::ranges::mismatch(expected, found).in1 - expected.begin());
+  refuse("label " + std::to_string(number) + " is " + class_in_words(expected, number) + " in " +
+         first.name() + " and " + class_in_words(found, number) + " in " + other.name() +
+         "; pack them with the same classes");
 }
 
 /// Keeps what all parts have.
 void add_facts(DatasetFacts& facts, DatasetFacts of_part, std::uint64_t records, bool first) {
   if (first) {
-    facts = {
-        .fields = std::move(of_part.fields), .fingerprint = of_part.fingerprint, .created_by = std::move(of_part.created_by)};
+    facts = {.fields = std::move(of_part.fields),
+             .fingerprint = of_part.fingerprint,
+             .created_by = std::move(of_part.created_by)};
     return;
   }
-  std::erase_if(facts.fields,
-                [&](const std::string& field) { return std::ranges::find(of_part.fields, field) == of_part.fields.end(); });
-  facts.fingerprint = facts.fingerprint && of_part.fingerprint
-                          ? std::optional(fingerprint_of_both(*facts.fingerprint, *of_part.fingerprint, records))
-                          : std::nullopt;
+  std::erase_if(facts.fields, [&](const std::string& field) {
+    return std::ranges::find(of_part.fields, field) == of_part.fields.end();
+  });
+  facts.fingerprint =
+      facts.fingerprint && of_part.fingerprint
+          ? std::optional(fingerprint_of_both(*facts.fingerprint, *of_part.fingerprint, records))
+          : std::nullopt;
   if (facts.created_by != of_part.created_by) facts.created_by.clear();
 }
 

@@ -19,10 +19,12 @@ const RecordField* find(std::span<const RecordField> fields, std::string_view na
 std::span<const std::byte> Record::operator[](std::string_view name) const {
   if (const RecordField* field = find(fields_, name)) return field->bytes;
   std::string there;
-  for (const RecordField& field : fields_) there += (there.empty() ? "" : ", ") + std::string(field.name);
+  for (const RecordField& field : fields_)
+    there += (there.empty() ? "" : ", ") + std::string(field.name);
   throw Error(ErrorCode::not_found,
-              "record " + std::to_string(index_) + " has no field \"" + std::string(name) + "\"; its fields are: " + there, "",
-              index_);
+              "record " + std::to_string(index_) + " has no field \"" + std::string(name) +
+                  "\"; its fields are: " + there,
+              "", index_);
 }
 
 bool Record::has(std::string_view name) const { return find(fields_, name) != nullptr; }
@@ -33,8 +35,8 @@ std::int64_t Record::integer(std::string_view name) const {
   std::int64_t value;
   if (bytes.size() != sizeof value)
     throw Error(ErrorCode::corrupt,
-                "field \"" + std::string(name) + "\" of record " + std::to_string(index_) + " has " +
-                    std::to_string(bytes.size()) + " bytes; an integer has 8",
+                "field \"" + std::string(name) + "\" of record " + std::to_string(index_) +
+                    " has " + std::to_string(bytes.size()) + " bytes; an integer has 8",
                 "", index_);
   std::memcpy(&value, bytes.data(), sizeof value);
   return value;

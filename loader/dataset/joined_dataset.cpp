@@ -58,12 +58,13 @@ class JoinedDataset : public Dataset {
 
 Record JoinedDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
   if (index >= size())
-    throw Error(
-        ErrorCode::invalid_argument,
-        "record " + std::to_string(index) + " was asked for, but " + name() + " has " + std::to_string(size()) + " records", "",
-        index);
+    throw Error(ErrorCode::invalid_argument,
+                "record " + std::to_string(index) + " was asked for, but " + name() + " has " +
+                    std::to_string(size()) + " records",
+                "", index);
   if (!buffer.reader || buffer.reader_owner != parts_.get()) {
-    buffer.reader = std::make_shared<PartReaders>(PartReaders{parts_, std::vector<ReadBuffer>(parts_->datasets.size())});
+    buffer.reader = std::make_shared<PartReaders>(
+        PartReaders{parts_, std::vector<ReadBuffer>(parts_->datasets.size())});
     buffer.reader_owner = parts_.get();
   }
   const Place place = parts_->place(index);
@@ -71,7 +72,9 @@ Record JoinedDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
     ReadBuffer& of_part = static_cast<PartReaders*>(buffer.reader.get())->buffers[place.part];
     return Record(index, parts_->datasets[place.part]->read(place.index, of_part).fields());
   } catch (const Error& error) {
-    throw Error(error.code(), "record " + std::to_string(index) + " of " + name() + ": " + error.what(), error.stage(), index);
+    throw Error(error.code(),
+                "record " + std::to_string(index) + " of " + name() + ": " + error.what(),
+                error.stage(), index);
   }
 }
 
@@ -101,12 +104,14 @@ std::optional<StoredRecord> JoinedDataset::stored(std::uint64_t index) const {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts, JoinedDescription description) {
+std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
+                                             JoinedDescription description) {
   for (const auto& part : parts) {
     std::vector<std::string> files = part->facts().files;
     description.facts.files.insert(description.facts.files.end(), files.begin(), files.end());
   }
-  return std::make_shared<JoinedDataset>(std::move(description), std::make_shared<const Parts>(std::move(parts)));
+  return std::make_shared<JoinedDataset>(std::move(description),
+                                         std::make_shared<const Parts>(std::move(parts)));
 }
 
 }  // namespace millrace

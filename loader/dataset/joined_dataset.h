@@ -17,7 +17,9 @@ struct JoinedDescription {
   DatasetFacts facts{};
 };
 
-/// The records of several datasets as one, numbered on. A `ReadBuffer` keeps a place to read for each of them.
-std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts, JoinedDescription description);
+/// The records of several datasets as one, numbered on. A `ReadBuffer` keeps a place to read for
+/// each of them.
+std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
+                                             JoinedDescription description);
 
 }  // namespace millrace

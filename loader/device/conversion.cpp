@@ -21,7 +21,8 @@ void convert_all(const ConversionWork& work, ElementOf element_of) {
         const std::size_t from = (y * work.width + (flip ? work.width - 1 - x : x)) * work.channels;
         const std::size_t pixel = y * work.width + x;
         for (std::size_t channel = 0; channel < work.channels; ++channel) {
-          const std::size_t to = work.layout == ImageLayout::nhwc ? pixel * work.channels + channel : channel * pixels + pixel;
+          const std::size_t to = work.layout == ImageLayout::nhwc ? pixel * work.channels + channel
+                                                                  : channel * pixels + pixel;
           destination[first + to] = element_of(work.source[first + from + channel], channel);
         }
       }
@@ -38,15 +39,18 @@ void convert_on_host(const ConversionWork& work) {
     case DType::uint8:
       return convert_all<std::uint8_t>(work, [](std::uint8_t value, std::size_t) { return value; });
     case DType::float16:
-      return convert_all<std::uint16_t>(
-          work, [&](std::uint8_t value, std::size_t channel) { return to_float16(value_of(value, channel)); });
+      return convert_all<std::uint16_t>(work, [&](std::uint8_t value, std::size_t channel) {
+        return to_float16(value_of(value, channel));
+      });
     case DType::bfloat16:
-      return convert_all<std::uint16_t>(
-          work, [&](std::uint8_t value, std::size_t channel) { return to_bfloat16(value_of(value, channel)); });
+      return convert_all<std::uint16_t>(work, [&](std::uint8_t value, std::size_t channel) {
+        return to_bfloat16(value_of(value, channel));
+      });
     case DType::float32:
       return convert_all<float>(work, value_of);
     default:
-      throw Error(ErrorCode::invalid_argument, std::string("images are not converted to ") + to_string(work.dtype));
+      throw Error(ErrorCode::invalid_argument,
+                  std::string("images are not converted to ") + to_string(work.dtype));
   }
 }
 

@@ -53,7 +53,8 @@ using Clock = EventPoints::Clock;
 
 HostEvent& host_event(Event& event) {
   auto* host = dynamic_cast<HostEvent*>(&event);
-  if (host == nullptr) throw Error(ErrorCode::device, "host: an event of another device was given to a host stream");
+  if (host == nullptr)
+    throw Error(ErrorCode::device, "host: an event of another device was given to a host stream");
   return *host;
 }
 
@@ -87,7 +88,8 @@ struct Work {
 /// The queue, its thread and the stream's clock.
 class HostStream::Queue {
  public:
-  explicit Queue(double copy_bytes_per_second) : copy_bytes_per_second_(copy_bytes_per_second), thread_([this] { serve(); }) {}
+  explicit Queue(double copy_bytes_per_second)
+      : copy_bytes_per_second_(copy_bytes_per_second), thread_([this] { serve(); }) {}
 
   ~Queue() {
     {
@@ -139,7 +141,8 @@ class HostStream::Queue {
     std::memcpy(work.destination, work.source, work.bytes);
     clock_ = std::max(clock_, Clock::now());
     if (copy_bytes_per_second_ <= 0) return;
-    const std::chrono::duration<double> least(static_cast<double>(work.bytes) / copy_bytes_per_second_);
+    const std::chrono::duration<double> least(static_cast<double>(work.bytes) /
+                                              copy_bytes_per_second_);
     clock_ = std::max(clock_, start + std::chrono::duration_cast<Clock::duration>(least));
     std::this_thread::sleep_until(clock_);
   }
@@ -181,7 +184,8 @@ class HostStream::Queue {
   std::thread thread_;
 };
 
-HostStream::HostStream(double copy_bytes_per_second) : queue_(std::make_unique<Queue>(copy_bytes_per_second)) {}
+HostStream::HostStream(double copy_bytes_per_second)
+    : queue_(std::make_unique<Queue>(copy_bytes_per_second)) {}
 HostStream::~HostStream() = default;
 
 void HostStream::copy(void* destination, const void* source, std::size_t bytes) {
@@ -215,7 +219,9 @@ void HostStream::synchronize() {
 
 void HostStream::step(std::chrono::nanoseconds duration) { queue_->push({StepWork{duration}}); }
 
-void HostStream::launch(std::function<void()> function) { queue_->push({LaunchWork{std::move(function)}}); }
+void HostStream::launch(std::function<void()> function) {
+  queue_->push({LaunchWork{std::move(function)}});
+}
 
 StepStatistics HostStream::steps() const { return queue_->steps(); }
 

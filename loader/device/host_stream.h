@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// The points at which a `HostEvent` was recorded, counted. Shared with the streams that still have it in their queue, so the event itself
-/// may go first.
+/// The points at which a `HostEvent` was recorded, counted. Shared with the streams that still have
+/// it in their queue, so the event itself may go first.
 class EventPoints {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,8 +40,12 @@ class EventPoints {
 class HostEvent final : public Event {
  public:
   bool complete() const override { return points_->reached(points_->last()); }
-  bool wait(std::chrono::nanoseconds timeout) const override { return points_->wait(points_->last(), deadline_after(timeout)); }
-  std::optional<std::chrono::steady_clock::time_point> passed_at() const override { return points_->time(); }
+  bool wait(std::chrono::nanoseconds timeout) const override {
+    return points_->wait(points_->last(), deadline_after(timeout));
+  }
+  std::optional<std::chrono::steady_clock::time_point> passed_at() const override {
+    return points_->time();
+  }
   const std::shared_ptr<EventPoints>& points() const { return points_; }
 
  private:

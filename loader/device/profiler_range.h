@@ -7,10 +7,12 @@
 
 namespace millrace {
 
-/// While it lives, the calling thread does `name` for batch `batch`, as `profiler` is told; null = nobody is.
+/// While it lives, the calling thread does `name` for batch `batch`, as `profiler` is told; null =
+/// nobody is.
 class ProfilerRange {
  public:
-  ProfilerRange(ProfilerRanges* profiler, const char* name, std::uint64_t batch) noexcept : profiler_(profiler) {
+  ProfilerRange(ProfilerRanges* profiler, const char* name, std::uint64_t batch) noexcept
+      : profiler_(profiler) {
     if (profiler_ != nullptr) profiler_->begin(name, batch);
   }
   ~ProfilerRange() {

@@ -18,7 +18,8 @@ constexpr unsigned fewest_run_bits = 10;
 constexpr unsigned most_run_bits = 24;
 
 /// How many of a run's positions each part gets, by the method of largest remainders.
-std::vector<std::uint64_t> shares_of_run(std::uint64_t run, std::span<const std::uint64_t> weights, std::uint64_t sum) {
+std::vector<std::uint64_t> shares_of_run(std::uint64_t run, std::span<const std::uint64_t> weights,
+                                         std::uint64_t sum) {
   std::vector<std::uint64_t> shares;
   std::vector<std::uint64_t> remainders;
   for (const std::uint64_t weight : weights) {
@@ -27,13 +28,15 @@ std::vector<std::uint64_t> shares_of_run(std::uint64_t run, std::span<const std:
   }
   std::vector<std::size_t> by_remainder(weights.size());
   std::iota(by_remainder.begin(), by_remainder.end(), 0);
-  std::ranges::stable_sort(by_remainder, std::greater<>(), [&](std::size_t part) { return remainders[part]; });
+  std::ranges::stable_sort(by_remainder, std::greater<>(),
+                           [&](std::size_t part) { return remainders[part]; });
   std::uint64_t left = std::accumulate(shares.begin(), shares.end(), run, std::minus<>());
   for (auto part = by_remainder.begin(); left > 0; ++part, --left) ++shares[*part];
   return shares;
 }
 
-bool within_one_percent(std::uint64_t share, std::uint64_t run, std::uint64_t weight, std::uint64_t sum) {
+bool within_one_percent(std::uint64_t share, std::uint64_t run, std::uint64_t weight,
+                        std::uint64_t sum) {
   const Wide is = Wide{share} * sum;
   const Wide should_be = Wide{weight} * run;
   return 100 * (is > should_be ? is - should_be : should_be - is) <= should_be;
@@ -49,8 +52,8 @@ struct PartShare {
   std::uint64_t key;
 };
 
-/// A run's permuted positions are dealt out to the parts in pieces. What lies in a part's piece are its next draws, and its
-/// draws go through permutations of its records, pass by pass.
+/// A run's permuted positions are dealt out to the parts in pieces. What lies in a part's piece are
+/// its next draws, and its draws go through permutations of its records, pass by pass.
 class MixedMode final : public OrderMode {
  public:
   MixedMode(std::span<const Order::Part> parts, std::uint64_t epoch_size, std::uint64_t seed)
@@ -62,7 +65,8 @@ class MixedMode final : public OrderMode {
     std::uint64_t begin = 0;
     for (std::size_t number = 0; number < parts.size(); ++number) {
       if (shares[number] > 0)
-        shares_.push_back({first_record, parts[number].records, begin, shares[number], derived_key(run_key_, ~number)});
+        shares_.push_back({first_record, parts[number].records, begin, shares[number],
+                           derived_key(run_key_, ~number)});
       first_record += parts[number].records;
       begin += shares[number];
     }
@@ -113,10 +117,11 @@ class MixedMode final : public OrderMode {
       for (std::size_t number = 0; number < shares.size(); ++number) {
         right = right && within_one_percent(shares[number], run_, integers[number], sum);
         if (bits == most_run_bits && shares[number] == 0 && integers[number] > 0)
-          throw Error(ErrorCode::invalid_argument, "order: the weight of part " + std::to_string(number) + " is " +
-                                                       weight_text(weights[number]) + ", less than one sample in 2^" +
-                                                       std::to_string(most_run_bits) +
-                                                       ": it would never come; give it more, or 0 to leave the part out");
+          throw Error(ErrorCode::invalid_argument,
+                      "order: the weight of part " + std::to_string(number) + " is " +
+                          weight_text(weights[number]) + ", less than one sample in 2^" +
+                          std::to_string(most_run_bits) +
+                          ": it would never come; give it more, or 0 to leave the part out");
       }
       if (right || bits == most_run_bits) return shares;
     }
@@ -134,7 +139,8 @@ class MixedMode final : public OrderMode {
 
 }  // namespace
 
-std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts, std::uint64_t epoch_size, std::uint64_t seed) {
+std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
+                                            std::uint64_t epoch_size, std::uint64_t seed) {
   return std::make_shared<MixedMode>(parts, epoch_size, seed);
 }
 

@@ -11,7 +11,9 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, "order: " + message); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, "order: " + message);
+}
 
 /// For what is not a weight, which `place` says where to find.
 void check_weight(double weight, const std::string& place) {
@@ -42,10 +44,13 @@ Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
     check_weight(weights[record], "weight " + std::to_string(record));
     any = any || weights[record] > 0;
   }
-  if (!any) refuse("all " + std::to_string(weights.size()) + " weights are 0; at least one must be positive");
+  if (!any)
+    refuse("all " + std::to_string(weights.size()) +
+           " weights are 0; at least one must be positive");
   if (epoch_size == 0) epoch_size = weights.size();
   Order order;
-  order.mode_ = Weighted{std::make_shared<const std::vector<double>>(std::move(weights)), epoch_size};
+  order.mode_ =
+      Weighted{std::make_shared<const std::vector<double>>(std::move(weights)), epoch_size};
   return order;
 }
 
@@ -57,12 +62,16 @@ Order Order::mixed(std::vector<Part> parts, std::uint64_t epoch_size) {
     const Part& part = parts[number];
     const std::string name = "part " + std::to_string(number);
     check_weight(part.weight, "the weight of " + name);
-    if (part.records == 0 && part.weight > 0) refuse(name + " has no records, but a weight of " + weight_text(part.weight));
-    if (part.records > UINT64_MAX - records) refuse("with " + name + " there are more than 2^64 records");
+    if (part.records == 0 && part.weight > 0)
+      refuse(name + " has no records, but a weight of " + weight_text(part.weight));
+    if (part.records > UINT64_MAX - records)
+      refuse("with " + name + " there are more than 2^64 records");
     records += part.records;
     any = any || part.weight > 0;
   }
-  if (!any) refuse("the weights of all " + std::to_string(parts.size()) + " parts are 0; at least one must be positive");
+  if (!any)
+    refuse("the weights of all " + std::to_string(parts.size()) +
+           " parts are 0; at least one must be positive");
   if (epoch_size == 0) epoch_size = records;
   Order order;
   order.mode_ = Mixed{std::make_shared<const std::vector<Part>>(std::move(parts)), epoch_size};
@@ -74,8 +83,9 @@ Order Order::subset(std::vector<std::uint64_t> indices) const {
   if (indices_)
     for (std::size_t place = 0; place < indices.size(); ++place) {
       if (indices[place] >= indices_->size())
-        refuse("index " + std::to_string(place) + " of the subset is " + std::to_string(indices[place]) +
-               ", but what it is a subset of has " + std::to_string(indices_->size()) + " records");
+        refuse("index " + std::to_string(place) + " of the subset is " +
+               std::to_string(indices[place]) + ", but what it is a subset of has " +
+               std::to_string(indices_->size()) + " records");
       indices[place] = (*indices_)[indices[place]];
     }
   Order order = *this;
@@ -93,7 +103,8 @@ Order Order::filtered(std::uint64_t records, const std::function<bool(std::uint6
 
 Order Order::repeated(std::uint64_t times) const {
   if (times == 0) refuse("repeated 0 times; each record comes at least once");
-  if (times > UINT64_MAX / times_) refuse("repeated " + std::to_string(times) + " times, which is too often to count");
+  if (times > UINT64_MAX / times_)
+    refuse("repeated " + std::to_string(times) + " times, which is too often to count");
   Order order = *this;
   order.times_ *= times;
   return order;

@@ -8,12 +8,14 @@
 namespace millrace {
 namespace {
 
-/// Rounds of the network: 4 suffice in theory for large halves, small domains need more to look uniform.
+/// Rounds of the network: 4 suffice in theory for large halves, small domains need more to look
+/// uniform.
 constexpr unsigned rounds = 8;
 constexpr std::size_t lanes_at_once = 4;
 constexpr std::size_t chunk = 64;
 
-/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+/// The finaliser of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014).
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
@@ -22,16 +24,22 @@ std::uint64_t mix(std::uint64_t x) {
 
 }  // namespace
 
-std::uint64_t derived_key(std::uint64_t key, std::uint64_t number) { return mix(key + mix(number + 0x9E3779B97F4A7C15)); }
+std::uint64_t derived_key(std::uint64_t key, std::uint64_t number) {
+  return mix(key + mix(number + 0x9E3779B97F4A7C15));
+}
 
 Permutation::Permutation(std::uint64_t size, std::uint64_t key)
-    : size_(size), key_(key), half_bits_((static_cast<unsigned>(std::bit_width(size - 1)) + 1) / 2) {
+    : size_(size),
+      key_(key),
+      half_bits_((static_cast<unsigned>(std::bit_width(size - 1)) + 1) / 2) {
   mask_ = (std::uint64_t{1} << half_bits_) - 1;
 }
 
-/// One pass of each value through its network; the lanes do not wait for each other's multiplications.
+/// One pass of each value through its network; the lanes do not wait for each other's
+/// multiplications.
 template <std::size_t lanes>
-void Permutation::pass(const Permutation* const (&permutations)[lanes], std::uint64_t (&values)[lanes]) {
+void Permutation::pass(const Permutation* const (&permutations)[lanes],
+                       std::uint64_t (&values)[lanes]) {
   std::uint64_t left[lanes];
   std::uint64_t right[lanes];
   std::uint64_t key[lanes];
@@ -50,7 +58,8 @@ void Permutation::pass(const Permutation* const (&permutations)[lanes], std::uin
       left[lane] = right[lane];
       right[lane] = next;
     }
-  for (std::size_t lane = 0; lane < lanes; ++lane) values[lane] = left[lane] << permutations[lane]->half_bits_ | right[lane];
+  for (std::size_t lane = 0; lane < lanes; ++lane)
+    values[lane] = left[lane] << permutations[lane]->half_bits_ | right[lane];
 }
 
 std::uint64_t Permutation::operator()(std::uint64_t place) const {
@@ -61,11 +70,14 @@ std::uint64_t Permutation::operator()(std::uint64_t place) const {
   return value[0];
 }
 
-void Permutation::apply(std::span<const Permutation> permutations, std::span<std::uint64_t> places) {
-  for (; places.size() > chunk; permutations = permutations.subspan(chunk), places = places.subspan(chunk))
+void Permutation::apply(std::span<const Permutation> permutations,
+                        std::span<std::uint64_t> places) {
+  for (; places.size() > chunk;
+       permutations = permutations.subspan(chunk), places = places.subspan(chunk))
     apply(permutations.first(chunk), places.first(chunk));
 
-  // Those that are still outside of their sizes; each turn takes all of them through their networks once.
+  // Those that are still outside of their sizes; each turn takes all of them through their networks
+  // once.
   std::array<std::uint8_t, chunk> outside;
   std::size_t left = 0;
   for (std::size_t n = 0; n < places.size(); ++n) {

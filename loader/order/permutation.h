@@ -10,10 +10,10 @@ namespace millrace {
 /// A key made of another one and a number, with nothing left to see of either.
 std::uint64_t derived_key(std::uint64_t key, std::uint64_t number);
 
-/// A keyed permutation of 0 .. size - 1 with O(1) memory: a Feistel network over the smallest even-bit domain that holds them,
-/// restricted to them by cycle walking: 1 to 4 passes through the network on average, most where the size is just above a power
-/// of 4. Each number comes equally often in each place over the keys; of a handful of numbers, not all orders are equally
-/// likely.
+/// A keyed permutation of 0 .. size - 1 with O(1) memory: a Feistel network over the smallest
+/// even-bit domain that holds them, restricted to them by cycle walking: 1 to 4 passes through the
+/// network on average, most where the size is just above a power of 4. Each number comes equally
+/// often in each place over the keys; of a handful of numbers, not all orders are equally likely.
 /// Source: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
 class Permutation {
  public:
@@ -24,8 +24,8 @@ class Permutation {
   /// The number at a place (< size).
   std::uint64_t operator()(std::uint64_t place) const;
 
-  /// The same for many at once, in their place: each by the permutation beside it. Quicker, since the passes of several go on
-  /// side by side.
+  /// The same for many at once, in their place: each by the permutation beside it. Quicker, since
+  /// the passes of several go on side by side.
   static void apply(std::span<const Permutation> permutations, std::span<std::uint64_t> places);
 
  private:

@@ -48,8 +48,9 @@ class ShuffledMode final : public UniformMode {
   const std::uint64_t seed_;
 };
 
-/// The dataset's last block, which may be short, comes at a place drawn for the epoch; the others are permuted among the
-/// remaining places. So offsets become places by a division, once those behind the short block are moved by what it lacks.
+/// The dataset's last block, which may be short, comes at a place drawn for the epoch; the others
+/// are permuted among the remaining places. So offsets become places by a division, once those
+/// behind the short block are moved by what it lacks.
 class BlockMode final : public UniformMode {
  public:
   BlockMode(std::uint64_t count, std::uint64_t seed, Order::Blocks blocks)
@@ -64,8 +65,12 @@ class BlockMode final : public UniformMode {
     const std::uint64_t key = derived_key(seed_, epoch);
     const std::uint64_t last_place = Random(key, 0).below(full_blocks_ + 1);
     const std::uint64_t behind_last = last_place * block_ + (block_ - lacking_);
-    const auto begin_of = [&](std::uint64_t place) { return place * block_ - (place > last_place ? lacking_ : 0); };
-    const auto as_if_full = [&](std::uint64_t offset) { return offset < behind_last ? offset : offset + lacking_; };
+    const auto begin_of = [&](std::uint64_t place) {
+      return place * block_ - (place > last_place ? lacking_ : 0);
+    };
+    const auto as_if_full = [&](std::uint64_t offset) {
+      return offset < behind_last ? offset : offset + lacking_;
+    };
 
     const std::size_t size = offsets.size();
     std::array<Permutation, most> permutations;
@@ -74,7 +79,8 @@ class BlockMode final : public UniformMode {
       const std::uint64_t window = as_if_full(offsets[n]) / block_ / window_;
       const std::uint64_t first = window * window_;
       begins[n] = begin_of(first);
-      const std::uint64_t end = full_blocks_ + 1 - first <= window_ ? count() : begin_of(first + window_);
+      const std::uint64_t end =
+          full_blocks_ + 1 - first <= window_ ? count() : begin_of(first + window_);
       permutations[n] = Permutation(end - begins[n], derived_key(key, window));
       offsets[n] -= begins[n];
     }
@@ -95,7 +101,8 @@ class BlockMode final : public UniformMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose = 0x626C6F636B73;  // apart from the keys of the other modes
+  static constexpr std::uint64_t purpose =
+      0x626C6F636B73;  // apart from the keys of the other modes
 
   const std::uint64_t seed_;
   const std::uint64_t block_;
@@ -106,13 +113,16 @@ class BlockMode final : public UniformMode {
 
 }  // namespace
 
-std::shared_ptr<const OrderMode> sequential_mode(std::uint64_t count) { return std::make_shared<SequentialMode>(count); }
+std::shared_ptr<const OrderMode> sequential_mode(std::uint64_t count) {
+  return std::make_shared<SequentialMode>(count);
+}
 
 std::shared_ptr<const OrderMode> shuffled_mode(std::uint64_t count, std::uint64_t seed) {
   return std::make_shared<ShuffledMode>(count, seed);
 }
 
-std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t seed, Order::Blocks blocks) {
+std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t seed,
+                                            Order::Blocks blocks) {
   return std::make_shared<BlockMode>(count, seed, blocks);
 }
 

@@ -26,16 +26,21 @@ struct Launcher {
 
 // Inside a SLURM job other launchers start the processes of one step, so SLURM is asked last.
 constexpr std::array launchers{
-    Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", nullptr},
-    Launcher{"Open MPI", "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-             "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
-    Launcher{"MPICH", "MPICH (PMI_RANK, PMI_SIZE)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
-    Launcher{"SLURM", "SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS)", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
-             "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
+    Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK",
+             "LOCAL_WORLD_SIZE", nullptr},
+    Launcher{"Open MPI", "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)",
+             "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+             "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+    Launcher{"MPICH", "MPICH (PMI_RANK, PMI_SIZE)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+             "MPI_LOCALNRANKS", nullptr},
+    Launcher{"SLURM", "SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS)", "SLURM_PROCID",
+             "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
 };
 constexpr const Launcher& slurm = launchers.back();
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_argument, "environment: " + what); }
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error(ErrorCode::invalid_argument, "environment: " + what);
+}
 
 std::optional<std::uint32_t> parse(std::string_view text) {
   std::uint32_t value = 0;
@@ -44,15 +49,18 @@ std::optional<std::uint32_t> parse(std::string_view text) {
   return value;
 }
 
-std::optional<std::uint32_t> number_in(const Ranks::Environment& environment, const char* variable) {
+std::optional<std::uint32_t> number_in(const Ranks::Environment& environment,
+                                       const char* variable) {
   const std::optional<std::string> text = environment(variable);
   if (!text) return std::nullopt;
   const std::optional<std::uint32_t> value = parse(*text);
-  if (!value) refuse(std::string(variable) + " is \"" + *text + "\", which is not a number from 0 up");
+  if (!value)
+    refuse(std::string(variable) + " is \"" + *text + "\", which is not a number from 0 up");
   return value;
 }
 
-/// The number of tasks on host `host` of SLURM's list, "2(x3),1": three hosts with 2 and one with 1. None where it is no such list.
+/// The number of tasks on host `host` of SLURM's list, "2(x3),1": three hosts with 2 and one
+/// with 1. None where it is no such list.
 std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list) {
   std::uint64_t hosts = 0;
   while (!list.empty()) {
@@ -72,22 +80,24 @@ std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list)
   return std::nullopt;
 }
 
-std::optional<std::uint32_t> local_world_in(const Ranks::Environment& environment, const Launcher& launcher) {
+std::optional<std::uint32_t> local_world_in(const Ranks::Environment& environment,
+                                            const Launcher& launcher) {
   if (launcher.host == nullptr) return number_in(environment, launcher.local_world);
   const std::optional<std::string> list = environment(launcher.local_world);
   if (!list) return std::nullopt;
   const std::uint32_t host = number_in(environment, launcher.host).value_or(0);
   const std::optional<std::uint32_t> tasks = tasks_on(host, *list);
   if (!tasks)
-    refuse(std::string(launcher.local_world) + " is \"" + *list + "\", which does not say how many tasks host " +
-           std::to_string(host) + " has");
+    refuse(std::string(launcher.local_world) + " is \"" + *list +
+           "\", which does not say how many tasks host " + std::to_string(host) + " has");
   return tasks;
 }
 
-void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t world, const char* world_variable) {
+void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t world,
+                   const char* world_variable) {
   if (rank < world) return;
-  refuse(std::string(rank_variable) + " is " + std::to_string(rank) + ", but " + world_variable + " is " + std::to_string(world) +
-         "; ranks count from 0");
+  refuse(std::string(rank_variable) + " is " + std::to_string(rank) + ", but " + world_variable +
+         " is " + std::to_string(world) + "; ranks count from 0");
 }
 
 /// Takes the local numbers, where the launcher tells both.
@@ -103,7 +113,8 @@ bool take_local(const Ranks::Environment& environment, const Launcher& launcher,
 
 /// Whether a launcher tells the same rank and world.
 bool same_in(const Ranks::Environment& environment, const Launcher& launcher, const Ranks& found) {
-  return number_in(environment, launcher.rank) == found.rank && number_in(environment, launcher.world) == found.world;
+  return number_in(environment, launcher.rank) == found.rank &&
+         number_in(environment, launcher.world) == found.world;
 }
 
 }  // namespace
@@ -117,15 +128,16 @@ Ranks Ranks::from_environment(const Environment& environment) {
     require_below(found.rank, launcher.rank, found.world, launcher.world);
     found.source = launcher.source;
     // srun starts the processes of other launchers' kinds too, and alone tells their local numbers.
-    if (!take_local(environment, launcher, found) && same_in(environment, slurm, found)) take_local(environment, slurm, found);
+    if (!take_local(environment, launcher, found) && same_in(environment, slurm, found))
+      take_local(environment, slurm, found);
     return found;
   }
   for (const Launcher& launcher : launchers) {
     if (launcher.host != nullptr) continue;  // a batch script of SLURM has a number without a step
     const bool rank = environment(launcher.rank).has_value();
     if (rank == environment(launcher.world).has_value()) continue;
-    refuse(std::string(rank ? launcher.rank : launcher.world) + " is set, but " + (rank ? launcher.world : launcher.rank) +
-           " is not; " + launcher.name + " sets both");
+    refuse(std::string(rank ? launcher.rank : launcher.world) + " is set, but " +
+           (rank ? launcher.world : launcher.rank) + " is not; " + launcher.name + " sets both");
   }
   return {};
 }

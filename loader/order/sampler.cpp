@@ -16,13 +16,16 @@ namespace {
 
 constexpr std::uint64_t most_records = std::uint64_t{1} << 63;
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message, "plan"); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, message, "plan");
+}
 
 void check_indices(std::span<const std::uint64_t> indices, std::uint64_t records) {
   for (std::size_t place = 0; place < indices.size(); ++place)
     if (indices[place] >= records)
-      refuse("order: index " + std::to_string(place) + " of the subset is " + std::to_string(indices[place]) +
-             ", but the dataset has " + std::to_string(records) + " records");
+      refuse("order: index " + std::to_string(place) + " of the subset is " +
+             std::to_string(indices[place]) + ", but the dataset has " + std::to_string(records) +
+             " records");
 }
 
 /// Calls the function that belongs to what a variant holds.
@@ -47,7 +50,8 @@ class Hash {
 
  private:
   void add(const void* data, std::size_t bytes) {
-    static_assert(std::endian::native == std::endian::little, "numbers are hashed as they lie in memory");
+    static_assert(std::endian::native == std::endian::little,
+                  "numbers are hashed as they lie in memory");
     XXH3_64bits_update(state_.get(), data, bytes);
   }
 
@@ -59,33 +63,36 @@ class Hash {
 
 }  // namespace
 
-Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed) : order_(order), records_(records) {
+Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
+    : order_(order), records_(records) {
   if (records == 0) refuse("the dataset is empty");
-  if (records > most_records) refuse("the dataset has " + std::to_string(records) + " records, more than 2^63");
+  if (records > most_records)
+    refuse("the dataset has " + std::to_string(records) + " records, more than 2^63");
   if (order.indices_) check_indices(*order.indices_, records);
   const std::uint64_t count = order.indices_ ? order.indices_->size() : records;
   const auto check_count = [&](std::uint64_t expected, const std::string& what) {
     if (expected != count)
-      refuse("order: " + what + ", but the " + (order.indices_ ? "subset" : "dataset") + " has " + std::to_string(count) +
-             " records");
+      refuse("order: " + what + ", but the " + (order.indices_ ? "subset" : "dataset") + " has " +
+             std::to_string(count) + " records");
   };
-  mode_ = std::visit(Overloaded{
-                         [&](const Order::Shuffled&) { return shuffled_mode(count, seed); },
-                         [&](const Order::Sequential&) { return sequential_mode(count); },
-                         [&](const Order::Blocks& blocks) { return block_mode(count, seed, blocks); },
-                         [&](const Order::Weighted& weighted) {
-                           check_count(weighted.weights->size(),
-                                       "there are " + std::to_string(weighted.weights->size()) + " weights");
-                           return weighted_mode(*weighted.weights, weighted.epoch_size, seed);
-                         },
-                         [&](const Order::Mixed& mixed) {
-                           std::uint64_t of_parts = 0;
-                           for (const Order::Part& part : *mixed.parts) of_parts += part.records;
-                           check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
-                           return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
-                         },
-                     },
-                     order.mode_);
+  mode_ = std::visit(
+      Overloaded{
+          [&](const Order::Shuffled&) { return shuffled_mode(count, seed); },
+          [&](const Order::Sequential&) { return sequential_mode(count); },
+          [&](const Order::Blocks& blocks) { return block_mode(count, seed, blocks); },
+          [&](const Order::Weighted& weighted) {
+            check_count(weighted.weights->size(),
+                        "there are " + std::to_string(weighted.weights->size()) + " weights");
+            return weighted_mode(*weighted.weights, weighted.epoch_size, seed);
+          },
+          [&](const Order::Mixed& mixed) {
+            std::uint64_t of_parts = 0;
+            for (const Order::Part& part : *mixed.parts) of_parts += part.records;
+            check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
+            return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
+          },
+      },
+      order.mode_);
   if (order.times_ > UINT64_MAX / mode_->epoch_size())
     refuse("order: an epoch of " + std::to_string(mode_->epoch_size()) + " positions is repeated " +
            std::to_string(order.times_) + " times, which is too long to count");
@@ -97,7 +104,8 @@ std::uint64_t Sampler::at(std::uint64_t epoch, std::uint64_t offset) const {
   return offset;
 }
 
-void Sampler::draw(std::span<const std::uint64_t> positions, std::span<std::uint64_t> records) const {
+void Sampler::draw(std::span<const std::uint64_t> positions,
+                   std::span<std::uint64_t> records) const {
   for (std::size_t begin = 0; begin < positions.size();) {
     const std::uint64_t epoch = positions[begin] / epoch_size_;
     const std::uint64_t start = epoch * epoch_size_;
@@ -126,7 +134,8 @@ std::uint64_t Sampler::replacement(Random& random) const {
 }
 
 std::uint64_t Sampler::hash() const {
-  // Each list after its length, so that no two orders give the same bytes. A mode's number, its place in the variant, stays what it is.
+  // Each list after its length, so that no two orders give the same bytes. A mode's number, its
+  // place in the variant, stays what it is.
   Hash hash;
   hash.add(records_);
   hash.add(order_.mode_.index());

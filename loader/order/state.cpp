@@ -20,16 +20,22 @@ struct Fact {
   bool is_hash;
 };
 constexpr Fact facts[] = {
-    {"sampler", "the order of records (its mode, parameters and number of records)", &State::sampler, true},
-    {"global_batch", "the number of samples in a batch over all ranks", &State::global_batch, false},
+    {"sampler", "the order of records (its mode, parameters and number of records)",
+     &State::sampler, true},
+    {"global_batch", "the number of samples in a batch over all ranks", &State::global_batch,
+     false},
     {"dataset", "the dataset's fingerprint", &State::dataset, true},
     {"recipe", "the recipe's fingerprint", &State::recipe, true},
 };
 
-std::string text_of(const Fact& fact, std::uint64_t value) { return fact.is_hash ? hex16(value) : std::to_string(value); }
+std::string text_of(const Fact& fact, std::uint64_t value) {
+  return fact.is_hash ? hex16(value) : std::to_string(value);
+}
 
 std::uint64_t hash_in(const Json& value, const char* key, const Place& place) {
-  const auto is_digit = [](char letter) { return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f'); };
+  const auto is_digit = [](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
+  };
   const std::string digits = value.is_string() ? value.get<std::string>() : std::string();
   if (digits.size() != 16 || !std::all_of(digits.begin(), digits.end(), is_digit))
     place.fail(key, value, "a text of 16 hexadecimal digits");
@@ -41,7 +47,8 @@ std::uint64_t hash_in(const Json& value, const char* key, const Place& place) {
 std::string State::to_json() const {
   Json json = {{"format", newest_format}, {"seed", seed}, {"position", position}};
   for (const Fact& fact : facts)
-    if (const auto& value = this->*fact.value) json[fact.key] = fact.is_hash ? Json(hex16(*value)) : Json(*value);
+    if (const auto& value = this->*fact.value)
+      json[fact.key] = fact.is_hash ? Json(hex16(*value)) : Json(*value);
   return json.dump();
 }
 
@@ -51,7 +58,8 @@ State State::from_json(std::string_view text, std::string_view name) {
   if (json.is_discarded()) place.fail("is not valid JSON");
   if (!json.is_object()) place.fail("is not a state of millrace: it must hold an object in { }");
   check_format(json, place, newest_format, "a state");
-  const Members members(json, place, {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
+  const Members members(
+      json, place, {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
   State state;
   for (const char* key : {"seed", "position"})
     if (members.find(key) == nullptr) place.fail(place.name(key) + " is missing");
@@ -75,7 +83,8 @@ std::vector<std::string> state_differences(const State& then, const State& now) 
   const auto differs = [&](const std::string& what, const std::string& was, const std::string& is) {
     differences.push_back(what + " was " + was + ", here it is " + is);
   };
-  if (then.seed != now.seed) differs("the seed", std::to_string(then.seed), std::to_string(now.seed));
+  if (then.seed != now.seed)
+    differs("the seed", std::to_string(then.seed), std::to_string(now.seed));
   for (const Fact& fact : facts) {
     const auto& was = then.*fact.value;
     const auto& is = now.*fact.value;

@@ -12,8 +12,9 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-/// The alias method: as many columns as numbers, all of the same height, each of which is shared by two numbers at most. In
-/// integers, so that nothing is left over in the end, and a weight of 0 has no share at all.
+/// The alias method: as many columns as numbers, all of the same height, each of which is shared by
+/// two numbers at most. In integers, so that nothing is left over in the end, and a weight of 0 has
+/// no share at all.
 class AliasTable {
  public:
   explicit AliasTable(std::span<const double> weights) : columns_(weights.size()) {
@@ -76,7 +77,9 @@ class WeightedMode final : public OrderMode {
       : table_(weights), epoch_size_(epoch_size), seed_(seed) {}
 
   std::uint64_t epoch_size() const override { return epoch_size_; }
-  std::uint64_t replacement(Random& random) const override { return table_.result(table_.prepare(random)); }
+  std::uint64_t replacement(Random& random) const override {
+    return table_.result(table_.prepare(random));
+  }
 
   void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const override {
     std::array<AliasTable::Throw, most> throws;
@@ -115,7 +118,8 @@ std::string weight_text(double weight) {
   return {text.data(), std::to_chars(text.begin(), text.end(), weight).ptr};
 }
 
-std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights, std::uint64_t epoch_size, std::uint64_t seed) {
+std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
+                                               std::uint64_t epoch_size, std::uint64_t seed) {
   return std::make_shared<WeightedMode>(weights, epoch_size, seed);
 }
 

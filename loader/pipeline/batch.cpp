@@ -12,7 +12,8 @@ Batch::Batch(const Batch& other) : engine_(other.engine_), lease_(other.lease_) 
   if (lease_ != nullptr) lease_->shares.fetch_add(1, std::memory_order_relaxed);
 }
 
-Batch::Batch(Batch&& other) noexcept : engine_(std::move(other.engine_)), lease_(std::exchange(other.lease_, nullptr)) {}
+Batch::Batch(Batch&& other) noexcept
+    : engine_(std::move(other.engine_)), lease_(std::exchange(other.lease_, nullptr)) {}
 
 Batch& Batch::operator=(Batch other) noexcept {
   std::swap(engine_, other.engine_);
@@ -21,7 +22,8 @@ Batch& Batch::operator=(Batch other) noexcept {
 }
 
 Batch::~Batch() {
-  if (lease_ != nullptr && lease_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1) engine_->release(*lease_);
+  if (lease_ != nullptr && lease_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    engine_->release(*lease_);
 }
 
 Lease& Batch::lease() const {
@@ -32,17 +34,23 @@ Lease& Batch::lease() const {
 Tensor Batch::operator[](std::string_view field) const {
   const std::size_t parts = parts_taken();
   if (parts < engine_->part_count(*lease_))
-    throw Error(ErrorCode::invalid_argument, "only " + std::to_string(parts) + " of the batch's " +
-                                                 std::to_string(engine_->part_count(*lease_)) +
-                                                 " parts were taken; go through parts() first, or use next() for whole batches");
-  return engine_->layout().field(lease_->base, engine_->layout().spec().index_of(field), 0, lease_->plan.size);
+    throw Error(ErrorCode::invalid_argument,
+                "only " + std::to_string(parts) + " of the batch's " +
+                    std::to_string(engine_->part_count(*lease_)) +
+                    " parts were taken; go through parts() first, or use next() for whole batches");
+  return engine_->layout().field(lease_->base, engine_->layout().spec().index_of(field), 0,
+                                 lease_->plan.size);
 }
 
-std::size_t Batch::parts_taken() const { return lease().parts_taken.load(std::memory_order_relaxed); }
+std::size_t Batch::parts_taken() const {
+  return lease().parts_taken.load(std::memory_order_relaxed);
+}
 std::size_t Batch::size() const { return lease().plan.size; }
 std::span<const std::uint64_t> Batch::indices() const { return lease().records.indices; }
 std::span<const std::uint8_t> Batch::valid() const { return lease().records.valid; }
-std::size_t Batch::valid_count() const { return static_cast<std::size_t>(std::ranges::count(valid(), std::uint8_t{1})); }
+std::size_t Batch::valid_count() const {
+  return static_cast<std::size_t>(std::ranges::count(valid(), std::uint8_t{1}));
+}
 std::uint64_t Batch::number() const { return lease().plan.number; }
 std::uint64_t Batch::epoch() const { return lease().plan.epoch; }
 bool Batch::last_in_epoch() const { return lease().plan.last_in_epoch; }
@@ -54,16 +62,22 @@ void Batch::record_stream(Stream& stream) const { engine_->record_stream(lease()
 
 std::size_t Part::first() const { return batch_->engine_->part_begin(number_); }
 
-std::size_t Part::size() const { return std::min(batch_->engine_->part_begin(number_ + 1), batch_->size()) - first(); }
+std::size_t Part::size() const {
+  return std::min(batch_->engine_->part_begin(number_ + 1), batch_->size()) - first();
+}
 
 Tensor Part::operator[](std::string_view field) const {
   const SlotLayout& layout = batch_->engine_->layout();
   return layout.field(batch_->lease().base, layout.spec().index_of(field), first(), size());
 }
 
-std::span<const std::uint64_t> Part::indices() const { return batch_->indices().subspan(first(), size()); }
+std::span<const std::uint64_t> Part::indices() const {
+  return batch_->indices().subspan(first(), size());
+}
 
-std::span<const std::uint8_t> Part::valid() const { return batch_->valid().subspan(first(), size()); }
+std::span<const std::uint8_t> Part::valid() const {
+  return batch_->valid().subspan(first(), size());
+}
 
 Part PartRange::Iterator::operator*() const {
   const Batch& batch = range_->batch_;

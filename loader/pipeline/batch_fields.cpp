@@ -10,7 +10,8 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value, const std::string& why) {
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "conversion." + option + " is " + value + "; " + why);
 }
 
@@ -19,19 +20,24 @@ std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'
 std::optional<std::size_t> find(const SampleSpec& spec, std::string_view name) {
   const auto& fields = spec.fields();
   const auto found = std::ranges::find(fields, name, &FieldSpec::name);
-  return found == fields.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - fields.begin()));
+  return found == fields.end() ? std::nullopt
+                               : std::optional(static_cast<std::size_t>(found - fields.begin()));
 }
 
 const FieldSpec& checked_image(const SampleSpec& made, const Conversion& conversion) {
   const std::optional<std::size_t> field = find(made, conversion.field);
   if (!field) {
     std::string names;
-    for (const FieldSpec& one : made.fields()) names += (names.empty() ? "" : ", ") + quoted(one.name);
-    refuse("field", quoted(conversion.field), "there is no such field of a sample; there are " + names);
+    for (const FieldSpec& one : made.fields())
+      names += (names.empty() ? "" : ", ") + quoted(one.name);
+    refuse("field", quoted(conversion.field),
+           "there is no such field of a sample; there are " + names);
   }
   const FieldSpec& image = made.fields()[*field];
-  if (image.variable) refuse("field", quoted(image.name), "that field varies in length and cannot be converted");
-  if (image.dtype != DType::uint8 || image.shape.rank() != 3 || image.shape[2] > Conversion::max_channels)
+  if (image.variable)
+    refuse("field", quoted(image.name), "that field varies in length and cannot be converted");
+  if (image.dtype != DType::uint8 || image.shape.rank() != 3 ||
+      image.shape[2] > Conversion::max_channels)
     refuse("field", quoted(image.name),
            "that field is " + std::string(to_string(image.dtype)) + " " + image.shape.to_string() +
                ", and what is converted must be uint8 [height, width, channels] with 1 to " +
@@ -45,15 +51,19 @@ void check_values(const Conversion& conversion, std::size_t channels) {
       conversion.dtype != DType::float32)
     refuse("dtype", to_string(conversion.dtype), "it must be uint8, float16, bfloat16 or float32");
   if (conversion.layout != ImageLayout::nhwc && conversion.layout != ImageLayout::nchw)
-    refuse("layout", std::to_string(static_cast<int>(conversion.layout)), "it must be nhwc or nchw");
+    refuse("layout", std::to_string(static_cast<int>(conversion.layout)),
+           "it must be nhwc or nchw");
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const float mean = conversion.mean[channel];
     const float std = conversion.std[channel];
     const std::string place = "[" + std::to_string(channel) + "]";
     if (!std::isfinite(mean)) refuse("mean" + place, std::to_string(mean), "it must be finite");
-    if (!std::isfinite(std) || std == 0) refuse("std" + place, std::to_string(std), "it must be finite and not 0");
-    if (to_bytes && mean != 0) refuse("mean" + place, std::to_string(mean), "it must be 0 where conversion.dtype is uint8");
-    if (to_bytes && std != 1) refuse("std" + place, std::to_string(std), "it must be 1 where conversion.dtype is uint8");
+    if (!std::isfinite(std) || std == 0)
+      refuse("std" + place, std::to_string(std), "it must be finite and not 0");
+    if (to_bytes && mean != 0)
+      refuse("mean" + place, std::to_string(mean), "it must be 0 where conversion.dtype is uint8");
+    if (to_bytes && std != 1)
+      refuse("std" + place, std::to_string(std), "it must be 1 where conversion.dtype is uint8");
   }
 }
 
@@ -71,10 +81,11 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
     field.variable = false;  // its length is among the fields already
     if (field.flips.empty()) continue;
     if (!conversion || conversion->field != field.flips)
-      throw Error(ErrorCode::invalid_argument, "the transform leaves the flips of " + quoted(field.flips) +
-                                                   " to the device (field " + quoted(field.name) + "), but conversion " +
-                                                   (conversion ? "is of " + quoted(conversion->field) : "is not set") +
-                                                   "; convert that field, or let the transform flip it");
+      throw Error(ErrorCode::invalid_argument,
+                  "the transform leaves the flips of " + quoted(field.flips) +
+                      " to the device (field " + quoted(field.name) + "), but conversion " +
+                      (conversion ? "is of " + quoted(conversion->field) : "is not set") +
+                      "; convert that field, or let the transform flip it");
     flips_ = find(made, field.name);
   }
   if (!find(made, "index")) {

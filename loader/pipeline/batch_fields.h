@@ -12,10 +12,12 @@ namespace millrace {
 /// The fields of a batch: as they are made and travel, and as the device has them.
 class BatchFields {
  public:
-  /// Throws `Error` (`invalid_argument`) that names the option where `conversion` does not fit what a transform makes.
+  /// Throws `Error` (`invalid_argument`) that names the option where `conversion` does not fit what
+  /// a transform makes.
   BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion);
 
-  /// What is made: the transform's fields in their order, lengths among them, then "index" and "valid" where it has none itself.
+  /// What is made: the transform's fields in their order, lengths among them, then "index" and
+  /// "valid" where it has none itself.
   const SampleSpec& made() const { return made_; }
   /// The same fields on the device.
   const SampleSpec& converted() const { return converted_; }

@@ -3,8 +3,9 @@
 
 namespace millrace {
 
-/// While it lives, the calling thread is on the batch path: blocking calls it makes (`note_blocking_call`) are kept. Scopes nest; the
-/// innermost is told. Ends on the thread that made it.
+/// While it lives, the calling thread is on the batch path: blocking calls it makes
+/// (`note_blocking_call`) are kept. Scopes nest; the innermost is told. Ends on the thread that
+/// made it.
 class BatchPath {
  public:
   /// `watched` false: nothing is kept.
@@ -13,7 +14,8 @@ class BatchPath {
   BatchPath(const BatchPath&) = delete;
   BatchPath& operator=(const BatchPath&) = delete;
 
-  /// Throws `Error` (`device`, with `stage`) that names the first blocking call so far, where there was one.
+  /// Throws `Error` (`device`, with `stage`) that names the first blocking call so far, where there
+  /// was one.
   void check(const char* stage) const;
 
  private:

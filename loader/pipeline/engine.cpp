@@ -9,7 +9,8 @@ namespace millrace {
 namespace {
 
 void require_positive(std::size_t value, const char* option) {
-  if (value == 0) throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
+  if (value == 0)
+    throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
 }
 
 const PipelineOptions& checked(const PipelineOptions& options, const Device& device) {
@@ -17,7 +18,8 @@ const PipelineOptions& checked(const PipelineOptions& options, const Device& dev
   if (device.copies() || options.conversion) require_positive(options.device_slots, "device_slots");
   require_positive(options.micro_batches, "micro_batches");
   if (options.stop_timeout.count() < 0)
-    throw Error(ErrorCode::invalid_argument, "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
+    throw Error(ErrorCode::invalid_argument,
+                "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
   return options;
 }
 
@@ -25,25 +27,29 @@ const PipelineOptions& checked(const PipelineOptions& options, const Device& dev
 std::size_t slot_size(const Schedule& schedule, const PipelineOptions& options) {
   const std::size_t size = schedule.largest_batch();
   if (options.micro_batches > size)
-    throw Error(ErrorCode::invalid_argument, "micro_batches is " + std::to_string(options.micro_batches) +
-                                                 ", more than the batch's " + std::to_string(size) + " samples");
+    throw Error(ErrorCode::invalid_argument,
+                "micro_batches is " + std::to_string(options.micro_batches) +
+                    ", more than the batch's " + std::to_string(size) + " samples");
   return size;
 }
 
 /// The position to begin at, of a run that `here` describes.
-std::uint64_t first_position(const PipelineOptions& options, const State& here, const Dataset& dataset) {
+std::uint64_t first_position(const PipelineOptions& options, const State& here,
+                             const Dataset& dataset) {
   if (!options.resume) return 0;
   const std::vector<std::string> differences = state_differences(*options.resume, here);
   if (differences.empty() || options.resume_anyway) return options.resume->position;
-  std::string message = "the state to resume from is of another run than this one over " + dataset.name() + ": ";
+  std::string message =
+      "the state to resume from is of another run than this one over " + dataset.name() + ": ";
   for (const std::string& difference : differences) message += difference + "; ";
-  throw Error(ErrorCode::invalid_argument, message + "resume_anyway takes its position all the same", "plan");
+  throw Error(ErrorCode::invalid_argument,
+              message + "resume_anyway takes its position all the same", "plan");
 }
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
-               const PipelineOptions& options, Runtime& runtime)
+Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+               std::shared_ptr<Device> device, const PipelineOptions& options, Runtime& runtime)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       device_(std::move(device)),
@@ -59,8 +65,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       nodes_(runtime, *device_, options_.nodes, options_.prefetch),
       trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
       profiler_(device_->profiler()),
-      maker_(dataset_, transform_, host_layout_, sampler_, options_.seed, options_.bad_records, runtime.workers(),
-             options_.trace.get(), trace_group_, profiler_),
+      maker_(dataset_, transform_, host_layout_, sampler_, options_.seed, options_.bad_records,
+             runtime.workers(), options_.trace.get(), trace_group_, profiler_),
       identity_{.seed = options_.seed,
                 .sampler = sampler_.hash(),
                 .global_batch = schedule_.global_batch(),
@@ -73,7 +79,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       steady_at_(next_planned_ + options_.prefetch + options_.device_slots),
       position_(first_position_),
       made_(next_planned_),
-      meter_(options_.trace.get(), trace_group_, copies_ && (options_.conversion || options_.micro_batches > 1), Clock::now()),
+      meter_(options_.trace.get(), trace_group_,
+             copies_ && (options_.conversion || options_.micro_batches > 1), Clock::now()),
       auto_workers_(nodes_.workers()) {
   make_host_slots();
   make_leases();
@@ -112,7 +119,8 @@ void Engine::make_leases() {
     if (copies_) {
       lease->memory = device_->allocate_device(batch_layout_.bytes());
       lease->base = lease->memory.data();
-      for (std::size_t part = 0; part < options_.micro_batches; ++part) lease->ready.push_back(device_->make_event());
+      for (std::size_t part = 0; part < options_.micro_batches; ++part)
+        lease->ready.push_back(device_->make_event());
       free_leases_.push_back(lease.get());
     } else {
       lease->host = hosts_[number].get();
@@ -120,14 +128,19 @@ void Engine::make_leases() {
     }
     leases_.push_back(std::move(lease));
   }
-  if (copies_) upload_ = std::make_unique<Upload>(device_, host_layout_, batch_layout_, fields_, options_);
+  if (copies_)
+    upload_ = std::make_unique<Upload>(device_, host_layout_, batch_layout_, fields_, options_);
 }
 
 Engine::~Engine() {
-  const auto in_use = [](const std::unique_ptr<Lease>& lease) { return !wait_for_uses(*lease, std::chrono::nanoseconds(0)); };
+  const auto in_use = [](const std::unique_ptr<Lease>& lease) {
+    return !wait_for_uses(*lease, std::chrono::nanoseconds(0));
+  };
   if (std::none_of(leases_.begin(), leases_.end(), in_use)) return;
-  // What the trainer's streams were given still reads the slots. This may be one of their threads, so another one waits.
-  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_), upload = std::move(upload_)]() mutable {
+  // What the trainer's streams were given still reads the slots. This may be one of their threads,
+  // so another one waits.
+  std::thread([device = device_, hosts = std::move(hosts_), leases = std::move(leases_),
+               upload = std::move(upload_)]() mutable {
     try {
       device->bind_thread();
     } catch (...) {
@@ -140,9 +153,13 @@ Engine::~Engine() {
 }
 
 void Engine::start() {
-  feeder_ = std::thread([self = shared_from_this()] { self->run_thread("upload", &Engine::feed, &Engine::feeder_done_); });
+  feeder_ = std::thread([self = shared_from_this()] {
+    self->run_thread("upload", &Engine::feed, &Engine::feeder_done_);
+  });
   try {
-    reaper_ = std::thread([self = shared_from_this()] { self->run_thread("plan", &Engine::reap, &Engine::reaper_done_); });
+    reaper_ = std::thread([self = shared_from_this()] {
+      self->run_thread("plan", &Engine::reap, &Engine::reaper_done_);
+    });
   } catch (...) {
     {
       MutexLock lock(mutex_);
@@ -166,7 +183,8 @@ std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
   for (WorkerPool* pool : nodes_.pools())
     if (!pool->cancel(this, deadline - Clock::now())) {
       const std::optional<SampleMaker::Running> running = maker_.longest_running();
-      stuck = running ? Stuck{running->stage, running->what} : Stuck{"workers", "a worker does not come back"};
+      stuck = running ? Stuck{running->stage, running->what}
+                      : Stuck{"workers", "a worker does not come back"};
     }
 
   runtime_.release(this);
@@ -180,8 +198,11 @@ std::optional<Engine::Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
     feeder_done = feeder_done_;
     reaper_done = reaper_done_;
   }
-  if (!feeder_done && !stuck) stuck = {"upload", "a call of device " + device_->name() + " does not return"};
-  if (!reaper_done && !stuck) stuck = {"recycle", "work queued on device " + device_->name() + " that uses batches does not end"};
+  if (!feeder_done && !stuck)
+    stuck = {"upload", "a call of device " + device_->name() + " does not return"};
+  if (!reaper_done && !stuck)
+    stuck = {"recycle",
+             "work queued on device " + device_->name() + " that uses batches does not end"};
   if (feeder_.joinable()) feeder_done ? feeder_.join() : feeder_.detach();
   if (reaper_.joinable()) reaper_done ? reaper_.join() : reaper_.detach();
   return stuck;
@@ -194,10 +215,12 @@ void Engine::fail(const char* stage) noexcept {
   } catch (const Error&) {
     error = std::current_exception();
   } catch (const std::exception& other) {
-    error = std::make_exception_ptr(Error(ErrorCode::internal, std::string(stage) + " failed: " + other.what(), stage));
+    error = std::make_exception_ptr(
+        Error(ErrorCode::internal, std::string(stage) + " failed: " + other.what(), stage));
   } catch (...) {
     error = std::make_exception_ptr(
-        Error(ErrorCode::internal, std::string(stage) + " failed: an exception that is no std::exception", stage));
+        Error(ErrorCode::internal,
+              std::string(stage) + " failed: an exception that is no std::exception", stage));
   }
   MutexLock lock(mutex_);
   if (closed_.load(std::memory_order_relaxed)) return;
@@ -206,7 +229,8 @@ void Engine::fail(const char* stage) noexcept {
 }
 
 void Engine::close() {
-  closed_.store(true, std::memory_order_relaxed);  // the mutex orders it for all who must not miss it
+  closed_.store(true,
+                std::memory_order_relaxed);  // the mutex orders it for all who must not miss it
   feeder_wakes_.notify_all();
   reaper_wakes_.notify_all();
   trainer_wakes_.notify_all();
@@ -214,7 +238,8 @@ void Engine::close() {
 
 void Engine::throw_if_closed() const {
   if (error_) std::rethrow_exception(error_);
-  if (closed_.load(std::memory_order_relaxed)) throw Error(ErrorCode::stopped, "the pipeline was stopped");
+  if (closed_.load(std::memory_order_relaxed))
+    throw Error(ErrorCode::stopped, "the pipeline was stopped");
 }
 
 State Engine::state() const {
@@ -240,7 +265,8 @@ Report Engine::report() const {
   report.warnings = runtime_.warnings();
   report.memory.pinned_bytes = hosts_.size() * host_layout_.bytes();
   report.memory.staging_bytes = copies_ ? upload_->staging_bytes() : 0;
-  report.memory.device_bytes = copies_ ? leases_.size() * batch_layout_.bytes() + report.memory.staging_bytes : 0;
+  report.memory.device_bytes =
+      copies_ ? leases_.size() * batch_layout_.bytes() + report.memory.staging_bytes : 0;
 
   MutexLock lock(mutex_);
   nodes_.fill(report, made, nodes_base_);
@@ -255,7 +281,8 @@ Report Engine::report() const {
   meter_.fill(report, Clock::now());
   const double active_seconds = report.active_workers * report.seconds;
   if (delay && delay_base_ && active_seconds > 0)
-    report.worker_delay = std::min(std::chrono::duration<double>(*delay - *delay_base_).count() / active_seconds, 1.0);
+    report.worker_delay = std::min(
+        std::chrono::duration<double>(*delay - *delay_base_).count() / active_seconds, 1.0);
   warn_of_delay(report);
   report.verdict = judge(report);
   return report;

@@ -12,9 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/auto_workers.h"
-#include "pipeline/batch_fields.h"
 #include "base/mutex.h"
+#include "pipeline/batch_fields.h"
 #include "pipeline/pipeline_nodes.h"
 #include "pipeline/road_meter.h"
 #include "pipeline/sample_maker.h"
@@ -22,16 +21,19 @@
 #include "pipeline/slot_layout.h"
 #include "pipeline/slots.h"
 #include "pipeline/upload.h"
+#include "runtime/auto_workers.h"
 
 namespace millrace {
 
-/// A pipeline's inside: the slots, the two threads that move them along the road, and what is waiting where.
+/// A pipeline's inside: the slots, the two threads that move them along the road, and what is
+/// waiting where.
 ///
-///     reaper: free host slot -> plan a batch -> workers: make its samples -> feeder: copy -> next(): hand out -> Batch: release
+///     reaper: free host slot -> plan a batch -> workers: make its samples -> feeder: copy ->
+///     next(): hand out -> Batch: release
 ///        ^--------------- the slot's copy has passed ----------------'
 ///
-/// Held by the pipeline, its two threads, the jobs given to workers and the live batches, so whoever is last ends it. It uses the
-/// runtime's pools only until `stop` has begun.
+/// Held by the pipeline, its two threads, the jobs given to workers and the live batches, so
+/// whoever is last ends it. It uses the runtime's pools only until `stop` has begun.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -51,13 +53,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::string what;
   };
 
-  Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
-         const PipelineOptions& options, Runtime& runtime);
+  Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+         std::shared_ptr<Device> device, const PipelineOptions& options, Runtime& runtime);
   ~Engine();
 
   /// Starts the threads; once, after the constructor, when a shared pointer exists.
   void start();
-  /// Ends the run and everything that works for it. What is still running after `timeout` is let go; then the result says what it is.
+  /// Ends the run and everything that works for it. What is still running after `timeout` is let
+  /// go; then the result says what it is.
   std::optional<Stuck> stop(std::chrono::nanoseconds timeout);
 
   Batch next(const Request& request);
@@ -111,7 +114,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Handing out (engine_handout.cpp).
   std::uint64_t next_number() const;
   Lease* wait_for_batch(const Request& request);
-  void hand_out(Lease& lease, const Request& request, Clock::time_point asked) MILLRACE_REQUIRES(mutex_);
+  void hand_out(Lease& lease, const Request& request, Clock::time_point asked)
+      MILLRACE_REQUIRES(mutex_);
   void wait_for_copies(Lease& lease, const Request& request);
   void use_on(Lease& lease, Stream& stream);
   /// Throws, without ending the run, where `stream` is being captured; null is not.
@@ -120,9 +124,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void adapt_workers(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
 
   /// Whether blocking calls on the batch path end the run by now.
-  bool watched() const { return options_.forbid_blocking_calls && steady_.load(std::memory_order_relaxed); }
+  bool watched() const {
+    return options_.forbid_blocking_calls && steady_.load(std::memory_order_relaxed);
+  }
 
-  /// Tells the meter what the road looks like; to be called after what `RoadState` has may have changed.
+  /// Tells the meter what the road looks like; to be called after what `RoadState` has may have
+  /// changed.
   void note_road(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
 
   const std::shared_ptr<const Dataset> dataset_;
@@ -187,12 +194,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Once this is the next one, `steady_` is true.
   const std::uint64_t steady_at_;
   std::uint64_t position_ MILLRACE_GUARDED_BY(mutex_);
-  /// The number behind the batches that are made in full; below `next_handed_out_` where parts went out early.
+  /// The number behind the batches that are made in full; below `next_handed_out_` where parts went
+  /// out early.
   std::uint64_t made_ MILLRACE_GUARDED_BY(mutex_);
   bool feeder_done_ MILLRACE_GUARDED_BY(mutex_) = false;
   bool reaper_done_ MILLRACE_GUARDED_BY(mutex_) = false;
 
-  /// Samples that are planned and that no worker has begun; workers count down, and who takes the last one looks at the road.
+  /// Samples that are planned and that no worker has begun; workers count down, and who takes the
+  /// last one looks at the road.
   std::atomic<std::size_t> unbegun_{0};
 
   RoadMeter meter_ MILLRACE_GUARDED_BY(mutex_);

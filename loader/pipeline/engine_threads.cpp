@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/profiler_range.h"
 #include "pipeline/batch_path.h"
 #include "pipeline/engine.h"
-#include "device/profiler_range.h"
 
 namespace millrace {
 namespace {
@@ -19,9 +19,12 @@ constexpr std::chrono::milliseconds look_around{5};
 /// A planned batch, as work for a pool: one item per sample.
 class Engine::BatchJob final : public Job {
  public:
-  BatchJob(std::shared_ptr<Engine> engine, HostSlot& host) : engine_(std::move(engine)), host_(&host), items_(host.plan.size) {}
+  BatchJob(std::shared_ptr<Engine> engine, HostSlot& host)
+      : engine_(std::move(engine)), host_(&host), items_(host.plan.size) {}
   std::size_t items() const override { return items_; }
-  void run(std::size_t item, unsigned worker) override { engine_->make_sample(*host_, item, worker); }
+  void run(std::size_t item, unsigned worker) override {
+    engine_->make_sample(*host_, item, worker);
+  }
 
  private:
   std::shared_ptr<Engine> engine_;
@@ -189,14 +192,17 @@ void Engine::reap() {
 
 HostSlot* Engine::take_free_host() {
   MutexLock lock(mutex_);
-  if (closed_.load(std::memory_order_relaxed) || free_hosts_.empty() || !schedule_.batch(next_planned_)) return nullptr;
+  if (closed_.load(std::memory_order_relaxed) || free_hosts_.empty() ||
+      !schedule_.batch(next_planned_))
+    return nullptr;
   HostSlot* host = free_hosts_.front();
   free_hosts_.pop_front();
   note_road(Clock::now());
   return host;
 }
 
-/// Sleeps until there may be something to plan; returns the next host slot that streams have let go. False when the run is closed.
+/// Sleeps until there may be something to plan; returns the next host slot that streams have let
+/// go. False when the run is closed.
 bool Engine::return_one_host() {
   HostSlot* copying = nullptr;
   Lease* releasing = nullptr;
@@ -229,7 +235,8 @@ bool Engine::return_one_host() {
     return true;
   }
   bool free = true;
-  for (std::size_t use = 0; use < releasing->used && free; ++use) free = releasing->uses[use].done->wait(look_around);
+  for (std::size_t use = 0; use < releasing->used && free; ++use)
+    free = releasing->uses[use].done->wait(look_around);
   path.check("recycle");
   MutexLock lock(mutex_);
   if (free) {
@@ -243,7 +250,8 @@ bool Engine::return_one_host() {
 
 void Engine::note_copies(const HostSlot& host) {
   for (const HostSlot::PartCopy& part : host.copies)
-    if (part.began_at && part.ended_at) meter_.copied({part.made_at, *part.began_at, *part.ended_at, host.plan.number});
+    if (part.began_at && part.ended_at)
+      meter_.copied({part.made_at, *part.began_at, *part.ended_at, host.plan.number});
 }
 
 void Engine::plan(HostSlot& host) {
@@ -261,7 +269,8 @@ void Engine::plan(HostSlot& host) {
   }
   sampler_.draw(host.positions, host.records.indices);
   for (std::size_t part = 0; part < options_.micro_batches; ++part)
-    host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size), std::memory_order_relaxed);
+    host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size),
+                            std::memory_order_relaxed);
   prefetch_records(next_planned_ + options_.read_ahead);
   ++next_planned_;
   path.check("plan");
@@ -272,7 +281,8 @@ void Engine::plan(HostSlot& host) {
   host.planned_at = Clock::now();
   meter_.planned(began, host.planned_at, host.plan.number);
   host.parts_unmade = 0;
-  for (const std::atomic<std::size_t>& part : host.unmade) host.parts_unmade += part.load(std::memory_order_relaxed) > 0 ? 1 : 0;
+  for (const std::atomic<std::size_t>& part : host.unmade)
+    host.parts_unmade += part.load(std::memory_order_relaxed) > 0 ? 1 : 0;
   if (host.parts_unmade == 0) ++made_;
   unbegun_.fetch_add(size, std::memory_order_relaxed);
   planned_.push_back(&host);
@@ -286,13 +296,15 @@ void Engine::prefetch_records(std::uint64_t last) {
     const std::optional<BatchPlan> plan = schedule_.batch(next_prefetched_);
     if (!plan) return;
     prefetch_indices_.resize(plan->size);
-    for (std::size_t sample = 0; sample < plan->size; ++sample) prefetch_indices_[sample] = schedule_.position(*plan, sample);
+    for (std::size_t sample = 0; sample < plan->size; ++sample)
+      prefetch_indices_[sample] = schedule_.position(*plan, sample);
     sampler_.draw(prefetch_indices_, prefetch_indices_);
     dataset_->prefetch(prefetch_indices_);
   }
 }
 
-/// Waits until nothing reads or writes the slots any more that this pipeline or its streams' users have queued.
+/// Waits until nothing reads or writes the slots any more that this pipeline or its streams' users
+/// have queued.
 void Engine::drain() {
   {
     MutexLock lock(mutex_);
@@ -319,12 +331,14 @@ void Engine::make_sample(HostSlot& host, std::size_t sample, unsigned worker) no
   }
   try {
     const BatchPath path(watched());
-    const SampleMaker::Made made =
-        maker_.make({host.memory.data(), sample, host.positions[sample], host.records.indices[sample], host.plan.number}, worker);
+    const SampleMaker::Made made = maker_.make({host.memory.data(), sample, host.positions[sample],
+                                                host.records.indices[sample], host.plan.number},
+                                               worker);
     host.records.indices[sample] = made.record;
     if (!made.valid) host.records.valid[sample] = 0;
     const auto write = [&](std::size_t field, const auto& value) {
-      std::memcpy(host_layout_.sample(host.memory.data(), field, sample).data, &value, sizeof value);
+      std::memcpy(host_layout_.sample(host.memory.data(), field, sample).data, &value,
+                  sizeof value);
     };
     if (fields_.index()) write(*fields_.index(), host.records.indices[sample]);
     if (fields_.valid()) write(*fields_.valid(), host.records.valid[sample]);

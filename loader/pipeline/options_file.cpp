@@ -30,11 +30,14 @@ struct NumberOption {
 constexpr NumberOption number_options[] = {
     {"workers", 0, 4096, [](const SavedOptions& from) -> std::uint64_t { return from.workers; },
      [](SavedOptions& to, std::uint64_t value) { to.workers = static_cast<unsigned>(value); }},
-    {"batch_size", 1, 1 << 20, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.batch_size; },
+    {"batch_size", 1, 1 << 20,
+     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.batch_size; },
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.batch_size = value; }},
-    {"prefetch", 1, 1024, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.prefetch; },
+    {"prefetch", 1, 1024,
+     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.prefetch; },
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.prefetch = value; }},
-    {"micro_batches", 1, 1 << 20, [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.micro_batches; },
+    {"micro_batches", 1, 1 << 20,
+     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.micro_batches; },
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.micro_batches = value; }},
 };
 
@@ -42,12 +45,14 @@ std::string read_text(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     throw Error(ErrorCode::not_found,
-                path.string() + ": no such file; `millrace tune DATASET --out FILE` writes an options file");
+                path.string() +
+                    ": no such file; `millrace tune DATASET --out FILE` writes an options file");
   if (std::filesystem::is_directory(path, ignored))
     throw Error(ErrorCode::io, path.string() + ": is a folder, not an options file");
   std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
+  if (!file.is_open() || file.bad())
+    throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
   return text;
 }
 
@@ -56,13 +61,15 @@ Json read_json(const std::filesystem::path& path) {
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {
-    throw Error(ErrorCode::invalid_argument, path.string() + ": is not valid JSON: " + error.what());
+    throw Error(ErrorCode::invalid_argument,
+                path.string() + ": is not valid JSON: " + error.what());
   }
 }
 
 void check_parts(const SavedOptions& options, const Place& place) {
   if (options.pipeline.micro_batches > options.pipeline.batch_size)
-    place.fail(place.name("micro_batches") + " is " + std::to_string(options.pipeline.micro_batches) + ", more than " +
+    place.fail(place.name("micro_batches") + " is " +
+               std::to_string(options.pipeline.micro_batches) + ", more than " +
                place.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
 }
 
@@ -78,7 +85,8 @@ void read_options(const Json& json, const std::filesystem::path& path, SavedOpti
 }
 
 void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFor& into) {
-  const Members members(json, Place(path.string(), "tuned_for"), {"dataset", "records", "recipe", "step_ms"});
+  const Members members(json, Place(path.string(), "tuned_for"),
+                        {"dataset", "records", "recipe", "step_ms"});
   members.read("dataset", into.dataset);
   members.read("records", 0, largest_count, into.records);
   members.read_milliseconds("step_ms", into.step_ms);
@@ -86,7 +94,8 @@ void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFo
 }
 
 void read_machine(const Json& json, const std::filesystem::path& path, MachineIdentity& into) {
-  const Members members(json, Place(path.string(), "machine"), {"cpu", "cores", "numa_nodes", "memory_bytes"});
+  const Members members(json, Place(path.string(), "machine"),
+                        {"cpu", "cores", "numa_nodes", "memory_bytes"});
   members.read("cpu", into.cpu);
   members.read("cores", 1, 1 << 20, into.cores);
   members.read("numa_nodes", 1, 1 << 20, into.numa_nodes);
@@ -100,13 +109,15 @@ void check_numbers(const SavedOptions& options, const std::filesystem::path& pat
       place.fail(option.key, value, range_text(option.low, option.high));
   check_parts(options, place);
   if (!(options.tuned_for.step_ms >= 0 && std::isfinite(options.tuned_for.step_ms)))
-    place.fail("\"tuned_for.step_ms\" is " + std::to_string(options.tuned_for.step_ms) + ", must be 0 or more");
+    place.fail("\"tuned_for.step_ms\" is " + std::to_string(options.tuned_for.step_ms) +
+               ", must be 0 or more");
 }
 
 Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
   Json json = Json::parse(recipe, nullptr, false);
   if (!json.is_object())
-    throw Error(ErrorCode::invalid_argument, path.string() + ": \"tuned_for.recipe\" is " + recipe + ", must be a JSON object");
+    throw Error(ErrorCode::invalid_argument,
+                path.string() + ": \"tuned_for.recipe\" is " + recipe + ", must be a JSON object");
   return json;
 }
 
@@ -115,15 +126,18 @@ Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
 LoadedOptions load_options(const std::filesystem::path& path) {
   const Json json = read_json(path);
   const Place place(path.string(), "");
-  if (!json.is_object()) place.fail("is not an options file of millrace: it must hold an object in { }");
+  if (!json.is_object())
+    place.fail("is not an options file of millrace: it must hold an object in { }");
   check_format(json, place, newest_format, "an options file");
   const Members members(json, place, {"format", "options", "why", "tuned_for", "machine"});
   LoadedOptions loaded;
   members.read("why", loaded.why);
   const Json* options = members.object("options");
-  if (options == nullptr) place.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
+  if (options == nullptr)
+    place.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
   read_options(*options, path, loaded);
-  if (const Json* tuned_for = members.object("tuned_for")) read_tuned_for(*tuned_for, path, loaded.tuned_for);
+  if (const Json* tuned_for = members.object("tuned_for"))
+    read_tuned_for(*tuned_for, path, loaded.tuned_for);
   if (const Json* machine = members.object("machine")) {
     const MachineIdentity here = identify_machine();
     // What the file does not say is not compared.
@@ -139,9 +153,13 @@ void save_options(const std::filesystem::path& path, const SavedOptions& options
   Json numbers = Json::object();
   for (const NumberOption& option : number_options) numbers[option.key] = option.get(options);
   Json tuned_for = {{"dataset", options.tuned_for.dataset}, {"records", options.tuned_for.records}};
-  if (!options.tuned_for.recipe.empty()) tuned_for["recipe"] = recipe_json(options.tuned_for.recipe, path);
+  if (!options.tuned_for.recipe.empty())
+    tuned_for["recipe"] = recipe_json(options.tuned_for.recipe, path);
   tuned_for["step_ms"] = options.tuned_for.step_ms;
-  Json json = {{"format", newest_format}, {"options", numbers}, {"why", options.why}, {"tuned_for", tuned_for}};
+  Json json = {{"format", newest_format},
+               {"options", numbers},
+               {"why", options.why},
+               {"tuned_for", tuned_for}};
   const MachineIdentity& machine = options.machine;
   if (machine != MachineIdentity{})
     json["machine"] = {{"cpu", machine.cpu},
@@ -151,7 +169,8 @@ void save_options(const std::filesystem::path& path, const SavedOptions& options
   std::ofstream file(path, std::ios::trunc);
   file << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   file.close();
-  if (!file) throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
+  if (!file)
+    throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
 }
 
 }  // namespace millrace

@@ -7,14 +7,20 @@
 
 namespace millrace {
 
-Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-                   std::shared_ptr<Device> device, PipelineOptions options) {
-  if (dataset == nullptr) throw Error(ErrorCode::invalid_argument, "a pipeline needs a dataset; it was given none");
-  if (transform == nullptr) throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
-  if (device == nullptr) throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
+Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
+                   std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
+                   PipelineOptions options) {
+  if (dataset == nullptr)
+    throw Error(ErrorCode::invalid_argument, "a pipeline needs a dataset; it was given none");
+  if (transform == nullptr)
+    throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
+  if (device == nullptr)
+    throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
   runtime_ = options.runtime ? std::exchange(options.runtime, nullptr)
-                             : make_runtime({.local_rank = options.ranks.local_rank, .local_world = options.ranks.local_world});
-  engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device), options, *runtime_);
+                             : make_runtime({.local_rank = options.ranks.local_rank,
+                                             .local_world = options.ranks.local_world});
+  engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device),
+                                     options, *runtime_);
   stop_timeout_ = options.stop_timeout;
   on_stuck_ = std::move(options.on_stuck);
   engine_->start();
@@ -46,7 +52,8 @@ void Pipeline::end() noexcept {
 }
 
 Engine& Pipeline::engine() const {
-  if (engine_ == nullptr) throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
+  if (engine_ == nullptr)
+    throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
   return *engine_;
 }
 
@@ -58,7 +65,9 @@ Batch Pipeline::next(Stream& stream, std::chrono::nanoseconds timeout) {
 
 Batch Pipeline::next() { return engine().next({}); }
 
-Batch Pipeline::next_in_parts(Stream& stream) { return engine().next({.stream = &stream, .in_parts = true}); }
+Batch Pipeline::next_in_parts(Stream& stream) {
+  return engine().next({.stream = &stream, .in_parts = true});
+}
 
 State Pipeline::state() const { return engine().state(); }
 

@@ -12,7 +12,8 @@ namespace millrace {
 namespace {
 
 /// The pools that fill the slots, and whether others may help them.
-std::pair<std::vector<WorkerPool*>, Help> choose(const Runtime& runtime, const Device& device, Nodes nodes) {
+std::pair<std::vector<WorkerPool*>, Help> choose(const Runtime& runtime, const Device& device,
+                                                 Nodes nodes) {
   std::vector<WorkerPool*> all;
   std::vector<WorkerPool*> of_device;
   const std::optional<int> node = nodes == Nodes::device ? device.numa_node() : std::nullopt;
@@ -26,12 +27,15 @@ std::pair<std::vector<WorkerPool*>, Help> choose(const Runtime& runtime, const D
 
 /// A pool's node; without a number the runtime's first.
 NumaNode node_of(const WorkerPool& pool, const Topology& topology) {
-  const auto found = std::find_if(topology.nodes.begin(), topology.nodes.end(),
-                                  [&pool](const NumaNode& node) { return node.number == pool.node(); });
+  const auto found =
+      std::find_if(topology.nodes.begin(), topology.nodes.end(),
+                   [&pool](const NumaNode& node) { return node.number == pool.node(); });
   return found == topology.nodes.end() ? topology.nodes.front() : *found;
 }
 
-std::uint64_t difference(std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; }
+std::uint64_t difference(std::uint64_t more, std::uint64_t less) {
+  return more > less ? more - less : 0;
+}
 
 }  // namespace
 
@@ -44,7 +48,8 @@ std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigne
       if (dealt[pool] > 0 && dealt[best] == 0) continue;
       // A pool without a slot comes first, then the one with most workers per slot.
       const bool first = dealt[pool] == 0 && dealt[best] > 0;
-      if (first || workers[pool] * (dealt[best] + 1) > workers[best] * (dealt[pool] + 1)) best = pool;
+      if (first || workers[pool] * (dealt[best] + 1) > workers[best] * (dealt[pool] + 1))
+        best = pool;
     }
     ++dealt[best];
     places.push_back(best);
@@ -99,7 +104,9 @@ unsigned PipelineNodes::cores() const {
 void PipelineNodes::look_at(std::size_t slot, const Memory& memory) {
   Node& node = counts_[places_[slot]];
   const std::optional<std::size_t> elsewhere = pages_elsewhere(memory, node.node.number);
-  node.pages_elsewhere = elsewhere && node.pages_elsewhere ? std::optional(*node.pages_elsewhere + *elsewhere) : std::nullopt;
+  node.pages_elsewhere = elsewhere && node.pages_elsewhere
+                             ? std::optional(*node.pages_elsewhere + *elsewhere)
+                             : std::nullopt;
 }
 
 void PipelineNodes::made(std::size_t slot, unsigned worker) {
@@ -110,23 +117,27 @@ void PipelineNodes::made(std::size_t slot, unsigned worker) {
   if (has_worker(slots_node)) return;
   slots_node.by_helpers.fetch_add(1, std::memory_order_relaxed);
   const auto workers_node = std::find_if(counts_.begin(), counts_.end(), has_worker);
-  if (workers_node != counts_.end()) workers_node->elsewhere.fetch_add(1, std::memory_order_relaxed);
+  if (workers_node != counts_.end())
+    workers_node->elsewhere.fetch_add(1, std::memory_order_relaxed);
 }
 
 std::vector<PipelineNodes::Made> PipelineNodes::made_so_far(const SampleMaker& maker) const {
   std::vector<Made> made;
   for (const Node& node : counts_)
-    made.push_back({maker.samples_by(node.first_worker, node.workers), node.elsewhere.load(std::memory_order_relaxed),
+    made.push_back({maker.samples_by(node.first_worker, node.workers),
+                    node.elsewhere.load(std::memory_order_relaxed),
                     node.by_helpers.load(std::memory_order_relaxed)});
   return made;
 }
 
-void PipelineNodes::fill(Report& report, const std::vector<Made>& now, const std::vector<Made>& base) const {
+void PipelineNodes::fill(Report& report, const std::vector<Made>& now,
+                         const std::vector<Made>& base) const {
   report.workers = workers();
   report.workers_bound = true;
   if (missed_node_)
     report.warnings.push_back("The device is on NUMA node " + std::to_string(*missed_node_) +
-                              ", where there are no workers: its batches are made on other nodes, which it reaches more slowly. "
+                              ", where there are no workers: its batches are made on other nodes, "
+                              "which it reaches more slowly. "
                               "Let the process use that node's processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
@@ -138,11 +149,13 @@ void PipelineNodes::fill(Report& report, const std::vector<Made>& now, const std
     told.workers_bound = pools_[place]->bound();
     told.slots = node.slots;
     told.samples_by_helpers = now[place].by_helpers - base[place].by_helpers;
-    told.samples = difference(now[place].by_workers - base[place].by_workers, elsewhere) + told.samples_by_helpers;
+    told.samples = difference(now[place].by_workers - base[place].by_workers, elsewhere) +
+                   told.samples_by_helpers;
     if (node.slots > 0 && node.pages_elsewhere) told.memory_on_node = *node.pages_elsewhere == 0;
     report.workers_bound = report.workers_bound && told.workers_bound;
     // On a machine of one node memory has nowhere else to be.
-    if (node.slots > 0 && several_nodes_ && told.memory_on_node != true) report.warnings.push_back(memory_warning(node));
+    if (node.slots > 0 && several_nodes_ && told.memory_on_node != true)
+      report.warnings.push_back(memory_warning(node));
   }
 }
 
@@ -150,10 +163,12 @@ std::string PipelineNodes::memory_warning(const Node& node) {
   const std::string slots = "the host slots of NUMA node " + std::to_string(node.node.number);
   if (!node.pages_elsewhere)
     return "Whether " + slots +
-           " lie on it is not known: the system does not tell (move_pages, which containers may refuse). Let the process ask for "
+           " lie on it is not known: the system does not tell (move_pages, which containers may "
+           "refuse). Let the process ask for "
            "that, or compare with a run on that node alone.";
   return std::to_string(*node.pages_elsewhere) + " pages of " + slots +
-         " lie on other nodes, which its workers and the device reach more slowly. Free memory on that node, or let the process "
+         " lie on other nodes, which its workers and the device reach more slowly. Free memory on "
+         "that node, or let the process "
          "keep "
          "its memory there (mbind, which containers may refuse).";
 }

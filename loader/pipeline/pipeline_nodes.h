@@ -19,10 +19,12 @@
 
 namespace millrace {
 
-/// Deals slots to pools in proportion to their workers, one each at least as far as the slots go: for each slot the number of its pool.
+/// Deals slots to pools in proportion to their workers, one each at least as far as the slots go:
+/// for each slot the number of its pool.
 std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigned>& workers);
 
-/// The NUMA nodes that a pipeline runs on: their pools, which of its slots lie where, and who made the samples in them.
+/// The NUMA nodes that a pipeline runs on: their pools, which of its slots lie where, and who made
+/// the samples in them.
 class PipelineNodes {
  public:
   PipelineNodes(Runtime& runtime, const Device& device, Nodes nodes, std::size_t slots);
@@ -45,7 +47,8 @@ class PipelineNodes {
   /// A worker has made a sample in this slot. From workers, at once.
   void made(std::size_t slot, unsigned worker);
 
-  /// Samples made so far, per node: by its workers in whatever slots, by its workers in other nodes' slots, by others in its slots.
+  /// Samples made so far, per node: by its workers in whatever slots, by its workers in other
+  /// nodes' slots, by others in its slots.
   struct Made {
     std::uint64_t by_workers = 0;
     std::uint64_t elsewhere = 0;

@@ -6,7 +6,9 @@
 namespace millrace {
 namespace {
 
-double seconds_of(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds_of(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 }  // namespace
 
@@ -47,10 +49,12 @@ void RoadMeter::restart(Clock::time_point now) {
 }
 
 void RoadMeter::restart_levels(Clock::time_point now) {
-  for (Level* level : {&free_slots_, &ready_batches_, &active_workers_, &no_slot_, &no_plan_}) level->restart(now);
+  for (Level* level : {&free_slots_, &ready_batches_, &active_workers_, &no_slot_, &no_plan_})
+    level->restart(now);
 }
 
-void RoadMeter::add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+void RoadMeter::add(Trace::Lane* lane, const char* name, Clock::time_point begin,
+                    Clock::time_point end, std::uint64_t batch) {
   if (lane != nullptr && end > begin) lane->add(name, begin, end, batch);
 }
 
@@ -72,27 +76,32 @@ void RoadMeter::planned(Clock::time_point begin, Clock::time_point end, std::uin
   add(lanes_.planner, "plan", begin, end, batch);
 }
 
-void RoadMeter::waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+void RoadMeter::waited_for_samples(Clock::time_point begin, Clock::time_point end,
+                                   std::uint64_t batch) {
   add(lanes_.feeder, "wait for samples", begin, end, batch);
 }
 
-void RoadMeter::waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+void RoadMeter::waited_for_device_slot(Clock::time_point begin, Clock::time_point end,
+                                       std::uint64_t batch) {
   add(lanes_.feeder, "wait for device slot", begin, end, batch);
 }
 
-void RoadMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::size_t bytes) {
+void RoadMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
+                         std::size_t bytes) {
   add(lanes_.feeder, "upload", begin, end, batch);
   copied_bytes_ += bytes;
 }
 
-void RoadMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work) {
+void RoadMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
+                    const StreamWork& work) {
   works.timed = true;
   if (work.end <= since_) return;
   const Clock::time_point begin = std::max(work.begin, since_);
   add(lane, name, begin, work.end, work.batch);
   works.each.add(work.end - begin);
   // The stream was free and the part there: it waited for the slot that it goes to.
-  works.waits_seconds += std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
+  works.waits_seconds +=
+      std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
   works.last_end = work.end;
 }
 
@@ -108,7 +117,8 @@ void RoadMeter::handed_out(const HandOut& call) {
   ++batches_;
   samples_ += call.samples;
   if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
-  if (call.asked > returned_) trainer_.add(call.asked - returned_ - std::min(part_waits_, call.asked - returned_));
+  if (call.asked > returned_)
+    trainer_.add(call.asked - returned_ - std::min(part_waits_, call.asked - returned_));
   part_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
@@ -128,7 +138,8 @@ void RoadMeter::handed_out(const HandOut& call) {
   stalled_ += waited_stall;
 }
 
-void RoadMeter::waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch) {
+void RoadMeter::waited_for_part(Clock::time_point asked, Clock::time_point got,
+                                std::uint64_t batch) {
   stall(asked, got, batch);
   stall_.add(got - asked);
   stalled_ += got - asked;
@@ -148,12 +159,13 @@ void RoadMeter::fill(Report& report, Clock::time_point now) const {
   report.free_slots = free_slots_.mean(now);
   fill_workers(report, now);
   if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
-  if (conversions_.timed) report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
+  if (conversions_.timed)
+    report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
   report.stages.push_back(trainer_stage(report.seconds));
 }
 
-/// Workers run their stages in turn, so they wait together: their time without work goes to "no slot" and "no plan" as the time in
-/// which the road was in these states.
+/// Workers run their stages in turn, so they wait together: their time without work goes to "no
+/// slot" and "no plan" as the time in which the road was in these states.
 void RoadMeter::fill_workers(Report& report, Clock::time_point now) const {
   double busy = 0;
   for (const StageReport& stage : report.stages) busy += stage.busy_seconds;

@@ -23,14 +23,14 @@ struct RoadState {
   bool nothing_to_begin = true;
 };
 
-/// Measures everything on the road but the workers' samples: waits, copies, levels. Adds it up for the report and writes it
-/// into the trace, where there is one. The engine guards it by its mutex.
+/// Measures everything on the road but the workers' samples: waits, copies, levels. Adds it up for
+/// the report and writes it into the trace, where there is one. The engine guards it by its mutex.
 class RoadMeter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A call of `next`: when it was asked for a batch and got it, and when that batch had got its host slot and waited for its device slot
-  /// (both may lie outside the call).
+  /// A call of `next`: when it was asked for a batch and got it, and when that batch had got its
+  /// host slot and waited for its device slot (both may lie outside the call).
   struct HandOut {
     Clock::time_point asked;
     Clock::time_point got;
@@ -48,10 +48,12 @@ class RoadMeter {
     std::uint64_t batch = 0;
   };
 
-  /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are conversions.
+  /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are
+  /// conversions.
   RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
 
-  /// The memory is taken and work begins; what is measured against the whole time goes on from `started`.
+  /// The memory is taken and work begins; what is measured against the whole time goes on from
+  /// `started`.
   void begin(Clock::time_point now);
   /// Everything begins anew.
   void restart(Clock::time_point now);
@@ -60,16 +62,20 @@ class RoadMeter {
   void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
-  void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::size_t bytes);
+  void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
+                std::size_t bytes);
   void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
-  void converted(const StreamWork& conversion) { add(conversions_, lanes_.conversions, "convert", conversion); }
+  void converted(const StreamWork& conversion) {
+    add(conversions_, lanes_.conversions, "convert", conversion);
+  }
   void handed_out(const HandOut& hand_out);
   void waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
 
   /// What the trainer waited for data since the last `restart`.
   std::chrono::nanoseconds stalled() const { return stalled_; }
 
-  /// Writes its numbers into a report that has those of the workers' stages already, with their busy times.
+  /// Writes its numbers into a report that has those of the workers' stages already, with their
+  /// busy times.
   void fill(Report& report, Clock::time_point now) const;
 
  private:
@@ -94,7 +100,8 @@ class RoadMeter {
 
   void restart_levels(Clock::time_point now);
   void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
-  static void add(Trace::Lane* lane, const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  static void add(Trace::Lane* lane, const char* name, Clock::time_point begin,
+                  Clock::time_point end, std::uint64_t batch);
   static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
   void stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);

@@ -13,7 +13,9 @@ constexpr std::size_t reading = static_cast<std::size_t>(-1);
 constexpr unsigned most_replacements = 16;
 constexpr std::size_t most_listed = 100;
 
-std::int64_t ns_of(std::chrono::steady_clock::time_point time) { return time.time_since_epoch().count(); }
+std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
+  return time.time_since_epoch().count();
+}
 std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
 
 std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
@@ -22,8 +24,9 @@ std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
 
 }  // namespace
 
-SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-                         const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
+SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
+                         std::shared_ptr<const Transform> transform, const SlotLayout& layout,
+                         Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
                          Trace* trace, std::size_t group, ProfilerRanges* profiler)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
@@ -33,7 +36,9 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr
       policy_(policy),
       profiler_(profiler) {
   stages_ = transform_->stages();
-  if (stages_.empty()) throw Error(ErrorCode::invalid_argument, "the transform names no stages; it needs at least one");
+  if (stages_.empty())
+    throw Error(ErrorCode::invalid_argument,
+                "the transform names no stages; it needs at least one");
   stages_.insert(stages_.begin(), "read");
   if (trace != nullptr)
     for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
@@ -44,7 +49,8 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr
     worker->fields.resize(transform_->spec().fields().size());
     worker->stage_ns.resize(stages_.size() - 1);
     worker->stages = std::vector<SharedHistogram>(stages_.size());
-    if (trace != nullptr) worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
+    if (trace != nullptr)
+      worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
     workers_.push_back(std::move(worker));
   }
 }
@@ -67,17 +73,18 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
     note_bad(made.record, status.reason());
     const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
     if (policy_ == BadRecords::fail)
-      throw Error(ErrorCode::bad_record, what, stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+      throw Error(ErrorCode::bad_record, what,
+                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
     if (policy_ == BadRecords::mark) {
       zero(worker);
       made.valid = false;
       break;
     }
     if (attempt > most_replacements)
-      throw Error(
-          ErrorCode::bad_record,
-          what + "; so were " + std::to_string(most_replacements) + " records before it that were drawn to replace each other",
-          stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+      throw Error(ErrorCode::bad_record,
+                  what + "; so were " + std::to_string(most_replacements) +
+                      " records before it that were drawn to replace each other",
+                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
     Random random(seed_, task.position, attempt);
     made.record = sampler_.replacement(random);
     begin = Clock::now();
@@ -87,7 +94,8 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
   return made;
 }
 
-Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker) {
+Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point begin,
+                               Worker& worker) {
   worker.record.store(index, std::memory_order_relaxed);
   try {
     if (worker.transform == nullptr) {
@@ -98,7 +106,8 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     Random random(seed_, task.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
-    if (profiler_ != nullptr) sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
+    if (profiler_ != nullptr)
+      sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
     Status status = worker.transform->make(record, random, sample);
     sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
@@ -115,7 +124,8 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
   }
 }
 
-Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker) {
+Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now,
+                         Worker& worker) {
   worker.stage.store(reading, std::memory_order_relaxed);
   const ProfilerRange range(profiler_, "read", task.batch);
   const Clock::time_point begin = now;
@@ -128,12 +138,13 @@ Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_poin
   return record;
 }
 
-void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken,
-                             Worker& worker) {
+void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
+                             std::chrono::nanoseconds taken, Worker& worker) {
   worker.stages[stage].add(taken);
   worker.busy_ns.fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
   if (worker.lane != nullptr)
-    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch, worker.record.load(std::memory_order_relaxed));
+    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch,
+                     worker.record.load(std::memory_order_relaxed));
 }
 
 void SampleMaker::clear_tails(const Task& task, Worker& worker) {
@@ -141,7 +152,8 @@ void SampleMaker::clear_tails(const Task& task, Worker& worker) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field) {
     if (!spec.fields()[field].variable) continue;
     std::uint32_t length = 0;
-    std::memcpy(&length, layout_.sample(task.slot, spec.length_of(field), task.place).data, sizeof length);
+    std::memcpy(&length, layout_.sample(task.slot, spec.length_of(field), task.place).data,
+                sizeof length);
     const Tensor& whole = worker.fields[field];
     const std::size_t used = whole.bytes() / whole.shape[0] * length;
     std::memset(static_cast<std::byte*>(whole.data) + used, 0, whole.bytes() - used);
@@ -156,7 +168,8 @@ void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
   std::string key = dataset_->key(index);
   MutexLock lock(mutex_);
   ++bad_records_;
-  if (bad_record_list_.size() < most_listed) bad_record_list_.push_back({index, std::move(key), reason});
+  if (bad_record_list_.size() < most_listed)
+    bad_record_list_.push_back({index, std::move(key), reason});
 }
 
 void SampleMaker::rethrow_with_context(std::uint64_t index, const Worker& worker) {
@@ -185,7 +198,8 @@ WorkCounts SampleMaker::counts() const {
   for (const auto& worker : workers_) {
     counts.samples += worker->samples.load(std::memory_order_relaxed);
     counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
-    for (std::size_t stage = 0; stage < stages_.size(); ++stage) worker->stages[stage].add_to(counts.stages[stage]);
+    for (std::size_t stage = 0; stage < stages_.size(); ++stage)
+      worker->stages[stage].add_to(counts.stages[stage]);
   }
   return counts;
 }
@@ -224,8 +238,10 @@ std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
   }
   if (longest == nullptr) return std::nullopt;
   const std::string stage = stage_name(longest->stage.load(std::memory_order_relaxed));
-  return Running{stage, stage + " of record " + std::to_string(longest->record.load(std::memory_order_relaxed)) +
-                            " has been running for " + std::to_string((now_ns() - since) / 1'000'000) + " ms"};
+  return Running{stage, stage + " of record " +
+                            std::to_string(longest->record.load(std::memory_order_relaxed)) +
+                            " has been running for " +
+                            std::to_string((now_ns() - since) / 1'000'000) + " ms"};
 }
 
 }  // namespace millrace

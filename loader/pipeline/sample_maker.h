@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "report/histogram.h"
 #include "base/mutex.h"
 #include "pipeline/slot_layout.h"
+#include "report/histogram.h"
 
 namespace millrace {
 
@@ -31,8 +31,9 @@ struct WorkCounts {
   std::vector<Histogram> stages;
 };
 
-/// The worker's part of the road: reads a record and makes it into a sample in its place, with the policy for bad records. Each worker
-/// number is used by one thread at a time; different numbers at once.
+/// The worker's part of the road: reads a record and makes it into a sample in its place, with the
+/// policy for bad records. Each worker number is used by one thread at a time; different numbers at
+/// once.
 class SampleMaker {
  public:
   /// A sample to be made.
@@ -51,10 +52,11 @@ class SampleMaker {
     bool valid;
   };
 
-  /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for `profiler`, which outlives the maker.
-  SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, const SlotLayout& layout,
-              Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers, Trace* trace, std::size_t group,
-              ProfilerRanges* profiler);
+  /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for
+  /// `profiler`, which outlives the maker.
+  SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+              const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
+              unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler);
 
   /// Throws `Error` with stage and record when the run must end.
   Made make(const Task& task, unsigned worker);
@@ -67,7 +69,8 @@ class SampleMaker {
   std::uint64_t bad_records() const;
   std::vector<BadRecord> bad_record_list() const;
   const std::vector<std::string>& stages() const { return stages_; }
-  /// The stage of the sample that has been in the making for longest, and a sentence about it; none when there is none.
+  /// The stage of the sample that has been in the making for longest, and a sentence about it; none
+  /// when there is none.
   struct Running {
     std::string stage;
     std::string what;
@@ -95,11 +98,13 @@ class SampleMaker {
 
   using Clock = std::chrono::steady_clock;
 
-  // A stage begins when the one before it ends: each reading of the clock costs as much as some samples do.
+  // A stage begins when the one before it ends: each reading of the clock costs as much as some
+  // samples do.
   Status try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker);
   /// Moves `now` from the read's begin to its end.
   Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
-  void note_stage(const Task& task, std::size_t stage, Clock::time_point begin, std::chrono::nanoseconds taken, Worker& worker);
+  void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
+                  std::chrono::nanoseconds taken, Worker& worker);
   void clear_tails(const Task& task, Worker& worker);
   void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);

@@ -7,37 +7,45 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message, "plan"); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorCode::invalid_argument, message, "plan");
+}
 
 }  // namespace
 
 Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     : records_(records),
-      global_batch_(options.global_batch_size > 0 ? options.global_batch_size
-                                                  : std::uint64_t{options.batch_size} * options.ranks.world),
+      global_batch_(options.global_batch_size > 0
+                        ? options.global_batch_size
+                        : std::uint64_t{options.batch_size} * options.ranks.world),
       batches_per_epoch_(0),
       epochs_(options.epochs),
       last_batch_(options.last_batch),
       rank_(options.ranks.rank),
       world_(options.ranks.world) {
   if (world_ == 0) refuse("ranks.world is 0; there is at least one rank");
-  const std::uint64_t most = UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
+  const std::uint64_t most =
+      UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
   if (options.global_batch_size == 0 && options.batch_size > most)
-    refuse("batch_size is " + std::to_string(options.batch_size) + ", more than " + std::to_string(most) + " with a world of " +
-           std::to_string(world_));
+    refuse("batch_size is " + std::to_string(options.batch_size) + ", more than " +
+           std::to_string(most) + " with a world of " + std::to_string(world_));
   if (options.global_batch_size > most)
-    refuse("global_batch_size is " + std::to_string(options.global_batch_size) + ", more than " + std::to_string(most) +
-           " with a world of " + std::to_string(world_));
+    refuse("global_batch_size is " + std::to_string(options.global_batch_size) + ", more than " +
+           std::to_string(most) + " with a world of " + std::to_string(world_));
   if (rank_ >= world_)
-    refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) + "; ranks count from 0");
+    refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) +
+           "; ranks count from 0");
   if (global_batch_ == 0) refuse("batch_size is 0; a batch needs at least one sample");
   if (global_batch_ < world_)
-    refuse("global_batch_size is " + std::to_string(global_batch_) + ", which leaves some of the world's " +
-           std::to_string(world_) + " ranks without a sample");
-  batches_per_epoch_ = last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
+    refuse("global_batch_size is " + std::to_string(global_batch_) +
+           ", which leaves some of the world's " + std::to_string(world_) +
+           " ranks without a sample");
+  batches_per_epoch_ =
+      last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
   if (batches_per_epoch_ == 0)
     refuse("an epoch has " + std::to_string(records) + " samples, fewer than one global batch of " +
-           std::to_string(global_batch_) + ", and last_batch is drop: there would never be a batch");
+           std::to_string(global_batch_) +
+           ", and last_batch is drop: there would never be a batch");
 }
 
 std::optional<BatchPlan> Schedule::batch(std::uint64_t number) const {
@@ -52,7 +60,8 @@ std::optional<BatchPlan> Schedule::batch(std::uint64_t number) const {
   plan.epoch = epoch;
   plan.last_in_epoch = in_epoch + 1 == batches_per_epoch_;
   plan.global_size = static_cast<std::size_t>(count);
-  plan.position_after = plan.last_in_epoch ? (epoch + 1) * records_ : epoch * records_ + start + count;
+  plan.position_after =
+      plan.last_in_epoch ? (epoch + 1) * records_ : epoch * records_ + start + count;
   const std::uint64_t dealt = last_batch_ == LastBatch::pad ? global_batch_ : count;
   const std::uint64_t first = dealt * rank_ / world_;
   plan.size = static_cast<std::size_t>(dealt * (rank_ + 1) / world_ - first);
@@ -67,8 +76,9 @@ std::uint64_t Schedule::position(const BatchPlan& plan, std::size_t sample) cons
 std::uint64_t Schedule::number_at(std::uint64_t position) const {
   const std::uint64_t offset = position % records_;
   if (offset % global_batch_ != 0 || offset / global_batch_ >= batches_per_epoch_)
-    refuse("position is " + std::to_string(position) + ", where no batch begins: with epochs of " + std::to_string(records_) +
-           " samples and global batches of " + std::to_string(global_batch_) +
+    refuse("position is " + std::to_string(position) + ", where no batch begins: with epochs of " +
+           std::to_string(records_) + " samples and global batches of " +
+           std::to_string(global_batch_) +
            " they begin at multiples of the batch within each epoch");
   return position / records_ * batches_per_epoch_ + offset / global_batch_;
 }

@@ -16,7 +16,8 @@ std::size_t Parts::of(std::size_t sample) const {
 }
 
 SlotLayout::SlotLayout(SampleSpec spec, Parts parts) : spec_(std::move(spec)), parts_(parts) {
-  for (const FieldSpec& field : spec_.fields()) sample_bytes_.push_back(field.shape.elements() * size_of(field.dtype));
+  for (const FieldSpec& field : spec_.fields())
+    sample_bytes_.push_back(field.shape.elements() * size_of(field.dtype));
   for (std::size_t part = 0; part < parts_.count; ++part)
     for (const std::size_t sample_bytes : sample_bytes_) {
       offsets_.push_back(bytes_);
@@ -27,7 +28,8 @@ SlotLayout::SlotLayout(SampleSpec spec, Parts parts) : spec_(std::move(spec)), p
 
 SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
   const std::size_t part = parts_.count == 1 || count == 0 ? 0 : parts_.of(first);
-  return {offsets_[part * sample_bytes_.size() + field] + (first - parts_.begin(part)) * sample_bytes_[field],
+  return {offsets_[part * sample_bytes_.size() + field] +
+              (first - parts_.begin(part)) * sample_bytes_[field],
           count * sample_bytes_[field]};
 }
 
@@ -39,7 +41,8 @@ SlotLayout::Piece SlotLayout::part(std::size_t part, std::size_t count) const {
   return {offset, last.offset + last.bytes - offset};
 }
 
-Tensor SlotLayout::field(std::byte* base, std::size_t field, std::size_t first, std::size_t count) const {
+Tensor SlotLayout::field(std::byte* base, std::size_t field, std::size_t first,
+                         std::size_t count) const {
   const FieldSpec& spec = spec_.fields().at(field);
   return {base + piece(field, first, count).offset, spec.dtype, spec.shape.with_outer(count)};
 }

@@ -19,8 +19,9 @@ struct Parts {
   std::size_t of(std::size_t sample) const;
 };
 
-/// Where the fields of a batch lie in a slot: part after part, and in each the fields one after the other, [samples, ...] and dense. So a
-/// part is one piece to copy, and in a slot of one part a batch's field is one tensor.
+/// Where the fields of a batch lie in a slot: part after part, and in each the fields one after the
+/// other, [samples, ...] and dense. So a part is one piece to copy, and in a slot of one part a
+/// batch's field is one tensor.
 class SlotLayout {
  public:
   /// A piece of a slot, in bytes from its start.
@@ -41,7 +42,8 @@ class SlotLayout {
   Tensor sample(std::byte* base, std::size_t field, std::size_t sample) const;
   /// Samples [first, first + count) of a field, which lie in one part.
   Piece piece(std::size_t field, std::size_t first, std::size_t count) const;
-  /// All fields of the first `count` samples of a part. Between the fields of a part that is not full lies what was there before.
+  /// All fields of the first `count` samples of a part. Between the fields of a part that is not
+  /// full lies what was there before.
   Piece part(std::size_t part, std::size_t count) const;
 
  private:

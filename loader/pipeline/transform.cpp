@@ -7,8 +7,9 @@
 
 namespace millrace {
 
-Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns,
-               std::atomic<std::size_t>* now_in, std::chrono::steady_clock::time_point begin)
+Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields,
+               std::span<std::uint64_t> stage_ns, std::atomic<std::size_t>* now_in,
+               std::chrono::steady_clock::time_point begin)
     : spec_(&spec), fields_(fields), stage_ns_(stage_ns), now_in_(now_in), since_(begin) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     if (spec.fields()[field].variable) set_length(field, 0);
@@ -21,8 +22,9 @@ void Sample::set_length(std::size_t field, std::size_t length) {
   const std::size_t length_field = spec_->length_of(field);
   const FieldSpec& told = spec_->fields()[field];
   if (length > told.shape[0])
-    throw Error(ErrorCode::invalid_argument, "a sample's field \"" + told.name + "\" has length " + std::to_string(length) +
-                                                 "; the sample spec allows " + std::to_string(told.shape[0]));
+    throw Error(ErrorCode::invalid_argument,
+                "a sample's field \"" + told.name + "\" has length " + std::to_string(length) +
+                    "; the sample spec allows " + std::to_string(told.shape[0]));
   const auto value = static_cast<std::uint32_t>(length);
   std::memcpy(fields_[length_field].data, &value, sizeof value);
 }
@@ -34,7 +36,8 @@ void Sample::enter_stage(std::size_t stage) {
 }
 
 void Sample::note_stage() {
-  if (now_in_ != nullptr) now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
+  if (now_in_ != nullptr)
+    now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
   if (profiler_ == nullptr) return;
   profiler_->begin(names_[std::min(stage_, names_.size() - 1)], batch_);
   in_range_ = true;
@@ -45,7 +48,8 @@ void Sample::end_range() {
   in_range_ = false;
 }
 
-void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names, std::uint64_t batch) {
+void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names,
+                  std::uint64_t batch) {
   profiler_ = &profiler;
   names_ = names;
   batch_ = batch;
@@ -55,7 +59,8 @@ void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names, 
 void Sample::finish() {
   const auto now = std::chrono::steady_clock::now();
   if (stage_ < stage_ns_.size())
-    stage_ns_[stage_] += static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count());
+    stage_ns_[stage_] += static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count());
   since_ = now;
   end_range();
 }

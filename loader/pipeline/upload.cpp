@@ -6,7 +6,8 @@
 namespace millrace {
 namespace {
 
-/// Waits for what a stream was given. A device that fails while it is left has nothing under way any more.
+/// Waits for what a stream was given. A device that fails while it is left has nothing under way
+/// any more.
 void drain_stream(Device& device, Stream& stream) noexcept {
   try {
     const std::unique_ptr<Event> drained = device.make_event();
@@ -23,8 +24,8 @@ void drain_stream(Device& device, Stream& stream) noexcept {
 
 }  // namespace
 
-Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch, const BatchFields& fields,
-               const PipelineOptions& options)
+Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
+               const BatchFields& fields, const PipelineOptions& options)
     : device_(std::move(device)),
       host_(host),
       batch_(batch),
@@ -32,7 +33,8 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
       flips_(fields.flips()),
       copy_stream_(device_->make_stream()) {
   if (!image_ && host_.parts().count == 1) return;
-  for (StagingSlot& slot : staging_) slot = {device_->allocate_device(host_.bytes()), device_->make_event()};
+  for (StagingSlot& slot : staging_)
+    slot = {device_->allocate_device(host_.bytes()), device_->make_event()};
   rounds_.resize(options.prefetch + staging_.size());
   for (Round& round : rounds_) {
     round.arrived = device_->make_timed_event();
@@ -68,7 +70,9 @@ std::size_t Upload::copy(HostSlot& host, std::size_t part) {
   const SlotLayout::Piece piece = part_of(host, part);
   if (part == 0) copy_stream_->wait(*staging().converted);
   copy_stream_->record(*host.copies[part].begin);
-  if (piece.bytes > 0) copy_stream_->copy(staging().memory.data() + piece.offset, host.memory.data() + piece.offset, piece.bytes);
+  if (piece.bytes > 0)
+    copy_stream_->copy(staging().memory.data() + piece.offset, host.memory.data() + piece.offset,
+                       piece.bytes);
   copy_stream_->record(*host.copies[part].end);
   return piece.bytes;
 }
@@ -79,16 +83,19 @@ std::size_t Upload::deliver(HostSlot& host, Lease& lease, std::size_t part) {
     return 0;
   }
   const SlotLayout::Piece piece = part_of(host, part);
-  for (std::size_t use = 0; part == 0 && use < lease.used; ++use) copy_stream_->wait(*lease.uses[use].done);
+  for (std::size_t use = 0; part == 0 && use < lease.used; ++use)
+    copy_stream_->wait(*lease.uses[use].done);
   copy_stream_->record(*host.copies[part].begin);
-  if (piece.bytes > 0) copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
+  if (piece.bytes > 0)
+    copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
   copy_stream_->record(*host.copies[part].end);
   copy_stream_->record(*lease.ready[part]);
   return piece.bytes;
 }
 
 void Upload::convert(HostSlot& host, Lease& lease, std::size_t part) {
-  if (part == 0 && next_round_ - oldest_round_ == rounds_.size()) ++oldest_round_;  // its end has passed: see `rounds_`
+  if (part == 0 && next_round_ - oldest_round_ == rounds_.size())
+    ++oldest_round_;  // its end has passed: see `rounds_`
   Round& round = rounds_[next_round_ % rounds_.size()];
   convert_stream_->wait(*host.copies[part].end);
   if (part == 0) {
@@ -110,8 +117,9 @@ void Upload::convert(HostSlot& host, Lease& lease, std::size_t part) {
   ++next_round_;
 }
 
-/// All fields of samples [first, first + count) but the converted one. In a slot of one part, those that lie to each other as on the
-/// device go together, with what lies between them; in others that may be another part's.
+/// All fields of samples [first, first + count) but the converted one. In a slot of one part, those
+/// that lie to each other as on the device go together, with what lies between them; in others that
+/// may be another part's.
 void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) {
   const std::size_t fields = host_.spec().fields().size();
   for (std::size_t field = 0; field < fields;) {
@@ -124,7 +132,8 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
     std::size_t bytes = 0;
     for (; field < fields && field != image_; ++field) {
       const SlotLayout::Piece piece = host_.piece(field, first, count);
-      const bool together = host_.parts().count == 1 && batch_.piece(field, first, count).offset - to == piece.offset - from;
+      const bool together = host_.parts().count == 1 &&
+                            batch_.piece(field, first, count).offset - to == piece.offset - from;
       if (bytes > 0 && !together) break;
       bytes = piece.offset + piece.bytes - from;
     }
@@ -152,7 +161,8 @@ void Upload::take_conversions(std::vector<RoadMeter::StreamWork>& into) {
     for (const Round::Part& part : round.parts) {
       const auto began_at = part.begin->passed_at();
       const auto ended_at = part.end->passed_at();
-      if (began_at && ended_at) into.push_back({arrived_at.value_or(*began_at), *began_at, *ended_at, round.batch});
+      if (began_at && ended_at)
+        into.push_back({arrived_at.value_or(*began_at), *began_at, *ended_at, round.batch});
       arrived_at.reset();
     }
   }

@@ -18,23 +18,24 @@
 
 namespace millrace {
 
-/// The way of made parts to their place on the device, one copy each. Where host and device slot have one layout, that copy goes straight
-/// there:
+/// The way of made parts to their place on the device, one copy each. Where host and device slot
+/// have one layout, that copy goes straight there:
 ///
 ///     copy stream:     [done of the slot's last batch] copy
 ///
-/// Else it goes into one of two staging slots of the host slot's layout, and a stream of its own moves it on:
+/// Else it goes into one of two staging slots of the host slot's layout, and a stream of its own
+/// moves it on:
 ///
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
-/// So neither a slow conversion nor a busy device holds up the next batch's copy. No call waits for the device but `drain`. All
-/// are made by one thread at a time.
+/// So neither a slow conversion nor a busy device holds up the next batch's copy. No call waits for
+/// the device but `drain`. All are made by one thread at a time.
 class Upload {
  public:
   /// Takes the staging slots where they are needed.
-  Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch, const BatchFields& fields,
-         const PipelineOptions& options);
+  Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
+         const BatchFields& fields, const PipelineOptions& options);
 
   /// Whether batches go through staging slots.
   bool staged() const { return convert_stream_ != nullptr; }
@@ -42,7 +43,8 @@ class Upload {
 
   /// Where staged: enqueues the copy of a part, which needs no device slot yet. Returns its bytes.
   std::size_t copy(HostSlot& host, std::size_t part);
-  /// Enqueues the rest of a part's way, not staged: all of it. Returns the bytes it copied from the host. Parts come in order.
+  /// Enqueues the rest of a part's way, not staged: all of it. Returns the bytes it copied from the
+  /// host. Parts come in order.
   std::size_t deliver(HostSlot& host, Lease& lease, std::size_t part);
 
   /// Adds the conversions that have ended since the last call.
@@ -85,13 +87,14 @@ class Upload {
   /// What is the same for all conversions.
   ConversionWork work_;
   std::array<StagingSlot, 2> staging_;
-  /// One more than there can be conversions that the host does not know to have ended: a batch's host slot is free again only once its
-  /// copy has passed, which comes behind the conversion of the batch two before it.
+  /// One more than there can be conversions that the host does not know to have ended: a batch's
+  /// host slot is free again only once its copy has passed, which comes behind the conversion of
+  /// the batch two before it.
   std::vector<Round> rounds_;
   std::uint64_t next_round_ = 0;
   std::uint64_t oldest_round_ = 0;
-  // Last, since they go first: what they have queued uses the memory. Where a stream's end does not wait for its work (CUDA), `drain` does
-  // before.
+  // Last, since they go first: what they have queued uses the memory. Where a stream's end does not
+  // wait for its work (CUDA), `drain` does before.
   std::unique_ptr<Stream> copy_stream_;
   std::unique_ptr<Stream> convert_stream_;
 };

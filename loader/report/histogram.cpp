@@ -20,7 +20,8 @@ std::size_t bucket_of(std::uint64_t ns) {
 }
 
 std::uint64_t counted_ns(std::chrono::nanoseconds duration) {
-  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)), longest_ns);
+  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)),
+                  longest_ns);
 }
 
 /// For a number that one thread alone changes.
@@ -74,11 +75,13 @@ void Histogram::subtract(const Histogram& earlier) {
 
 double Histogram::percentile_ms(double percent) const {
   if (count_ == 0) return 0;
-  const auto rank = static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));
+  const auto rank =
+      static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));
   std::uint64_t seen = 0;
   for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
     seen += counts_[bucket];
-    if (seen >= rank && seen > 0) return std::min(middle_of(bucket), static_cast<double>(max_ns_)) / 1e6;
+    if (seen >= rank && seen > 0)
+      return std::min(middle_of(bucket), static_cast<double>(max_ns_)) / 1e6;
   }
   return static_cast<double>(max_ns_) / 1e6;
 }

@@ -11,8 +11,9 @@
 
 namespace millrace {
 
-/// Durations counted in buckets of which each is at most 1/128 wider than the one before (log-linear, as in HdrHistogram), so that
-/// percentiles are exact to 1% at fixed memory. Not for two threads at once.
+/// Durations counted in buckets of which each is at most 1/128 wider than the one before
+/// (log-linear, as in HdrHistogram), so that percentiles are exact to 1% at fixed memory. Not for
+/// two threads at once.
 class Histogram {
  public:
   Histogram();
@@ -20,7 +21,8 @@ class Histogram {
   void add(std::chrono::nanoseconds duration);
   Durations summary() const;
   void clear();
-  /// Takes away what was counted before: an earlier state of this one. The largest value is then known to 1%.
+  /// Takes away what was counted before: an earlier state of this one. The largest value is then
+  /// known to 1%.
   void subtract(const Histogram& earlier);
 
  private:

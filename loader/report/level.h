@@ -27,7 +27,9 @@ class Level {
   }
 
   /// The number x its time since the beginning, in seconds.
-  double sum(Clock::time_point now) const { return sum_ + value_ * std::chrono::duration<double>(now - since_).count(); }
+  double sum(Clock::time_point now) const {
+    return sum_ + value_ * std::chrono::duration<double>(now - since_).count();
+  }
   double mean(Clock::time_point now) const {
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     return seconds > 0 ? sum(now) / seconds : value_;

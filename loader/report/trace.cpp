@@ -21,9 +21,12 @@ namespace {
 struct Common {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  explicit Common(TraceOptions options) : max_events(options.max_events), wanted(std::move(options.lanes)) {}
+  explicit Common(TraceOptions options)
+      : max_events(options.max_events), wanted(std::move(options.lanes)) {}
 
-  bool wants(const std::string& lane) const { return wanted.empty() || std::ranges::find(wanted, lane) != wanted.end(); }
+  bool wants(const std::string& lane) const {
+    return wanted.empty() || std::ranges::find(wanted, lane) != wanted.end();
+  }
 
   /// Takes room for one event; false when there is none left.
   bool take() {
@@ -53,7 +56,8 @@ class Trace::Lane::Impl {
   Impl(std::size_t group, std::string name, Common& common)
       : group_(group), name_(std::move(name)), wanted_(common.wants(name_)), common_(common) {}
 
-  void add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch, std::uint64_t record) {
+  void add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
+           std::uint64_t record) {
     if (!wanted_) return;
     const std::int64_t begin_ns = common_.since_start(begin);
     const std::int64_t end_ns = common_.since_start(end);
@@ -96,8 +100,8 @@ class Trace::Lane::Impl {
 Trace::Lane::Lane(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trace::Lane::~Lane() = default;
 
-void Trace::Lane::add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
-                      std::uint64_t record) {
+void Trace::Lane::add(const char* name, Clock::time_point begin, Clock::time_point end,
+                      std::uint64_t batch, std::uint64_t record) {
   impl_->add(name, begin, end, batch, record);
 }
 
@@ -116,9 +120,10 @@ class Trace::Impl {
   Lane& add_lane(std::size_t group, std::string name) {
     MutexLock lock(mutex_);
     if (group >= groups_.size())
-      throw Error(ErrorCode::invalid_argument,
-                  "the trace has " + std::to_string(groups_.size()) + " groups, no group " + std::to_string(group));
-    lanes_.push_back(std::unique_ptr<Lane>(new Lane(std::make_unique<Lane::Impl>(group, std::move(name), common_))));
+      throw Error(ErrorCode::invalid_argument, "the trace has " + std::to_string(groups_.size()) +
+                                                   " groups, no group " + std::to_string(group));
+    lanes_.push_back(std::unique_ptr<Lane>(
+        new Lane(std::make_unique<Lane::Impl>(group, std::move(name), common_))));
     return *lanes_.back();
   }
 
@@ -136,7 +141,9 @@ class Trace::Impl {
     for (const auto& lane : lanes_) lane->impl_->clear();
   }
 
-  void finish() { common_.finish_ns.store(common_.since_start(Clock::now()), std::memory_order_relaxed); }
+  void finish() {
+    common_.finish_ns.store(common_.since_start(Clock::now()), std::memory_order_relaxed);
+  }
 
   std::vector<TraceLane> lanes() const {
     MutexLock lock(mutex_);
@@ -164,7 +171,9 @@ Trace::Trace(TraceOptions options) : impl_(std::make_unique<Impl>(std::move(opti
 Trace::~Trace() = default;
 
 std::size_t Trace::add_group(std::string name) { return impl_->add_group(std::move(name)); }
-Trace::Lane& Trace::add_lane(std::size_t group, std::string name) { return impl_->add_lane(group, std::move(name)); }
+Trace::Lane& Trace::add_lane(std::size_t group, std::string name) {
+  return impl_->add_lane(group, std::move(name));
+}
 const char* Trace::keep(const std::string& name) { return impl_->keep(name); }
 void Trace::clear() { impl_->clear(); }
 void Trace::finish() { impl_->finish(); }
@@ -172,13 +181,17 @@ std::vector<TraceLane> Trace::lanes() const { return impl_->lanes(); }
 std::vector<std::string> Trace::groups() const { return impl_->groups(); }
 std::uint64_t Trace::dropped() const { return impl_->dropped(); }
 
-void Trace::write_json(std::ostream& out) const { write_trace_json(out, groups(), lanes(), dropped()); }
+void Trace::write_json(std::ostream& out) const {
+  write_trace_json(out, groups(), lanes(), dropped());
+}
 
 void Trace::write_json(const std::filesystem::path& path) const {
   std::ofstream file(path, std::ios::trunc | std::ios::binary);
   if (file) write_json(file);
   file.close();
-  if (!file) throw Error(ErrorCode::io, path.string() + ": the trace cannot be written: " + std::strerror(errno));
+  if (!file)
+    throw Error(ErrorCode::io,
+                path.string() + ": the trace cannot be written: " + std::strerror(errno));
 }
 
 }  // namespace millrace

@@ -16,7 +16,8 @@ std::string microseconds(std::int64_t ns) {
   char text[32];
   const char* const sign = ns < 0 ? "-" : "";
   const auto size = static_cast<std::uint64_t>(ns < 0 ? -ns : ns);
-  std::snprintf(text, sizeof text, "%s%llu.%03llu", sign, static_cast<unsigned long long>(size / 1000),
+  std::snprintf(text, sizeof text, "%s%llu.%03llu", sign,
+                static_cast<unsigned long long>(size / 1000),
                 static_cast<unsigned long long>(size % 1000));
   return text;
 }
@@ -32,14 +33,16 @@ class Events {
     return out_;
   }
 
-  void metadata(const char* kind, std::size_t pid, std::size_t tid, const std::string& key, const std::string& value) {
-    next() << R"({"ph":"M","name":")" << kind << R"(","pid":)" << pid << R"(,"tid":)" << tid << R"(,"args":{")" << key
-           << "\":" << value << "}}";
+  void metadata(const char* kind, std::size_t pid, std::size_t tid, const std::string& key,
+                const std::string& value) {
+    next() << R"({"ph":"M","name":")" << kind << R"(","pid":)" << pid << R"(,"tid":)" << tid
+           << R"(,"args":{")" << key << "\":" << value << "}}";
   }
 
   void span(const TraceSpan& span, const std::string& name, std::size_t pid, std::size_t tid) {
-    next() << R"({"ph":"X","name":)" << name << R"(,"pid":)" << pid << R"(,"tid":)" << tid << R"(,"ts":)"
-           << microseconds(span.begin_ns) << R"(,"dur":)" << microseconds(span.end_ns - span.begin_ns) << R"(,"args":{)";
+    next() << R"({"ph":"X","name":)" << name << R"(,"pid":)" << pid << R"(,"tid":)" << tid
+           << R"(,"ts":)" << microseconds(span.begin_ns) << R"(,"dur":)"
+           << microseconds(span.end_ns - span.begin_ns) << R"(,"args":{)";
     if (span.batch != TraceSpan::none) out_ << R"("batch":)" << span.batch;
     if (span.batch != TraceSpan::none && span.record != TraceSpan::none) out_ << ',';
     if (span.record != TraceSpan::none) out_ << R"("record":)" << span.record;
@@ -47,8 +50,8 @@ class Events {
   }
 
   void value(const TraceValue& value, const std::string& name, std::size_t pid) {
-    next() << R"({"ph":"C","name":)" << name << R"(,"pid":)" << pid << R"(,"ts":)" << microseconds(value.at_ns)
-           << R"(,"args":{"value":)" << value.value << "}}";
+    next() << R"({"ph":"C","name":)" << name << R"(,"pid":)" << pid << R"(,"ts":)"
+           << microseconds(value.at_ns) << R"(,"args":{"value":)" << value.value << "}}";
   }
 
  private:
@@ -58,9 +61,10 @@ class Events {
 
 }  // namespace
 
-void write_trace_json(std::ostream& out, const std::vector<std::string>& groups, const std::vector<TraceLane>& lanes,
-                      std::uint64_t dropped) {
-  out << R"({"displayTimeUnit":"ms","otherData":{"writer":"millrace","dropped_events":")" << dropped << R"("},"traceEvents":[)";
+void write_trace_json(std::ostream& out, const std::vector<std::string>& groups,
+                      const std::vector<TraceLane>& lanes, std::uint64_t dropped) {
+  out << R"({"displayTimeUnit":"ms","otherData":{"writer":"millrace","dropped_events":")" << dropped
+      << R"("},"traceEvents":[)";
   Events events(out);
   for (std::size_t group = 0; group < groups.size(); ++group)
     events.metadata("process_name", group + 1, 0, "name", quoted(groups[group]));

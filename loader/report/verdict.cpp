@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-/// Below this share of time without work the device counts as fed; below this share of time in stalls the trainer does.
+/// Below this share of time without work the device counts as fed; below this share of time in
+/// stalls the trainer does.
 constexpr double fed = 0.02;
 /// Above this share of its time at work a stage counts as busy all the time.
 constexpr double saturated = 0.85;
@@ -34,11 +35,13 @@ std::string factor(double value) {
 }
 
 std::string workers_text(const Report& report) {
-  return report.workers == 1 ? "the worker is" : "the " + std::to_string(report.workers) + " workers are";
+  return report.workers == 1 ? "the worker is"
+                             : "the " + std::to_string(report.workers) + " workers are";
 }
 
 const StageReport* find(const Report& report, const char* name) {
-  const auto stage = std::find_if(report.stages.begin(), report.stages.end(), [&](const auto& one) { return one.name == name; });
+  const auto stage = std::find_if(report.stages.begin(), report.stages.end(),
+                                  [&](const auto& one) { return one.name == name; });
   return stage == report.stages.end() ? nullptr : &*stage;
 }
 
@@ -77,10 +80,13 @@ std::string idle_text(const Shares& shares) {
 Verdict by_step(const Report& report, const Shares& shares) {
   Verdict verdict{.bound = Bound::step, .stage = "step", .next_bound = "step"};
   verdict.share = shares.idle ? 1 - *shares.idle : shares.ahead;
-  verdict.text = shares.idle ? "the step bounds the run: the device was idle " + percent(*shares.idle) + " of the time"
-                             : "the step bounds the run: batches were ready, and the trainer was ahead of the device " +
+  verdict.text = shares.idle ? "the step bounds the run: the device was idle " +
+                                   percent(*shares.idle) + " of the time"
+                             : "the step bounds the run: batches were ready, and the trainer was "
+                               "ahead of the device " +
                                    percent(shares.ahead) + " of the time";
-  verdict.advice = "The loader has time to spare (" + workers_text(report) + " busy " + percent(report.worker_utilization) +
+  verdict.advice = "The loader has time to spare (" + workers_text(report) + " busy " +
+                   percent(report.worker_utilization) +
                    " of the time); `millrace tune` finds the fewest that feed the step.";
   return verdict;
 }
@@ -88,73 +94,98 @@ Verdict by_step(const Report& report, const Shares& shares) {
 Verdict by_trainer(const Shares& shares) {
   Verdict verdict{.bound = Bound::trainer, .stage = "trainer", .next_bound = "trainer"};
   verdict.share = shares.trainer;
-  verdict.text = "the trainer bounds the run: batches were ready when it asked (stall " + percent(shares.stall) +
-                 " of the time), and it spent " + percent(shares.trainer) + " of the time between its calls of next" +
-                 idle_text(shares);
-  verdict.advice = shares.idle
-                       ? "Shorten or overlap what the trainer's thread does between steps, such as waiting for a step's result."
-                       : "More workers would not help; shorten the step, or take what its thread does out of the loop.";
+  verdict.text = "the trainer bounds the run: batches were ready when it asked (stall " +
+                 percent(shares.stall) + " of the time), and it spent " + percent(shares.trainer) +
+                 " of the time between its calls of next" + idle_text(shares);
+  verdict.advice = shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
+                                 "such as waiting for a step's result."
+                               : "More workers would not help; shorten the step, or take what its "
+                                 "thread does out of the loop.";
   return verdict;
 }
 
 Verdict by_copy(const Report& report, const Shares& shares) {
-  Verdict verdict{.bound = Bound::copy, .stage = "copy", .share = shares.copy, .next_bound = "copy"};
+  Verdict verdict{
+      .bound = Bound::copy, .stage = "copy", .share = shares.copy, .next_bound = "copy"};
   const StageReport* copy = find(report, "copy");
-  const double rate =
-      copy != nullptr && copy->busy_seconds > 0 ? static_cast<double>(report.copied_bytes) / copy->busy_seconds : 0;
-  verdict.text = "copying bounds the run: the copy stream is busy " + percent(shares.copy) + " of the time, at " +
-                 factor(rate / 1e9) + " GB/s" + idle_text(shares);
+  const double rate = copy != nullptr && copy->busy_seconds > 0
+                          ? static_cast<double>(report.copied_bytes) / copy->busy_seconds
+                          : 0;
+  verdict.text = "copying bounds the run: the copy stream is busy " + percent(shares.copy) +
+                 " of the time, at " + factor(rate / 1e9) + " GB/s" + idle_text(shares);
   verdict.advice =
-      "Copy fewer bytes (smaller samples, 8-bit pixels), or find out why the bus is slow; more workers would not help.";
+      "Copy fewer bytes (smaller samples, 8-bit pixels), or find out why the bus is slow; more "
+      "workers would not help.";
   return verdict;
 }
 
 Verdict by_conversion(const Shares& shares) {
-  Verdict verdict{.bound = Bound::convert, .stage = "convert", .share = shares.convert, .next_bound = "convert"};
-  verdict.text = "conversion on the device bounds the run: its stream is busy " + percent(shares.convert) + " of the time" +
-                 idle_text(shares);
+  Verdict verdict{.bound = Bound::convert,
+                  .stage = "convert",
+                  .share = shares.convert,
+                  .next_bound = "convert"};
+  verdict.text = "conversion on the device bounds the run: its stream is busy " +
+                 percent(shares.convert) + " of the time" + idle_text(shares);
   verdict.advice =
-      "The step's kernels and the conversion share the device: convert to a smaller type, or give more device_slots, so that it "
+      "The step's kernels and the conversion share the device: convert to a smaller type, or give "
+      "more device_slots, so that it "
       "can run ahead; more workers would not help.";
   return verdict;
 }
 
 Verdict by_cores(const Report& report, const Shares& shares) {
-  Verdict verdict{.bound = Bound::cores, .stage = "cores", .share = report.worker_delay.value_or(0), .next_bound = "cores"};
-  verdict.text = "a lack of processors bounds the run: " + workers_text(report) + " kept waiting for one " +
-                 percent(verdict.share) + " of the time; the process may use " + std::to_string(report.cores) + idle_text(shares);
-  verdict.advice = report.workers > report.cores ? "Give the process more processors, or take as many workers as it has (" +
-                                                       std::to_string(report.cores) + ")."
-                                                 : "Other work is on these processors: end it, or bind it elsewhere.";
+  Verdict verdict{.bound = Bound::cores,
+                  .stage = "cores",
+                  .share = report.worker_delay.value_or(0),
+                  .next_bound = "cores"};
+  verdict.text = "a lack of processors bounds the run: " + workers_text(report) +
+                 " kept waiting for one " + percent(verdict.share) +
+                 " of the time; the process may use " + std::to_string(report.cores) +
+                 idle_text(shares);
+  verdict.advice = report.workers > report.cores
+                       ? "Give the process more processors, or take as many workers as it has (" +
+                             std::to_string(report.cores) + ")."
+                       : "Other work is on these processors: end it, or bind it elsewhere.";
   return verdict;
 }
 
 /// The worker's stage that takes most of their time.
 Verdict by_workers(const Report& report, const Shares& shares) {
-  const auto stage = std::max_element(report.stages.begin(), report.stages.end(),
-                                      [](const StageReport& a, const StageReport& b) { return a.share < b.share; });
+  const auto stage = std::max_element(
+      report.stages.begin(), report.stages.end(),
+      [](const StageReport& a, const StageReport& b) { return a.share < b.share; });
   const bool reading = stage == report.stages.begin();
   Verdict verdict{.bound = reading ? Bound::storage : Bound::transform, .stage = stage->name};
   verdict.share = stage->share;
-  verdict.text = stage->name + " bounds the run: " + workers_text(report) + " busy " + percent(report.worker_utilization) +
-                 " of the time, " + percent(stage->share) + " of it in " + stage->name + idle_text(shares);
+  verdict.text = stage->name + " bounds the run: " + workers_text(report) + " busy " +
+                 percent(report.worker_utilization) + " of the time, " + percent(stage->share) +
+                 " of it in " + stage->name + idle_text(shares);
 
   const double device = shares.idle ? 1 - *shares.idle : 0;
   const double rest = std::max({shares.copy, shares.convert, shares.trainer, device});
-  verdict.next_bound = rest == shares.copy ? "copy" : rest == shares.convert ? "convert" : rest == device ? "step" : "trainer";
+  verdict.next_bound = rest == shares.copy      ? "copy"
+                       : rest == shares.convert ? "convert"
+                       : rest == device         ? "step"
+                                                : "trainer";
   verdict.speedup_limit = std::max(1.0, 1 / std::max(rest, 1e-3));
-  const std::string limit = verdict.speedup_limit >= 100 ? ""
-                                                         : ", up to " + factor(verdict.speedup_limit) + " times as fast, where " +
-                                                               verdict.next_bound + " binds";
+  const std::string limit = verdict.speedup_limit >= 100
+                                ? ""
+                                : ", up to " + factor(verdict.speedup_limit) +
+                                      " times as fast, where " + verdict.next_bound + " binds";
   if (report.worker_utilization < saturated)
-    verdict.advice = "Neither the workers nor the copies are busy all the time: a larger prefetch lets them overlap more.";
+    verdict.advice =
+        "Neither the workers nor the copies are busy all the time: a larger prefetch lets them "
+        "overlap more.";
   else if (reading)
-    verdict.advice = "Put the dataset on faster storage or into memory, or let more workers read at once" + limit + ".";
+    verdict.advice =
+        "Put the dataset on faster storage or into memory, or let more workers read at once" +
+        limit + ".";
   else if (report.workers + report.launch_cores < report.cores)
-    verdict.advice = "Take more workers: " + std::to_string(report.cores) + " cores are there" + limit + ".";
+    verdict.advice =
+        "Take more workers: " + std::to_string(report.cores) + " cores are there" + limit + ".";
   else
-    verdict.advice = "Every core has a worker: give the process more cores" + limit + ", or make " + stage->name +
-                     " cheaper (smaller or differently stored images).";
+    verdict.advice = "Every core has a worker: give the process more cores" + limit + ", or make " +
+                     stage->name + " cheaper (smaller or differently stored images).";
   return verdict;
 }
 
@@ -163,25 +194,29 @@ Verdict by_workers(const Report& report, const Shares& shares) {
 void warn_of_delay(Report& report) {
   const double delay = report.worker_delay.value_or(0);
   if (delay <= kept_waiting) return;
-  report.warnings.push_back("oversubscribed: " + workers_text(report) + " kept waiting for a processor " + percent(delay) +
+  report.warnings.push_back("oversubscribed: " + workers_text(report) +
+                            " kept waiting for a processor " + percent(delay) +
                             " of the time; other threads or processes run on the same ones");
 }
 
 Verdict judge(const Report& report, std::optional<double> device_idle) {
   const Shares shares = shares_of(report, device_idle);
-  const bool workers_known =
-      std::any_of(report.stages.begin(), report.stages.end(), [](const auto& stage) { return stage.share > 0; });
+  const bool workers_known = std::any_of(report.stages.begin(), report.stages.end(),
+                                         [](const auto& stage) { return stage.share > 0; });
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   // A slow copy need not make the trainer wait for a batch: it may be its stream that waits.
   const bool copies_bind = shares.copy > report.worker_utilization || !workers_known;
-  // A slow conversion holds up copies and host slots in turn, which then looks like a trainer that is ahead.
-  if (shares.convert >= saturated && shares.convert > std::max(shares.copy, report.worker_utilization))
+  // A slow conversion holds up copies and host slots in turn, which then looks like a trainer that
+  // is ahead.
+  if (shares.convert >= saturated &&
+      shares.convert > std::max(shares.copy, report.worker_utilization))
     return by_conversion(shares);
   if (shares.copy >= saturated && copies_bind) return by_copy(report, shares);
   if (shares.stall < fed && shares.ahead < fed) return by_trainer(shares);
   if (shares.stall < fed && !device_idle) return by_step(report, shares);
   if (copies_bind && shares.copy > 0) return by_copy(report, shares);
-  if (!workers_known || (shares.stall < fed && report.worker_utilization < saturated)) return by_trainer(shares);
+  if (!workers_known || (shares.stall < fed && report.worker_utilization < saturated))
+    return by_trainer(shares);
   if (report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
   return by_workers(report, shares);
 }

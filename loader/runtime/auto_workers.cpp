@@ -19,7 +19,8 @@ unsigned AutoWorkers::update(const Window& window) {
   const double trainer_seconds = window.seconds - window.stall_seconds;
   // Samples made take `busy_seconds` of workers in the time that the trainer itself takes.
   const double need = trainer_seconds > 0 ? room * window.busy_seconds / trainer_seconds : most_;
-  const auto enough = static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));
+  const auto enough =
+      static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));
   if (window.stall_seconds > stalls * window.seconds) {
     if (let_go_last_) patience_ = std::min(2 * patience_, most_patience);
     workers_ = std::clamp(std::max(workers_ + 1, enough), 1U, most_);

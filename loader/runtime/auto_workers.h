@@ -3,9 +3,9 @@
 
 namespace millrace {
 
-/// Chooses how many workers a pipeline needs: the fewest that keep batches ready. More at once when the trainer stalls; fewer step by
-/// step while it does not, as far as the workers' measured time allows, and the more slowly the more often that went wrong. Not for
-/// two threads at once.
+/// Chooses how many workers a pipeline needs: the fewest that keep batches ready. More at once when
+/// the trainer stalls; fewer step by step while it does not, as far as the workers' measured time
+/// allows, and the more slowly the more often that went wrong. Not for two threads at once.
 class AutoWorkers {
  public:
   /// What happened in a window of time.

@@ -29,13 +29,16 @@ std::optional<double> quota_v1(const fs::path& group) {
   std::ifstream period_file(group / "cpu.cfs_period_us");
   double quota = 0;
   double period = 0;
-  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0) return std::nullopt;
+  if (!(quota_file >> quota) || !(period_file >> period) || quota <= 0 || period <= 0)
+    return std::nullopt;
   return quota / period;
 }
 
-/// The smallest quota from `group` up to where the hierarchy is mounted. A container's own group is often mounted there while
-/// its name is still the host's, so that only the last of these folders exists.
-std::optional<double> least_quota(const fs::path& mount, fs::path group, std::optional<double> (*quota_of)(const fs::path&)) {
+/// The smallest quota from `group` up to where the hierarchy is mounted. A container's own group is
+/// often mounted there while its name is still the host's, so that only the last of these folders
+/// exists.
+std::optional<double> least_quota(const fs::path& mount, fs::path group,
+                                  std::optional<double> (*quota_of)(const fs::path&)) {
   std::optional<double> least;
   for (group = group.lexically_normal();; group = group.parent_path()) {
     const std::optional<double> quota = quota_of(mount / group.relative_path());
@@ -45,7 +48,9 @@ std::optional<double> least_quota(const fs::path& mount, fs::path group, std::op
 }
 
 /// Whether "cpu" is among comma-separated controllers.
-bool controls_cpu(const std::string& controllers) { return ("," + controllers + ",").find(",cpu,") != std::string::npos; }
+bool controls_cpu(const std::string& controllers) {
+  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
+}
 
 }  // namespace
 

@@ -11,7 +11,8 @@ void JobQueues::add(const void* owner, std::shared_ptr<Job> job, Help help) {
   if (queue == queues_.end()) {
     // Behind all others: just behind the one whose turn was last.
     if (!queues_.empty()) ++turn_;
-    queue = queues_.insert(queues_.begin() + static_cast<std::ptrdiff_t>(turn_), Queue{.owner = owner});
+    queue =
+        queues_.insert(queues_.begin() + static_cast<std::ptrdiff_t>(turn_), Queue{.owner = owner});
   }
   queue->jobs.push_back({std::move(job), help});
 }
@@ -35,8 +36,9 @@ std::optional<JobQueues::Item> JobQueues::take(bool for_helper) {
 }
 
 bool JobQueues::allows_help() const {
-  return std::any_of(queues_.begin(), queues_.end(),
-                     [](const Queue& queue) { return !queue.jobs.empty() && queue.jobs.front().help == Help::allowed; });
+  return std::any_of(queues_.begin(), queues_.end(), [](const Queue& queue) {
+    return !queue.jobs.empty() && queue.jobs.front().help == Help::allowed;
+  });
 }
 
 void JobQueues::ended(const void* owner) {
@@ -46,7 +48,8 @@ void JobQueues::ended(const void* owner) {
 }
 
 unsigned JobQueues::running(const void* owner) const {
-  const auto queue = std::find_if(queues_.begin(), queues_.end(), [owner](const Queue& one) { return one.owner == owner; });
+  const auto queue = std::find_if(queues_.begin(), queues_.end(),
+                                  [owner](const Queue& one) { return one.owner == owner; });
   return queue == queues_.end() ? 0 : queue->running;
 }
 
@@ -61,14 +64,16 @@ std::deque<JobQueues::QueuedJob> JobQueues::drop(const void* owner) {
 }
 
 JobQueues::Queues::iterator JobQueues::find(const void* owner) {
-  return std::find_if(queues_.begin(), queues_.end(), [owner](const Queue& queue) { return queue.owner == owner; });
+  return std::find_if(queues_.begin(), queues_.end(),
+                      [owner](const Queue& queue) { return queue.owner == owner; });
 }
 
 void JobQueues::erase_if_idle(Queues::iterator queue) {
   if (queue->running > 0 || !queue->jobs.empty()) return;
   const auto place = static_cast<std::size_t>(queue - queues_.begin());
   queues_.erase(queue);
-  // Whose turn was last stays the same, or is the one before where that one went, so that the next in turn is.
+  // Whose turn was last stays the same, or is the one before where that one went, so that the next
+  // in turn is.
   if (place <= turn_) turn_ = turn_ > 0 ? turn_ - 1 : std::max<std::size_t>(queues_.size(), 1) - 1;
 }
 

@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// The items a pool has to give out: a queue of jobs per owner. Owners take turns item by item; the items of one begin in order.
-/// Not for two threads at once.
+/// The items a pool has to give out: a queue of jobs per owner. Owners take turns item by item; the
+/// items of one begin in order. Not for two threads at once.
 class JobQueues {
  public:
   struct Item {
@@ -29,7 +29,8 @@ class JobQueues {
 
   /// A job with at least one item.
   void add(const void* owner, std::shared_ptr<Job> job, Help help);
-  /// The next item, which is running until `ended`; `for_helper` takes only what other pools may help with.
+  /// The next item, which is running until `ended`; `for_helper` takes only what other pools may
+  /// help with.
   std::optional<Item> take(bool for_helper);
   /// Whether there is an item for a helper.
   bool allows_help() const;

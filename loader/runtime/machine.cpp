@@ -23,7 +23,9 @@ std::string cpu_model() {
 std::uint64_t physical_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && page_size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size) : 0;
+  return pages > 0 && page_size > 0
+             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size)
+             : 0;
 }
 
 /// "7.8 GiB"
@@ -35,18 +37,24 @@ std::string gibibytes(std::uint64_t bytes) {
 }  // namespace
 
 MachineIdentity identify_machine(const Topology& topology) {
-  return {.cpu = cpu_model(), .cores = topology.cores, .numa_nodes = topology.nodes.size(), .memory_bytes = physical_memory()};
+  return {.cpu = cpu_model(),
+          .cores = topology.cores,
+          .numa_nodes = topology.nodes.size(),
+          .memory_bytes = physical_memory()};
 }
 
-std::vector<std::string> machine_differences(const MachineIdentity& there, const MachineIdentity& here) {
+std::vector<std::string> machine_differences(const MachineIdentity& there,
+                                             const MachineIdentity& here) {
   std::vector<std::string> differences;
   const auto differs = [&](const std::string& what, const std::string& was, const std::string& is) {
     differences.push_back("the " + what + " was " + was + ", here it is " + is);
   };
   if (there.cpu != here.cpu) differs("processor", there.cpu, here.cpu);
-  if (there.cores != here.cores) differs("number of usable cores", std::to_string(there.cores), std::to_string(here.cores));
+  if (there.cores != here.cores)
+    differs("number of usable cores", std::to_string(there.cores), std::to_string(here.cores));
   if (there.numa_nodes != here.numa_nodes)
-    differs("number of NUMA nodes", std::to_string(there.numa_nodes), std::to_string(here.numa_nodes));
+    differs("number of NUMA nodes", std::to_string(there.numa_nodes),
+            std::to_string(here.numa_nodes));
   const auto was = static_cast<double>(there.memory_bytes);
   const auto is = static_cast<double>(here.memory_bytes);
   if (std::abs(was - is) > same_memory * std::max(was, is))

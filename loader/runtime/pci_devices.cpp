@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The upper byte of a device's class, and who made it. Source: the PCI ID repository, pci-ids.ucw.cz.
+// The upper byte of a device's class, and who made it. Source: the PCI ID repository,
+// pci-ids.ucw.cz.
 constexpr unsigned network = 0x02;
 constexpr unsigned display = 0x03;
 constexpr const char* nvidia = "0x10de";
@@ -29,13 +30,15 @@ std::string line_of(const fs::path& file) {
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
     names.push_back(entry->path().filename().string());
   std::ranges::sort(names);
   return names;
 }
 
-/// "NVIDIA H200" where the driver's file has "Model: \t\t NVIDIA H200"; empty where it does not tell.
+/// "NVIDIA H200" where the driver's file has "Model: \t\t NVIDIA H200"; empty where it does not
+/// tell.
 std::string value_in(const fs::path& information, const std::string& key) {
   std::ifstream file(information);
   for (std::string line; std::getline(file, line);) {
@@ -54,20 +57,25 @@ std::string network_names(const fs::path& device) {
   std::string names;
   for (const fs::path& owner : owners)
     for (const char* of : {"net", "infiniband"})
-      for (const std::string& name : names_in(owner / of)) names += (names.empty() ? "" : ", ") + name;
+      for (const std::string& name : names_in(owner / of))
+        names += (names.empty() ? "" : ", ") + name;
   return names;
 }
 
 /// "0x10de" -> "10de"
-std::string without_prefix(const std::string& number) { return number.starts_with("0x") ? number.substr(2) : number; }
-
-/// Whether `entry` names the GPU: by its number among all, or by as much of its identity ("GPU-8932f937-...") as tells it from
-/// others.
-bool names(const std::string& entry, std::size_t number, const std::string& identity) {
-  return entry == std::to_string(number) || (entry.starts_with("GPU-") && identity.starts_with(entry));
+std::string without_prefix(const std::string& number) {
+  return number.starts_with("0x") ? number.substr(2) : number;
 }
 
-/// Takes `launches` from the GPUs that `visible` leaves out. Parts of GPUs ("MIG-...") are not told apart: all stay.
+/// Whether `entry` names the GPU: by its number among all, or by as much of its identity
+/// ("GPU-8932f937-...") as tells it from others.
+bool names(const std::string& entry, std::size_t number, const std::string& identity) {
+  return entry == std::to_string(number) ||
+         (entry.starts_with("GPU-") && identity.starts_with(entry));
+}
+
+/// Takes `launches` from the GPUs that `visible` leaves out. Parts of GPUs ("MIG-...") are not told
+/// apart: all stay.
 void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs::path& driven) {
   if (visible.find("MIG-") != std::string::npos) return;
   std::size_t number = 0;
@@ -76,7 +84,8 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
     const std::string identity = value_in(driven / device.address / "information", "GPU UUID");
     std::istringstream entries(visible);
     device.launches = false;
-    for (std::string entry; std::getline(entries, entry, ',') && !entry.starts_with('-');)  // none behind the first that is none
+    for (std::string entry; std::getline(entries, entry, ',') &&
+                            !entry.starts_with('-');)  // none behind the first that is none
       if (names(entry, number, identity)) device.launches = true;
     ++number;
   }
@@ -96,17 +105,21 @@ std::vector<PciDevice> read_pci_devices(const fs::path& root, const char* visibl
     const fs::path folder = bus / address;
     const unsigned long kind = std::strtoul(line_of(folder / "class").c_str(), nullptr, 16) >> 16U;
     if (kind != network && kind != display) continue;
-    PciDevice device{.kind = kind == display ? PciDevice::Kind::gpu : PciDevice::Kind::nic, .address = address};
+    PciDevice device{.kind = kind == display ? PciDevice::Kind::gpu : PciDevice::Kind::nic,
+                     .address = address};
     const std::string vendor = line_of(folder / "vendor");
     if (device.kind == PciDevice::Kind::gpu) {
-      device.launches = vendor == nvidia && (!driver_tells || fs::is_directory(driven / address, error));
+      device.launches =
+          vendor == nvidia && (!driver_tells || fs::is_directory(driven / address, error));
       device.name = value_in(driven / address / "information", "Model");
     } else {
       device.name = network_names(folder);
     }
-    if (device.name.empty()) device.name = without_prefix(vendor) + ":" + without_prefix(line_of(folder / "device"));
+    if (device.name.empty())
+      device.name = without_prefix(vendor) + ":" + without_prefix(line_of(folder / "device"));
     const std::string node = line_of(folder / "numa_node");
-    if (!node.empty() && node != "-1") device.node = static_cast<int>(std::strtol(node.c_str(), nullptr, 10));
+    if (!node.empty() && node != "-1")
+      device.node = static_cast<int>(std::strtol(node.c_str(), nullptr, 10));
     devices.push_back(std::move(device));
   }
   if (visible != nullptr) hide(devices, visible, driven);

@@ -22,16 +22,20 @@ std::string counted(std::size_t count, const std::string& noun) {
 std::string decimal(double value) {
   const long hundredths = std::lround(value * 100);
   std::string text = std::to_string(hundredths / 100);
-  if (hundredths % 100 != 0) text += (hundredths % 100 < 10 ? ".0" : ".") + std::to_string(hundredths % 100);
+  if (hundredths % 100 != 0)
+    text += (hundredths % 100 < 10 ? ".0" : ".") + std::to_string(hundredths % 100);
   if (hundredths % 100 != 0 && text.ends_with('0')) text.pop_back();
   return text;
 }
 
-/// Where the piece of number `piece` begins when `size` things are cut into `pieces` consecutive ones.
-std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) { return size * piece / pieces; }
+/// Where the piece of number `piece` begins when `size` things are cut into `pieces` consecutive
+/// ones.
+std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) {
+  return size * piece / pieces;
+}
 
-/// Whether each of so many ranks was given processors of its own when it was started: others than its parent's, and so few that the
-/// other ranks' need not be the same.
+/// Whether each of so many ranks was given processors of its own when it was started: others than
+/// its parent's, and so few that the other ranks' need not be the same.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
   return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
          std::uint64_t{machine.affinity_cpus} * local_world <= machine.cpuset_cpus;
@@ -39,7 +43,8 @@ bool bound_by_launcher(const Topology& machine, unsigned local_world) {
 
 /// The processors that all ranks on the host have together.
 unsigned cpus_together(const Topology& machine, unsigned local_world) {
-  return bound_by_launcher(machine, local_world) ? machine.cpuset_cpus : static_cast<unsigned>(count_cpus(machine));
+  return bound_by_launcher(machine, local_world) ? machine.cpuset_cpus
+                                                 : static_cast<unsigned>(count_cpus(machine));
 }
 
 /// As many of them as the quota lets run at once.
@@ -63,18 +68,21 @@ NumaNode with_cpus(const NumaNode& node, const std::vector<int>& kept) {
 std::vector<int> core_by_core(const NumaNode& node) {
   if (node.physical_cores.empty()) return node.cpus;
   std::vector<int> cpus;
-  for (const std::vector<int>& core : node.physical_cores) cpus.insert(cpus.end(), core.begin(), core.end());
+  for (const std::vector<int>& core : node.physical_cores)
+    cpus.insert(cpus.end(), core.begin(), core.end());
   return cpus;
 }
 
 /// The processors from `begin` to `end`, counted over all nodes.
-std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t begin, std::size_t end) {
+std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t begin,
+                               std::size_t end) {
   std::vector<NumaNode> pieces;
   std::size_t first = 0;
   for (const NumaNode& node : nodes) {
     const std::vector<int> cpus = core_by_core(node);
     const auto at = [&](std::size_t position) {
-      return cpus.begin() + static_cast<std::ptrdiff_t>(std::clamp(position, first, first + cpus.size()) - first);
+      return cpus.begin() +
+             static_cast<std::ptrdiff_t>(std::clamp(position, first, first + cpus.size()) - first);
     };
     const std::vector<int> kept(at(begin), at(end));
     if (!kept.empty()) pieces.push_back(with_cpus(node, kept));
@@ -84,28 +92,35 @@ std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t b
 }
 
 /// The GPUs that a rank drives: its part of them, or one that it shares where there are more ranks.
-std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank, unsigned local_world) {
+std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
+                                   unsigned local_world) {
   std::vector<PciDevice> gpus;
   std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
-  const auto all = static_cast<std::size_t>(std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
+  const auto all = static_cast<std::size_t>(
+      std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
   // So few are shown to this rank that the others' need not be the same: they are its own.
   if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
   const std::size_t begin = cut(gpus.size(), local_rank, local_world);
   const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
-  return {gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.begin() + static_cast<std::ptrdiff_t>(end)};
+  return {gpus.begin() + static_cast<std::ptrdiff_t>(begin),
+          gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 bool has_node(const Topology& topology, int number) {
   return std::ranges::find(topology.nodes, number, &NumaNode::number) != topology.nodes.end();
 }
 
-/// Which of as many pieces of the processors a rank takes. Ranks choose in turn, one on the node of the first GPU that they drive where
-/// there is one left; the others then take what is left. All ranks of a host come to the same.
+/// Which of as many pieces of the processors a rank takes. Ranks choose in turn, one on the node of
+/// the first GPU that they drive where there is one left; the others then take what is left. All
+/// ranks of a host come to the same.
 std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned local_world) {
   const std::size_t cpus = count_cpus(machine);
   std::vector<int> left;  // the node on which a piece begins; none when it is taken
   for (std::size_t piece = 0; piece < local_world; ++piece)
-    left.push_back(piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world)).front().number);
+    left.push_back(
+        piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world))
+            .front()
+            .number);
   constexpr int taken = -1;
   constexpr std::size_t nothing = SIZE_MAX;
   std::vector<std::size_t> chosen(local_world, nothing);
@@ -117,7 +132,8 @@ std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned
   };
   for (unsigned rank = 0; rank < local_world; ++rank) {
     const std::vector<PciDevice> gpus = driven_gpus(machine, rank, local_world);
-    if (!gpus.empty() && gpus.front().node) choose(rank, [&](int node) { return node == *gpus.front().node; });
+    if (!gpus.empty() && gpus.front().node)
+      choose(rank, [&](int node) { return node == *gpus.front().node; });
   }
   for (unsigned rank = 0; rank < local_world; ++rank)
     if (chosen[rank] == nothing) choose(rank, [](int node) { return node != taken; });
@@ -130,25 +146,30 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
   for (unsigned worker = 0; worker < workers; ++worker) {
     std::size_t best = 0;
     for (std::size_t node = 1; node < nodes.size(); ++node)
-      if (nodes[node].cpus.size() * (dealt[best] + 1) > nodes[best].cpus.size() * (dealt[node] + 1)) best = node;
+      if (nodes[node].cpus.size() * (dealt[best] + 1) > nodes[best].cpus.size() * (dealt[node] + 1))
+        best = node;
     ++dealt[best];
   }
   return dealt;
 }
 
-/// The node that gives a processor up for a GPU: the GPU's, or the one with most workers where that has none to spare.
+/// The node that gives a processor up for a GPU: the GPU's, or the one with most workers where that
+/// has none to spare.
 std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
   const auto& nodes = placement.topology.nodes;
   for (std::size_t node = 0; gpu != nullptr && node < nodes.size(); ++node)
     if (gpu->node == nodes[node].number && placement.workers[node] > 1) return node;
-  return static_cast<std::size_t>(std::ranges::max_element(placement.workers) - placement.workers.begin());
+  return static_cast<std::size_t>(std::ranges::max_element(placement.workers) -
+                                  placement.workers.begin());
 }
 
 /// Takes a worker away for each thread that launches kernels.
 void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsigned launch_cores) {
   std::map<std::size_t, std::pair<unsigned, std::string>> left;  // per node: how many, and the GPUs
-  for (; placement.launch_cores < launch_cores && placement.total_workers() > 1; ++placement.launch_cores) {
-    const PciDevice* gpu = placement.launch_cores < gpus.size() ? &gpus[placement.launch_cores] : nullptr;
+  for (; placement.launch_cores < launch_cores && placement.total_workers() > 1;
+       ++placement.launch_cores) {
+    const PciDevice* gpu =
+        placement.launch_cores < gpus.size() ? &gpus[placement.launch_cores] : nullptr;
     const std::size_t node = giving_node(placement, gpu);
     --placement.workers[node];
     auto& [count, names] = left[node];
@@ -157,14 +178,16 @@ void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsign
   }
   for (const auto& [node, taken] : left) {
     const auto& [count, names] = taken;
-    placement.reasons.push_back(counted(count, "processor") + " of node " +
-                                std::to_string(placement.topology.nodes[node].number) + (count == 1 ? " is" : " are") +
-                                " left free for the thread" + (count == 1 ? "" : "s") + " that launch" +
-                                (count == 1 ? "es" : "") + " kernels" + (names.empty() ? "" : " on GPU ") + names);
+    placement.reasons.push_back(
+        counted(count, "processor") + " of node " +
+        std::to_string(placement.topology.nodes[node].number) + (count == 1 ? " is" : " are") +
+        " left free for the thread" + (count == 1 ? "" : "s") + " that launch" +
+        (count == 1 ? "es" : "") + " kernels" + (names.empty() ? "" : " on GPU ") + names);
   }
   if (placement.launch_cores < launch_cores)
-    placement.warnings.push_back("there are processors for " + std::to_string(placement.launch_cores) + " of the " +
-                                 counted(launch_cores, "thread") + " that launch kernels: they share them with workers");
+    placement.warnings.push_back(
+        "there are processors for " + std::to_string(placement.launch_cores) + " of the " +
+        counted(launch_cores, "thread") + " that launch kernels: they share them with workers");
 }
 
 /// Why a process has the processors it has.
@@ -185,49 +208,59 @@ void explain_limits(const Topology& machine, std::vector<std::string>& reasons) 
 std::string node_list(const Topology& topology) {
   std::string list;
   for (const NumaNode& node : topology.nodes)
-    list += (list.empty() ? "" : ", ") + cpu_list(node.cpus) + " of node " + std::to_string(node.number);
+    list += (list.empty() ? "" : ", ") + cpu_list(node.cpus) + " of node " +
+            std::to_string(node.number);
   return list;
 }
 
 void explain_share(const Topology& machine, const RuntimeOptions& options, Placement& placement) {
   if (options.local_world == 1) return;
-  const std::string rank =
-      "rank " + std::to_string(options.local_rank) + " of " + std::to_string(options.local_world) + " on this host";
+  const std::string rank = "rank " + std::to_string(options.local_rank) + " of " +
+                           std::to_string(options.local_world) + " on this host";
   placement.reasons.push_back(
       bound_by_launcher(machine, options.local_world)
-          ? rank + " keeps the processors it was bound to when it was started: " + node_list(placement.topology)
+          ? rank + " keeps the processors it was bound to when it was started: " +
+                node_list(placement.topology)
           : rank + " takes processors " + node_list(placement.topology));
   if (placement.topology.cores < count_cpus(placement.topology))
-    placement.reasons.push_back("its part of the quota is " + counted(placement.topology.cores, "processor"));
-  if (const unsigned together = cores_together(machine, options.local_world); options.local_world > together)
-    placement.warnings.push_back("oversubscribed: " + counted(options.local_world, "rank") + " of this host share " +
-                                 counted(together, "processor"));
+    placement.reasons.push_back("its part of the quota is " +
+                                counted(placement.topology.cores, "processor"));
+  if (const unsigned together = cores_together(machine, options.local_world);
+      options.local_world > together)
+    placement.warnings.push_back("oversubscribed: " + counted(options.local_world, "rank") +
+                                 " of this host share " + counted(together, "processor"));
 }
 
 }  // namespace
 
-unsigned Placement::total_workers() const { return std::accumulate(workers.begin(), workers.end(), 0U); }
+unsigned Placement::total_workers() const {
+  return std::accumulate(workers.begin(), workers.end(), 0U);
+}
 
 Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world) {
   if (local_rank >= local_world)
-    throw Error(ErrorCode::invalid_argument, "local_rank is " + std::to_string(local_rank) + " of local_world " +
-                                                 std::to_string(local_world) + "; ranks count from 0 to local_world - 1");
+    throw Error(ErrorCode::invalid_argument, "local_rank is " + std::to_string(local_rank) +
+                                                 " of local_world " + std::to_string(local_world) +
+                                                 "; ranks count from 0 to local_world - 1");
   const std::size_t cpus = count_cpus(machine);
   if (local_world == 1 || cpus == 0) return machine;
   Topology share = machine;
   if (!bound_by_launcher(machine, local_world)) {
     if (local_world <= cpus) {
       const std::size_t piece = piece_of_rank(machine, local_rank, local_world);
-      share.nodes = piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world));
+      share.nodes =
+          piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world));
     } else {
       const std::size_t cpu = local_rank % cpus;
       share.nodes = piece_of(machine.nodes, cpu, cpu + 1);
     }
   }
   share.cores = static_cast<unsigned>(count_cpus(share));
-  if (const unsigned together = cores_together(machine, local_world); together < cpus_together(machine, local_world)) {
+  if (const unsigned together = cores_together(machine, local_world);
+      together < cpus_together(machine, local_world)) {
     // All ranks draw on one quota, whoever bound them.
-    const std::size_t part = cut(together, local_rank + 1, local_world) - cut(together, local_rank, local_world);
+    const std::size_t part =
+        cut(together, local_rank + 1, local_world) - cut(together, local_rank, local_world);
     share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);
   }
   return share;
@@ -235,8 +268,9 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
 
 Placement place_workers(const Topology& machine, const RuntimeOptions& options) {
   if (machine.nodes.empty() || machine.cores == 0)
-    throw Error(ErrorCode::invalid_argument, "the topology has " + counted(machine.nodes.size(), "node") + " and " +
-                                                 counted(machine.cores, "core") + "; it needs at least one of each");
+    throw Error(ErrorCode::invalid_argument,
+                "the topology has " + counted(machine.nodes.size(), "node") + " and " +
+                    counted(machine.cores, "core") + "; it needs at least one of each");
   Placement placement;
   placement.topology = share_of(machine, options.local_rank, options.local_world);
   explain_limits(machine, placement.reasons);
@@ -244,21 +278,23 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
   const std::vector<PciDevice> gpus = driven_gpus(machine, options.local_rank, options.local_world);
   for (const PciDevice& gpu : gpus)
     if (gpu.node && !has_node(placement.topology, *gpu.node))
-      placement.warnings.push_back("GPU " + gpu.address + " is on node " + std::to_string(*gpu.node) +
-                                   ", where this process has no processors: its batches are made on other nodes");
+      placement.warnings.push_back(
+          "GPU " + gpu.address + " is on node " + std::to_string(*gpu.node) +
+          ", where this process has no processors: its batches are made on other nodes");
   const unsigned cores = placement.topology.cores;
   placement.workers = deal(options.workers > 0 ? options.workers : cores, placement.topology.nodes);
   if (options.workers > 0) {
     placement.reasons.push_back(counted(options.workers, "worker") + ", as asked for");
     if (options.workers > cores)
-      placement.warnings.push_back("oversubscribed: " + counted(options.workers, "worker") + " on " +
-                                   counted(cores, "processor"));
+      placement.warnings.push_back("oversubscribed: " + counted(options.workers, "worker") +
+                                   " on " + counted(cores, "processor"));
     return placement;
   }
   const auto by_default = static_cast<unsigned>(cores >= enough_cores ? gpus.size() : 0);
   if (!options.launch_cores && !gpus.empty() && by_default == 0)
-    placement.reasons.push_back("no processor is left free for the thread that launches kernels: that takes " +
-                                std::to_string(enough_cores) + " or more");
+    placement.reasons.push_back(
+        "no processor is left free for the thread that launches kernels: that takes " +
+        std::to_string(enough_cores) + " or more");
   leave_free(placement, gpus, options.launch_cores.value_or(by_default));
   placement.reasons.push_back(counted(placement.total_workers(), "worker") + ": one per processor" +
                               (placement.launch_cores > 0 ? " that is left" : ""));

@@ -18,8 +18,9 @@
 namespace millrace {
 namespace {
 
-/// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND FLAGS ...") is that of a
-/// worker, by the name that `WorkerPool` gives it. One that has been joined may be seen for a moment yet, and is none.
+/// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND
+/// FLAGS ...") is that of a worker, by the name that `WorkerPool` gives it. One that has been
+/// joined may be seen for a moment yet, and is none.
 bool is_worker(const std::filesystem::path& stat) {
   constexpr unsigned long exiting = 0x4;  // PF_EXITING
   std::ifstream file(stat);
@@ -41,8 +42,9 @@ bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
   CPU_ZERO(&set);
   if (sched_getaffinity(thread, sizeof set, &set) != 0) return true;
   return std::ranges::any_of(nodes, [&set](const NumaNode& node) {
-    return std::ranges::any_of(node.cpus,
-                               [&set](int cpu) { return cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &set); });
+    return std::ranges::any_of(node.cpus, [&set](int cpu) {
+      return cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &set);
+    });
   });
 }
 
@@ -50,14 +52,17 @@ bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
 unsigned workers_on(const std::vector<NumaNode>& nodes) {
   unsigned workers = 0;
   std::error_code error;
-  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end; task.increment(error))
-    if (is_worker(task->path() / "stat") && may_run_on(std::atoi(task->path().filename().c_str()), nodes)) ++workers;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end;
+       !error && task != end; task.increment(error))
+    if (is_worker(task->path() / "stat") &&
+        may_run_on(std::atoi(task->path().filename().c_str()), nodes))
+      ++workers;
   return workers;
 }
 
 std::string unbound_text(const NumaNode& node, const std::string& reason) {
-  return "the workers of node " + std::to_string(node.number) + " are not bound to its processors " + cpu_list(node.cpus) + ": " +
-         reason;
+  return "the workers of node " + std::to_string(node.number) +
+         " are not bound to its processors " + cpu_list(node.cpus) + ": " + reason;
 }
 
 }  // namespace
@@ -70,8 +75,8 @@ class Runtime::Needs {
     std::vector<WorkerPool*> pools{};
   };
 
-  /// Makes as many workers active as all pipelines need. With nothing needed all stay as they are: whoever comes next wants to start
-  /// soon.
+  /// Makes as many workers active as all pipelines need. With nothing needed all stay as they are:
+  /// whoever comes next wants to start soon.
   void set(const void* pipeline, Need need, const std::vector<std::unique_ptr<WorkerPool>>& pools) {
     MutexLock lock(mutex_);
     if (need.workers > 0) {
@@ -84,7 +89,9 @@ class Runtime::Needs {
     // Those that are confined to few pools first.
     std::vector<const Need*> all;
     for (const auto& [one, needed] : needs_) all.push_back(&needed);
-    std::stable_sort(all.begin(), all.end(), [](const Need* a, const Need* b) { return a->pools.size() < b->pools.size(); });
+    std::stable_sort(all.begin(), all.end(), [](const Need* a, const Need* b) {
+      return a->pools.size() < b->pools.size();
+    });
     for (const Need* one : all) deal_to_pools(*one, active);
     for (const auto& pool : pools) pool->set_concurrency(active[pool.get()]);
   }
@@ -94,7 +101,8 @@ class Runtime::Needs {
     for (unsigned worker = 0; worker < need.workers; ++worker) {
       WorkerPool* fewest = nullptr;
       for (WorkerPool* pool : need.pools)
-        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest])) fewest = pool;
+        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest]))
+          fewest = pool;
       if (fewest == nullptr) return;
       ++active[fewest];
     }
@@ -104,7 +112,8 @@ class Runtime::Needs {
   std::map<const void*, Need> needs_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
+Runtime::Runtime(const RuntimeOptions& options)
+    : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
   unsigned first = 0;
@@ -113,7 +122,8 @@ Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), n
     const NumaNode& node = topology().nodes[number];
     if (workers == 0) continue;
     const bool bind = options.numa != Numa::off && !machine.synthetic;
-    pools_.push_back(std::make_unique<WorkerPool>(first, workers, bind ? node.cpus : std::vector<int>(), node.number));
+    pools_.push_back(std::make_unique<WorkerPool>(
+        first, workers, bind ? node.cpus : std::vector<int>(), node.number));
     first += workers;
     if (options.numa == Numa::off || pools_.back()->bound()) continue;
     unbound_.push_back(unbound_text(node, machine.synthetic   ? "they are made up"
@@ -121,7 +131,8 @@ Runtime::Runtime(const RuntimeOptions& options) : adaptive_(options.adaptive), n
                                                               : pools_.back()->binding_error()));
     if (options.numa == Numa::require)
       throw Error(ErrorCode::invalid_argument,
-                  "numa is require, but " + unbound_.back() + "; let the process bind its threads, or take numa = prefer");
+                  "numa is require, but " + unbound_.back() +
+                      "; let the process bind its threads, or take numa = prefer");
   }
   WorkerPool::help_each_other(all_pools());
 }
@@ -142,7 +153,8 @@ std::vector<std::string> Runtime::warnings() const {
   const unsigned all = workers_on(topology().nodes);
   if (all > topology().cores && all > own)
     warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
-                       std::to_string(topology().cores) + " processors, " + std::to_string(all - own) +
+                       std::to_string(topology().cores) + " processors, " +
+                       std::to_string(all - own) +
                        " of them of other runtimes; let its pipelines share one runtime");
   return warnings;
 }
@@ -161,7 +173,8 @@ void Runtime::set_concurrency(unsigned workers) {
       ++active[pool];
       --left;
     }
-  for (std::size_t pool = 0; pool < pools_.size(); ++pool) pools_[pool]->set_concurrency(active[pool]);
+  for (std::size_t pool = 0; pool < pools_.size(); ++pool)
+    pools_[pool]->set_concurrency(active[pool]);
 }
 
 unsigned Runtime::concurrency() const {
@@ -171,7 +184,8 @@ unsigned Runtime::concurrency() const {
 }
 
 void Runtime::need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools) {
-  if (adaptive_) needs_->set(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools}, pools_);
+  if (adaptive_)
+    needs_->set(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools}, pools_);
 }
 
 void Runtime::release(const void* pipeline) {
@@ -194,6 +208,8 @@ std::optional<std::chrono::nanoseconds> Runtime::delay() const {
   return sum;
 }
 
-std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) { return std::make_shared<Runtime>(options); }
+std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) {
+  return std::make_shared<Runtime>(options);
+}
 
 }  // namespace millrace

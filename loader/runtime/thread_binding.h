@@ -5,7 +5,8 @@
 
 namespace millrace {
 
-/// Binds the calling thread to these processors (operating system's numbers). 0, or the number of the error that kept it from that.
+/// Binds the calling thread to these processors (operating system's numbers). 0, or the number of
+/// the error that kept it from that.
 int bind_this_thread(const std::vector<int>& cpus);
 
 }  // namespace millrace

@@ -29,25 +29,30 @@ using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, FreeBitmap
 
 TopologyHandle new_topology() {
   hwloc_topology_t raw = nullptr;
-  if (hwloc_topology_init(&raw) != 0) throw Error(ErrorCode::internal, "hwloc cannot set up a topology");
+  if (hwloc_topology_init(&raw) != 0)
+    throw Error(ErrorCode::internal, "hwloc cannot set up a topology");
   return TopologyHandle(raw);
 }
 
 std::vector<int> members(hwloc_const_bitmap_t set) {
   std::vector<int> numbers;
-  for (int number = hwloc_bitmap_first(set); number >= 0; number = hwloc_bitmap_next(set, number)) numbers.push_back(number);
+  for (int number = hwloc_bitmap_first(set); number >= 0; number = hwloc_bitmap_next(set, number))
+    numbers.push_back(number);
   return numbers;
 }
 
-unsigned size_of(hwloc_const_bitmap_t set) { return static_cast<unsigned>(std::max(hwloc_bitmap_weight(set), 0)); }
+unsigned size_of(hwloc_const_bitmap_t set) {
+  return static_cast<unsigned>(std::max(hwloc_bitmap_weight(set), 0));
+}
 
 std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_t node) {
   std::vector<CacheLevel> levels;
   // These hold data or both; instructions alone have types of their own.
-  for (const hwloc_obj_type_t type :
-       {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
+                                      HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
     CacheLevel level;
-    for (hwloc_obj_t cache = nullptr; (cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr;) {
+    for (hwloc_obj_t cache = nullptr;
+         (cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr;) {
       if (hwloc_bitmap_intersects(cache->cpuset, node) == 0) continue;
       level.level = cache->attr->cache.depth;
       level.bytes = std::max<std::uint64_t>(level.bytes, cache->attr->cache.size);
@@ -63,7 +68,8 @@ std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_
 std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<std::vector<int>> cores;
   const Bitmap of_core(hwloc_bitmap_alloc());
-  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
+  for (hwloc_obj_t core = nullptr;
+       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
     hwloc_bitmap_and(of_core.get(), core->cpuset, usable);
     if (hwloc_bitmap_iszero(of_core.get()) == 0) cores.push_back(members(of_core.get()));
   }
@@ -73,7 +79,8 @@ std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bi
 /// The nodes that have processors of `usable`.
 std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<hwloc_obj_t> objects;
-  for (hwloc_obj_t node = nullptr; (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
+  for (hwloc_obj_t node = nullptr;
+       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
     objects.push_back(node);
   std::ranges::sort(objects, {}, [](hwloc_obj_t node) { return node->os_index; });
 
@@ -81,7 +88,8 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   const Bitmap left(hwloc_bitmap_dup(usable));
   const Bitmap of_node(hwloc_bitmap_alloc());
   for (const hwloc_obj_t object : objects) {
-    // Further memory of the same processors (of other kinds, of devices) is a node too, but none for workers.
+    // Further memory of the same processors (of other kinds, of devices) is a node too, but none
+    // for workers.
     hwloc_bitmap_and(of_node.get(), object->cpuset, left.get());
     if (hwloc_bitmap_iszero(of_node.get()) != 0) continue;
     hwloc_bitmap_andnot(left.get(), left.get(), of_node.get());
@@ -91,7 +99,8 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
                      .memory_bytes = object->attr->numanode.local_memory,
                      .caches = caches_in(topology, object->cpuset)});
   }
-  if (nodes.empty()) nodes.push_back({.cpus = members(usable), .physical_cores = cores_in(topology, usable)});
+  if (nodes.empty())
+    nodes.push_back({.cpus = members(usable), .physical_cores = cores_in(topology, usable)});
   return nodes;
 }
 
@@ -101,7 +110,8 @@ Topology read_topology() {
   const TopologyHandle handle = new_topology();
   // With those that the control group withholds, to tell how many there are.
   hwloc_topology_set_flags(handle.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-  if (hwloc_topology_load(handle.get()) != 0) throw Error(ErrorCode::internal, "hwloc cannot read this machine's topology");
+  if (hwloc_topology_load(handle.get()) != 0)
+    throw Error(ErrorCode::internal, "hwloc cannot read this machine's topology");
   Topology topology;
   topology.machine_cpus = size_of(hwloc_topology_get_topology_cpuset(handle.get()));
   const Bitmap usable(hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(handle.get())));
@@ -128,13 +138,17 @@ Topology read_topology() {
 
 Topology synthetic_topology(const std::string& description) {
   const TopologyHandle handle = new_topology();
-  if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 || hwloc_topology_load(handle.get()) != 0)
-    throw Error(ErrorCode::invalid_argument,
-                "\"" + description + "\" is no synthetic topology of hwloc's; one is \"pack:2 [numa] l3:1 core:4 pu:1\"");
+  if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
+      hwloc_topology_load(handle.get()) != 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "\"" + description +
+            "\" is no synthetic topology of hwloc's; one is \"pack:2 [numa] l3:1 core:4 pu:1\"");
   const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(handle.get());
   Topology topology;
   topology.nodes = nodes_in(handle.get(), all);
-  topology.cores = topology.machine_cpus = topology.cpuset_cpus = topology.affinity_cpus = size_of(all);
+  topology.cores = topology.machine_cpus = topology.cpuset_cpus = topology.affinity_cpus =
+      size_of(all);
   topology.synthetic = true;
   return topology;
 }

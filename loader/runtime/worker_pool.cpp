@@ -14,24 +14,26 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/job_queues.h"
 #include "base/mutex.h"
+#include "runtime/job_queues.h"
 #include "runtime/thread_binding.h"
 
 namespace millrace {
 namespace {
 
-/// OpenMP's number of threads belongs to the thread that sets it: the rest of the process keeps its own.
+/// OpenMP's number of threads belongs to the thread that sets it: the rest of the process keeps its
+/// own.
 void keep_openmp_to_this_thread() {
   // There only where something else in the process uses OpenMP; millrace links none.
-  if (void* found = dlsym(RTLD_DEFAULT, "omp_set_num_threads")) reinterpret_cast<void (*)(int)>(found)(1);
+  if (void* found = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
+    reinterpret_cast<void (*)(int)>(found)(1);
 }
 
 }  // namespace
 
-/// No pool's mutex is taken while another's is held. A helper sleeps on its own pool's condition only; a pool whose items others may help
-/// with from a moment on makes each of them an offer. Who sees its pool's number of offers unchanged since before it looked around has
-/// missed none.
+/// No pool's mutex is taken while another's is held. A helper sleeps on its own pool's condition
+/// only; a pool whose items others may help with from a moment on makes each of them an offer. Who
+/// sees its pool's number of offers unchanged since before it looked around has missed none.
 class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
  public:
   using Others = std::vector<std::weak_ptr<Impl>>;
@@ -46,9 +48,11 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
         concurrency_(workers),
         waits_(workers, 0) {}
 
-  /// A worker's life. The pool may be gone already when a stuck item returns, so the thread holds this by itself.
+  /// A worker's life. The pool may be gone already when a stuck item returns, so the thread holds
+  /// this by itself.
   void work(unsigned number_in_pool) {
-    pthread_setname_np(pthread_self(), ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
+    pthread_setname_np(pthread_self(),
+                       ("millrace-w" + std::to_string(first_worker_ + number_in_pool)).c_str());
     const int binding_error = cpus_.empty() ? 0 : bind_this_thread(cpus_);
     keep_openmp_to_this_thread();
     arena_.execute([&] {
@@ -162,7 +166,8 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
     std::shared_ptr<Impl> helped{};
   };
 
-  /// What a worker does next: an item of its own pool, after which an offer may be due, or a look at the others.
+  /// What a worker does next: an item of its own pool, after which an offer may be due, or a look
+  /// at the others.
   struct Turn {
     bool stop = false;
     std::optional<JobQueues::Item> own{};
@@ -177,7 +182,8 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
     changed_.notify_all();
   }
 
-  /// Says that `finished` is done and gives the worker its next item, its own pool's first; none when the pool stops.
+  /// Says that `finished` is done and gives the worker its next item, its own pool's first; none
+  /// when the pool stops.
   std::optional<Work> next(unsigned number_in_pool, std::optional<Work> finished) {
     const void* ended = finished ? finished->item.owner : nullptr;
     if (finished) {
@@ -195,17 +201,20 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
       }
       for (const std::weak_ptr<Impl>& other : *turn.others)
         if (const std::shared_ptr<Impl> helped = other.lock())
-          if (std::optional<JobQueues::Item> item = helped->take_for_helper()) return Work{std::move(*item), helped};
+          if (std::optional<JobQueues::Item> item = helped->take_for_helper())
+            return Work{std::move(*item), helped};
     }
   }
 
-  Turn wait_for_turn(unsigned number_in_pool, const void* ended, std::optional<std::uint64_t>& offers_seen) {
+  Turn wait_for_turn(unsigned number_in_pool, const void* ended,
+                     std::optional<std::uint64_t>& offers_seen) {
     MutexLock lock(mutex_);
     if (ended != nullptr) end(ended);
     for (bool waited = false; !stopping_; waited = true) {
       if (number_in_pool < concurrency_) {
         if (std::optional<JobQueues::Item> item = queues_.take(false)) {
-          // Help was not wanted while this worker waited, or with the job that all of has begun now.
+          // Help was not wanted while this worker waited, or with the job that all of has begun
+          // now.
           const bool may_be_news = waited || item->last;
           return {.own = std::move(item), .others = may_be_news ? offer_now() : nullptr};
         }
@@ -240,8 +249,8 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
     end(owner);
   }
 
-  /// There are items for others, and no worker here that waits for them. It may become true in `submit`, in `set_concurrency` and when a
-  /// worker here begins an item: these make an offer.
+  /// There are items for others, and no worker here that waits for them. It may become true in
+  /// `submit`, in `set_concurrency` and when a worker here begins an item: these make an offer.
   bool wants_help() const MILLRACE_REQUIRES(mutex_) {
     const auto active = waits_.begin() + static_cast<std::ptrdiff_t>(concurrency_);
     return !stopping_ && std::find(waits_.begin(), active, 1) == active && queues_.allows_help();
@@ -291,16 +300,20 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
   std::vector<pid_t> thread_ids_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus, std::optional<int> node) {
-  if (workers == 0) throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
+WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
+                       std::optional<int> node) {
+  if (workers == 0)
+    throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
   impl_ = std::make_shared<Impl>(first_worker, workers, cpus, node);
   try {
-    for (unsigned number = 0; number < workers; ++number) threads_.emplace_back([impl = impl_, number] { impl->work(number); });
+    for (unsigned number = 0; number < workers; ++number)
+      threads_.emplace_back([impl = impl_, number] { impl->work(number); });
   } catch (const std::system_error& error) {
     impl_->stop(std::chrono::nanoseconds(0));
     for (std::thread& thread : threads_) thread.join();
-    throw Error(ErrorCode::io, "thread " + std::to_string(threads_.size() + 1) + " of " + std::to_string(workers) +
-                                   " workers cannot be started: " + error.what() + "; take fewer workers");
+    throw Error(ErrorCode::io,
+                "thread " + std::to_string(threads_.size() + 1) + " of " + std::to_string(workers) +
+                    " workers cannot be started: " + error.what() + "; take fewer workers");
   }
   impl_->wait_until_started();
 }
@@ -313,14 +326,19 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::help_each_other(const std::vector<WorkerPool*>& pools) {
   for (std::size_t pool = 0; pool < pools.size(); ++pool) {
     Impl::Others others;  // each looks at another one first
-    for (std::size_t step = 1; step < pools.size(); ++step) others.push_back(pools[(pool + step) % pools.size()]->impl_);
+    for (std::size_t step = 1; step < pools.size(); ++step)
+      others.push_back(pools[(pool + step) % pools.size()]->impl_);
     if (!others.empty()) pools[pool]->impl_->help(std::move(others));
   }
 }
 
-void WorkerPool::submit(const void* owner, std::shared_ptr<Job> job, Help help) { impl_->submit(owner, std::move(job), help); }
+void WorkerPool::submit(const void* owner, std::shared_ptr<Job> job, Help help) {
+  impl_->submit(owner, std::move(job), help);
+}
 
-bool WorkerPool::cancel(const void* owner, std::chrono::nanoseconds timeout) { return impl_->cancel(owner, timeout); }
+bool WorkerPool::cancel(const void* owner, std::chrono::nanoseconds timeout) {
+  return impl_->cancel(owner, timeout);
+}
 
 void WorkerPool::set_concurrency(unsigned workers) { impl_->set_concurrency(workers); }
 

@@ -16,16 +16,19 @@
 namespace millrace {
 namespace {
 
-/// Pictures of several sizes and ways to store colour, in one scan each: a progressive one is held as a whole by libjpeg.
+/// Pictures of several sizes and ways to store colour, in one scan each: a progressive one is held
+/// as a whole by libjpeg.
 void write_pictures(const std::filesystem::path& path) {
   DatasetWriter writer(path);
   for (const int width : {300, 400, 500})
     for (const std::array<int, 4>& horizontal : {std::array{1, 1, 1, 1}, std::array{2, 1, 1, 1}}) {
       testing::Encoding encoding;
       encoding.h = encoding.v = horizontal;
-      const testing::Bytes image = testing::encode(testing::noise(width, 375, static_cast<unsigned>(width)), encoding);
+      const testing::Bytes image =
+          testing::encode(testing::noise(width, 375, static_cast<unsigned>(width)), encoding);
       const std::int64_t label = width;
-      const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
+      const RecordField fields[] = {{"image", image},
+                                    {"label", std::as_bytes(std::span(&label, 1))}};
       writer.append(fields);
     }
   writer.finish();
@@ -47,7 +50,8 @@ void expect_no_large_allocation(const Recipe& recipe) {
 TEST(ImageMemory, TrainingSamplesTakeNoPicturesMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   Recipe recipe = Recipe::train(224);
-  // Crops of nearly the whole: scratch grows with the largest seen so far, and so has its size soon.
+  // Crops of nearly the whole: scratch grows with the largest seen so far, and so has its size
+  // soon.
   recipe.crop = RandomResizedCrop{.scale = {0.9, 1.0}, .ratio = {0.8, 1.333}};
   expect_no_large_allocation(recipe);
 }

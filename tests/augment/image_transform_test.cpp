@@ -34,16 +34,20 @@ class Maker {
       : transform_(image_transform(recipe)),
         worker_(transform_->make_worker()),
         size_(recipe.output),
-        pixels_(static_cast<std::size_t>(recipe.output.width) * static_cast<std::size_t>(recipe.output.height) * 3 + guard) {}
+        pixels_(static_cast<std::size_t>(recipe.output.width) *
+                    static_cast<std::size_t>(recipe.output.height) * 3 +
+                guard) {}
 
   Status make(const Bytes& encoded, std::int64_t label, Random& random) {
-    const std::array fields{RecordField{"image", encoded}, RecordField{"label", std::as_bytes(std::span(&label, 1))}};
+    const std::array fields{RecordField{"image", encoded},
+                            RecordField{"label", std::as_bytes(std::span(&label, 1))}};
     return make(Record(7, fields), random);
   }
   Status make(const Record& record, Random& random) {
     std::fill(pixels_.begin(), pixels_.end(), std::uint8_t{0xA5});
-    const std::array places{Tensor{pixels_.data(), DType::uint8, transform_->spec().fields()[0].shape},
-                            Tensor{&label_, DType::int64, transform_->spec().fields()[1].shape}};
+    const std::array places{
+        Tensor{pixels_.data(), DType::uint8, transform_->spec().fields()[0].shape},
+        Tensor{&label_, DType::int64, transform_->spec().fields()[1].shape}};
     Sample sample(transform_->spec(), places, stage_ns_);
     Status status = worker_->make(record, random, sample);
     sample.finish();
@@ -52,7 +56,9 @@ class Maker {
     return status;
   }
 
-  Image image() const { return {size_.width, size_.height, 3, {pixels_.begin(), pixels_.end() - guard}}; }
+  Image image() const {
+    return {size_.width, size_.height, 3, {pixels_.begin(), pixels_.end() - guard}};
+  }
   std::int64_t label() const { return label_; }
   const std::array<std::uint64_t, 2>& stage_ns() const { return stage_ns_; }
   const Transform& transform() const { return *transform_; }
@@ -67,15 +73,19 @@ class Maker {
   std::array<std::uint64_t, 2> stage_ns_{};
 };
 
-std::size_t at(const Image& image, int x, int y) { return static_cast<std::size_t>(y * image.width + x) * 3; }
+std::size_t at(const Image& image, int x, int y) {
+  return static_cast<std::size_t>(y * image.width + x) * 3;
+}
 
 Image cut(const Image& image, const Region& region) {
   Image part{region.width, region.height, 3,
              std::vector<std::uint8_t>(static_cast<std::size_t>(region.width * region.height) * 3)};
   for (int y = 0; y < region.height; ++y)
     for (int x = 0; x < region.width; ++x)
-      if (region.x + x >= 0 && region.y + y >= 0 && region.x + x < image.width && region.y + y < image.height)
-        std::memcpy(&part.pixels[at(part, x, y)], &image.pixels[at(image, region.x + x, region.y + y)], 3);
+      if (region.x + x >= 0 && region.y + y >= 0 && region.x + x < image.width &&
+          region.y + y < image.height)
+        std::memcpy(&part.pixels[at(part, x, y)],
+                    &image.pixels[at(image, region.x + x, region.y + y)], 3);
   return part;
 }
 
@@ -83,22 +93,26 @@ Image mirrored(const Image& image) {
   Image other = image;
   for (int y = 0; y < image.height; ++y)
     for (int x = 0; x < image.width; ++x)
-      std::memcpy(&other.pixels[at(image, x, y)], &image.pixels[at(image, image.width - 1 - x, y)], 3);
+      std::memcpy(&other.pixels[at(image, x, y)], &image.pixels[at(image, image.width - 1 - x, y)],
+                  3);
   return other;
 }
 
 /// The whole image made smaller by OpenCV's bilinear filter, for sizes that are not halved first.
 Image bilinear(const Image& image, Size size) {
-  Image made{size.width, size.height, 3, std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height) * 3)};
-  const cv::Mat from(image.height, image.width, CV_8UC3, const_cast<std::uint8_t*>(image.pixels.data()));
+  Image made{size.width, size.height, 3,
+             std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height) * 3)};
+  const cv::Mat from(image.height, image.width, CV_8UC3,
+                     const_cast<std::uint8_t*>(image.pixels.data()));
   cv::Mat to(size.height, size.width, CV_8UC3, made.pixels.data());
   cv::resize(from, to, to.size(), 0, 0, cv::INTER_LINEAR);
   return made;
 }
 
-/// One axis of an antialiased bilinear resize in double precision: each pixel is the mean under a triangle of the output's pixel pitch.
-std::vector<double> triangle(const std::vector<double>& from, int length, int to_length, int lines, std::size_t step,
-                             std::size_t line_step) {
+/// One axis of an antialiased bilinear resize in double precision: each pixel is the mean under a
+/// triangle of the output's pixel pitch.
+std::vector<double> triangle(const std::vector<double>& from, int length, int to_length, int lines,
+                             std::size_t step, std::size_t line_step) {
   const double scale = static_cast<double>(length) / to_length;
   const double support = std::max(scale, 1.0);
   std::vector<double> to;
@@ -112,7 +126,8 @@ std::vector<double> triangle(const std::vector<double>& from, int length, int to
         const double weight = 1 - std::abs(tap + 0.5 - centre) / support;
         if (weight <= 0) continue;
         weights += weight;
-        const double* pixel = &from[static_cast<std::size_t>(tap) * step + static_cast<std::size_t>(line) * line_step];
+        const double* pixel = &from[static_cast<std::size_t>(tap) * step +
+                                    static_cast<std::size_t>(line) * line_step];
         for (int channel = 0; channel < 3; ++channel) sum[channel] += weight * pixel[channel];
       }
       for (const double channel : sum) to.push_back(channel / weights);
@@ -124,21 +139,25 @@ std::vector<double> triangle(const std::vector<double>& from, int length, int to
 std::vector<double> antialiased(const Image& image, Size size) {
   const std::vector<double> pixels(image.pixels.begin(), image.pixels.end());
   const auto stride = static_cast<std::size_t>(image.width) * 3;
-  const std::vector<double> wide = triangle(pixels, image.width, size.width, image.height, 3, stride);
+  const std::vector<double> wide =
+      triangle(pixels, image.width, size.width, image.height, 3, stride);
   const auto line = static_cast<std::size_t>(size.width) * 3;
-  const std::vector<double> columns = triangle(wide, image.height, size.height, size.width, line, 3);  // transposed
+  const std::vector<double> columns =
+      triangle(wide, image.height, size.height, size.width, line, 3);  // transposed
   std::vector<double> made(columns.size());
   for (std::size_t x = 0; x < static_cast<std::size_t>(size.width); ++x)
     for (std::size_t y = 0; y < static_cast<std::size_t>(size.height); ++y)
       for (std::size_t channel = 0; channel < 3; ++channel)
-        made[y * line + x * 3 + channel] = columns[(x * static_cast<std::size_t>(size.height) + y) * 3 + channel];
+        made[y * line + x * 3 + channel] =
+            columns[(x * static_cast<std::size_t>(size.height) + y) * 3 + channel];
   return made;
 }
 
 double mean_difference(const Image& image, const std::vector<double>& reference) {
   EXPECT_EQ(image.pixels.size(), reference.size());
   double sum = 0;
-  for (std::size_t n = 0; n < reference.size(); ++n) sum += std::abs(image.pixels[n] - reference[n]);
+  for (std::size_t n = 0; n < reference.size(); ++n)
+    sum += std::abs(image.pixels[n] - reference[n]);
   return sum / static_cast<double>(reference.size());
 }
 
@@ -188,7 +207,8 @@ TEST(ImageTransform, RandomResizedCropIsItsBoxResized) {
     Random random(5, position);
     Random same(5, position);
     ASSERT_TRUE(maker.make(encoded, 0, random).is_ok());
-    const Region box = random_resized_crop({120, 90}, crop.scale, crop.ratio, [&] { return same.uniform(); });
+    const Region box =
+        random_resized_crop({120, 90}, crop.scale, crop.ratio, [&] { return same.uniform(); });
     ASSERT_EQ(maker.image().pixels, bilinear(cut(whole, box), {96, 80}).pixels) << position;
   }
 }
@@ -197,13 +217,15 @@ TEST(ImageTransform, WindowEqualsTheWholeResizedAndCut) {
   Maker makers[] = {Maker({{224, 224}, CenterCrop{256}, 0}), Maker({{50, 130}, CenterCrop{140}, 0}),
                     Maker({{33, 20}, CenterCrop{37}, 0})};
   const int resizes[] = {256, 140, 37};
-  constexpr Size sizes[] = {{300, 200}, {201, 331}, {257, 256}, {140, 139}, {61, 444}, {1, 40}, {40, 1}, {500, 375}, {35, 36}};
+  constexpr Size sizes[] = {{300, 200}, {201, 331}, {257, 256}, {140, 139}, {61, 444},
+                            {1, 40},    {40, 1},    {500, 375}, {35, 36}};
   Random random(1, 1);
   for (const Size& size : sizes) {
     const Bytes encoded = encode(noise(size.width, size.height, 4), {});
     const Image whole = reference_decode(encoded);
     for (std::size_t n = 0; n < 3; ++n) {
-      SCOPED_TRACE(std::to_string(size.width) + " x " + std::to_string(size.height) + " to " + std::to_string(resizes[n]));
+      SCOPED_TRACE(std::to_string(size.width) + " x " + std::to_string(size.height) + " to " +
+                   std::to_string(resizes[n]));
       ASSERT_TRUE(makers[n].make(encoded, 0, random).is_ok());
       const Image made = makers[n].image();
       const Size resized = resize_shorter(size, resizes[n]);
@@ -211,9 +233,12 @@ TEST(ImageTransform, WindowEqualsTheWholeResizedAndCut) {
         // Halved first: the whole comes from the same resampler, in a recipe whose window it is.
         Maker all({resized, CenterCrop{resizes[n]}, 0});
         ASSERT_TRUE(all.make(encoded, 0, random).is_ok());
-        ASSERT_EQ(made.pixels, cut(all.image(), center_crop(resized, {made.width, made.height})).pixels);
+        ASSERT_EQ(made.pixels,
+                  cut(all.image(), center_crop(resized, {made.width, made.height})).pixels);
       } else {
-        ASSERT_EQ(made.pixels, cut(bilinear(whole, resized), center_crop(resized, {made.width, made.height})).pixels);
+        ASSERT_EQ(
+            made.pixels,
+            cut(bilinear(whole, resized), center_crop(resized, {made.width, made.height})).pixels);
       }
     }
   }
@@ -266,12 +291,15 @@ TEST(ImageTransform, FlipsAsOftenAsAsked) {
 }
 
 TEST(ImageTransform, ManyHalvingsStayInPlace) {
-  // A ramp: any shift over the halvings shows in it, and so does a last row or column that is not made.
+  // A ramp: any shift over the halvings shows in it, and so does a last row or column that is not
+  // made.
   Image ramp{203, 187, 3, {}};
   for (int y = 0; y < ramp.height; ++y)
     for (int x = 0; x < ramp.width; ++x)
-      for (const int value : {x, y, (x + y + 1) / 2}) ramp.pixels.push_back(static_cast<std::uint8_t>(value));
-  const Bytes encoded = encode(ramp, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 100, .stored_as_rgb = true});
+      for (const int value : {x, y, (x + y + 1) / 2})
+        ramp.pixels.push_back(static_cast<std::uint8_t>(value));
+  const Bytes encoded =
+      encode(ramp, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 100, .stored_as_rgb = true});
   const Image whole = reference_decode(encoded);
   const double ratio = static_cast<double>(whole.width) / whole.height;
   for (int side = 4; side < 130; ++side) {
@@ -285,12 +313,15 @@ TEST(ImageTransform, ManyHalvingsStayInPlace) {
         const double pitch = static_cast<double>(whole.height) / output.height;
         const double from_x = (x + 0.5) * whole.width / output.width - 0.5;
         const double from_y = (y + 0.5) * pitch - 0.5;
-        // What does not fill a last pixel after halving is missing at the right and bottom edges: less than a pixel made.
+        // What does not fill a last pixel after halving is missing at the right and bottom edges:
+        // less than a pixel made.
         const bool edge = x + 1 == output.width || y + 1 == output.height;
         const double tolerance = edge ? 2 + (pitch - 1) : 2;
         const std::uint8_t* pixel = &made.pixels[at(made, x, y)];
-        ASSERT_NEAR(pixel[0], from_x, tolerance) << output.width << " x " << output.height << " at " << x << ", " << y;
-        ASSERT_NEAR(pixel[1], from_y, tolerance) << output.width << " x " << output.height << " at " << x << ", " << y;
+        ASSERT_NEAR(pixel[0], from_x, tolerance)
+            << output.width << " x " << output.height << " at " << x << ", " << y;
+        ASSERT_NEAR(pixel[1], from_y, tolerance)
+            << output.width << " x " << output.height << " at " << x << ", " << y;
         ASSERT_NEAR(pixel[2], (from_x + from_y) / 2, tolerance)
             << output.width << " x " << output.height << " at " << x << ", " << y;
       }
@@ -308,20 +339,23 @@ TEST(ImageTransform, IsCloseToAnAntialiasedResizeOfPhotographs) {
   for (std::size_t n = 0; n < golden.at("entries").size(); n += 8) {
     const auto& entry = golden.at("entries")[n];
     ASSERT_EQ(entry.at("filter"), "bilinear");
-    const Bytes encoded = testing::read_file(testing::shared_dir() / "data/photos" / entry.at("file").get<std::string>());
+    const Bytes encoded = testing::read_file(testing::shared_dir() / "data/photos" /
+                                             entry.at("file").get<std::string>());
     const Image whole = reference_decode(encoded);
     const auto& box = entry.at("box");  // left, top, right, bottom
     const int left = box[0], top = box[1], right = box[2], bottom = box[3];
     const Image crop = cut(whole, {left, top, right - left, bottom - top});
     // The box alone, as an image of its own that loses nothing.
     Maker maker({{224, 224},
-                 RandomResizedCrop{
-                     {1, 1}, {static_cast<double>(crop.width) / crop.height, static_cast<double>(crop.width) / crop.height}},
+                 RandomResizedCrop{{1, 1},
+                                   {static_cast<double>(crop.width) / crop.height,
+                                    static_cast<double>(crop.width) / crop.height}},
                  0});
     const Bytes again = encode(crop, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 100});
     Random random(1, 1);
     ASSERT_TRUE(maker.make(again, 0, random).is_ok());
-    const double difference = mean_difference(maker.image(), antialiased(reference_decode(again), {224, 224}));
+    const double difference =
+        mean_difference(maker.image(), antialiased(reference_decode(again), {224, 224}));
     worst = std::max(worst, difference);
     sum += difference;
     ++compared;
@@ -329,8 +363,8 @@ TEST(ImageTransform, IsCloseToAnAntialiasedResizeOfPhotographs) {
   ASSERT_GT(compared, 40);
   RecordProperty("mean_absolute_difference", std::to_string(sum / compared));
   RecordProperty("worst", std::to_string(worst));
-  // Measured: 1.19, at worst 5.87, since OpenCV's bilinear filter is not antialiased where the image shrinks to more than half. A shift
-  // by one pixel gives 7.2, exchanged channels 22.
+  // Measured: 1.19, at worst 5.87, since OpenCV's bilinear filter is not antialiased where the
+  // image shrinks to more than half. A shift by one pixel gives 7.2, exchanged channels 22.
   EXPECT_LT(sum / compared, 1.5);
   EXPECT_LT(worst, 7);
 }
@@ -354,7 +388,8 @@ TEST(ImageTransform, MissingFieldsThrow) {
   const Bytes encoded = encode(noise(8, 8, 1), {});
   const std::int64_t label = 3;
   const std::array no_label{RecordField{"image", encoded}, RecordField{"path", encoded}};
-  const std::array no_image{RecordField{"picture", encoded}, RecordField{"label", std::as_bytes(std::span(&label, 1))}};
+  const std::array no_image{RecordField{"picture", encoded},
+                            RecordField{"label", std::as_bytes(std::span(&label, 1))}};
   try {
     (void)maker.make(Record(7, no_label), random);
     FAIL();
@@ -367,12 +402,16 @@ TEST(ImageTransform, MissingFieldsThrow) {
 }
 
 TEST(ImageTransform, HasTheFingerprintOfItsRecipe) {
-  EXPECT_EQ(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::train(32))->fingerprint());
-  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::train(33))->fingerprint());
-  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(Recipe::eval(32))->fingerprint());
+  EXPECT_EQ(image_transform(Recipe::train(32))->fingerprint(),
+            image_transform(Recipe::train(32))->fingerprint());
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
+            image_transform(Recipe::train(33))->fingerprint());
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
+            image_transform(Recipe::eval(32))->fingerprint());
   Recipe unflipped = Recipe::train(32);
   unflipped.flip = 0;
-  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(), image_transform(unflipped)->fingerprint());
+  EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
+            image_transform(unflipped)->fingerprint());
 }
 
 TEST(ImageTransform, HoldsOpenCvToOneThreadWhileItLives) {

@@ -31,7 +31,8 @@ TEST(Recipe, UsualOnes) {
 
 TEST(Recipe, ComesThroughJson) {
   for (const Recipe& recipe :
-       {Recipe::train(160), Recipe::eval(), Recipe{{300, 200}, RandomResizedCrop{{0.1, 0.7}, {0.3, 1.0 / 3}}, 0.125}})
+       {Recipe::train(160), Recipe::eval(),
+        Recipe{{300, 200}, RandomResizedCrop{{0.1, 0.7}, {0.3, 1.0 / 3}}, 0.125}})
     EXPECT_EQ(Recipe::from_json(recipe.to_json()), recipe) << recipe.to_json();
 }
 
@@ -39,22 +40,31 @@ TEST(Recipe, ReadsWhatTheHeaderShows) {
   const Recipe random = Recipe::from_json(
       R"({"output": [200, 100], "crop": {"kind": "random_resized", "scale": [0.08, 1], "ratio": [0.75, 1.3333]}, "flip": 0.25})");
   EXPECT_EQ(random, (Recipe{{200, 100}, RandomResizedCrop{{0.08, 1}, {0.75, 1.3333}}, 0.25}));
-  const Recipe center = Recipe::from_json(R"({"output": [224, 224], "crop": {"kind": "center", "resize": 232}, "flip": 0})");
+  const Recipe center = Recipe::from_json(
+      R"({"output": [224, 224], "crop": {"kind": "center", "resize": 232}, "flip": 0})");
   EXPECT_EQ(center, (Recipe{{224, 224}, CenterCrop{232}, 0}));
   EXPECT_EQ(Recipe::from_json("{}"), Recipe{});
-  EXPECT_EQ(Recipe::from_json(R"({"crop": {"kind": "center"}})").crop, (decltype(Recipe::crop){CenterCrop{}}));
+  EXPECT_EQ(Recipe::from_json(R"({"crop": {"kind": "center"}})").crop,
+            (decltype(Recipe::crop){CenterCrop{}}));
 }
 
 TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not(R"({"flip": 1.5})"), R"(recipe train.json: "flip" is 1.5, must lie in 0..1)");
-  EXPECT_EQ(why_not(R"({"flip": "often"})"), R"(recipe train.json: "flip" is "often", must be a number)");
-  EXPECT_EQ(why_not(R"({"flop": 1})"), R"(recipe train.json: unknown key "flop"; there are "output", "crop", "flip", "flip_on")");
-  EXPECT_EQ(why_not(R"({"output": 224})"), R"(recipe train.json: "output" is 224, must be two integers, [width, height])");
-  EXPECT_EQ(why_not(R"({"output": [224, 2.5]})"), R"(recipe train.json: "output" is 2.5, must be two integers, [width, height])");
-  EXPECT_EQ(why_not(R"({"output": [0, 224]})"), R"(recipe train.json: "output" is 0, must be in 1..16384)");
+  EXPECT_EQ(why_not(R"({"flip": "often"})"),
+            R"(recipe train.json: "flip" is "often", must be a number)");
+  EXPECT_EQ(
+      why_not(R"({"flop": 1})"),
+      R"(recipe train.json: unknown key "flop"; there are "output", "crop", "flip", "flip_on")");
+  EXPECT_EQ(why_not(R"({"output": 224})"),
+            R"(recipe train.json: "output" is 224, must be two integers, [width, height])");
+  EXPECT_EQ(why_not(R"({"output": [224, 2.5]})"),
+            R"(recipe train.json: "output" is 2.5, must be two integers, [width, height])");
+  EXPECT_EQ(why_not(R"({"output": [0, 224]})"),
+            R"(recipe train.json: "output" is 0, must be in 1..16384)");
   EXPECT_EQ(why_not(R"({"output": [99999999999999999999, 224]})"),
             R"(recipe train.json: "output" is 1e+20, must be two integers, [width, height])");
-  EXPECT_EQ(why_not(R"({"crop": "center"})"), R"(recipe train.json: "crop" must be an object in { })");
+  EXPECT_EQ(why_not(R"({"crop": "center"})"),
+            R"(recipe train.json: "crop" must be an object in { })");
   EXPECT_EQ(why_not(R"({"crop": {"resize": 256}})"),
             R"(recipe train.json: "crop.kind" is missing; it is "random_resized" or "center")");
   EXPECT_EQ(why_not(R"({"crop": {"kind": "corner"}})"),
@@ -67,8 +77,9 @@ TEST(Recipe, NamesWhatIsWrong) {
             R"(recipe train.json: "crop.scale" is [0.5, 1.5], both must lie in 0.0..1.0)");
   EXPECT_EQ(why_not(R"({"crop": {"kind": "random_resized", "scale": [0, 0]}})"),
             R"(recipe train.json: "crop.scale" is [0, 0], the second must be above 0)");
-  EXPECT_EQ(why_not(R"({"crop": {"kind": "random_resized", "ratio": [2, 1]}})"),
-            R"(recipe train.json: "crop.ratio" is [2.0, 1.0], the first must not be above the second)");
+  EXPECT_EQ(
+      why_not(R"({"crop": {"kind": "random_resized", "ratio": [2, 1]}})"),
+      R"(recipe train.json: "crop.ratio" is [2.0, 1.0], the first must not be above the second)");
   EXPECT_EQ(why_not(R"({"crop": {"kind": "random_resized", "ratio": [0, 1]}})"),
             R"(recipe train.json: "crop.ratio" is [0.0, 1.0], both must lie in 0.001..1000.0)");
   EXPECT_EQ(why_not("[]"), "recipe train.json: the recipe must be an object in { }");
@@ -76,15 +87,20 @@ TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_NE(why_not("{\"flip\": \n 1,,}").find("line 2"), std::string::npos);
 }
 
-// A state to resume from names the recipe by its text, which thus must not change where nothing else does.
+// A state to resume from names the recipe by its text, which thus must not change where nothing
+// else does.
 TEST(Recipe, SaysWhereItFlipsOnlyWhereThatIsTheDevice) {
   Recipe recipe{{200, 100}, CenterCrop{232}, 0.5};
-  EXPECT_EQ(recipe.to_json(), R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5})");
+  EXPECT_EQ(recipe.to_json(),
+            R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5})");
   recipe.flip_on = FlipOn::device;
-  EXPECT_EQ(recipe.to_json(), R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5,"flip_on":"device"})");
+  EXPECT_EQ(
+      recipe.to_json(),
+      R"({"output":[200,100],"crop":{"kind":"center","resize":232},"flip":0.5,"flip_on":"device"})");
   EXPECT_EQ(Recipe::from_json(recipe.to_json()), recipe);
   EXPECT_EQ(Recipe::from_json(R"({"flip_on": "worker"})"), Recipe{});
-  EXPECT_EQ(why_not(R"({"flip_on": "gpu"})"), R"(recipe train.json: "flip_on" is "gpu", must be "worker" or "device")");
+  EXPECT_EQ(why_not(R"({"flip_on": "gpu"})"),
+            R"(recipe train.json: "flip_on" is "gpu", must be "worker" or "device")");
 }
 
 TEST(Recipe, ValidateRefusesWhatIsNoNumber) {

@@ -19,7 +19,8 @@ namespace stand_in = millrace::testing::stand_in;
 constexpr std::size_t pixels = 12;
 constexpr std::size_t classes = 3;
 constexpr std::size_t batch_size = 8;
-constexpr TrainerOptions options{.pixels = pixels, .hidden = 5, .classes = classes, .batch_size = batch_size};
+constexpr TrainerOptions options{
+    .pixels = pixels, .hidden = 5, .classes = classes, .batch_size = batch_size};
 
 /// Memory of one slot: a batch lies in it, or a part of one behind `first`.
 class Slot {
@@ -32,7 +33,8 @@ class Slot {
   /// The next batch; the device's streams must be done with the last one.
   void fill(std::uint64_t batch) {
     millrace::Random random(batch, 0);
-    for (std::size_t i = 0; i < batch_size * pixels; ++i) floats()[i] = static_cast<float>(random.uniform(-1, 1));
+    for (std::size_t i = 0; i < batch_size * pixels; ++i)
+      floats()[i] = static_cast<float>(random.uniform(-1, 1));
     for (std::size_t i = 0; i < batch_size; ++i) {
       labels()[i] = static_cast<std::int64_t>(random.below(classes));
       valid_.data()[i] = std::byte{static_cast<unsigned char>(random.below(4) != 0 ? 1 : 0)};
@@ -77,7 +79,8 @@ class CudaTrainerTest : public ::testing::Test {
       const std::size_t slot = batch % 2;
       run.slots[slot].fill(batch);
       const std::size_t size = batch_size / parts;
-      for (std::size_t part = 0; part < parts; ++part) run.trainer->train(run.slots[slot].samples(slot, part, part * size, size));
+      for (std::size_t part = 0; part < parts; ++part)
+        run.trainer->train(run.slots[slot].samples(slot, part, part * size, size));
       run.trainer->step(batch_size, 0.1F);
       const Perceptron::Sums sums = run.trainer->synchronize();
       all.loss += sums.loss;

@@ -7,7 +7,8 @@
 
 /// A queue of perceptron_on_device.h whose work is done at once, by plain loops.
 struct LoopQueue {
-  /// As BLAS defines `sgemm`, with alpha = 1: element (row, column) of a column-major matrix is at [row + column * ld].
+  /// As BLAS defines `sgemm`, with alpha = 1: element (row, column) of a column-major matrix is at
+  /// [row + column * ld].
   void multiply(const Gemm& gemm) const {
     for (int row = 0; row < gemm.m; ++row) {
       for (int column = 0; column < gemm.n; ++column) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The perceptron as calls to a device, done by plain loops here, against the one that loops over samples. What is left to a GPU is whether
-// cuBLAS multiplies and kernels are launched for each index.
+// The perceptron as calls to a device, done by plain loops here, against the one that loops over
+// samples. What is left to a GPU is whether cuBLAS multiplies and kernels are launched for each
+// index.
 #include "perceptron.h"
 
 #include <gmock/gmock.h>
@@ -32,14 +33,16 @@ struct Data {
 
   explicit Data(int samples, std::uint64_t seed = 1) {
     millrace::Random random(seed, 0);
-    for (int i = 0; i < samples * shape.pixels; ++i) images.push_back(static_cast<float>(random.uniform(-1, 1)));
+    for (int i = 0; i < samples * shape.pixels; ++i)
+      images.push_back(static_cast<float>(random.uniform(-1, 1)));
     for (int i = 0; i < samples; ++i) {
       labels.push_back(static_cast<std::int64_t>(random.below(shape.classes)));
       valid.push_back(i % 4 == 3 ? 0 : 1);
     }
   }
   DeviceSamples from(int first, int samples) const {
-    return {images.data() + first * shape.pixels, labels.data() + first, valid.data() + first, samples};
+    return {images.data() + first * shape.pixels, labels.data() + first, valid.data() + first,
+            samples};
   }
   DeviceSamples all() const { return from(0, static_cast<int>(labels.size())); }
 };
@@ -47,15 +50,19 @@ struct Data {
 /// Each array has memory of its own, so a sanitizer sees what goes beyond it.
 struct OnDevice {
   explicit OnDevice(std::span<const float> from) : weights(from.begin(), from.end()) {
-    model = {shape,         weights.data(),  momentum.data(), gradients.data(), hidden.data(), hidden_gradient.data(),
-             output.data(), outcomes.data(), sums.data()};
+    model = {shape,         weights.data(),         momentum.data(), gradients.data(),
+             hidden.data(), hidden_gradient.data(), output.data(),   outcomes.data(),
+             sums.data()};
   }
-  void add(const DeviceSamples& samples, bool zero_first) { add_gradients(queue, model, samples, zero_first); }
+  void add(const DeviceSamples& samples, bool zero_first) {
+    add_gradients(queue, model, samples, zero_first);
+  }
 
   LoopQueue queue;
   std::vector<float> weights;
   std::vector<float> momentum = std::vector<float>(static_cast<std::size_t>(shape.weights()));
-  std::vector<float> gradients = std::vector<float>(static_cast<std::size_t>(shape.weights()), unwritten);
+  std::vector<float> gradients =
+      std::vector<float>(static_cast<std::size_t>(shape.weights()), unwritten);
   std::vector<float> hidden = std::vector<float>(most_samples * shape.hidden, unwritten);
   std::vector<float> hidden_gradient = std::vector<float>(most_samples * shape.hidden, unwritten);
   std::vector<float> output = std::vector<float>(most_samples * shape.classes, unwritten);
@@ -66,12 +73,15 @@ struct OnDevice {
 
 void expect_near(std::span<const float> values, std::span<const float> expected) {
   ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], 1e-5F + 1e-5F * std::abs(expected[i])) << i;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ASSERT_NEAR(values[i], expected[i], 1e-5F + 1e-5F * std::abs(expected[i])) << i;
 }
 
 class DevicePerceptronTest : public ::testing::Test {
  protected:
-  Perceptron::Sums reference(const Data& data) { return host_.add_gradients(data.images, data.labels, data.valid); }
+  Perceptron::Sums reference(const Data& data) {
+    return host_.add_gradients(data.images, data.labels, data.valid);
+  }
 
   Perceptron host_{static_cast<std::size_t>(shape.pixels), static_cast<std::size_t>(shape.hidden),
                    static_cast<std::size_t>(shape.classes), 3};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of cuda_perceptron.cu, on the stand-in for the CUDA runtime: the same calls, done by loops when the stream comes to them.
+// In place of cuda_perceptron.cu, on the stand-in for the CUDA runtime: the same calls, done by
+// loops when the stream comes to them.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@ namespace stand_in = millrace::testing::stand_in;
 
 namespace {
 
-/// Waits for the stand-in's threads when the program ends; what was not given back until then ends it badly.
+/// Waits for the stand-in's threads when the program ends; what was not given back until then ends
+/// it badly.
 struct AtEnd {
   AtEnd() { stand_in::live(); }  // the stand-in is made before this, and so goes after it
   ~AtEnd() { stand_in::reset(); }
@@ -30,18 +32,21 @@ struct CudaPerceptron::OnDevice {
   DevicePerceptron model{};
 };
 
-CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights,
-                               CUstream_st* stream) {
+CudaPerceptron::CudaPerceptron(const PerceptronShape& shape, int most_samples,
+                               std::span<const float> weights, CUstream_st* stream) {
   const auto count = [](int number) { return static_cast<std::size_t>(number); };
-  const auto rows = [&](int width) { return std::vector<float>(count(most_samples) * count(width)); };
-  on_device_ = std::make_unique<OnDevice>(OnDevice{.stream = stream,
-                                                   .weights = {weights.begin(), weights.end()},
-                                                   .momentum = std::vector<float>(count(shape.weights())),
-                                                   .gradients = std::vector<float>(count(shape.weights())),
-                                                   .hidden = rows(shape.hidden),
-                                                   .hidden_gradient = rows(shape.hidden),
-                                                   .output = rows(shape.classes),
-                                                   .outcomes = rows(sum_count)});
+  const auto rows = [&](int width) {
+    return std::vector<float>(count(most_samples) * count(width));
+  };
+  on_device_ =
+      std::make_unique<OnDevice>(OnDevice{.stream = stream,
+                                          .weights = {weights.begin(), weights.end()},
+                                          .momentum = std::vector<float>(count(shape.weights())),
+                                          .gradients = std::vector<float>(count(shape.weights())),
+                                          .hidden = rows(shape.hidden),
+                                          .hidden_gradient = rows(shape.hidden),
+                                          .output = rows(shape.classes),
+                                          .outcomes = rows(sum_count)});
   OnDevice& own = *on_device_;
   own.model = {.shape = shape,
                .weights = own.weights.data(),

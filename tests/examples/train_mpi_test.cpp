@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example trainer under mpirun: what its ranks read together, and a run that goes on with another number of ranks.
+// The example trainer under mpirun: what its ranks read together, and a run that goes on with
+// another number of ranks.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -36,8 +37,9 @@ class TrainMpi : public ::testing::Test {
 
   /// Trains on `ranks` ranks and adds to what each had.
   RunningProgram::Result train(unsigned ranks, std::vector<std::string> options = {}) {
-    std::vector<std::string> command{MILLRACE_MPIEXEC,       "-np",   std::to_string(ranks),  MILLRACE_TRAIN_MPI,
-                                     MILLRACE_TRAIN_DATASET, "--log", folder_.path().string()};
+    std::vector<std::string> command{
+        MILLRACE_MPIEXEC,       "-np",   std::to_string(ranks),  MILLRACE_TRAIN_MPI,
+        MILLRACE_TRAIN_DATASET, "--log", folder_.path().string()};
     command.insert(command.end(), options.begin(), options.end());
     RunningProgram::Result result = run_program(command);
     for (unsigned rank = 0; rank < ranks; ++rank) read_log(rank);
@@ -86,7 +88,8 @@ TEST_P(TrainMpiRanks, TheRanksRecordsOfAnEpochAreEachRecordOnce) {
   for (auto& [epoch, read] : epochs) {
     std::sort(read.begin(), read.end());
     ASSERT_EQ(read.size(), records) << "epoch " << epoch;
-    for (std::uint64_t record = 0; record < records; ++record) ASSERT_EQ(read[record], record) << "epoch " << epoch;
+    for (std::uint64_t record = 0; record < records; ++record)
+      ASSERT_EQ(read[record], record) << "epoch " << epoch;
   }
 }
 
@@ -100,11 +103,13 @@ TEST_F(TrainMpi, ARunOnTwoRanksGoesOnOnThreeAsIfNothingHadBeen) {
   const auto interrupted = batches();
   ASSERT_EQ(interrupted.size(), 6U);
 
-  expect_trained(train(1), 1);  // whose batches come behind those of the others under the same numbers
+  expect_trained(train(1),
+                 1);  // whose batches come behind those of the others under the same numbers
   const auto all = batches();
   for (const auto& [number, twice] : all) {
     const auto& once = interrupted.at(number);
-    const std::vector<std::uint64_t> uninterrupted(twice.begin() + static_cast<std::ptrdiff_t>(once.size()), twice.end());
+    const std::vector<std::uint64_t> uninterrupted(
+        twice.begin() + static_cast<std::ptrdiff_t>(once.size()), twice.end());
     EXPECT_EQ(uninterrupted, once) << "batch " << number;
   }
 }

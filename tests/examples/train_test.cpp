@@ -31,7 +31,9 @@ double number_behind(const std::string& text, const std::string& before) {
 TEST(Train, TheLossFalls) {
   const auto result = train({"--epochs", "10"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(number_behind(result.out, "epoch 9: loss "), 0.8 * number_behind(result.out, "epoch 0: loss ")) << result.out;
+  EXPECT_LT(number_behind(result.out, "epoch 9: loss "),
+            0.8 * number_behind(result.out, "epoch 0: loss "))
+      << result.out;
   EXPECT_THAT(result.out, HasSubstr("idle "));
   EXPECT_THAT(result.out, HasSubstr(" bounds the run"));
 }
@@ -52,7 +54,8 @@ TEST(Train, TheDeviceCanBeNamed) {
   EXPECT_THAT(result.out, HasSubstr("on host\n"));
   for (const char* device : {"gpu", "cuda", "cuda:", "cuda:x", "cuda:1x", "cuda:-1", ""})
     EXPECT_EQ(train({"--device", device}).err,
-              std::string("train: --device is \"") + device + "\"; it can be auto, host, cuda:0, cuda:1 ...\n");
+              std::string("train: --device is \"") + device +
+                  "\"; it can be auto, host, cuda:0, cuda:1 ...\n");
 }
 
 TEST(Train, SaysThatThereIsNoGpu) {
@@ -64,9 +67,11 @@ TEST(Train, SaysThatThereIsNoGpu) {
 }
 
 #ifdef MILLRACE_TRAIN_ON_STAND_IN
-// Over the stand-in for the CUDA runtime: as on the host, but for the order in which floats are summed up.
+// Over the stand-in for the CUDA runtime: as on the host, but for the order in which floats are
+// summed up.
 TEST(Train, OnCudaItTrainsAsOnTheHost) {
-  const std::vector<std::string> options{MILLRACE_TRAIN_DATASET, "--epochs", "3", "--batch-size", "16"};
+  const std::vector<std::string> options{MILLRACE_TRAIN_DATASET, "--epochs", "3", "--batch-size",
+                                         "16"};
   const auto run = [&](const char* program, std::vector<std::string> more) {
     more.insert(more.begin(), options.begin(), options.end());
     more.insert(more.begin(), program);
@@ -76,7 +81,8 @@ TEST(Train, OnCudaItTrainsAsOnTheHost) {
   };
   const std::string host = run(MILLRACE_TRAIN, {"--device", "host"});
   for (const char* parts : {"1", "3"}) {
-    const std::string cuda = run(MILLRACE_TRAIN_ON_STAND_IN, {"--accumulate", parts});  // --device auto finds it
+    const std::string cuda =
+        run(MILLRACE_TRAIN_ON_STAND_IN, {"--accumulate", parts});  // --device auto finds it
     EXPECT_THAT(cuda, HasSubstr("on cuda:0\n"));
     for (const char* before : {"epoch 0: loss ", "epoch 2: loss "})
       EXPECT_NEAR(number_behind(cuda, before), number_behind(host, before), 0.01) << cuda << host;

@@ -17,7 +17,8 @@ std::string listed(const Numbers& numbers) {
   return text;
 }
 
-/// The nodes and cores of this process, and where the workers of a runtime with default options were seen to run.
+/// The nodes and cores of this process, and where the workers of a runtime with default options
+/// were seen to run.
 inline std::string describe_runtime() {
   const Runtime runtime;
   std::string text;
@@ -30,7 +31,8 @@ inline std::string describe_runtime() {
     for (const std::vector<int>& binding : pool.bindings) {
       text += " " + listed(binding);
       for (const std::set<int>& seen : {pool.seen, pool.seen_inside})
-        if (!std::includes(binding.begin(), binding.end(), seen.begin(), seen.end())) text += ", but seen on " + listed(seen);
+        if (!std::includes(binding.begin(), binding.end(), seen.begin(), seen.end()))
+          text += ", but seen on " + listed(seen);
     }
     text += "\n";
   }

@@ -12,8 +12,9 @@
 
 namespace millrace::testing {
 
-/// A line for every layout of the work on this process's nodes, and for runs that were resumed from it at 5 places each: "HASH 2 pools,
-/// 4 workers, prefetch 1, world 3, resumed after 7". A hash is of the global batches of two epochs, those before the place included.
+/// A line for every layout of the work on this process's nodes, and for runs that were resumed from
+/// it at 5 places each: "HASH 2 pools, 4 workers, prefetch 1, world 3, resumed after 7". A hash is
+/// of the global batches of two epochs, those before the place included.
 inline std::string hash_batches() {
   std::ostringstream text;
   Random random(2026, 1);
@@ -26,15 +27,16 @@ inline std::string hash_batches() {
       run.options.prefetch = prefetch;
       for (const std::uint32_t world : {1U, 2U, 3U, 4U}) {
         const auto line = [&](const std::vector<BatchContents>& batches) -> std::ostream& {
-          return text << std::hex << std::setw(16) << std::setfill('0') << hash_of(batches) << std::dec << ' '
-                      << run.options.runtime->pools().size() << " pools, " << workers << " workers, prefetch " << prefetch
-                      << ", world " << world;
+          return text << std::hex << std::setw(16) << std::setfill('0') << hash_of(batches)
+                      << std::dec << ' ' << run.options.runtime->pools().size() << " pools, "
+                      << workers << " workers, prefetch " << prefetch << ", world " << world;
         };
         const std::vector<BatchContents> whole = global_sequence(run, world);
         line(whole) << '\n';
         for (int resumed = 0; resumed < 5; ++resumed) {
           const std::size_t done = 1 + random.below(whole.size() - 1);
-          std::vector<BatchContents> spliced(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(done));
+          std::vector<BatchContents> spliced(whole.begin(),
+                                             whole.begin() + static_cast<std::ptrdiff_t>(done));
           append(spliced, global_sequence(run, world, spliced.back().after));
           line(spliced) << ", resumed after " << done << '\n';
         }

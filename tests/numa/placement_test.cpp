@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
+#include "numa/page_nodes.h"
+#include "numa/restricted.h"
+#include "numa/two_nodes.h"
 #include "support/affinity.h"
 #include "support/fake_dataset.h"
 #include "support/fake_transform.h"
 #include "support/lasting_warnings.h"
-#include "numa/page_nodes.h"
-#include "numa/restricted.h"
-#include "numa/two_nodes.h"
 
 namespace millrace {
 namespace {
@@ -47,7 +47,8 @@ using testing::run_self;
 /// A host device that says which node it hangs on, and remembers the host memory it gave.
 class PlacedDevice final : public Device {
  public:
-  explicit PlacedDevice(std::optional<int> node, bool copies = false) : node_(node), host_({.copies = copies}) {}
+  explicit PlacedDevice(std::optional<int> node, bool copies = false)
+      : node_(node), host_({.copies = copies}) {}
 
   struct Given {
     const std::byte* data;
@@ -83,7 +84,8 @@ class PlacedDevice final : public Device {
 /// A run of samples of some pages each, which notes where each was made on which processor.
 class PlacedRun {
  public:
-  PlacedRun(std::optional<int> node, bool copies = false) : device_(std::make_shared<PlacedDevice>(node, copies)) {
+  PlacedRun(std::optional<int> node, bool copies = false)
+      : device_(std::make_shared<PlacedDevice>(node, copies)) {
     options.batch_size = 8;
     options.prefetch = 4;
     options.epochs = 8;
@@ -103,7 +105,8 @@ class PlacedRun {
   std::vector<Slot> slots(Report& report) {
     const auto dataset = std::make_shared<testing::MemoryDataset>(64);
     const auto transform = std::make_shared<testing::FunctionTransform>(
-        SampleSpec({{"image", DType::uint8, {image_bytes}, false}, {"label", DType::int64, {}, false}}),
+        SampleSpec(
+            {{"image", DType::uint8, {image_bytes}, false}, {"label", DType::int64, {}, false}}),
         [this](const Record&, Random&, Sample& sample) { return make(sample); });
     Pipeline pipeline(dataset, transform, device_, options);
     std::size_t batches = 0;
@@ -159,7 +162,8 @@ Report expect_all_on(int node, PlacedRun run) {
   return report;
 }
 
-/// Expects slots on both nodes, each as a whole, and as many samples of other nodes' workers in them as the report has.
+/// Expects slots on both nodes, each as a whole, and as many samples of other nodes' workers in
+/// them as the report has.
 void expect_on_both(PlacedRun run) {
   Report report;
   const std::vector<PlacedRun::Slot> slots = run.slots(report);
@@ -171,7 +175,8 @@ void expect_on_both(PlacedRun run) {
     EXPECT_THAT(keys(slot.pages), ElementsAre(slot.asked_for));
     ++slots_on[slot.asked_for];
     for (const auto& [cpu, made] : slot.cpus)
-      (cpus_of_node(slot.asked_for).contains(cpu) ? made_at_home : made_elsewhere)[slot.asked_for] += made;
+      (cpus_of_node(slot.asked_for).contains(cpu) ? made_at_home
+                                                  : made_elsewhere)[slot.asked_for] += made;
   }
   EXPECT_THAT(slots_on, ElementsAre(Pair(0, 2U), Pair(1, 2U)));
   ASSERT_EQ(report.nodes.size(), 2U);
@@ -194,7 +199,8 @@ TEST_F(NumaMemoryOnNode, LiesThereWhoeverWritesIt) {
   const Topology topology = read_topology();
   for (const NumaNode& node : topology.nodes)
     for (const int writer : {0, 1, 2, 3}) {
-      SCOPED_TRACE(::testing::Message() << "node " << node.number << " written on processor " << writer);
+      SCOPED_TRACE(::testing::Message()
+                   << "node " << node.number << " written on processor " << writer);
       const Memory memory = allocate_on_node(bytes, node);
       std::thread([&] {
         testing::restrict_to({writer});

@@ -13,10 +13,11 @@
 
 namespace millrace::testing {
 
-/// Runs this program anew with `arguments`, by a shell after `before` ("taskset -c 0 ", "cd / && "), and gives what it prints. That it ends
-/// with 0 is expected.
+/// Runs this program anew with `arguments`, by a shell after `before` ("taskset -c 0 ", "cd / &&
+/// "), and gives what it prints. That it ends with 0 is expected.
 inline std::string run_self(const std::string& before, const std::string& arguments) {
-  const std::string command = before + std::filesystem::read_symlink("/proc/self/exe").string() + " " + arguments + " 2>&1";
+  const std::string command =
+      before + std::filesystem::read_symlink("/proc/self/exe").string() + " " + arguments + " 2>&1";
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) {
     ADD_FAILURE() << "cannot run " << command;
@@ -24,16 +25,19 @@ inline std::string run_self(const std::string& before, const std::string& argume
   }
   std::string output;
   std::array<char, 4096> bytes{};
-  while (const std::size_t read = std::fread(bytes.data(), 1, bytes.size(), pipe)) output.append(bytes.data(), read);
+  while (const std::size_t read = std::fread(bytes.data(), 1, bytes.size(), pipe))
+    output.append(bytes.data(), read);
   const int status = pclose(pipe);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << command << "\n" << output;
   return output;
 }
 
-/// A control group (version 2) with settings: file name to content. It goes with the object, when no process is in it any more.
+/// A control group (version 2) with settings: file name to content. It goes with the object, when
+/// no process is in it any more.
 class ControlGroup {
  public:
-  ControlGroup(const std::filesystem::path& parent, const std::string& name, const std::map<std::string, std::string>& settings)
+  ControlGroup(const std::filesystem::path& parent, const std::string& name,
+               const std::map<std::string, std::string>& settings)
       : folder_(parent / name) {
     write(parent / "cgroup.subtree_control", "+cpuset +cpu");
     std::filesystem::create_directory(folder_);

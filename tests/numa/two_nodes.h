@@ -18,7 +18,8 @@
 
 namespace millrace::testing {
 
-/// A test on the machine that numa_vm.sh makes up: node 0 has the processors 0 and 1, node 1 has 2 and 3. Elsewhere it is skipped.
+/// A test on the machine that numa_vm.sh makes up: node 0 has the processors 0 and 1, node 1 has 2
+/// and 3. Elsewhere it is skipped.
 class OnTwoNodes : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -40,7 +41,8 @@ struct Whereabouts {
   std::set<unsigned> workers;
 };
 
-/// Gives every worker of the pools an item at the same time, more threads than the machine has processors, and watches where they run.
+/// Gives every worker of the pools an item at the same time, more threads than the machine has
+/// processors, and watches where they run.
 inline std::vector<Whereabouts> watch(const std::vector<std::unique_ptr<WorkerPool>>& pools) {
   constexpr int looks = 300;
   std::mutex mutex;
@@ -50,26 +52,27 @@ inline std::vector<Whereabouts> watch(const std::vector<std::unique_ptr<WorkerPo
   Meeting meeting(workers);
   std::size_t ended = 0;
   for (std::size_t number = 0; number < pools.size(); ++number)
-    pools[number]->submit(&mutex, job(pools[number]->workers(), [&, number](std::size_t, unsigned worker) {
-      EXPECT_TRUE(meeting.meet());
-      std::set<int> seen;
-      for (int look = 0; look < looks; ++look) {
-        seen.insert(sched_getcpu());
-        sched_yield();
-      }
-      std::set<int> seen_inside;
-      std::mutex inside;
-      tbb::parallel_for(0, looks, [&](int) {
-        std::lock_guard lock(inside);
-        seen_inside.insert(sched_getcpu());
-      });
-      std::lock_guard lock(mutex);
-      result[number].bindings.insert(own_cpus());
-      result[number].seen.merge(seen);
-      result[number].seen_inside.merge(seen_inside);
-      result[number].workers.insert(worker);
-      ++ended;
-    }));
+    pools[number]->submit(&mutex,
+                          job(pools[number]->workers(), [&, number](std::size_t, unsigned worker) {
+                            EXPECT_TRUE(meeting.meet());
+                            std::set<int> seen;
+                            for (int look = 0; look < looks; ++look) {
+                              seen.insert(sched_getcpu());
+                              sched_yield();
+                            }
+                            std::set<int> seen_inside;
+                            std::mutex inside;
+                            tbb::parallel_for(0, looks, [&](int) {
+                              std::lock_guard lock(inside);
+                              seen_inside.insert(sched_getcpu());
+                            });
+                            std::lock_guard lock(mutex);
+                            result[number].bindings.insert(own_cpus());
+                            result[number].seen.merge(seen);
+                            result[number].seen_inside.merge(seen_inside);
+                            result[number].workers.insert(worker);
+                            ++ended;
+                          }));
   EXPECT_TRUE(eventually([&] {
     std::lock_guard lock(mutex);
     return ended == workers;

@@ -32,9 +32,11 @@ struct BatchContents {
 
   friend bool operator==(const BatchContents&, const BatchContents&) = default;
   friend void PrintTo(const BatchContents& batch, std::ostream* out) {
-    *out << "batch " << batch.number << " of epoch " << batch.epoch << (batch.last_in_epoch ? " (last)" : "") << ", "
-         << batch.indices.size() << " of " << batch.global_size << " samples, then position " << batch.after.position
-         << ", records " << ::testing::PrintToString(batch.indices) << ", draws " << ::testing::PrintToString(batch.draws);
+    *out << "batch " << batch.number << " of epoch " << batch.epoch
+         << (batch.last_in_epoch ? " (last)" : "") << ", " << batch.indices.size() << " of "
+         << batch.global_size << " samples, then position " << batch.after.position << ", records "
+         << ::testing::PrintToString(batch.indices) << ", draws "
+         << ::testing::PrintToString(batch.draws);
   }
 };
 
@@ -69,22 +71,26 @@ inline std::vector<BatchContents> take(Pipeline& pipeline, std::size_t most = SI
 }
 
 /// Whether sample `sample` is what record `record` makes with random draw `draw`.
-inline bool is_stamped(const BatchContents& batch, std::size_t sample, std::uint64_t record, std::uint64_t draw) {
+inline bool is_stamped(const BatchContents& batch, std::size_t sample, std::uint64_t record,
+                       std::uint64_t draw) {
   const std::size_t image_bytes = batch.images.size() / batch.indices.size();
   for (std::size_t place = 0; place < image_bytes; ++place)
-    if (batch.images[sample * image_bytes + place] != static_cast<std::uint8_t>(StampTransform::pixel(record, draw, place)))
+    if (batch.images[sample * image_bytes + place] !=
+        static_cast<std::uint8_t>(StampTransform::pixel(record, draw, place)))
       return false;
   return batch.indices[sample] == record && batch.draws[sample] == draw &&
          batch.labels[sample] == MemoryDataset::label_of(record);
 }
 
-/// Expects each sample to be the one of the global positions from `first` on, with the random numbers of these positions.
-inline void expect_positions(const BatchContents& batch, const Sampler& sampler, std::uint64_t seed, std::uint64_t first) {
+/// Expects each sample to be the one of the global positions from `first` on, with the random
+/// numbers of these positions.
+inline void expect_positions(const BatchContents& batch, const Sampler& sampler, std::uint64_t seed,
+                             std::uint64_t first) {
   for (std::size_t sample = 0; sample < batch.indices.size(); ++sample) {
     const std::uint64_t position = first + sample;
     EXPECT_TRUE(is_stamped(batch, sample, sampler(position), Random(seed, position).bits64()))
-        << "sample " << sample << " of batch " << batch.number << " is not that of position " << position << ": it has record "
-        << batch.indices[sample];
+        << "sample " << sample << " of batch " << batch.number << " is not that of position "
+        << position << ": it has record " << batch.indices[sample];
   }
 }
 

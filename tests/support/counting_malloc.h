@@ -13,7 +13,8 @@ namespace millrace::testing {
 /// What counts as an allocation of a picture's size, in bytes.
 inline constexpr std::size_t picture_bytes = 32 * 1024;
 
-/// Whether allocations are counted: not under a sanitizer, which has a malloc of its own already, nor beside another C library.
+/// Whether allocations are counted: not under a sanitizer, which has a malloc of its own already,
+/// nor beside another C library.
 bool counts_allocations();
 
 /// Allocations of `picture_bytes` or more in this process so far.
@@ -22,8 +23,9 @@ std::uint64_t large_allocations();
 }  // namespace millrace::testing
 
 /// Skips the running test, saying so, where allocations cannot be counted.
-#define MILLRACE_NEEDS_COUNTING_MALLOC()                                                                                 \
-  do {                                                                                                                   \
-    if (!::millrace::testing::counts_allocations())                                                                      \
-      GTEST_SKIP() << "needs a malloc of its own, which a sanitizer has already or which this C library does not allow"; \
+#define MILLRACE_NEEDS_COUNTING_MALLOC()                                                          \
+  do {                                                                                            \
+    if (!::millrace::testing::counts_allocations())                                               \
+      GTEST_SKIP() << "needs a malloc of its own, which a sanitizer has already or which this C " \
+                      "library does not allow";                                                   \
   } while (false)

@@ -30,11 +30,13 @@ inline void write_contents(const std::filesystem::path& path, const std::string&
 }
 
 /// A dataset of images as `millrace pack` makes it, with keys "class/0.jpg" up and two classes.
-inline void write_images(const std::filesystem::path& path, const std::vector<Bytes>& images, bool wrong_size_of_last = false) {
+inline void write_images(const std::filesystem::path& path, const std::vector<Bytes>& images,
+                         bool wrong_size_of_last = false) {
   DatasetWriter writer(path, {.overwrite = true});
   for (std::size_t index = 0; index < images.size(); ++index) {
     const auto label = static_cast<std::int64_t>(index % 2);
-    const std::string key = std::string(label == 0 ? "cat/" : "dog/") + std::to_string(index) + ".jpg";
+    const std::string key =
+        std::string(label == 0 ? "cat/" : "dog/") + std::to_string(index) + ".jpg";
     const std::int64_t side = wrong_size_of_last && index + 1 == images.size() ? 7 : 40;
     const RecordField fields[] = {{"image", images[index]},
                                   {"label", std::as_bytes(std::span(&label, 1))},
@@ -50,18 +52,21 @@ inline void write_images(const std::filesystem::path& path, const std::vector<By
 /// Images of 40 x 40 pixels, each another.
 inline std::vector<Bytes> images_of(std::size_t count) {
   std::vector<Bytes> images;
-  for (std::size_t index = 0; index < count; ++index) images.push_back(encode(noise(40, 40, static_cast<unsigned>(index)), {}));
+  for (std::size_t index = 0; index < count; ++index)
+    images.push_back(encode(noise(40, 40, static_cast<unsigned>(index)), {}));
   return images;
 }
 
 /// Where bytes lie in a file's contents.
 inline std::size_t place_of(const std::string& contents, const Bytes& bytes) {
-  const std::size_t at = contents.find(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const std::size_t at =
+      contents.find(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   if (at == std::string::npos) throw std::runtime_error("the image is not in the file");
   return at;
 }
 
-/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf, 4 = the first of a value's own).
+/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf, 4 = the first of a
+/// value's own).
 inline std::vector<std::size_t> pages_with(const std::string& contents, std::uint16_t flags) {
   std::uint32_t page_bytes = 0;
   std::memcpy(&page_bytes, &contents[40], sizeof page_bytes);
@@ -84,10 +89,11 @@ inline void write_foreign_lmdb(const std::filesystem::path& path) {
   char word[] = "word";
   MDB_val item{sizeof word, word};
   mdb_env_create(&environment);
-  const bool written = mdb_env_open(environment, path.c_str(), MDB_NOSUBDIR | MDB_NOLOCK, 0644) == 0 &&
-                       mdb_txn_begin(environment, nullptr, 0, &transaction) == 0 &&
-                       mdb_dbi_open(transaction, nullptr, 0, &database) == 0 &&
-                       mdb_put(transaction, database, &item, &item, 0) == 0 && mdb_txn_commit(transaction) == 0;
+  const bool written =
+      mdb_env_open(environment, path.c_str(), MDB_NOSUBDIR | MDB_NOLOCK, 0644) == 0 &&
+      mdb_txn_begin(environment, nullptr, 0, &transaction) == 0 &&
+      mdb_dbi_open(transaction, nullptr, 0, &database) == 0 &&
+      mdb_put(transaction, database, &item, &item, 0) == 0 && mdb_txn_commit(transaction) == 0;
   mdb_env_close(environment);
   if (!written) throw std::runtime_error("cannot write an LMDB file");
 }

@@ -32,16 +32,17 @@ enum class DeviceCall {
 inline constexpr std::size_t device_calls = 11;
 
 inline const char* to_string(DeviceCall call) {
-  static constexpr std::array<const char*, device_calls> names{"allocate_host", "allocate_device", "make_stream",   "make_event",
-                                                               "copy",          "copy_on_device",  "convert",       "record",
-                                                               "wait",          "event_wait",      "event_complete"};
+  static constexpr std::array<const char*, device_calls> names{
+      "allocate_host", "allocate_device", "make_stream",   "make_event",
+      "copy",          "copy_on_device",  "convert",       "record",
+      "wait",          "event_wait",      "event_complete"};
   return names[static_cast<std::size_t>(call)];
 }
 
 inline void PrintTo(DeviceCall call, std::ostream* out) { *out << to_string(call); }
 
-/// What a `HookDevice`, its streams and events share: counts of all calls, and a hook that is told of each before it is done
-/// and may throw or block.
+/// What a `HookDevice`, its streams and events share: counts of all calls, and a hook that is told
+/// of each before it is done and may throw or block.
 struct DeviceHooks {
   std::function<void(DeviceCall)> on_call;
   /// Before an event tells when it was passed; may block.
@@ -64,7 +65,8 @@ struct DeviceHooks {
 
 class HookEvent final : public Event {
  public:
-  HookEvent(std::shared_ptr<DeviceHooks> hooks, std::unique_ptr<Event> host) : hooks_(std::move(hooks)), host_(std::move(host)) {}
+  HookEvent(std::shared_ptr<DeviceHooks> hooks, std::unique_ptr<Event> host)
+      : hooks_(std::move(hooks)), host_(std::move(host)) {}
   bool complete() const override {
     hooks_->called(DeviceCall::event_complete);
     return host_->complete();
@@ -125,7 +127,8 @@ class HookStream final : public Stream {
 /// A host device that counts every call and lets a test fail or block any of them.
 class HookDevice final : public Device {
  public:
-  explicit HookDevice(bool copies, std::function<void(DeviceCall)> on_call = {}, ProfilerRanges* profiler = nullptr)
+  explicit HookDevice(bool copies, std::function<void(DeviceCall)> on_call = {},
+                      ProfilerRanges* profiler = nullptr)
       : host_({.copies = copies}), profiler_(profiler) {
     hooks_->on_call = std::move(on_call);
   }

@@ -15,7 +15,8 @@ class FunctionJob final : public Job {
  public:
   using Function = std::function<void(std::size_t, unsigned)>;
 
-  FunctionJob(std::size_t items, Function function) : items_(items), function_(std::move(function)) {}
+  FunctionJob(std::size_t items, Function function)
+      : items_(items), function_(std::move(function)) {}
   std::size_t items() const override { return items_; }
   void run(std::size_t item, unsigned worker) override { function_(item, worker); }
 

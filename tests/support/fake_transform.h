@@ -18,7 +18,8 @@ class FunctionTransform : public Transform {
  public:
   using Function = std::function<Status(const Record&, Random&, Sample&)>;
 
-  FunctionTransform(SampleSpec spec, Function function) : spec_(std::move(spec)), function_(std::move(function)) {}
+  FunctionTransform(SampleSpec spec, Function function)
+      : spec_(std::move(spec)), function_(std::move(function)) {}
 
   /// Called by `make_worker`; may throw.
   std::function<void()> on_make_worker;
@@ -35,7 +36,9 @@ class FunctionTransform : public Transform {
   class Worker final : public TransformWorker {
    public:
     explicit Worker(const Function& function) : function_(function) {}
-    Status make(const Record& record, Random& random, Sample& sample) override { return function_(record, random, sample); }
+    Status make(const Record& record, Random& random, Sample& sample) override {
+      return function_(record, random, sample);
+    }
 
    private:
     const Function& function_;
@@ -46,8 +49,9 @@ class FunctionTransform : public Transform {
   mutable std::atomic<unsigned> workers_made_{0};
 };
 
-/// Fills samples with what can be told again: "image" are bytes that follow from (record, random draw), "draw" is the draw, "label" the
-/// record's label. Hooks are set before the transform is used; they may throw and block.
+/// Fills samples with what can be told again: "image" are bytes that follow from (record, random
+/// draw), "draw" is the draw, "label" the record's label. Hooks are set before the transform is
+/// used; they may throw and block.
 class StampTransform final : public Transform {
  public:
   explicit StampTransform(std::size_t image_bytes = 96)

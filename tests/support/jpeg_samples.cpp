@@ -29,7 +29,8 @@ jpeg_scan_info scan(int component, int first, int last, int high, int low) {
 std::vector<jpeg_scan_info> scan_script(Scans scans, int components) {
   std::vector<jpeg_scan_info> script;
   if (scans == Scans::per_component)
-    for (int component = 0; component < components; ++component) script.push_back(scan(component, 0, 63, 0, 0));
+    for (int component = 0; component < components; ++component)
+      script.push_back(scan(component, 0, 63, 0, 0));
   if (scans == Scans::progressive_incomplete) {
     // All of DC, but AC without its lowest two bits, and none at all in the last component.
     jpeg_scan_info dc{components, {0, 1, 2, 3}, 0, 0, 0, 1};
@@ -37,7 +38,8 @@ std::vector<jpeg_scan_info> scan_script(Scans scans, int components) {
     dc.Ah = 1;
     dc.Al = 0;
     script.push_back(dc);
-    for (int component = 0; component + 1 < components; ++component) script.push_back(scan(component, 1, 63, 0, 2));
+    for (int component = 0; component + 1 < components; ++component)
+      script.push_back(scan(component, 1, 63, 0, 2));
   }
   if (scans == Scans::per_coefficient) {
     script.push_back({components, {0, 1, 2, 3}, 0, 0, 0, 0});
@@ -53,7 +55,9 @@ std::vector<jpeg_scan_info> scan_script(Scans scans, int components) {
 
 void set_colour(jpeg_compress_struct& handle, const Image& image, const Encoding& encoding) {
   handle.input_components = image.channels;
-  handle.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+  handle.in_color_space = image.channels == 1   ? JCS_GRAYSCALE
+                          : image.channels == 3 ? JCS_RGB
+                                                : JCS_CMYK;
   jpeg_set_defaults(&handle);
   if (encoding.stored_as_rgb) jpeg_set_colorspace(&handle, JCS_RGB);
   if (encoding.stored_as_ycck) jpeg_set_colorspace(&handle, JCS_YCCK);
@@ -79,14 +83,16 @@ std::vector<Encoding> encodings() {
   };
   std::vector<Encoding> all;
   for (const Encoding& sampling : samplings) {
-    for (const Scans scans : {Scans::one, Scans::per_component, Scans::progressive, Scans::progressive_incomplete}) {
+    for (const Scans scans :
+         {Scans::one, Scans::per_component, Scans::progressive, Scans::progressive_incomplete}) {
       for (const bool arithmetic : {false, true}) {
         for (const int restart_rows : {0, 1}) {
           Encoding encoding = sampling;
           encoding.scans = scans;
           encoding.arithmetic = arithmetic;
           encoding.restart_rows = restart_rows;
-          constexpr const char* names[] = {"", ", a scan per component", ", progressive", ", progressive and incomplete"};
+          constexpr const char* names[] = {"", ", a scan per component", ", progressive",
+                                           ", progressive and incomplete"};
           encoding.name += names[static_cast<std::size_t>(scans)];
           if (arithmetic) encoding.name += ", arithmetic";
           if (restart_rows > 0) encoding.name += ", restarts";
@@ -95,7 +101,8 @@ std::vector<Encoding> encodings() {
       }
     }
   }
-  all.push_back({.name = "stored as RGB", .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .stored_as_rgb = true});
+  all.push_back(
+      {.name = "stored as RGB", .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .stored_as_rgb = true});
   all.push_back({.name = "low quality", .quality = 12});
   return all;
 }
@@ -106,8 +113,8 @@ Image noise(int width, int height, unsigned seed, int channels) {
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
       for (int channel = 0; channel < channels; ++channel)
-        image.pixels.push_back(
-            static_cast<std::uint8_t>(x * (channel + 1) + y * (3 - channel) + static_cast<int>(random() % 128)));
+        image.pixels.push_back(static_cast<std::uint8_t>(x * (channel + 1) + y * (3 - channel) +
+                                                         static_cast<int>(random() % 128)));
   return image;
 }
 
@@ -133,7 +140,8 @@ Bytes encode(const Image& image, const Encoding& encoding) {
   }
   jpeg_start_compress(&handle, TRUE);
   while (handle.next_scanline < handle.image_height) {
-    const std::size_t stride = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
+    const std::size_t stride =
+        static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.channels);
     auto* row = const_cast<JSAMPROW>(image.pixels.data() + handle.next_scanline * stride);
     jpeg_write_scanlines(&handle, &row, 1);
   }
@@ -153,14 +161,17 @@ Image reference_decode(const Bytes& encoded) {
   int sampling = 0;
   int colour = TJCS_RGB;
   // It calls a sampling that it has no name for an error, but has read the size by then.
-  if (tjDecompressHeader3(handle.get(), bytes, size, &image.width, &image.height, &sampling, &colour) != 0 && image.width < 1)
+  if (tjDecompressHeader3(handle.get(), bytes, size, &image.width, &image.height, &sampling,
+                          &colour) != 0 &&
+      image.width < 1)
     throw std::runtime_error(tjGetErrorStr2(handle.get()));
   const bool cmyk = colour == TJCS_CMYK || colour == TJCS_YCCK;
   image.channels = cmyk ? 4 : 3;
-  image.pixels.resize(static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height) *
+  image.pixels.resize(static_cast<std::size_t>(image.width) *
+                      static_cast<std::size_t>(image.height) *
                       static_cast<std::size_t>(image.channels));
-  if (tjDecompress2(handle.get(), bytes, size, image.pixels.data(), image.width, 0, image.height, cmyk ? TJPF_CMYK : TJPF_RGB,
-                    0) != 0)
+  if (tjDecompress2(handle.get(), bytes, size, image.pixels.data(), image.width, 0, image.height,
+                    cmyk ? TJPF_CMYK : TJPF_RGB, 0) != 0)
     throw std::runtime_error(tjGetErrorStr2(handle.get()));
   return image;
 }
@@ -176,7 +187,8 @@ Bytes read_file(const std::filesystem::path& path) {
 std::vector<std::filesystem::path> jpeg_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".jpg" || entry.path().extension() == ".JPEG") files.push_back(entry.path());
+    if (entry.path().extension() == ".jpg" || entry.path().extension() == ".JPEG")
+      files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }

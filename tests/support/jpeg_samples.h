@@ -26,7 +26,13 @@ struct Encoding {
   /// Sampling factors of the first component, with the others at 1; or of all of them.
   std::array<int, 4> h{2, 1, 1, 1};
   std::array<int, 4> v{2, 1, 1, 1};
-  enum class Scans { one, per_component, progressive, progressive_incomplete, per_coefficient } scans = Scans::one;
+  enum class Scans {
+    one,
+    per_component,
+    progressive,
+    progressive_incomplete,
+    per_coefficient
+  } scans = Scans::one;
   bool arithmetic = false;
   int restart_rows = 0;
   int quality = 90;

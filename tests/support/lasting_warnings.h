@@ -8,11 +8,13 @@
 
 namespace millrace::testing {
 
-/// A report's warnings without that of workers that waited for a processor: on a busy machine that one may come at any moment.
+/// A report's warnings without that of workers that waited for a processor: on a busy machine that
+/// one may come at any moment.
 inline std::vector<std::string> lasting_warnings(const Report& report) {
   std::vector<std::string> warnings = report.warnings;
-  std::erase_if(warnings,
-                [](const std::string& warning) { return warning.find("kept waiting for a processor") != warning.npos; });
+  std::erase_if(warnings, [](const std::string& warning) {
+    return warning.find("kept waiting for a processor") != warning.npos;
+  });
   return warnings;
 }
 

@@ -26,7 +26,8 @@ inline RunningProgram::Result millrace_command(std::vector<std::string> argument
   return run_program(arguments);
 }
 
-inline RunningProgram::Result pack(const std::filesystem::path& input, const std::filesystem::path& out,
+inline RunningProgram::Result pack(const std::filesystem::path& input,
+                                   const std::filesystem::path& out,
                                    std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"pack", input.string(), out.string()});
   return millrace_command(more);
@@ -35,7 +36,8 @@ inline RunningProgram::Result pack(const std::filesystem::path& input, const std
 inline void write_bytes(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
 }
 
 inline void write_text(const std::filesystem::path& path, std::string_view text) {
@@ -57,7 +59,8 @@ inline std::vector<std::string> contents(const std::filesystem::path& dataset_pa
   std::vector<std::string> lines;
   for (std::uint64_t index = 0; index < dataset->size(); ++index) {
     const Record record = dataset->read(index, buffer);
-    lines.push_back(std::string(record.text("path")) + " " + std::to_string(record.integer("label")));
+    lines.push_back(std::string(record.text("path")) + " " +
+                    std::to_string(record.integer("label")));
   }
   return lines;
 }
@@ -87,7 +90,8 @@ inline std::optional<ErrorCode> refusal(const std::filesystem::path& dataset_pat
   }
 }
 
-/// What a dataset file says of itself, read by LMDB alone, also where it is incomplete. Null where nothing was committed.
+/// What a dataset file says of itself, read by LMDB alone, also where it is incomplete. Null where
+/// nothing was committed.
 struct RawFile {
   nlohmann::json description;
   /// The stored values in the order of their numbers, which are those from 0.
@@ -101,13 +105,16 @@ inline RawFile read_raw(const std::filesystem::path& path) {
   MDB_txn* transaction = nullptr;
   EXPECT_EQ(mdb_env_create(&environment), 0);
   mdb_env_set_maxdbs(environment, 2);
-  EXPECT_EQ(mdb_env_open(environment, path.c_str(), MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0), 0) << path;
+  EXPECT_EQ(mdb_env_open(environment, path.c_str(), MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0), 0)
+      << path;
   EXPECT_EQ(mdb_txn_begin(environment, nullptr, MDB_RDONLY, &transaction), 0);
   MDB_dbi meta = 0, records = 0;
-  if (mdb_dbi_open(transaction, "meta", 0, &meta) == 0 && mdb_dbi_open(transaction, "records", 0, &records) == 0) {
+  if (mdb_dbi_open(transaction, "meta", 0, &meta) == 0 &&
+      mdb_dbi_open(transaction, "records", 0, &records) == 0) {
     MDB_val key{11, const_cast<char*>("description")}, value{};
     EXPECT_EQ(mdb_get(transaction, meta, &key, &value), 0);
-    raw.description = nlohmann::json::parse(std::string(static_cast<const char*>(value.mv_data), value.mv_size));
+    raw.description =
+        nlohmann::json::parse(std::string(static_cast<const char*>(value.mv_data), value.mv_size));
     MDB_cursor* cursor = nullptr;
     EXPECT_EQ(mdb_cursor_open(transaction, records, &cursor), 0);
     while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {

@@ -17,10 +17,12 @@
 
 namespace millrace::testing {
 
-/// What a pipeline over made-up records needs; a test changes what it is about and calls `pipeline()`.
+/// What a pipeline over made-up records needs; a test changes what it is about and calls
+/// `pipeline()`.
 struct SmallRun {
   explicit SmallRun(std::uint64_t records, bool copies = false)
-      : dataset(std::make_shared<MemoryDataset>(records)), device(std::make_shared<HostDevice>(HostDeviceOptions{copies})) {
+      : dataset(std::make_shared<MemoryDataset>(records)),
+        device(std::make_shared<HostDevice>(HostDeviceOptions{copies})) {
     options.batch_size = 8;
     options.seed = 42;
     options.epochs = 1;

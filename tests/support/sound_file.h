@@ -41,7 +41,8 @@ inline const Sample& tiny_records() {
   return sample;
 }
 inline const Sample& many_leaves() {
-  static const Sample sample{"a record or two on each leaf, two levels of branches", 600, 1100, 1, 100'000};
+  static const Sample sample{"a record or two on each leaf, two levels of branches", 600, 1100, 1,
+                             100'000};
   return sample;
 }
 inline const Sample& big_records() {
@@ -61,14 +62,16 @@ inline void write(const Sample& sample, const std::filesystem::path& path) {
   writer.finish();
 }
 
-/// A file's bytes on the heap, where the address sanitizer sees a read beyond them, with what its records hold.
+/// A file's bytes on the heap, where the address sanitizer sees a read beyond them, with what its
+/// records hold.
 class SoundFile {
  public:
   explicit SoundFile(const Sample& sample) {
     const TemporaryFolder folder;
     write(sample, folder / "a.lmdb");
     contents_ = file_contents(folder / "a.lmdb");
-    for (std::uint64_t index = 0; index < sample.records; ++index) images_.push_back(sample.image(index));
+    for (std::uint64_t index = 0; index < sample.records; ++index)
+      images_.push_back(sample.image(index));
     std::memcpy(&page_bytes_, &contents_[40], sizeof page_bytes_);
     for (std::size_t page = 0; page < contents_.size(); page += page_bytes_) {
       std::uint64_t number = 0;
@@ -82,7 +85,8 @@ class SoundFile {
   const std::string& contents() const { return contents_; }
   std::size_t page_bytes() const { return page_bytes_; }
   std::uint64_t records() const { return images_.size(); }
-  /// Where pages with a header begin: meta, branch, leaf and the first of a value's own, and some that are free.
+  /// Where pages with a header begin: meta, branch, leaf and the first of a value's own, and some
+  /// that are free.
   const std::vector<std::size_t>& headers() const { return headers_; }
   /// Where branches and leaves do.
   const std::vector<std::size_t>& nodes() const { return nodes_; }
@@ -102,7 +106,8 @@ class SoundFile {
 };
 
 /// Everything that a dataset can be asked, without looking at what it says.
-inline void ask_everything(const Dataset& dataset, const std::function<void(const Record&, std::uint64_t)>& look) {
+inline void ask_everything(const Dataset& dataset,
+                           const std::function<void(const Record&, std::uint64_t)>& look) {
   ReadBuffer buffer;
   std::vector<std::uint64_t> indices;
   for (std::uint64_t index = 0; index < dataset.size(); ++index) {

@@ -29,7 +29,8 @@ Error thrown_by(Function&& call) {
   return Error(ErrorCode::internal, "nothing was thrown");
 }
 
-/// The bytes of record `index`: random ones, of a length between 0 and 20000 that differs from record to record.
+/// The bytes of record `index`: random ones, of a length between 0 and 20000 that differs from
+/// record to record.
 inline std::vector<std::byte> stored_bytes(std::uint64_t index) {
   Random random(99, index);
   std::vector<std::byte> bytes(index == 0 ? 0 : random.below(index % 3 == 0 ? 200 : 20000));
@@ -37,14 +38,17 @@ inline std::vector<std::byte> stored_bytes(std::uint64_t index) {
   return bytes;
 }
 
-inline std::string stored_path(std::uint64_t index) { return "folder/file " + std::to_string(index) + ".bin"; }
+inline std::string stored_path(std::uint64_t index) {
+  return "folder/file " + std::to_string(index) + ".bin";
+}
 
 inline void append_record(DatasetWriter& writer, std::uint64_t index) {
   const std::vector<std::byte> bytes = stored_bytes(index);
   const std::string path = stored_path(index);
   const std::int64_t label = static_cast<std::int64_t>(index) - 5;
-  const RecordField fields[] = {
-      {"image", bytes}, {"label", std::as_bytes(std::span(&label, 1))}, {"path", std::as_bytes(std::span(path))}};
+  const RecordField fields[] = {{"image", bytes},
+                                {"label", std::as_bytes(std::span(&label, 1))},
+                                {"path", std::as_bytes(std::span(path))}};
   writer.append(fields);
 }
 

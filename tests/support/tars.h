@@ -18,9 +18,12 @@ class TarFile {
  public:
   void add(const std::string& name, std::string_view contents, char type = '0') {
     char header[512] = {};
-    const auto put = [&](std::size_t at, std::string_view text) { std::memcpy(header + at, text.data(), text.size()); };
+    const auto put = [&](std::size_t at, std::string_view text) {
+      std::memcpy(header + at, text.data(), text.size());
+    };
     const auto octal = [&](std::size_t at, std::size_t digits, std::size_t value) {
-      for (std::size_t digit = digits; digit-- > 0; value /= 8) header[at + digit] = static_cast<char>('0' + value % 8);
+      for (std::size_t digit = digits; digit-- > 0; value /= 8)
+        header[at + digit] = static_cast<char>('0' + value % 8);
     };
     put(0, name.substr(0, 100));
     octal(100, 7, 0644);

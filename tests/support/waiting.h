@@ -24,7 +24,8 @@
 
 namespace millrace::testing {
 
-/// How long a test waits for what must come before it calls it lost: far more than a busy machine needs.
+/// How long a test waits for what must come before it calls it lost: far more than a busy machine
+/// needs.
 inline constexpr std::chrono::seconds patience{30};
 
 /// Holds threads back until the test lets them go.

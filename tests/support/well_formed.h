@@ -7,8 +7,9 @@
 
 namespace millrace::testing {
 
-/// What is wrong with markup whose every element is closed, whose attributes are all quoted and whose every & begins an entity, as in
-/// XML; empty where nothing is. What is in <style> and <script> is passed over.
+/// What is wrong with markup whose every element is closed, whose attributes are all quoted and
+/// whose every & begins an entity, as in XML; empty where nothing is. What is in <style> and
+/// <script> is passed over.
 inline std::string fault_in_markup(std::string_view html) {
   const auto around = [&](std::size_t at) { return std::string(html.substr(at, 80)); };
   std::vector<std::string> open;
@@ -42,7 +43,8 @@ inline std::string fault_in_markup(std::string_view html) {
     const bool empty = html[at - 1] == '/';
     ++at;
     if (closes) {
-      if (open.empty() || open.back() != name) return "</" + name + "> closes nothing: " + around(begin);
+      if (open.empty() || open.back() != name)
+        return "</" + name + "> closes nothing: " + around(begin);
       open.pop_back();
     } else if (!empty) {
       open.push_back(name);

@@ -19,8 +19,8 @@ struct RandomResizedCrop {
   friend bool operator==(const RandomResizedCrop&, const RandomResizedCrop&) = default;
 };
 
-/// The shorter side resized to `resize`, then the centred window of the output size: torchvision's `Resize` and `CenterCrop`. What lies
-/// outside a smaller image is zero.
+/// The shorter side resized to `resize`, then the centred window of the output size: torchvision's
+/// `Resize` and `CenterCrop`. What lies outside a smaller image is zero.
 struct CenterCrop {
   int resize = 256;
   friend bool operator==(const CenterCrop&, const CenterCrop&) = default;
@@ -29,7 +29,8 @@ struct CenterCrop {
 /// Where images are flipped.
 enum class FlipOn {
   worker,  ///< by the worker that makes the sample
-  device,  ///< by the device that converts it, which needs `PipelineOptions::conversion`; the result has the same bits
+  device,  ///< by the device that converts it, which needs `PipelineOptions::conversion`; the
+           ///< result has the same bits
 };
 
 /// The image program as data.
@@ -46,10 +47,12 @@ struct Recipe {
   static Recipe eval(int size = 224);
 
   /// Reads a recipe from JSON, e.g.
-  ///     {"output": [224, 224], "crop": {"kind": "random_resized", "scale": [0.08, 1], "ratio": [0.75, 1.3333]}, "flip": 0.5}
+  ///     {"output": [224, 224], "crop": {"kind": "random_resized", "scale": [0.08, 1], "ratio":
+  ///     [0.75, 1.3333]}, "flip": 0.5}
   ///     {"output": [224, 224], "crop": {"kind": "center", "resize": 256}, "flip": 0}
-  /// with output as [width, height], and "flip_on": "worker" or "device"; what is left out has the default of `Recipe`. Throws `Error` (`invalid_argument`) for malformed JSON,
-  /// an unknown key or a value out of range, naming key and value; `source` names the text in the message.
+  /// with output as [width, height], and "flip_on": "worker" or "device"; what is left out has the
+  /// default of `Recipe`. Throws `Error` (`invalid_argument`) for malformed JSON, an unknown key or
+  /// a value out of range, naming key and value; `source` names the text in the message.
   static Recipe from_json(std::string_view json, std::string_view source = "recipe");
   std::string to_json() const;
 

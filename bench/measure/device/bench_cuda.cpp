@@ -20,8 +20,8 @@ namespace {
 
 void check(cudaError_t status, const char* call) {
   if (status != cudaSuccess)
-    throw Error(ErrorCode::device,
-                std::string(call) + " failed: " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+    throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
+                                       " (" + cudaGetErrorName(status) + ")");
 }
 
 struct DestroyEvent {
@@ -40,18 +40,20 @@ EventHandle make_event_handle() {
 std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<float, std::milli>(milliseconds));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<float, std::milli>(milliseconds));
 }
 
-/// Steps are kernels between two events each, the first recorded before the launch: where the device waits for that, some microseconds of
-/// it count as busy. Their times are asked for when the steps are over, so nothing waits for the device but the
-/// trainer for its step.
+/// Steps are kernels between two events each, the first recorded before the launch: where the
+/// device waits for that, some microseconds of it count as busy. Their times are asked for when the
+/// steps are over, so nothing waits for the device but the trainer for its step.
 class CudaTrainerStream final : public TrainerStream {
  public:
   /// `ordinal` is the current device.
   CudaTrainerStream(std::shared_ptr<CudaDevice> device, int ordinal, const StepWork& work)
       : TrainerStream(work), device_(std::move(device)), ordinal_(ordinal), stream_(ordinal) {
-    for (Marks& marks : marks_) marks = {make_event_handle(), make_event_handle(), device_->make_timed_event()};
+    for (Marks& marks : marks_)
+      marks = {make_event_handle(), make_event_handle(), device_->make_timed_event()};
     if (work.gemm > 0) product_ = std::make_unique<MatrixProduct>(*device_, stream_, work.gemm);
   }
 
@@ -65,7 +67,9 @@ class CudaTrainerStream final : public TrainerStream {
   void read(const Batch& batch, Reader reader) override {
     const auto copied = [this](Tensor tensor, std::vector<std::byte>& host) {
       host.resize(tensor.bytes());
-      check(cudaMemcpyAsync(host.data(), tensor.data, host.size(), cudaMemcpyDeviceToHost, stream_.handle()), "cudaMemcpyAsync");
+      check(cudaMemcpyAsync(host.data(), tensor.data, host.size(), cudaMemcpyDeviceToHost,
+                            stream_.handle()),
+            "cudaMemcpyAsync");
       tensor.data = host.data();
       return tensor;
     };
@@ -92,7 +96,8 @@ class CudaTrainerStream final : public TrainerStream {
       product_->enqueue(share);
     } else if (work().any()) {
       const double nanoseconds = share * static_cast<double>(work().duration.count());
-      check(launch_step(static_cast<std::uint64_t>(std::llround(nanoseconds)), stream_.handle()), "launch_step");
+      check(launch_step(static_cast<std::uint64_t>(std::llround(nanoseconds)), stream_.handle()),
+            "launch_step");
     }
     check(cudaEventRecord(marks.end.get(), stream_.handle()), "cudaEventRecord");
     stream_.record(*marks.passed);
@@ -100,12 +105,14 @@ class CudaTrainerStream final : public TrainerStream {
 
   std::optional<StepSpan> finish(std::size_t number) override {
     const Marks& marks = marks_[number % marks_.size()];
-    if (!marks.passed->wait(std::chrono::hours(1))) throw Error(ErrorCode::timeout, "a step has not ended within an hour");
+    if (!marks.passed->wait(std::chrono::hours(1)))
+      throw Error(ErrorCode::timeout, "a step has not ended within an hour");
     const std::chrono::nanoseconds busy = elapsed(marks.begin, marks.end);
     if (work().any() && number >= first_counted_) {
       ++statistics_.steps;
       statistics_.busy += busy;
-      if (number > first_counted_) statistics_.idle += elapsed(marks_[(number - 1) % marks_.size()].end, marks.begin);
+      if (number > first_counted_)
+        statistics_.idle += elapsed(marks_[(number - 1) % marks_.size()].end, marks.begin);
     }
     const auto end = marks.passed->passed_at();
     if (!end) return std::nullopt;
@@ -126,7 +133,8 @@ class CudaTrainerStream final : public TrainerStream {
 
 class CudaBenchDevice final : public BenchDevice {
  public:
-  explicit CudaBenchDevice(int ordinal) : ordinal_(ordinal), device_(std::make_shared<CudaDevice>(ordinal)) {}
+  explicit CudaBenchDevice(int ordinal)
+      : ordinal_(ordinal), device_(std::make_shared<CudaDevice>(ordinal)) {}
 
   std::shared_ptr<Device> device() const override { return device_; }
   std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
@@ -148,6 +156,8 @@ class CudaBenchDevice final : public BenchDevice {
 
 }  // namespace
 
-std::shared_ptr<const BenchDevice> open_cuda_bench_device(int ordinal) { return std::make_shared<CudaBenchDevice>(ordinal); }
+std::shared_ptr<const BenchDevice> open_cuda_bench_device(int ordinal) {
+  return std::make_shared<CudaBenchDevice>(ordinal);
+}
 
 }  // namespace millrace::cli

@@ -26,7 +26,9 @@ class HostTrainerStream final : public TrainerStream {
   StepStatistics statistics() const override { return stream_.steps(); }
   void restart_statistics() override { stream_.reset_steps(); }
   void read(const Batch& batch, Reader reader) override {
-    stream_.launch([labels = batch.labels(), images = batch.images(), reader = std::move(reader)] { reader(labels, images); });
+    stream_.launch([labels = batch.labels(), images = batch.images(), reader = std::move(reader)] {
+      reader(labels, images);
+    });
   }
 
  private:
@@ -39,7 +41,8 @@ class HostTrainerStream final : public TrainerStream {
     const Marks& marks = marks_[number % marks_.size()];
     stream_.record(*marks.begin);
     if (work().any())
-      stream_.step(std::chrono::duration_cast<std::chrono::nanoseconds>(share * std::chrono::duration<double>(work().duration)));
+      stream_.step(std::chrono::duration_cast<std::chrono::nanoseconds>(
+          share * std::chrono::duration<double>(work().duration)));
     stream_.record(*marks.end);
   }
 
@@ -56,12 +59,14 @@ class HostTrainerStream final : public TrainerStream {
 class HostBenchDevice final : public BenchDevice {
  public:
   explicit HostBenchDevice(double copy_bytes_per_second)
-      : device_(std::make_shared<HostDevice>(HostDeviceOptions{.copies = true, .copy_bytes_per_second = copy_bytes_per_second})) {
-  }
+      : device_(std::make_shared<HostDevice>(
+            HostDeviceOptions{.copies = true, .copy_bytes_per_second = copy_bytes_per_second})) {}
 
   std::shared_ptr<Device> device() const override { return device_; }
   std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
-    if (work.gemm > 0) throw Error(ErrorCode::invalid_argument, "the host has no step of matrices; it needs a CUDA device");
+    if (work.gemm > 0)
+      throw Error(ErrorCode::invalid_argument,
+                  "the host has no step of matrices; it needs a CUDA device");
     return std::make_unique<HostTrainerStream>(*device_, work);
   }
 
@@ -87,11 +92,15 @@ bool is_bench_device(const std::string& name) {
   if (!name.starts_with(cuda_prefix)) return false;
   const std::string_view digits = std::string_view(name).substr(cuda_prefix.size());
   return !digits.empty() && digits.size() <= most_digits &&
-         std::ranges::all_of(digits, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+         std::ranges::all_of(digits,
+                             [](unsigned char letter) { return std::isdigit(letter) != 0; });
 }
 
-std::shared_ptr<const BenchDevice> open_bench_device(const std::string& name, double copy_bytes_per_second) {
-  if (!is_bench_device(name)) throw Error(ErrorCode::invalid_argument, "there is no device " + name + "; give host or cuda:N");
+std::shared_ptr<const BenchDevice> open_bench_device(const std::string& name,
+                                                     double copy_bytes_per_second) {
+  if (!is_bench_device(name))
+    throw Error(ErrorCode::invalid_argument,
+                "there is no device " + name + "; give host or cuda:N");
   if (name == "host") return std::make_shared<HostBenchDevice>(copy_bytes_per_second);
   return open_cuda_bench_device(std::stoi(name.substr(cuda_prefix.size())));
 }

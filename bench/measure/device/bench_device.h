@@ -30,7 +30,8 @@ struct StepSpan {
   std::chrono::steady_clock::time_point end;
 };
 
-/// The stream that a trainer computes on, and its steps, which are timed on the device. For one thread.
+/// The stream that a trainer computes on, and its steps, which are timed on the device. For one
+/// thread.
 class TrainerStream {
  public:
   /// So many steps at most may be enqueued that `finish_oldest` was not called for.
@@ -43,19 +44,23 @@ class TrainerStream {
   virtual Stream& stream() = 0;
   const StepWork& work() const { return work_; }
 
-  /// Enqueues a step, or so much of one; without work only the marks around it, so that it can be waited for.
+  /// Enqueues a step, or so much of one; without work only the marks around it, so that it can be
+  /// waited for.
   void step(double share = 1);
   std::size_t queued() const { return enqueued_ - finished_; }
-  /// Waits for the oldest step that it has not waited for yet, of which there must be one; none where the device tells no times.
+  /// Waits for the oldest step that it has not waited for yet, of which there must be one; none
+  /// where the device tells no times.
   std::optional<StepSpan> finish_oldest();
 
-  /// Of the steps that were finished, from the one enqueued next when `restart_statistics` was last called. None without work.
+  /// Of the steps that were finished, from the one enqueued next when `restart_statistics` was last
+  /// called. None without work.
   virtual StepStatistics statistics() const = 0;
   virtual void restart_statistics() = 0;
 
   /// Takes a batch's labels and images, in host memory.
   using Reader = std::function<void(const Tensor& labels, const Tensor& images)>;
-  /// Calls `reader` at this point of the stream, now or later, in order. This thread may wait for the device.
+  /// Calls `reader` at this point of the stream, now or later, in order. This thread may wait for
+  /// the device.
   virtual void read(const Batch& batch, Reader reader) = 0;
 
  protected:
@@ -85,11 +90,14 @@ class BenchDevice {
 
 /// Whether `name` is "host" or "cuda:N".
 bool is_bench_device(const std::string& name);
-/// Opens the device of that name. The host copies no faster than `copy_bytes_per_second`, to imitate a bus; 0 = as fast as the memory.
-/// Throws `Error`: `invalid_argument` for another name, `device` "no CUDA device ..." where there is none.
-std::shared_ptr<const BenchDevice> open_bench_device(const std::string& name, double copy_bytes_per_second = 0);
+/// Opens the device of that name. The host copies no faster than `copy_bytes_per_second`, to
+/// imitate a bus; 0 = as fast as the memory. Throws `Error`: `invalid_argument` for another name,
+/// `device` "no CUDA device ..." where there is none.
+std::shared_ptr<const BenchDevice> open_bench_device(const std::string& name,
+                                                     double copy_bytes_per_second = 0);
 
-/// In bench_cuda.cpp, and in bench_no_cuda.cpp, which refuses: a program is linked with the one or the other.
+/// In bench_cuda.cpp, and in bench_no_cuda.cpp, which refuses: a program is linked with the one or
+/// the other.
 std::shared_ptr<const BenchDevice> open_cuda_bench_device(int ordinal);
 
 }  // namespace millrace::cli

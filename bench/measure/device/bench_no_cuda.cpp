@@ -9,7 +9,8 @@ namespace millrace::cli {
 
 std::shared_ptr<const BenchDevice> open_cuda_bench_device(int /*ordinal*/) {
   throw Error(ErrorCode::device,
-              "no CUDA device: this millrace was built without CUDA; build it with -DMILLRACE_CUDA=ON, or give --device host");
+              "no CUDA device: this millrace was built without CUDA; build it with "
+              "-DMILLRACE_CUDA=ON, or give --device host");
 }
 
 }  // namespace millrace::cli

@@ -30,13 +30,15 @@ std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
 
 }  // namespace
 
-std::optional<double> hidden_share(const std::vector<TraceSpan>& copies, const std::vector<TraceSpan>& steps) {
+std::optional<double> hidden_share(const std::vector<TraceSpan>& copies,
+                                   const std::vector<TraceSpan>& steps) {
   const std::vector<Stretch> busy = united(steps);
   if (busy.empty()) return std::nullopt;
   std::int64_t all = 0;
   std::int64_t hidden = 0;
   for (const TraceSpan& copy : copies) {
-    const Stretch seen{std::max(copy.begin_ns, busy.front().begin), std::min(copy.end_ns, busy.back().end)};
+    const Stretch seen{std::max(copy.begin_ns, busy.front().begin),
+                       std::min(copy.end_ns, busy.back().end)};
     if (seen.end <= seen.begin) continue;
     all += seen.end - seen.begin;
     auto under = std::ranges::upper_bound(busy, seen.begin, {}, &Stretch::end);

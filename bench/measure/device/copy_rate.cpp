@@ -29,8 +29,8 @@ class PlainCopies {
     std::memset(source_.data(), 1, source_.bytes());
   }
 
-  /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events around each, on a stream that has nothing
-  /// else.
+  /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events
+  /// around each, on a stream that has nothing else.
   std::optional<double> run(std::size_t copies) {
     std::chrono::duration<double> busy{0};
     for (std::size_t copy = 0; copy < copies; ++copy) {
@@ -71,7 +71,8 @@ std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads) {
   return CopyRate{bytes, bytes * static_cast<double>(stage->each.count) / stage->busy_seconds};
 }
 
-std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers) {
+std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
+                                        std::size_t buffers) {
   constexpr int loops = 5;
   constexpr double loop_seconds = 0.03;
   constexpr std::chrono::milliseconds enough{300};
@@ -80,11 +81,14 @@ std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, st
   copies.run(buffers);  // the memory's first use
   const auto first = copies.run(buffers);
   if (!first) return std::nullopt;
-  const auto in_a_loop = static_cast<std::size_t>(loop_seconds * *first / static_cast<double>(bytes));
+  const auto in_a_loop =
+      static_cast<std::size_t>(loop_seconds * *first / static_cast<double>(bytes));
   double best = *first;
   const steady_clock::time_point begin = steady_clock::now();
   for (int loop = 0; loop < loops && steady_clock::now() - begin < enough; ++loop)
-    best = std::max(best, copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies)).value_or(0));
+    best = std::max(
+        best,
+        copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies)).value_or(0));
   return CopyRate{static_cast<double>(bytes), best};
 }
 
@@ -92,7 +96,8 @@ std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::
   std::vector<TraceSpan> spans;
   for (const TraceLane& one : trace.lanes())
     if (one.name == lane)
-      std::ranges::copy_if(one.spans, std::back_inserter(spans), [&](const TraceSpan& span) { return span.name == name; });
+      std::ranges::copy_if(one.spans, std::back_inserter(spans),
+                           [&](const TraceSpan& span) { return span.name == name; });
   return spans;
 }
 

@@ -20,13 +20,17 @@ struct CopyRate {
   double bytes_per_second = 0;
 };
 
-/// What a report's copies reached: bytes over the time that the device spent on them, by its events. `uploads` says how many copies its
-/// bytes are of; some of them may not be over. None where nothing was copied or the device tells no times.
+/// What a report's copies reached: bytes over the time that the device spent on them, by its
+/// events. `uploads` says how many copies its bytes are of; some of them may not be over. None
+/// where nothing was copied or the device tells no times.
 std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads);
 
-/// The best of a few plain loops of copies of `bytes` each, from pinned memory on `node` to the device's, with nothing else under way and
-/// each timed for itself, as the pipeline's are; none where the device tells no times. Takes a fraction of a second, and memory for `buffers` copies on both sides.
-std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers);
+/// The best of a few plain loops of copies of `bytes` each, from pinned memory on `node` to the
+/// device's, with nothing else under way and each timed for itself, as the pipeline's are; none
+/// where the device tells no times. Takes a fraction of a second, and memory for `buffers` copies
+/// on both sides.
+std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
+                                        std::size_t buffers);
 
 /// All spans of a name in the lanes of a name.
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name);

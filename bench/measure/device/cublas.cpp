@@ -17,7 +17,8 @@
 namespace millrace::cli {
 namespace {
 
-// cuBLAS's own header may not be there where the CUDA runtime's is. Types and values of cublas_api.h, alike in its versions 12 and 13:
+// cuBLAS's own header may not be there where the CUDA runtime's is. Types and values of
+// cublas_api.h, alike in its versions 12 and 13:
 using Handle = void*;
 using Status = int;
 constexpr int not_transposed = 0;      // CUBLAS_OP_N
@@ -27,13 +28,16 @@ constexpr int default_algorithm = -1;  // CUBLAS_GEMM_DEFAULT
 using Create = Status (*)(Handle*);
 using Destroy = Status (*)(Handle);
 using SetStream = Status (*)(Handle, cudaStream_t);
-using GemmEx = Status (*)(Handle, int, int, int, int, int, const void*, const void*, cudaDataType, int, const void*, cudaDataType,
-                          int, const void*, void*, cudaDataType, int, int, int);
+using GemmEx = Status (*)(Handle, int, int, int, int, int, const void*, const void*, cudaDataType,
+                          int, const void*, cudaDataType, int, const void*, void*, cudaDataType,
+                          int, int, int);
 
 constexpr std::size_t element_bytes = 2;
 
 void check_cublas(Status status, const char* call) {
-  if (status != 0) throw Error(ErrorCode::device, std::string(call) + " failed: cuBLAS's status " + std::to_string(status));
+  if (status != 0)
+    throw Error(ErrorCode::device,
+                std::string(call) + " failed: cuBLAS's status " + std::to_string(status));
 }
 
 }  // namespace
@@ -50,8 +54,10 @@ class MatrixProduct::Library {
       tried += (tried.empty() ? "" : ", ") + std::string(name);
     }
     if (library_ == nullptr)
-      throw Error(ErrorCode::device, "a step of matrices (--step gemm:N) needs cuBLAS, and none of these can be opened: " +
-                                         tried + "; install CUDA's libraries and name their folder in LD_LIBRARY_PATH");
+      throw Error(
+          ErrorCode::device,
+          "a step of matrices (--step gemm:N) needs cuBLAS, and none of these can be opened: " +
+              tried + "; install CUDA's libraries and name their folder in LD_LIBRARY_PATH");
     Create create = nullptr;
     SetStream set_stream = nullptr;
     find(create, "cublasCreate_v2");
@@ -68,12 +74,14 @@ class MatrixProduct::Library {
   Library& operator=(const Library&) = delete;
 
   /// product = left x right, of `size` columns and `rows` rows, column by column.
-  void multiply(std::size_t rows, std::size_t size, const void* left, const void* right, void* product) const {
+  void multiply(std::size_t rows, std::size_t size, const void* left, const void* right,
+                void* product) const {
     constexpr float one = 1;
     constexpr float zero = 0;
     const int n = static_cast<int>(size);
-    check_cublas(gemm_(handle_, not_transposed, not_transposed, static_cast<int>(rows), n, n, &one, left, CUDA_R_16BF, n, right,
-                       CUDA_R_16BF, n, &zero, product, CUDA_R_16BF, n, compute_float32, default_algorithm),
+    check_cublas(gemm_(handle_, not_transposed, not_transposed, static_cast<int>(rows), n, n, &one,
+                       left, CUDA_R_16BF, n, right, CUDA_R_16BF, n, &zero, product, CUDA_R_16BF, n,
+                       compute_float32, default_algorithm),
                  "cublasGemmEx");
   }
 
@@ -85,7 +93,8 @@ class MatrixProduct::Library {
   template <typename Function>
   void find(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library_.get(), name));
-    if (function == nullptr) throw Error(ErrorCode::device, std::string("this cuBLAS has no function ") + name);
+    if (function == nullptr)
+      throw Error(ErrorCode::device, std::string("this cuBLAS has no function ") + name);
   }
 
   std::unique_ptr<void, Close> library_;
@@ -100,16 +109,18 @@ MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t
   left_ = device.allocate_device(bytes);
   right_ = device.allocate_device(bytes);
   product_ = device.allocate_device(bytes);
-  // Numbers that have nothing in common: a GPU takes less power, and so goes faster, for zeros. From 1 to 2 with either sign.
-  // A block of them, over and over, is as good.
+  // Numbers that have nothing in common: a GPU takes less power, and so goes faster, for zeros.
+  // From 1 to 2 with either sign. A block of them, over and over, is as good.
   constexpr std::size_t most = std::size_t{32} << 20U;
   const std::size_t block = std::min(bytes, most);
   const Memory host = device.allocate_host(block, {});
   std::mt19937 random(1);
-  for (std::uint16_t& number : std::span(reinterpret_cast<std::uint16_t*>(host.data()), block / element_bytes))
+  for (std::uint16_t& number :
+       std::span(reinterpret_cast<std::uint16_t*>(host.data()), block / element_bytes))
     number = static_cast<std::uint16_t>(0x3F80U | (random() & 0x807FU));
   for (const Memory* matrix : {&left_, &right_})
-    for (std::size_t at = 0; at < bytes; at += block) stream.copy(matrix->data() + at, host.data(), std::min(block, bytes - at));
+    for (std::size_t at = 0; at < bytes; at += block)
+      stream.copy(matrix->data() + at, host.data(), std::min(block, bytes - at));
   enqueue(1);
   stream.synchronize();
 }
@@ -118,7 +129,8 @@ MatrixProduct::~MatrixProduct() = default;
 
 void MatrixProduct::enqueue(double share) {
   const auto rows = static_cast<std::size_t>(std::llround(share * static_cast<double>(size_)));
-  library_->multiply(std::clamp<std::size_t>(rows, 1, size_), size_, left_.data(), right_.data(), product_.data());
+  library_->multiply(std::clamp<std::size_t>(rows, 1, size_), size_, left_.data(), right_.data(),
+                     product_.data());
 }
 
 }  // namespace millrace::cli

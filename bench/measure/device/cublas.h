@@ -8,12 +8,12 @@
 
 namespace millrace::cli {
 
-/// A real load for a GPU: the product of two square bfloat16 matrices by cuBLAS, which is opened when the first one is made, so that
-/// programs start without it.
+/// A real load for a GPU: the product of two square bfloat16 matrices by cuBLAS, which is opened
+/// when the first one is made, so that programs start without it.
 class MatrixProduct {
  public:
-  /// Takes memory for three matrices of `size` x `size` and fills them; waits for the device. Throws `Error` (`device`) that names
-  /// the library where it is missing or refuses.
+  /// Takes memory for three matrices of `size` x `size` and fills them; waits for the device.
+  /// Throws `Error` (`device`) that names the library where it is missing or refuses.
   MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t size);
   ~MatrixProduct();
   MatrixProduct(const MatrixProduct&) = delete;

@@ -28,7 +28,8 @@ constexpr std::array<const char*, 2> libraries = {"libcublas.so.13", "libcublas.
 cudaError_t launch_step(std::uint64_t nanoseconds, cudaStream_t stream) {
   void* parameters[] = {&nanoseconds};
   // It returns its own status, whatever error another call has left behind.
-  return cudaLaunchKernel(reinterpret_cast<const void*>(spin), dim3(1), dim3(1), parameters, 0, stream);
+  return cudaLaunchKernel(reinterpret_cast<const void*>(spin), dim3(1), dim3(1), parameters, 0,
+                          stream);
 }
 
 std::span<const char* const> cublas_libraries() { return libraries; }

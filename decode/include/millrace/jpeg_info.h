@@ -21,12 +21,13 @@ struct JpegInfo {
   Process process = Process::baseline;
   /// Arithmetic coding in place of Huffman's.
   bool arithmetic = false;
-  /// "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "4:1:0"; "gray" for one component; else the components' sampling factors, as
-  /// "2x2 1x2 1x1".
+  /// "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "4:1:0"; "gray" for one component; else the
+  /// components' sampling factors, as "2x2 1x2 1x1".
   std::string chroma;
-  /// 1 to 100, as libjpeg's `jpeg_set_quality` takes it, where the table of the first component is the one that this would have
-  /// made: each step within 1 and all of them together within 16 of the Independent JPEG Group's (jcparam.c: Annex K's example table,
-  /// scaled by 5000 / quality below 50 and by 200 - 2 quality from there, in percent). Nothing for other encoders' tables.
+  /// 1 to 100, as libjpeg's `jpeg_set_quality` takes it, where the table of the first component is
+  /// the one that this would have made: each step within 1 and all of them together within 16 of
+  /// the Independent JPEG Group's (jcparam.c: Annex K's example table, scaled by 5000 / quality
+  /// below 50 and by 200 - 2 quality from there, in percent). Nothing for other encoders' tables.
   std::optional<int> quality;
   /// Orientation by EXIF, 1 to 8; nothing where there is none.
   std::optional<int> orientation;
@@ -38,8 +39,9 @@ struct JpegInfo {
 
 const char* to_string(JpegInfo::Process process);
 
-/// Reads them. Bad, with the reason, for what is no JPEG or whose segments are damaged or cut short before the first scan; `info` is
-/// then unspecified. Images that `JpegDecoder` does not decode (12-bit, lossless) are not bad here.
+/// Reads them. Bad, with the reason, for what is no JPEG or whose segments are damaged or cut short
+/// before the first scan; `info` is then unspecified. Images that `JpegDecoder` does not decode
+/// (12-bit, lossless) are not bad here.
 Status read_jpeg_info(std::span<const std::byte> encoded, JpegInfo& info);
 
 }  // namespace millrace

@@ -23,7 +23,9 @@ std::string reason_of(int error) { return std::generic_category().message(error)
 
 std::optional<LmdbMeta> read_meta_page(int file, std::uint64_t offset) {
   std::array<std::byte, LmdbMeta::bytes> bytes{};
-  if (pread(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)) != static_cast<ssize_t>(bytes.size())) return {};
+  if (pread(file, bytes.data(), bytes.size(), static_cast<off_t>(offset)) !=
+      static_cast<ssize_t>(bytes.size()))
+    return {};
   return parse_lmdb_meta(bytes);
 }
 
@@ -33,38 +35,53 @@ struct stat stat_of(int file, const std::string& name) {
   return status;
 }
 
-/// The newer meta page of a file that is as long as it says: of a file that is cut short no page is touched.
+/// The newer meta page of a file that is as long as it says: of a file that is cut short no page is
+/// touched.
 LmdbMeta newest_meta(int file, const std::string& name) {
   const std::optional<LmdbMeta> first = read_meta_page(file, 0);
   if (!first)
-    throw Error(ErrorCode::corrupt, name + " is no dataset (no LMDB file); make one of a folder of images with `millrace pack`");
+    throw Error(
+        ErrorCode::corrupt,
+        name +
+            " is no dataset (no LMDB file); make one of a folder of images with `millrace pack`");
   const std::optional<LmdbMeta> second = read_meta_page(file, first->page_bytes);
   if (!second || second->page_bytes != first->page_bytes)
-    throw Error(ErrorCode::corrupt, name + " is damaged or cut short within its first two pages; copy or pack it again");
+    throw Error(
+        ErrorCode::corrupt,
+        name + " is damaged or cut short within its first two pages; copy or pack it again");
   // Taken behind the pages, for a file that a writer is making longer.
   const auto length = static_cast<std::uint64_t>(stat_of(file, name).st_size);
   const LmdbMeta& newest = second->transaction > first->transaction ? *second : *first;
-  if (newest.last_page >= UINT64_MAX / newest.page_bytes || length < (newest.last_page + 1) * newest.page_bytes)
-    throw Error(ErrorCode::corrupt, name + " is " + std::to_string(length) + " bytes long but its last page ends at " +
+  if (newest.last_page >= UINT64_MAX / newest.page_bytes ||
+      length < (newest.last_page + 1) * newest.page_bytes)
+    throw Error(ErrorCode::corrupt, name + " is " + std::to_string(length) +
+                                        " bytes long but its last page ends at " +
                                         std::to_string((newest.last_page + 1) * newest.page_bytes) +
                                         ": the file was cut short; copy or pack it again");
   return newest;
 }
 
-void check_kind(const struct stat& status, const std::filesystem::path& path, const std::string& name) {
+void check_kind(const struct stat& status, const std::filesystem::path& path,
+                const std::string& name) {
   if (S_ISDIR(status.st_mode)) {
     std::error_code ignored;
     const bool lmdb_folder = std::filesystem::exists(path / "data.mdb", ignored);
     throw Error(ErrorCode::corrupt,
-                lmdb_folder ? name +
-                                  " is a folder with an LMDB environment of another program in it (data.mdb); a dataset is one "
-                                  "file, as `millrace pack` makes it of a folder of images"
-                            : name + " is a folder; a dataset is one file: make it with `millrace pack " + name + " OUT`");
+                lmdb_folder
+                    ? name +
+                          " is a folder with an LMDB environment of another program in it "
+                          "(data.mdb); a dataset is one "
+                          "file, as `millrace pack` makes it of a folder of images"
+                    : name + " is a folder; a dataset is one file: make it with `millrace pack " +
+                          name + " OUT`");
   }
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::corrupt, name + " is no dataset: it is neither file nor folder");
+  if (!S_ISREG(status.st_mode))
+    throw Error(ErrorCode::corrupt, name + " is no dataset: it is neither file nor folder");
   if (status.st_size == 0)
-    throw Error(ErrorCode::incomplete,
-                name + " is empty: its packing was interrupted before anything was committed; pack it again");
+    throw Error(
+        ErrorCode::incomplete,
+        name +
+            " is empty: its packing was interrupted before anything was committed; pack it again");
 }
 
 FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
@@ -79,7 +96,8 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
 /// The dataset files that are open in this process, by device and inode.
 struct Registry {
   Mutex mutex;
-  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<const DatasetFile>> open MILLRACE_GUARDED_BY(mutex);
+  std::map<std::pair<dev_t, ino_t>, std::weak_ptr<const DatasetFile>> open
+      MILLRACE_GUARDED_BY(mutex);
 };
 
 Registry& registry() {
@@ -88,31 +106,43 @@ Registry& registry() {
 }
 
 [[noreturn]] void throw_bad_record(const LmdbDamage& damage, std::uint64_t index) {
-  throw Error(ErrorCode::bad_record, std::string("the file's pages that lead to it are damaged: ") + damage.what(), "", index);
+  throw Error(ErrorCode::bad_record,
+              std::string("the file's pages that lead to it are damaged: ") + damage.what(), "",
+              index);
 }
 
 }  // namespace
 
-DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main, const std::string& name) {
+DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
+                              const std::string& name) {
   if (main.entries == 0)
-    throw Error(ErrorCode::incomplete,
-                name + " is incomplete: its packing was interrupted before anything was committed; pack it again");
+    throw Error(ErrorCode::incomplete, name +
+                                           " is incomplete: its packing was interrupted before "
+                                           "anything was committed; pack it again");
   try {
     const auto meta = pages.find_tree(main, meta_database);
     const auto records = pages.find_tree(main, records_database);
     constexpr std::uint16_t integer_keys = 0x08;
-    const bool have_both = main.flags == 0 && meta && records && meta->flags == 0 && records->flags == integer_keys;
+    const bool have_both =
+        main.flags == 0 && meta && records && meta->flags == 0 && records->flags == integer_keys;
     const auto value = have_both ? pages.find_value(*meta, description_key) : std::nullopt;
     if (!value)
-      throw Error(ErrorCode::corrupt, name + " is an LMDB file, but no millrace dataset; make one with `millrace pack`");
+      throw Error(
+          ErrorCode::corrupt,
+          name + " is an LMDB file, but no millrace dataset; make one with `millrace pack`");
 
-    DatasetRoot root{parse_description({reinterpret_cast<const char*>(value->data()), value->size()}, name), *records};
+    DatasetRoot root{
+        parse_description({reinterpret_cast<const char*>(value->data()), value->size()}, name),
+        *records};
     if (root.description.records != records->entries)
-      throw Error(ErrorCode::corrupt, name + " says it has " + std::to_string(root.description.records) + " records, but " +
-                                          std::to_string(records->entries) + " are there: it is damaged; pack it again");
+      throw Error(ErrorCode::corrupt, name + " says it has " +
+                                          std::to_string(root.description.records) +
+                                          " records, but " + std::to_string(records->entries) +
+                                          " are there: it is damaged; pack it again");
     return root;
   } catch (const LmdbDamage& damage) {
-    throw Error(ErrorCode::corrupt, name + " has damaged pages (" + damage.what() + "); copy or pack it again");
+    throw Error(ErrorCode::corrupt,
+                name + " has damaged pages (" + damage.what() + "); copy or pack it again");
   }
 }
 
@@ -137,7 +167,8 @@ std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path
 DatasetFile::DatasetFile(int file, const LmdbMeta& meta, const std::string& name) {
   const std::size_t bytes = (meta.last_page + 1) * meta.page_bytes;
   void* map = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
-  if (map == MAP_FAILED) throw Error(ErrorCode::io, name + " cannot be mapped: " + reason_of(errno));
+  if (map == MAP_FAILED)
+    throw Error(ErrorCode::io, name + " cannot be mapped: " + reason_of(errno));
   map_ = {static_cast<const std::byte*>(map), Unmap{bytes}};
   // Records are read in any order; what lies behind one is not wanted with it.
   madvise(map, bytes, MADV_RANDOM);
@@ -145,7 +176,9 @@ DatasetFile::DatasetFile(int file, const LmdbMeta& meta, const std::string& name
   root_ = read_dataset_root(pages_, meta.main, name);
 }
 
-void DatasetFile::Unmap::operator()(const std::byte* begin) const { munmap(const_cast<std::byte*>(begin), bytes); }
+void DatasetFile::Unmap::operator()(const std::byte* begin) const {
+  munmap(const_cast<std::byte*>(begin), bytes);
+}
 
 std::span<const std::byte> DatasetFile::find(std::uint64_t index, LmdbPlace& place) const {
   try {

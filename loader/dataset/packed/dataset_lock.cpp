@@ -15,11 +15,13 @@ namespace millrace {
 namespace {
 
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* what, int reason) {
-  throw Error(ErrorCode::io, path.string() + " cannot be " + what + ": " + std::generic_category().message(reason));
+  throw Error(ErrorCode::io, path.string() + " cannot be " + what + ": " +
+                                 std::generic_category().message(reason));
 }
 
 [[noreturn]] void throw_being_written(const std::filesystem::path& path) {
-  throw Error(ErrorCode::already_exists, path.string() + " is being written by another writer at this moment");
+  throw Error(ErrorCode::already_exists,
+              path.string() + " is being written by another writer at this moment");
 }
 
 void lock(const FileDescriptor& file, const std::filesystem::path& path) {
@@ -31,8 +33,8 @@ void lock(const FileDescriptor& file, const std::filesystem::path& path) {
 bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
   struct stat opened {};
   struct stat there {};
-  return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 && opened.st_dev == there.st_dev &&
-         opened.st_ino == there.st_ino;
+  return fstat(file.get(), &opened) == 0 && stat(path.c_str(), &there) == 0 &&
+         opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
 }  // namespace
@@ -51,7 +53,8 @@ FileDescriptor lock_existing(const std::filesystem::path& path) {
 FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) {
   FileDescriptor old;
   if (overwrite) {
-    // Held until the new file is locked, so that of two that replace it at once one finds the other.
+    // Held until the new file is locked, so that of two that replace it at once one finds the
+    // other.
     old = lock_existing(path);
     if (old && unlink(path.c_str()) != 0) throw_io(path, "replaced", errno);
   }
@@ -60,7 +63,8 @@ FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) 
     const int reason = errno;
     if (reason != EEXIST) throw_io(path, "created", reason);
     if (is_being_written(path)) throw_being_written(path);
-    throw Error(ErrorCode::already_exists, path.string() + " exists already; take another name, or have it replaced");
+    throw Error(ErrorCode::already_exists,
+                path.string() + " exists already; take another name, or have it replaced");
   }
   lock(file, path);
   return file;
@@ -86,17 +90,22 @@ FileDescriptor replace_locked(const std::filesystem::path& path, std::string_vie
   check(fsync(file.get()) == 0);
   check(rename(next.c_str(), path.c_str()) == 0);
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); entries) fsync(entries.get());
+  if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      entries)
+    fsync(entries.get());
   return file;
 }
 
 void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {
-  const std::string records = std::to_string(committed) + (committed == 1 ? " record was" : " records were");
+  const std::string records =
+      std::to_string(committed) + (committed == 1 ? " record was" : " records were");
   throw Error(ErrorCode::incomplete,
-              is_being_written(path) ? path.string() + " is incomplete: it is being written at this moment (" + records +
-                                           " committed so far); wait for its end"
-                                     : path.string() + " is incomplete: its packing was interrupted after " + records +
-                                           " committed; go on with it (`millrace pack --resume`) or pack it again (`--force`)");
+              is_being_written(path)
+                  ? path.string() + " is incomplete: it is being written at this moment (" +
+                        records + " committed so far); wait for its end"
+                  : path.string() + " is incomplete: its packing was interrupted after " + records +
+                        " committed; go on with it (`millrace pack --resume`) or pack it again "
+                        "(`--force`)");
 }
 
 bool is_being_written(const std::filesystem::path& path) {

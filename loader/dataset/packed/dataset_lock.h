@@ -9,15 +9,17 @@
 
 namespace millrace {
 
-/// Makes an empty file at `path` and takes the lock (flock) that every writer of a dataset holds as long as it is at work.
-/// Throws as `DatasetWriter` does.
+/// Makes an empty file at `path` and takes the lock (flock) that every writer of a dataset holds as
+/// long as it is at work. Throws as `DatasetWriter` does.
 FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite);
 
-/// The file at `path` with its lock taken; none where there is no file. Throws as `DatasetWriter` does.
+/// The file at `path` with its lock taken; none where there is no file. Throws as `DatasetWriter`
+/// does.
 FileDescriptor lock_existing(const std::filesystem::path& path);
 
-/// Puts a file with these contents in the place of the one at `path`, whose lock the caller holds, in one step: at any moment, also
-/// when the power fails, there is either of the two. The new one's lock is taken before. Throws `Error` (`io`).
+/// Puts a file with these contents in the place of the one at `path`, whose lock the caller holds,
+/// in one step: at any moment, also when the power fails, there is either of the two. The new one's
+/// lock is taken before. Throws `Error` (`io`).
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents);
 
 /// Whether a writer is at work on the file, as far as that can be found out.

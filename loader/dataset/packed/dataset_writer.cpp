@@ -13,25 +13,31 @@ namespace {
 
 void check(const WriterOptions& options) {
   const auto refuse = [](const char* what) { throw Error(ErrorCode::invalid_argument, what); };
-  if (options.overwrite && options.resume) refuse("a dataset is either overwritten or resumed: set one of the two");
-  if (options.shards > 0 && options.shard_bytes > 0) refuse("shards are cut by number or by bytes: set one of the two");
-  if (options.shards > 0 && options.source_items == 0) refuse("a number of shards needs the number of items (source_items)");
+  if (options.overwrite && options.resume)
+    refuse("a dataset is either overwritten or resumed: set one of the two");
+  if (options.shards > 0 && options.shard_bytes > 0)
+    refuse("shards are cut by number or by bytes: set one of the two");
+  if (options.shards > 0 && options.source_items == 0)
+    refuse("a number of shards needs the number of items (source_items)");
   if (options.shards > max_shards) refuse("a dataset has at most 99999 shards");
 }
 
 std::unique_ptr<RecordWriter> make_writer(std::filesystem::path path, WriterOptions options) {
   check(options);
   if (options.overwrite) remove_sharded_dataset(path);
-  if (options.shards > 0 || options.shard_bytes > 0) return std::make_unique<ShardWriter>(std::move(path), std::move(options));
+  if (options.shards > 0 || options.shard_bytes > 0)
+    return std::make_unique<ShardWriter>(std::move(path), std::move(options));
   if (options.resume && is_shard_index(path))
-    throw Error(
-        ErrorCode::invalid_argument,
-        path.string() + " cannot be resumed: it was begun in shards, and this is to be one file; ask for the same shards");
+    throw Error(ErrorCode::invalid_argument, path.string() +
+                                                 " cannot be resumed: it was begun in shards, and "
+                                                 "this is to be one file; ask for the same shards");
   return std::make_unique<FileWriter>(std::move(path), std::move(options));
 }
 
 RecordWriter& not_moved_from(const std::unique_ptr<RecordWriter>& impl) {
-  if (!impl) throw Error(ErrorCode::invalid_argument, "this DatasetWriter was moved from; use the one it was moved to");
+  if (!impl)
+    throw Error(ErrorCode::invalid_argument,
+                "this DatasetWriter was moved from; use the one it was moved to");
   return *impl;
 }
 
@@ -43,14 +49,22 @@ DatasetWriter::~DatasetWriter() = default;
 DatasetWriter::DatasetWriter(DatasetWriter&&) noexcept = default;
 DatasetWriter& DatasetWriter::operator=(DatasetWriter&&) noexcept = default;
 
-void DatasetWriter::append(std::span<const RecordField> fields) { not_moved_from(impl_).append(fields); }
-void DatasetWriter::leave_out(std::string reason) { not_moved_from(impl_).leave_out(std::move(reason)); }
-void DatasetWriter::set_classes(std::vector<std::string> names) { not_moved_from(impl_).set_classes(std::move(names)); }
+void DatasetWriter::append(std::span<const RecordField> fields) {
+  not_moved_from(impl_).append(fields);
+}
+void DatasetWriter::leave_out(std::string reason) {
+  not_moved_from(impl_).leave_out(std::move(reason));
+}
+void DatasetWriter::set_classes(std::vector<std::string> names) {
+  not_moved_from(impl_).set_classes(std::move(names));
+}
 void DatasetWriter::finish() { not_moved_from(impl_).finish(); }
 bool DatasetWriter::complete() const { return impl_ && impl_->complete(); }
 std::uint64_t DatasetWriter::size() const { return impl_ ? impl_->size() : 0; }
 std::uint64_t DatasetWriter::committed() const { return impl_ ? impl_->committed() : 0; }
 std::uint64_t DatasetWriter::items() const { return impl_ ? impl_->items() : 0; }
-std::vector<LeftOutItem> DatasetWriter::left_out() const { return impl_ ? impl_->left_out() : std::vector<LeftOutItem>(); }
+std::vector<LeftOutItem> DatasetWriter::left_out() const {
+  return impl_ ? impl_->left_out() : std::vector<LeftOutItem>();
+}
 
 }  // namespace millrace

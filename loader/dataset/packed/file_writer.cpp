@@ -18,13 +18,15 @@ constexpr std::size_t first_map_bytes = std::size_t{64} << 20;
 
 std::string names_of(std::span<const RecordField> fields) {
   std::string names;
-  for (const RecordField& field : fields) names += (names.empty() ? "" : ", ") + std::string(field.name);
+  for (const RecordField& field : fields)
+    names += (names.empty() ? "" : ", ") + std::string(field.name);
   return names;
 }
 
 }  // namespace
 
-FileWriter::FileWriter(std::filesystem::path path, WriterOptions options, std::vector<std::string> fields)
+FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,
+                       std::vector<std::string> fields)
     : path_(std::move(path)), options_(std::move(options)) {
   description_.fields = std::move(fields);
   description_.source = options_.source;
@@ -51,11 +53,14 @@ void FileWriter::take_up() {
     const std::shared_ptr<const DatasetFile> there = DatasetFile::open(path_);
     const Description& found = there->description();
     if (found.format != dataset_format)
-      throw Error(ErrorCode::invalid_argument, path_.string() + " cannot be resumed: it has the older dataset format " +
-                                                   std::to_string(found.format) + "; write it again");
-    check_same_pack(path_, {found.created_by, found.source}, {description_.created_by, description_.source});
+      throw Error(ErrorCode::invalid_argument,
+                  path_.string() + " cannot be resumed: it has the older dataset format " +
+                      std::to_string(found.format) + "; write it again");
+    check_same_pack(path_, {found.created_by, found.source},
+                    {description_.created_by, description_.source});
     if (!description_.fields.empty() && found.fields != description_.fields)
-      throw Error(ErrorCode::invalid_argument, path_.string() + " cannot be resumed: its records have other fields");
+      throw Error(ErrorCode::invalid_argument,
+                  path_.string() + " cannot be resumed: its records have other fields");
     description_ = found;
     committed_ = found.records;
   } catch (const Error& error) {
@@ -70,39 +75,46 @@ void FileWriter::take_up() {
 
 void FileWriter::open_environment() {
   const auto check = [&](int code) {
-    if (code != 0) throw Error(ErrorCode::io, path_.string() + " cannot be opened for writing: " + reason_of(code));
+    if (code != 0)
+      throw Error(ErrorCode::io,
+                  path_.string() + " cannot be opened for writing: " + reason_of(code));
   };
   environment_ = create_lmdb_environment();
   mdb_env_set_mapsize(environment_.get(), first_map_bytes);
-  // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta page that leads to them is
-  // written; that page is synced with the next commit.
-  check(mdb_env_open(environment_.get(), path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666));
+  // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta page
+  // that leads to them is written; that page is synced with the next commit.
+  check(mdb_env_open(environment_.get(), path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC,
+                     0666));
   // Readers know the file as incomplete from here on.
   if (committed_ == 0) check(try_commit());
 }
 
 void FileWriter::check_open() const {
   if (failure_) throw *failure_;
-  if (description_.complete) throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
+  if (description_.complete)
+    throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
 }
 
 void FileWriter::check_fields(std::span<const RecordField> fields) {
   const auto refuse = [&](const std::string& what) {
-    throw Error(ErrorCode::invalid_argument, "record " + std::to_string(size()) + " of " + path_.string() + " " + what);
+    throw Error(ErrorCode::invalid_argument,
+                "record " + std::to_string(size()) + " of " + path_.string() + " " + what);
   };
   if (fields.empty()) refuse("has no fields");
   if (description_.fields.empty()) {
     std::vector<std::string> names;
     for (const RecordField& field : fields) {
       if (field.name.empty()) refuse("has a field without a name");
-      if (std::ranges::find(names, field.name) != names.end()) refuse("has two fields named \"" + std::string(field.name) + "\"");
+      if (std::ranges::find(names, field.name) != names.end())
+        refuse("has two fields named \"" + std::string(field.name) + "\"");
       names.emplace_back(field.name);
     }
     description_.fields = std::move(names);
   }
   if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name)) {
     std::string expected;
-    for (const std::string& name : description_.fields) expected += (expected.empty() ? "" : ", ") + name;
+    for (const std::string& name : description_.fields)
+      expected += (expected.empty() ? "" : ", ") + name;
     refuse("has the fields " + names_of(fields) + "; the records before it have " + expected);
   }
   if (const std::size_t bytes = encoded_size(fields); bytes > max_record_bytes)
@@ -137,7 +149,8 @@ void FileWriter::finish() {
   description_.complete = true;
   commit();
   if (const int code = mdb_env_sync(environment_.get(), 1)) {
-    failure_ = Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " + mdb_strerror(code) + "; write it again");
+    failure_ = Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
+                                        mdb_strerror(code) + "; write it again");
     throw *failure_;
   }
   environment_.reset();
@@ -168,7 +181,9 @@ int FileWriter::try_commit() {
 
 int FileWriter::put_records(MDB_txn* transaction) {
   MDB_dbi records = 0;
-  if (const int code = mdb_dbi_open(transaction, records_database, MDB_CREATE | MDB_INTEGERKEY, &records)) return code;
+  if (const int code =
+          mdb_dbi_open(transaction, records_database, MDB_CREATE | MDB_INTEGERKEY, &records))
+    return code;
   std::size_t begin = 0;
   for (std::size_t record = 0; record < batch_ends_.size(); ++record) {
     std::uint64_t index = committed_ + record;
@@ -193,22 +208,27 @@ int FileWriter::put_description(MDB_txn* transaction) {
 void FileWriter::grow_map() {
   MDB_envinfo info{};
   mdb_env_info(environment_.get(), &info);
-  if (const int code = mdb_env_set_mapsize(environment_.get(), info.me_mapsize * 2)) fail(mdb_strerror(code));
+  if (const int code = mdb_env_set_mapsize(environment_.get(), info.me_mapsize * 2))
+    fail(mdb_strerror(code));
 }
 
 std::string FileWriter::reason_of(int code) const {
   // LMDB has this code for a write that came back short, too.
   if (code != EIO) return mdb_strerror(code);
   struct statvfs room {};
-  const bool full = statvfs(path_.c_str(), &room) == 0 && std::size_t{room.f_bavail} * room.f_frsize < batch_.size();
-  return full ? "No space left on device, the disk is full" : std::string(mdb_strerror(code)) + ", or the disk is full";
+  const bool full = statvfs(path_.c_str(), &room) == 0 &&
+                    std::size_t{room.f_bavail} * room.f_frsize < batch_.size();
+  return full ? "No space left on device, the disk is full"
+              : std::string(mdb_strerror(code)) + ", or the disk is full";
 }
 
 void FileWriter::fail(const std::string& reason) {
   description_.complete = false;
-  failure_ = Error(ErrorCode::io, path_.string() + " cannot be written: " + reason + ". " + std::to_string(committed_) +
-                                      " records are committed and stay in it, but it is incomplete: make room and resume it "
-                                      "(`millrace pack --resume`)");
+  failure_ = Error(
+      ErrorCode::io,
+      path_.string() + " cannot be written: " + reason + ". " + std::to_string(committed_) +
+          " records are committed and stay in it, but it is incomplete: make room and resume it "
+          "(`millrace pack --resume`)");
   throw *failure_;
 }
 

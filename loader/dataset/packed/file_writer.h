@@ -15,7 +15,8 @@ namespace millrace {
 class FileWriter final : public RecordWriter {
  public:
   /// `fields`: the names that the records must have, where they are known already.
-  FileWriter(std::filesystem::path path, WriterOptions options, std::vector<std::string> fields = {});
+  FileWriter(std::filesystem::path path, WriterOptions options,
+             std::vector<std::string> fields = {});
 
   void append(std::span<const RecordField> fields) override;
   void leave_out(std::string reason) override;

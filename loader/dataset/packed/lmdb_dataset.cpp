@@ -30,7 +30,8 @@ void read_ahead(PageRange pages) {
   // Linux reads no more per call than the device takes in one go, and leaves out the rest.
   constexpr std::ptrdiff_t step = 128 << 10;
   for (const std::byte* at = pages.begin; at < pages.end; at += std::min(step, pages.end - at))
-    madvise(const_cast<std::byte*>(at), static_cast<std::size_t>(std::min(step, pages.end - at)), MADV_WILLNEED);
+    madvise(const_cast<std::byte*>(at), static_cast<std::size_t>(std::min(step, pages.end - at)),
+            MADV_WILLNEED);
 }
 
 /// For messages, which a zero byte in a damaged name would end.
@@ -79,10 +80,10 @@ LmdbPlace& LmdbDataset::place_of(ReadBuffer& buffer) const {
 
 Record LmdbDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
   if (index >= size())
-    throw Error(
-        ErrorCode::invalid_argument,
-        "record " + std::to_string(index) + " was asked for, but " + name_ + " has " + std::to_string(size()) + " records", "",
-        index);
+    throw Error(ErrorCode::invalid_argument,
+                "record " + std::to_string(index) + " was asked for, but " + name_ + " has " +
+                    std::to_string(size()) + " records",
+                "", index);
   std::string reason;
   try {
     const std::span<const std::byte> value = file_->find(index, place_of(buffer));
@@ -95,7 +96,9 @@ Record LmdbDataset::read(std::uint64_t index, ReadBuffer& buffer) const {
     reason = error.what();
   }
   throw Error(ErrorCode::bad_record,
-              "record " + std::to_string(index) + " (" + key(index) + ") of " + name_ + " cannot be read: " + reason, "", index);
+              "record " + std::to_string(index) + " (" + key(index) + ") of " + name_ +
+                  " cannot be read: " + reason,
+              "", index);
 }
 
 void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
@@ -124,7 +127,8 @@ std::string LmdbDataset::key(std::uint64_t index) const {
   try {
     LmdbPlace place;
     std::vector<RecordField> fields;
-    if (index < size() && parse_record(file_->find(index, place), file_->description().fields, fields).is_ok()) {
+    if (index < size() &&
+        parse_record(file_->find(index, place), file_->description().fields, fields).is_ok()) {
       const Record record(index, fields);
       if (record.has("path")) return one_line(record.text("path"));
     }
@@ -136,10 +140,11 @@ std::string LmdbDataset::key(std::uint64_t index) const {
 
 DatasetFacts LmdbDataset::facts() const {
   const Description& description = file_->description();
-  return {.files = {name_},
-          .fields = description.fields,
-          .fingerprint = description.format > 1 ? std::optional(description.fingerprint) : std::nullopt,
-          .created_by = description.created_by};
+  return {
+      .files = {name_},
+      .fields = description.fields,
+      .fingerprint = description.format > 1 ? std::optional(description.fingerprint) : std::nullopt,
+      .created_by = description.created_by};
 }
 
 std::optional<StoredRecord> LmdbDataset::stored(std::uint64_t index) const {
@@ -157,7 +162,8 @@ std::optional<StoredRecord> LmdbDataset::stored(std::uint64_t index) const {
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
+                                            OpenOptions options) {
   if (is_shard_index(path)) return open_sharded_dataset(path, options);
   std::shared_ptr<const DatasetFile> file = DatasetFile::open(path);
   if (!file->description().complete) throw_incomplete(path, file->description().records);

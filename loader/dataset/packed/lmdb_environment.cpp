@@ -20,7 +20,8 @@ void throw_assertion(MDB_env*, const char* message) { throw LmdbAssertion(messag
 
 LmdbEnvironmentHandle create_lmdb_environment() {
   MDB_env* created = nullptr;
-  if (const int code = mdb_env_create(&created)) throw_lmdb(code, "an LMDB environment cannot be made");
+  if (const int code = mdb_env_create(&created))
+    throw_lmdb(code, "an LMDB environment cannot be made");
   LmdbEnvironmentHandle environment(created);
   mdb_env_set_maxdbs(created, 2);
   mdb_env_set_assert(created, throw_assertion);

@@ -22,8 +22,8 @@ struct LmdbAssertion : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// An environment that is not opened yet, with room for millrace's databases. Where LMDB would end the process with a failed
-/// assertion, the call throws `LmdbAssertion`.
+/// An environment that is not opened yet, with room for millrace's databases. Where LMDB would end
+/// the process with a failed assertion, the call throws `LmdbAssertion`.
 LmdbEnvironmentHandle create_lmdb_environment();
 
 }  // namespace millrace

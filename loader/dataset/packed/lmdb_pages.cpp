@@ -8,7 +8,8 @@
 namespace millrace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are copied as they lie in memory");
 
 constexpr std::uint16_t branch_page = 0x01;
 constexpr std::uint16_t leaf_page = 0x02;
@@ -39,11 +40,14 @@ LmdbTree parse_tree(const std::byte* at) {
   throw LmdbDamage("page " + std::to_string(page) + " " + what);
 }
 
-std::string_view text(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string_view text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 }  // namespace
 
-/// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to its end.
+/// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to
+/// its end.
 struct LmdbPages::Page {
   std::uint64_t number;
   const std::byte* begin;
@@ -53,7 +57,8 @@ struct LmdbPages::Page {
   unsigned upper;
 };
 
-/// A key with what belongs to it, a page below (in branch pages) or a value; the header and the key lie in the page.
+/// A key with what belongs to it, a page below (in branch pages) or a value; the header and the key
+/// lie in the page.
 struct LmdbPages::Node {
   std::uint64_t page;
   const std::byte* begin;
@@ -74,8 +79,11 @@ std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::byt
                       .last_page = load<std::uint64_t>(page.data() + 136),
                       .transaction = load<std::uint64_t>(page.data() + 144),
                       .main = parse_tree(page.data() + 88)};
-  if (load<std::uint32_t>(page.data() + 16) != magic || load<std::uint32_t>(page.data() + 20) != data_version) return {};
-  if (!std::has_single_bit(meta.page_bytes) || meta.page_bytes < 512 || meta.page_bytes > 65536) return {};
+  if (load<std::uint32_t>(page.data() + 16) != magic ||
+      load<std::uint32_t>(page.data() + 20) != data_version)
+    return {};
+  if (!std::has_single_bit(meta.page_bytes) || meta.page_bytes < 512 || meta.page_bytes > 65536)
+    return {};
   return meta;
 }
 
@@ -84,7 +92,8 @@ LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const
   const std::byte* begin = file_.data() + number * page_bytes_;
   if (load<std::uint64_t>(begin) != number) damaged(number, "has another page's number");
   if (load<std::uint16_t>(begin + 10) != flags)
-    damaged(number, flags == leaf_page ? "should be a leaf page but is none" : "should be a branch page but is none");
+    damaged(number, flags == leaf_page ? "should be a leaf page but is none"
+                                       : "should be a branch page but is none");
   const unsigned lower = load<std::uint16_t>(begin + 12);
   const unsigned upper = load<std::uint16_t>(begin + 14);
   if (lower < page_header_bytes + 2 || lower % 2 != 0 || lower > upper || upper > page_bytes_)
@@ -94,7 +103,8 @@ LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const
 
 LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
   const unsigned offset = load<std::uint16_t>(page.begin + page_header_bytes + std::size_t{2} * at);
-  if (offset < page.upper || offset + node_header_bytes > page_bytes_) damaged(page.number, "has a node outside of itself");
+  if (offset < page.upper || offset + node_header_bytes > page_bytes_)
+    damaged(page.number, "has a node outside of itself");
   const std::byte* begin = page.begin + offset;
   const std::size_t room = page_bytes_ - offset - node_header_bytes;
   const std::size_t key_bytes = load<std::uint16_t>(begin + 6);
@@ -105,15 +115,18 @@ LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
 
 std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
   const Node found = node(page, at);
-  if (found.key.size() != sizeof(std::uint64_t)) damaged(page.number, "has a key that is no number");
+  if (found.key.size() != sizeof(std::uint64_t))
+    damaged(page.number, "has a key that is no number");
   return load<std::uint64_t>(found.key.data());
 }
 
 LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
-  // The keys that the pages passed so far leave to the next one. A leaf's first key is the one its branch page has for it, since
-  // nothing is ever removed, and there are no gaps: so a record's place on its leaf is known.
+  // The keys that the pages passed so far leave to the next one. A leaf's first key is the one its
+  // branch page has for it, since nothing is ever removed, and there are no gaps: so a record's
+  // place on its leaf is known.
   LmdbPlace place{.first = 0, .end = tree.entries, .leaf = tree.root};
-  if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth) damaged(tree.root, "is the root of an impossible tree");
+  if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth)
+    damaged(tree.root, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
     const Page branch = page(place.leaf, branch_page);
     unsigned below = 0;  // its key is left out
@@ -133,22 +146,27 @@ LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
   return place;
 }
 
-LmdbPages::Node LmdbPages::integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+LmdbPages::Node LmdbPages::integer_node(const LmdbTree& tree, std::uint64_t index,
+                                        LmdbPlace& place) const {
   if (index < place.first || index >= place.end) place = place_of(tree, index);
   const Page leaf = page(place.leaf, leaf_page);
   const std::uint64_t at = index - place.first;
-  if (at >= leaf.nodes) damaged(leaf.number, "holds fewer records than the pages that lead to it say");
+  if (at >= leaf.nodes)
+    damaged(leaf.number, "holds fewer records than the pages that lead to it say");
   const Node found = node(leaf, static_cast<unsigned>(at));
   if (found.key.size() != sizeof index || load<std::uint64_t>(found.key.data()) != index)
     damaged(leaf.number, "has another key in this record's place");
-  if ((found.flags() & ~value_has_pages) != 0) damaged(leaf.number, "has a value of an unknown kind");
+  if ((found.flags() & ~value_has_pages) != 0)
+    damaged(leaf.number, "has a value of an unknown kind");
   return found;
 }
 
-std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree, std::string_view key) const {
+std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree,
+                                                    std::string_view key) const {
   if (tree.entries == 0) return {};
   std::uint64_t number = tree.root;
-  if (tree.depth == 0 || tree.depth > max_depth) damaged(number, "is the root of an impossible tree");
+  if (tree.depth == 0 || tree.depth > max_depth)
+    damaged(number, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
     const Page branch = page(number, branch_page);
     unsigned below = 0;
@@ -162,7 +180,8 @@ std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree, std::s
 }
 
 std::uint64_t LmdbPages::value_page(const Node& node) const {
-  if (node.rest.size() < sizeof(std::uint64_t)) damaged(node.page, "has a value that reaches beyond it");
+  if (node.rest.size() < sizeof(std::uint64_t))
+    damaged(node.page, "has a value that reaches beyond it");
   return load<std::uint64_t>(node.rest.data());
 }
 
@@ -184,7 +203,8 @@ void LmdbPages::check_value_page(const Node& node) const {
   const std::byte* begin = file_.data() + number * page_bytes_;
   if (load<std::uint64_t>(begin) != number || load<std::uint16_t>(begin + 10) != overflow_page)
     damaged(number, "should begin a value but does not");
-  if (std::uint64_t{load<std::uint32_t>(begin + 12)} * page_bytes_ < page_header_bytes + node.value_bytes())
+  if (std::uint64_t{load<std::uint32_t>(begin + 12)} * page_bytes_ <
+      page_header_bytes + node.value_bytes())
     damaged(number, "begins a value of another length");
 }
 
@@ -196,20 +216,24 @@ std::optional<LmdbTree> LmdbPages::find_tree(const LmdbTree& main, std::string_v
   return parse_tree(tree.data());
 }
 
-std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& tree, std::string_view key) const {
+std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& tree,
+                                                                std::string_view key) const {
   const std::optional<Node> found = text_node(tree, key);
   if (!found) return {};
-  if ((found->flags() & ~value_has_pages) != 0) damaged(found->page, "has a value of an unknown kind");
+  if ((found->flags() & ~value_has_pages) != 0)
+    damaged(found->page, "has a value of an unknown kind");
   const std::span<const std::byte> bytes = value(*found);
   check_value_page(*found);
   return bytes;
 }
 
-std::span<const std::byte> LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+std::span<const std::byte> LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index,
+                                                    LmdbPlace& place) const {
   return value(integer_node(tree, index, place));
 }
 
-std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const {
+std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index,
+                                                  LmdbPlace& place) const {
   const Node found = integer_node(tree, index, place);
   const std::span<const std::byte> bytes = value(found);
   check_value_page(found);

@@ -8,9 +8,10 @@
 #include <stdexcept>
 #include <string_view>
 
-// Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node, MDB_db and MDB_meta of
-// LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it outside of a page or of the map. Here nothing is
-// believed that was not compared first, and what is compared lies on cache lines that are read anyway.
+// Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
+// MDB_db and MDB_meta of LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it
+// outside of a page or of the map. Here nothing is believed that was not compared first, and what
+// is compared lies on cache lines that are read anyway.
 
 namespace millrace {
 
@@ -41,7 +42,8 @@ struct LmdbMeta {
 /// Reads a meta page's first bytes; nothing where they are none of LMDB's.
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page);
 
-/// The leaf page where a record was found, by the keys that lead to it: the next record is most likely there, too.
+/// The leaf page where a record was found, by the keys that lead to it: the next record is most
+/// likely there, too.
 struct LmdbPlace {
   std::uint64_t first = 0;
   /// Behind the last key; `first` where no page is known.
@@ -49,9 +51,10 @@ struct LmdbPlace {
   std::uint64_t leaf = 0;
 };
 
-/// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every call throws `LmdbDamage` where
-/// the pages that lead to what is asked for contradict themselves, each other or the file's length; what is returned lies in
-/// the file's bytes. No call takes longer than the deepest possible tree.
+/// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every
+/// call throws `LmdbDamage` where the pages that lead to what is asked for contradict themselves,
+/// each other or the file's length; what is returned lies in the file's bytes. No call takes longer
+/// than the deepest possible tree.
 class LmdbPages {
  public:
   /// LMDB's own limit for a tree's depth.
@@ -65,13 +68,17 @@ class LmdbPages {
   /// The named database `name` of the main one; nothing where there is none.
   std::optional<LmdbTree> find_tree(const LmdbTree& main, std::string_view name) const;
   /// The value of a key in a database of text keys; nothing where there is none.
-  std::optional<std::span<const std::byte>> find_value(const LmdbTree& tree, std::string_view key) const;
+  std::optional<std::span<const std::byte>> find_value(const LmdbTree& tree,
+                                                       std::string_view key) const;
 
-  /// The value of `index` in a database whose keys are the integers from 0 to `tree.entries` - 1, in the place where the branch pages
-  /// say it must be and under its own key. `place` is of this tree, or new.
-  std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  /// The value of `index` in a database whose keys are the integers from 0 to `tree.entries` - 1,
+  /// in the place where the branch pages say it must be and under its own key. `place` is of this
+  /// tree, or new.
+  std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index,
+                                         LmdbPlace& place) const;
   /// The same, of which the page of a value that has pages of its own is not touched (nor checked).
-  std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index,
+                                           LmdbPlace& place) const;
 
  private:
   struct Page;

@@ -12,7 +12,8 @@
 namespace millrace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are copied as they lie in memory");
 
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t lengths_at = 12;
@@ -43,7 +44,9 @@ std::string hex16(std::uint64_t number) {
   return digits;
 }
 
-std::string text_of(const nlohmann::json& json) { return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string text_of(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
 std::string checksum_of_description(const nlohmann::json& without_checksum) {
   const std::string text = text_of(without_checksum);
@@ -52,8 +55,10 @@ std::string checksum_of_description(const nlohmann::json& without_checksum) {
 
 std::uint64_t parse_hex16(const std::string& digits) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  if (error != std::errc() || end != digits.data() + digits.size()) throw Error(ErrorCode::corrupt, "bad fingerprint " + digits);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  if (error != std::errc() || end != digits.data() + digits.size())
+    throw Error(ErrorCode::corrupt, "bad fingerprint " + digits);
   return number;
 }
 
@@ -61,7 +66,8 @@ std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum
   return fingerprint * fingerprint_base + checksum;
 }
 
-std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second, std::uint64_t second_records) {
+std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
+                                  std::uint64_t second_records) {
   std::uint64_t power = 1;
   for (std::uint64_t base = fingerprint_base; second_records > 0; second_records /= 2, base *= base)
     if (second_records % 2 == 1) power *= base;
@@ -72,8 +78,9 @@ std::string this_version() { return std::string("millrace ") + MILLRACE_VERSION;
 
 void check_same_pack(const std::filesystem::path& path, const Origin& begun, const Origin& now) {
   const auto refuse = [&](const std::string& was, const std::string& is) {
-    throw Error(ErrorCode::invalid_argument, path.string() + " cannot be resumed: it was begun " + was + ", and this is " + is +
-                                                 "; give what it was begun with, or write it again");
+    throw Error(ErrorCode::invalid_argument,
+                path.string() + " cannot be resumed: it was begun " + was + ", and this is " + is +
+                    "; give what it was begun with, or write it again");
   };
   if (begun.created_by != now.created_by) refuse("by " + begun.created_by, now.created_by);
   if (begun.source != now.source) refuse("from \"" + begun.source + "\"", "\"" + now.source + "\"");
@@ -104,13 +111,17 @@ Description parse_description(std::string_view json, const std::string& file) {
     nlohmann::json parsed = nlohmann::json::parse(json);
     const auto format = parsed.at("format").get<std::uint64_t>();
     if (format > dataset_format)
-      throw Error(ErrorCode::corrupt, "it has dataset format " + std::to_string(format) + "; this millrace knows formats up to " +
-                                          std::to_string(dataset_format) + ": use a newer millrace");
+      throw Error(ErrorCode::corrupt, "it has dataset format " + std::to_string(format) +
+                                          "; this millrace knows formats up to " +
+                                          std::to_string(dataset_format) +
+                                          ": use a newer millrace");
     if (const auto stored = parsed.find("checksum"); stored != parsed.end()) {
       const auto checksum = stored->get<std::string>();
       parsed.erase(stored);
       if (checksum != checksum_of_description(parsed))
-        throw Error(ErrorCode::corrupt, "its description does not match its checksum: it is damaged; copy or pack it again");
+        throw Error(
+            ErrorCode::corrupt,
+            "its description does not match its checksum: it is damaged; copy or pack it again");
     }
     std::vector<LeftOutItem> left_out;
     for (const nlohmann::json& item : parsed.value("left_out", nlohmann::json::array()))
@@ -129,7 +140,8 @@ Description parse_description(std::string_view json, const std::string& file) {
             .left_out = std::move(left_out)};
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,
-                file + " has a damaged description, so it cannot be read; pack it again (" + error.what() + ")");
+                file + " has a damaged description, so it cannot be read; pack it again (" +
+                    error.what() + ")");
   } catch (const Error& error) {
     throw Error(ErrorCode::corrupt, file + " cannot be read: " + error.what());
   }
@@ -150,7 +162,8 @@ std::uint64_t encode_record(std::span<const RecordField> fields, std::vector<std
   std::size_t bytes_at = lengths_at + sizeof(std::uint32_t) * fields.size();
   for (const RecordField& field : fields) {
     store(static_cast<std::uint32_t>(field.bytes.size()), value.data() + length_at);
-    if (!field.bytes.empty()) std::memcpy(value.data() + bytes_at, field.bytes.data(), field.bytes.size());
+    if (!field.bytes.empty())
+      std::memcpy(value.data() + bytes_at, field.bytes.data(), field.bytes.size());
     length_at += sizeof(std::uint32_t);
     bytes_at += field.bytes.size();
   }
@@ -159,22 +172,27 @@ std::uint64_t encode_record(std::span<const RecordField> fields, std::vector<std
   return checksum;
 }
 
-Status parse_record(std::span<const std::byte> value, std::span<const std::string> names, std::vector<RecordField>& fields) {
+Status parse_record(std::span<const std::byte> value, std::span<const std::string> names,
+                    std::vector<RecordField>& fields) {
   fields.clear();
-  if (value.size() < lengths_at) return Status::bad("it is only " + std::to_string(value.size()) + " bytes long");
+  if (value.size() < lengths_at)
+    return Status::bad("it is only " + std::to_string(value.size()) + " bytes long");
   const auto count = load<std::uint32_t>(value, checksum_bytes);
   if (count != names.size())
-    return Status::bad("it has " + std::to_string(count) + " fields; the dataset's records have " + std::to_string(names.size()));
+    return Status::bad("it has " + std::to_string(count) + " fields; the dataset's records have " +
+                       std::to_string(names.size()));
   std::size_t bytes_at = lengths_at + sizeof(std::uint32_t) * names.size();
   if (value.size() < bytes_at) return Status::bad("it ends within its header");
   for (std::size_t field = 0; field < names.size(); ++field) {
     const auto length = load<std::uint32_t>(value, lengths_at + sizeof(std::uint32_t) * field);
-    if (length > value.size() - bytes_at) return Status::bad("its field \"" + names[field] + "\" reaches beyond its end");
+    if (length > value.size() - bytes_at)
+      return Status::bad("its field \"" + names[field] + "\" reaches beyond its end");
     fields.push_back({names[field], value.subspan(bytes_at, length)});
     bytes_at += length;
   }
   if (bytes_at != value.size())
-    return Status::bad("it has " + std::to_string(value.size() - bytes_at) + " bytes behind its last field");
+    return Status::bad("it has " + std::to_string(value.size() - bytes_at) +
+                       " bytes behind its last field");
   return Status::ok();
 }
 
@@ -186,7 +204,8 @@ std::optional<std::uint64_t> stored_checksum(std::span<const std::byte> value) {
 Status check_checksum(std::span<const std::byte> value) {
   const std::optional<std::uint64_t> stored = stored_checksum(value);
   if (!stored) return Status::bad("it is only " + std::to_string(value.size()) + " bytes long");
-  if (*stored != checksum_of(value)) return Status::bad("its bytes do not match its checksum: the file is damaged");
+  if (*stored != checksum_of(value))
+    return Status::bad("its bytes do not match its checksum: the file is damaged");
   return Status::ok();
 }
 

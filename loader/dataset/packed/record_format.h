@@ -14,7 +14,8 @@
 #include <string_view>
 #include <vector>
 
-// What a dataset file holds. It is one LMDB file with two named databases; all numbers are little-endian.
+// What a dataset file holds. It is one LMDB file with two named databases; all numbers are
+// little-endian.
 //
 // "records" (MDB_INTEGERKEY), from the record's index (uint64, 0 up without gaps) to
 //
@@ -31,12 +32,13 @@
 //     records      how many are committed
 //     fields       names of the fields, in the order of the records' lengths
 //     classes      names of the classes that "label" counts
-//     fingerprint  of the records' checksums in order (see `fingerprint_with`; format 1 had another), as 16
-//                  hexadecimal digits
+//     fingerprint  of the records' checksums in order (see `fingerprint_with`; format 1 had
+//                  another), as 16 hexadecimal digits
 //     created_by   "millrace VERSION"
-//     checksum     XXH3-64 of this JSON without the checksum, with sorted keys and no spaces, as 16 hexadecimal digits; files may
-//                  lack it
-//     source       what the records were made of, in the words of the writer's user; resuming compares it
+//     checksum     XXH3-64 of this JSON without the checksum, with sorted keys and no spaces, as 16
+//                  hexadecimal digits; files may lack it
+//     source       what the records were made of, in the words of the writer's user; resuming
+//                  compares it
 //     bytes        length of all the records' values
 //     items        of the source, with a record or without one
 //     left_out     the items without a record: [number, reason] each
@@ -66,7 +68,8 @@ struct Description {
 };
 
 /// The fingerprint of some records and `second_records` more behind them.
-std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second, std::uint64_t second_records);
+std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
+                                  std::uint64_t second_records);
 std::string hex16(std::uint64_t number);
 /// Throws `Error` (`corrupt`).
 std::uint64_t parse_hex16(const std::string& digits);
@@ -77,7 +80,8 @@ struct Origin {
   std::string source;
 };
 std::string this_version();
-/// Throws `Error` (`invalid_argument`) where what was begun at `path` would not be continued by `now`.
+/// Throws `Error` (`invalid_argument`) where what was begun at `path` would not be continued by
+/// `now`.
 void check_same_pack(const std::filesystem::path& path, const Origin& begun, const Origin& now);
 
 std::string to_json(const Description& description);
@@ -89,8 +93,10 @@ std::size_t encoded_size(std::span<const RecordField> fields);
 /// Appends the value that holds these fields to `out` and returns its checksum.
 std::uint64_t encode_record(std::span<const RecordField> fields, std::vector<std::byte>& out);
 
-/// Reads a stored value, trusting nothing in it. On success `fields` has the names `names` and points into `value`.
-Status parse_record(std::span<const std::byte> value, std::span<const std::string> names, std::vector<RecordField>& fields);
+/// Reads a stored value, trusting nothing in it. On success `fields` has the names `names` and
+/// points into `value`.
+Status parse_record(std::span<const std::byte> value, std::span<const std::string> names,
+                    std::vector<RecordField>& fields);
 /// The checksum that a stored value holds; nothing where it is too short to hold one.
 std::optional<std::uint64_t> stored_checksum(std::span<const std::byte> value);
 /// Whether the value's bytes are those its checksum was made of.

@@ -28,7 +28,8 @@ ShardIndex parse(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
   const auto format = json.at(format_key).get<std::uint64_t>();
   if (format > index_format)
-    throw Error(ErrorCode::corrupt, "its format " + std::to_string(format) + " is newer than this millrace: use a newer one");
+    throw Error(ErrorCode::corrupt, "its format " + std::to_string(format) +
+                                        " is newer than this millrace: use a newer one");
   ShardIndex index;
   for (const nlohmann::json& shard : json.at("shards"))
     index.add({.file = checked_name(shard.at("file").get<std::string>()),
@@ -57,13 +58,16 @@ void ShardIndex::add(ShardEntry shard) {
 
 bool is_shard_index(const std::filesystem::path& path) {
   std::error_code error;
-  return std::filesystem::is_regular_file(path, error) && std::ifstream(path, std::ios::binary).get() == '{';
+  return std::filesystem::is_regular_file(path, error) &&
+         std::ifstream(path, std::ios::binary).get() == '{';
 }
 
 std::string to_json(const ShardIndex& index) {
   nlohmann::json shards = nlohmann::json::array();
   for (const ShardEntry& shard : index.shards)
-    shards.push_back({{"file", shard.file}, {"records", shard.records}, {"fingerprint", hex16(shard.fingerprint)}});
+    shards.push_back({{"file", shard.file},
+                      {"records", shard.records},
+                      {"fingerprint", hex16(shard.fingerprint)}});
   const nlohmann::json json = {{format_key, index_format},
                                {"complete", index.complete},
                                {"plan", index.plan},
@@ -79,18 +83,23 @@ std::string to_json(const ShardIndex& index) {
 
 ShardIndex read_shard_index(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorCode::io, path.string() + " cannot be opened: " + std::generic_category().message(errno));
+  if (!file)
+    throw Error(ErrorCode::io,
+                path.string() + " cannot be opened: " + std::generic_category().message(errno));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");
   try {
     return parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::corrupt, path.string() +
-                                        " is no dataset: neither an LMDB file nor an undamaged list of shards; copy or pack it "
-                                        "again (" +
-                                        error.what() + ")");
+    throw Error(
+        ErrorCode::corrupt,
+        path.string() +
+            " is no dataset: neither an LMDB file nor an undamaged list of shards; copy or pack it "
+            "again (" +
+            error.what() + ")");
   } catch (const Error& error) {
-    throw Error(ErrorCode::corrupt, path.string() + ", a list of shards, cannot be read: " + error.what());
+    throw Error(ErrorCode::corrupt,
+                path.string() + ", a list of shards, cannot be read: " + error.what());
   }
 }
 
@@ -101,25 +110,33 @@ std::filesystem::path shard_path(const std::filesystem::path& index, const std::
   return (error ? index : at).parent_path() / file;
 }
 
-std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index, const ShardEntry& shard) {
+std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
+                                                     const ShardEntry& shard) {
   const std::filesystem::path path = shard_path(index, shard.file);
   const auto refuse = [&](ErrorCode code, const std::string& what) {
     return Error(code, "a shard of " + index.string() + " is " + what);
   };
   std::shared_ptr<const DatasetFile> found_file;
   try {
-    if (is_shard_index(path)) throw Error(ErrorCode::corrupt, path.string() + " lists shards itself");
+    if (is_shard_index(path))
+      throw Error(ErrorCode::corrupt, path.string() + " lists shards itself");
     found_file = DatasetFile::open(path);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_found) throw refuse(error.code(), "unreadable: " + std::string(error.what()));
-    throw refuse(error.code(), "missing: " + path.string() + " does not exist; put it there, or pack again");
+    if (error.code() != ErrorCode::not_found)
+      throw refuse(error.code(), "unreadable: " + std::string(error.what()));
+    throw refuse(error.code(),
+                 "missing: " + path.string() + " does not exist; put it there, or pack again");
   }
   const Description& found = found_file->description();
-  if (!found.complete) throw refuse(ErrorCode::incomplete, "incomplete: " + path.string() + "; put the right file there");
+  if (!found.complete)
+    throw refuse(ErrorCode::incomplete,
+                 "incomplete: " + path.string() + "; put the right file there");
   if (found.records != shard.records || found.fingerprint != shard.fingerprint)
-    throw refuse(ErrorCode::corrupt, "another one than it lists: " + path.string() + " has " + std::to_string(found.records) +
-                                         " records with fingerprint " + hex16(found.fingerprint) + ", listed are " +
-                                         std::to_string(shard.records) + " with " + hex16(shard.fingerprint) +
+    throw refuse(ErrorCode::corrupt, "another one than it lists: " + path.string() + " has " +
+                                         std::to_string(found.records) +
+                                         " records with fingerprint " + hex16(found.fingerprint) +
+                                         ", listed are " + std::to_string(shard.records) +
+                                         " with " + hex16(shard.fingerprint) +
                                          "; put the right file there, or pack again");
   return found_file;
 }

@@ -15,9 +15,11 @@
 //     millrace_shards  1, the format
 //     complete         false until the writer has finished
 //     plan             how the records are shared out, in words; resuming compares it
-//     shards           the finished ones in order: file (a name in the same folder), records, fingerprint
+//     shards           the finished ones in order: file (a name in the same folder), records,
+//                      fingerprint
 //     begun            name of the one that is being written; empty at the end
-//     records, fingerprint   of all of them; the fingerprint is what the same records in one file have
+//     records          of all of them
+//     fingerprint      of all of them: what the same records in one file have
 //     classes, created_by, source   as in a dataset file
 
 namespace millrace {
@@ -45,19 +47,22 @@ struct ShardIndex {
   void add(ShardEntry shard);
 };
 
-/// Whether the file begins as an index does, which no LMDB file does. False where there is no such file.
+/// Whether the file begins as an index does, which no LMDB file does. False where there is no such
+/// file.
 bool is_shard_index(const std::filesystem::path& path);
 std::string to_json(const ShardIndex& index);
 /// Throws `Error`: `io`; `corrupt` for what is no index, or one of a newer format.
 ShardIndex read_shard_index(const std::filesystem::path& path);
 
-/// A listed shard of the index at `index`, opened. Throws `Error`, with both names: `not_found`; `incomplete`; `corrupt` where the
-/// file is not the one that is listed.
-std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index, const ShardEntry& shard);
+/// A listed shard of the index at `index`, opened. Throws `Error`, with both names: `not_found`;
+/// `incomplete`; `corrupt` where the file is not the one that is listed.
+std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
+                                                     const ShardEntry& shard);
 /// Where a shard of the index at `index` lies.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 
-/// Where an index lies at `path`: removes the shards that it names, and then itself. Throws as `DatasetWriter` does.
+/// Where an index lies at `path`: removes the shards that it names, and then itself. Throws as
+/// `DatasetWriter` does.
 void remove_sharded_dataset(const std::filesystem::path& path);
 
 }  // namespace millrace

@@ -12,8 +12,9 @@ namespace millrace {
 
 ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
     : path_(std::move(path)), options_(std::move(options)) {
-  index_.plan = options_.shards > 0 ? std::to_string(options_.shards) + " shards"
-                                    : "shards of up to " + std::to_string(options_.shard_bytes) + " bytes";
+  index_.plan = options_.shards > 0
+                    ? std::to_string(options_.shards) + " shards"
+                    : "shards of up to " + std::to_string(options_.shard_bytes) + " bytes";
   index_.source = options_.source;
   index_.created_by = this_version();
   if (options_.resume && std::filesystem::exists(path_)) {
@@ -40,8 +41,9 @@ void ShardWriter::begin() {
 
 void ShardWriter::take_up() {
   if (!is_shard_index(path_))
-    throw Error(ErrorCode::invalid_argument,
-                path_.string() + " cannot be resumed: it is one file, and this is to be " + index_.plan);
+    throw Error(
+        ErrorCode::invalid_argument,
+        path_.string() + " cannot be resumed: it is one file, and this is to be " + index_.plan);
   const ShardIndex found = read_shard_index(path_);
   check_same_pack(path_, {found.created_by, found.source}, {index_.created_by, index_.source});
   check_same_pack(path_, {found.created_by, found.plan}, {index_.created_by, index_.plan});
@@ -60,7 +62,8 @@ void ShardWriter::take_up() {
 std::string ShardWriter::shard_name(std::uint64_t number) const {
   char digits[40];
   if (options_.shards > 0)
-    std::snprintf(digits, sizeof digits, "-%05llu-of-%05llu", static_cast<unsigned long long>(number),
+    std::snprintf(digits, sizeof digits, "-%05llu-of-%05llu",
+                  static_cast<unsigned long long>(number),
                   static_cast<unsigned long long>(options_.shards));
   else
     std::snprintf(digits, sizeof digits, "-%05llu", static_cast<unsigned long long>(number));
@@ -71,14 +74,16 @@ void ShardWriter::check_no_shards() const {
   for (std::uint64_t number = 0; number < std::max<std::uint64_t>(options_.shards, 1); ++number) {
     const std::filesystem::path shard = shard_path(path_, shard_name(number));
     if (std::filesystem::exists(std::filesystem::symlink_status(shard)))
-      throw Error(ErrorCode::already_exists, shard.string() + " exists already; take another name, or have it replaced");
+      throw Error(ErrorCode::already_exists,
+                  shard.string() + " exists already; take another name, or have it replaced");
   }
 }
 
 void ShardWriter::open_shard() {
   const std::uint64_t number = index_.shards.size();
   if (number >= max_shards)
-    throw Error(ErrorCode::invalid_argument, path_.string() + " would have more than 99999 shards; let them have more bytes");
+    throw Error(ErrorCode::invalid_argument,
+                path_.string() + " would have more than 99999 shards; let them have more bytes");
   index_.begun = shard_name(number);
   write_index();
   WriterOptions options;
@@ -94,14 +99,16 @@ void ShardWriter::close_shard() {
   file_->finish();
   const Description& finished = file_->description();
   count(finished);
-  index_.add({.file = index_.begun, .records = finished.records, .fingerprint = finished.fingerprint});
+  index_.add(
+      {.file = index_.begun, .records = finished.records, .fingerprint = finished.fingerprint});
   index_.begun.clear();
   file_.reset();
 }
 
 void ShardWriter::count(const Description& finished) {
   if (fields_.empty()) fields_ = finished.fields;
-  for (const LeftOutItem& item : finished.left_out) left_out_before_.push_back({items_before_ + item.item, item.reason});
+  for (const LeftOutItem& item : finished.left_out)
+    left_out_before_.push_back({items_before_ + item.item, item.reason});
   items_before_ += finished.items;
 }
 
@@ -116,7 +123,8 @@ void ShardWriter::go_to_shard(std::size_t next_bytes) {
       close_shard();
       open_shard();
     }
-  } else if (file_->size() > 0 && next_bytes > 0 && file_->description().bytes + next_bytes > options_.shard_bytes) {
+  } else if (file_->size() > 0 && next_bytes > 0 &&
+             file_->description().bytes + next_bytes > options_.shard_bytes) {
     close_shard();
     open_shard();
   }
@@ -167,7 +175,8 @@ void ShardWriter::finish() {
 std::vector<LeftOutItem> ShardWriter::left_out() const {
   std::vector<LeftOutItem> all = left_out_before_;
   if (file_)
-    for (const LeftOutItem& item : file_->description().left_out) all.push_back({items_before_ + item.item, item.reason});
+    for (const LeftOutItem& item : file_->description().left_out)
+      all.push_back({items_before_ + item.item, item.reason});
   return all;
 }
 
@@ -175,13 +184,15 @@ void ShardWriter::write_index() {
   try {
     lock_ = replace_locked(path_, to_json(index_));
   } catch (const Error& error) {
-    throw Error(error.code(), std::string(error.what()) + "; make room and resume it (`millrace pack --resume`)");
+    throw Error(error.code(),
+                std::string(error.what()) + "; make room and resume it (`millrace pack --resume`)");
   }
 }
 
 void ShardWriter::check_open() const {
   if (failure_) throw *failure_;
-  if (index_.complete) throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
+  if (index_.complete)
+    throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
 }
 
 void ShardWriter::guarded(const std::function<void()>& work) {
@@ -189,7 +200,8 @@ void ShardWriter::guarded(const std::function<void()>& work) {
     work();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::io) throw;
-    failure_ = Error(ErrorCode::io, std::string(error.what()) + ". In all, " + std::to_string(committed()) + " records of " +
+    failure_ = Error(ErrorCode::io, std::string(error.what()) + ". In all, " +
+                                        std::to_string(committed()) + " records of " +
                                         path_.string() + " are committed");
     throw *failure_;
   }

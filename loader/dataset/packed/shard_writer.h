@@ -10,8 +10,9 @@
 
 namespace millrace {
 
-/// Writes several dataset files, one behind the other, and the index that lists them. Which records go into which file depends on
-/// the options and the source alone, so that a resumed writer makes the same files.
+/// Writes several dataset files, one behind the other, and the index that lists them. Which records
+/// go into which file depends on the options and the source alone, so that a resumed writer makes
+/// the same files.
 class ShardWriter final : public RecordWriter {
  public:
   ShardWriter(std::filesystem::path path, WriterOptions options);
@@ -22,7 +23,9 @@ class ShardWriter final : public RecordWriter {
   void finish() override;
   bool complete() const override { return index_.complete; }
   std::uint64_t size() const override { return index_.records + (file_ ? file_->size() : 0); }
-  std::uint64_t committed() const override { return index_.records + (file_ ? file_->committed() : 0); }
+  std::uint64_t committed() const override {
+    return index_.records + (file_ ? file_->committed() : 0);
+  }
   std::uint64_t items() const override { return items_before_ + (file_ ? file_->items() : 0); }
   std::vector<LeftOutItem> left_out() const override;
 

@@ -5,9 +5,9 @@
 
 #include <utility>
 
+#include "dataset/joined_dataset.h"
 #include "dataset/packed/dataset_file.h"
 #include "dataset/packed/dataset_lock.h"
-#include "dataset/joined_dataset.h"
 #include "dataset/packed/shard_index.h"
 
 namespace millrace {
@@ -24,7 +24,8 @@ std::uint64_t committed_records(const std::filesystem::path& path, const ShardIn
 
 }  // namespace
 
-std::shared_ptr<const Dataset> open_sharded_dataset(const std::filesystem::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_sharded_dataset(const std::filesystem::path& path,
+                                                    OpenOptions options) {
   ShardIndex index = read_shard_index(path);
   if (!index.complete) throw_incomplete(path, committed_records(path, index));
   std::vector<std::shared_ptr<const Dataset>> shards;
@@ -34,15 +35,16 @@ std::shared_ptr<const Dataset> open_sharded_dataset(const std::filesystem::path&
     const std::vector<std::string>& its_fields = shard->description().fields;
     if (fields.empty()) fields = its_fields;
     if (entry.records > 0 && its_fields != fields)
-      throw Error(ErrorCode::corrupt, "the records of " + entry.file + ", a shard of " + path.string() +
+      throw Error(ErrorCode::corrupt, "the records of " + entry.file + ", a shard of " +
+                                          path.string() +
                                           ", have other fields than those before; pack it again");
     shards.push_back(open_dataset(shard_path(path, entry.file), options));
   }
-  return join_datasets(
-      std::move(shards),
-      {.name = path.string(),
-       .classes = std::move(index.classes),
-       .facts = {.fields = std::move(fields), .fingerprint = index.fingerprint, .created_by = std::move(index.created_by)}});
+  return join_datasets(std::move(shards), {.name = path.string(),
+                                           .classes = std::move(index.classes),
+                                           .facts = {.fields = std::move(fields),
+                                                     .fingerprint = index.fingerprint,
+                                                     .created_by = std::move(index.created_by)}});
 }
 
 }  // namespace millrace

@@ -19,10 +19,12 @@ struct Lease;
 class Part;
 class PartRange;
 
-/// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes, the slot's reuse is ordered behind
-/// everything the batch's streams were given until then. A batch may outlive its scope and its pipeline, and may be moved to
-/// or copied for other threads; one object is not for two threads at once. Streams must outlive the batches given to them. While one of
-/// them is being captured into a graph, the last copy must not go, which ends the run with an error; others may.
+/// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes,
+/// the slot's reuse is ordered behind everything the batch's streams were given until then. A batch
+/// may outlive its scope and its pipeline, and may be moved to or copied for other threads; one
+/// object is not for two threads at once. Streams must outlive the batches given to them. While one
+/// of them is being captured into a graph, the last copy must not go, which ends the run with an
+/// error; others may.
 class Batch {
  public:
   /// No batch: what `Pipeline::next` returns after the last one.
@@ -36,8 +38,9 @@ class Batch {
   /// Gives up this object's share now.
   void reset() { *this = Batch(); }
 
-  /// A field of all samples, [size(), ...]: one of the transform's, "index" (uint64, as `indices()`) or "valid" (uint8, as `valid()`);
-  /// these two travel with the samples unless the transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
+  /// A field of all samples, [size(), ...]: one of the transform's, "index" (uint64, as
+  /// `indices()`) or "valid" (uint8, as `valid()`); these two travel with the samples unless the
+  /// transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
   /// `invalid_argument` while parts of a batch from `next_in_parts` have not been taken yet.
   Tensor operator[](std::string_view field) const;
   /// The field "image".
@@ -47,7 +50,8 @@ class Batch {
 
   /// Samples in this batch; below the batch size only for the last batch of an epoch.
   std::size_t size() const;
-  /// The record of each sample (after replacement), in host memory. As `valid`, complete once all parts were taken.
+  /// The record of each sample (after replacement), in host memory. As `valid`, complete once all
+  /// parts were taken.
   std::span<const std::uint64_t> indices() const;
   /// One per sample, in host memory: 1, or 0 for a marked bad record and for padding.
   std::span<const std::uint8_t> valid() const;
@@ -59,18 +63,21 @@ class Batch {
   /// From 0. What an epoch is depends on the order: see `Order`.
   std::uint64_t epoch() const;
   bool last_in_epoch() const;
-  /// Samples of this batch over all ranks, padding not counted: what the sum of all ranks' gradients is divided by.
+  /// Samples of this batch over all ranks, padding not counted: what the sum of all ranks'
+  /// gradients is divided by.
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
   /// Where a pipeline goes on that has had this batch: `PipelineOptions::resume`.
   State state_after() const;
 
-  /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits until it is made.
+  /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits
+  /// until it is made.
   PartRange parts() const;
 
-  /// The batch is used on this stream too: its slot is not reused before the work given to the stream until the last
-  /// copy of the batch goes. Throws `Error` (`invalid_argument`) while the stream is being captured; the run goes on.
+  /// The batch is used on this stream too: its slot is not reused before the work given to the
+  /// stream until the last copy of the batch goes. Throws `Error` (`invalid_argument`) while the
+  /// stream is being captured; the run goes on.
   void record_stream(Stream& stream) const;
 
  private:
@@ -86,7 +93,8 @@ class Batch {
   Lease* lease_ = nullptr;
 };
 
-/// A micro-batch: samples [first(), first() + size()) of a batch. Not longer valid than the batch it is of.
+/// A micro-batch: samples [first(), first() + size()) of a batch. Not longer valid than the batch
+/// it is of.
 class Part {
  public:
   /// A field of the part's samples, [size(), ...].
@@ -115,8 +123,9 @@ class PartRange {
     using iterator_category = std::input_iterator_tag;
     using value_type = Part;
     using difference_type = std::ptrdiff_t;
-    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the device. Throws `Error` (`invalid_argument`)
-    /// while the stream is being captured; the part can be taken later.
+    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the
+    /// device. Throws `Error` (`invalid_argument`) while the stream is being captured; the part can
+    /// be taken later.
     Part operator*() const;
     Iterator& operator++() {
       ++number_;

@@ -16,13 +16,15 @@ enum class ImageLayout : std::uint8_t {
   nchw,  ///< [samples, channels, height, width]
 };
 
-/// What the device makes of the images of a batch, which travel as uint8, NHWC: `PipelineOptions::conversion`. As torchvision's
-/// `ToTensor` and `Normalize`: (value / 255 - mean) / std in float32, rounded to nearest even where `dtype` has 16 bits. The bits are
-/// the same on every device (`<millrace/pixel_arithmetic.h>`).
+/// What the device makes of the images of a batch, which travel as uint8, NHWC:
+/// `PipelineOptions::conversion`. As torchvision's `ToTensor` and `Normalize`: (value / 255 - mean)
+/// / std in float32, rounded to nearest even where `dtype` has 16 bits. The bits are the same on
+/// every device (`<millrace/pixel_arithmetic.h>`).
 struct Conversion {
   static constexpr std::size_t max_channels = 4;
 
-  /// The field that is converted: uint8, [height, width, channels] with 1 to `max_channels` channels.
+  /// The field that is converted: uint8, [height, width, channels] with 1 to `max_channels`
+  /// channels.
   std::string_view field = "image";
   /// uint8 (the values as they are), float16, bfloat16 or float32.
   DType dtype = DType::float32;
@@ -54,7 +56,8 @@ struct ConversionWork {
   std::array<float, Conversion::max_channels> std{};
 };
 
-/// Does it on the calling thread, in host memory, element by element: the reference for what devices do.
+/// Does it on the calling thread, in host memory, element by element: the reference for what
+/// devices do.
 void convert_on_host(const ConversionWork& work);
 
 }  // namespace millrace

@@ -29,20 +29,26 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-/// A point in a stream's work. Recording again moves the point; an event that was never recorded counts as complete.
+/// A point in a stream's work. Recording again moves the point; an event that was never recorded
+/// counts as complete.
 class Event {
  public:
   virtual ~Event() = default;
   /// Whether the stream has passed the point. Never blocks.
   virtual bool complete() const = 0;
-  /// Lets the calling thread sleep until `complete()` or until the time is over; returns `complete()`.
+  /// Lets the calling thread sleep until `complete()` or until the time is over; returns
+  /// `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
-  /// When the stream passed the point, of one that is complete and was recorded; none where the device does not tell.
-  virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const { return std::nullopt; }
+  /// When the stream passed the point, of one that is complete and was recorded; none where the
+  /// device does not tell.
+  virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const {
+    return std::nullopt;
+  }
 };
 
-/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used from any thread at once.
-/// Streams and events of different devices do not mix. All calls throw `Error` (`device`) when the device fails.
+/// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used
+/// from any thread at once. Streams and events of different devices do not mix. All calls throw
+/// `Error` (`device`) when the device fails.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -54,15 +60,19 @@ class Stream {
   virtual void convert(const ConversionWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;
-  /// Later work of this stream waits for the point at which `event` was last recorded before this call.
+  /// Later work of this stream waits for the point at which `event` was last recorded before this
+  /// call.
   virtual void wait(const Event& event) = 0;
-  /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the batch path.
+  /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the
+  /// batch path.
   virtual void synchronize() = 0;
-  /// Whether work given to it is being captured into a graph instead of being done: it then takes no batches and lets none go.
+  /// Whether work given to it is being captured into a graph instead of being done: it then takes
+  /// no batches and lets none go.
   virtual bool capturing() const { return false; }
 };
 
-/// Tells a profiler (Nsight Systems, for example) what threads do. May be called from any thread at once; ranges of a thread nest.
+/// Tells a profiler (Nsight Systems, for example) what threads do. May be called from any thread at
+/// once; ranges of a thread nest.
 class ProfilerRanges {
  public:
   virtual ~ProfilerRanges() = default;
@@ -72,17 +82,20 @@ class ProfilerRanges {
   virtual void end() noexcept = 0;
 };
 
-/// Where batches end up: gives memory, streams and events. All methods may be called from any thread at once and throw `Error`
+/// Where batches end up: gives memory, streams and events. All methods may be called from any
+/// thread at once and throw `Error`
 /// (`device`) when they fail.
 class Device {
  public:
   virtual ~Device() = default;
   /// "host", "cuda:0" ...
   virtual std::string name() const = 0;
-  /// Whether batches are copied to memory of the device's own. If not, the host slot itself is handed out.
+  /// Whether batches are copied to memory of the device's own. If not, the host slot itself is
+  /// handed out.
   virtual bool copies() const = 0;
-  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on `node` where the system allows,
-  /// as those of `allocate_on_node` do (`<millrace/numa_memory.h>`).
+  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on
+  /// `node` where the system allows, as those of `allocate_on_node` do
+  /// (`<millrace/numa_memory.h>`).
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
   /// Memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;

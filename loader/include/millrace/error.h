@@ -29,11 +29,14 @@ enum class ErrorCode {
 /// The code's name as spelled above, for messages and logs.
 const char* to_string(ErrorCode code);
 
-/// What ends a run: a code, a message that names file, key and value, the stage of the road where it happened
-/// ("plan", "read", "decode", "upload" ...; empty outside a pipeline) and the record concerned, if any.
+/// What ends a run: a code, a message that names file, key and value, the stage of the road where
+/// it happened
+/// ("plan", "read", "decode", "upload" ...; empty outside a pipeline) and the record concerned, if
+/// any.
 class Error : public std::runtime_error {
  public:
-  Error(ErrorCode code, const std::string& message, std::string stage = {}, std::optional<std::uint64_t> record = {})
+  Error(ErrorCode code, const std::string& message, std::string stage = {},
+        std::optional<std::uint64_t> record = {})
       : std::runtime_error(message), code_(code), stage_(std::move(stage)), record_(record) {}
 
   ErrorCode code() const { return code_; }
@@ -46,8 +49,8 @@ class Error : public std::runtime_error {
   std::optional<std::uint64_t> record_;
 };
 
-/// How the making of one sample went: fine, or bad with the reason. A bad sample does not end the run by itself:
-/// `PipelineOptions::bad_records` decides.
+/// How the making of one sample went: fine, or bad with the reason. A bad sample does not end the
+/// run by itself: `PipelineOptions::bad_records` decides.
 class [[nodiscard]] Status {
  public:
   static Status ok() { return Status(); }

@@ -22,15 +22,18 @@ struct StepStatistics {
   std::chrono::nanoseconds idle{0};
 };
 
-/// A stream without a GPU: a queue served by a thread of its own. A copy happens when the stream reaches it, a step takes its time
-/// without burning a core, an event is complete when the stream has passed it.
+/// A stream without a GPU: a queue served by a thread of its own. A copy happens when the stream
+/// reaches it, a step takes its time without burning a core, an event is complete when the stream
+/// has passed it.
 ///
-/// The stream keeps a clock of its own: work starts at the latest of the end of the work before it, its enqueueing and the
-/// events it waits for. A step ends its duration after its start, however late the operating system wakes the thread, so gaps between
-/// steps are those a device would have had.
+/// The stream keeps a clock of its own: work starts at the latest of the end of the work before it,
+/// its enqueueing and the events it waits for. A step ends its duration after its start, however
+/// late the operating system wakes the thread, so gaps between steps are those a device would have
+/// had.
 class HostStream final : public Stream {
  public:
-  /// Copies take at least their bytes / `copy_bytes_per_second`, to imitate a bus; 0 = as fast as the memory.
+  /// Copies take at least their bytes / `copy_bytes_per_second`, to imitate a bus; 0 = as fast as
+  /// the memory.
   explicit HostStream(double copy_bytes_per_second = 0);
   /// Returns when all work is done.
   ~HostStream() override;
@@ -46,7 +49,8 @@ class HostStream final : public Stream {
 
   /// Enqueues work that keeps the stream busy for `duration`: a stand-in for a training step.
   void step(std::chrono::nanoseconds duration);
-  /// Enqueues a function to be run by the stream's thread: a "kernel" on the host. It must not throw or use this stream.
+  /// Enqueues a function to be run by the stream's thread: a "kernel" on the host. It must not
+  /// throw or use this stream.
   void launch(std::function<void()> function);
 
   StepStatistics steps() const;
@@ -58,9 +62,11 @@ class HostStream final : public Stream {
 };
 
 struct HostDeviceOptions {
-  /// Copy batches to "device" memory asynchronously, as a GPU does; else hand out the host slot itself, ready to read.
+  /// Copy batches to "device" memory asynchronously, as a GPU does; else hand out the host slot
+  /// itself, ready to read.
   bool copies = false;
-  /// How fast its streams copy at most, in bytes per second, to imitate a bus; 0 = as fast as the memory.
+  /// How fast its streams copy at most, in bytes per second, to imitate a bus; 0 = as fast as the
+  /// memory.
   double copy_bytes_per_second = 0;
 };
 

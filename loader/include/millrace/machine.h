@@ -26,8 +26,9 @@ struct MachineIdentity {
 /// This machine, as far as `topology` goes.
 MachineIdentity identify_machine(const Topology& topology = read_topology());
 
-/// How `here` differs from `there`, a sentence each; empty where they are the same. Memory within 2% is the same: kernels keep different
-/// amounts to themselves.
-std::vector<std::string> machine_differences(const MachineIdentity& there, const MachineIdentity& here);
+/// How `here` differs from `there`, a sentence each; empty where they are the same. Memory within
+/// 2% is the same: kernels keep different amounts to themselves.
+std::vector<std::string> machine_differences(const MachineIdentity& there,
+                                             const MachineIdentity& here);
 
 }  // namespace millrace

@@ -37,24 +37,27 @@ struct SavedOptions {
 
 /// An options file as read on this machine.
 struct LoadedOptions : SavedOptions {
-  /// How this machine differs from the file's, a sentence each; empty where it is the same. The options are good anyway, but may not be
-  /// the best ones here.
+  /// How this machine differs from the file's, a sentence each; empty where it is the same. The
+  /// options are good anyway, but may not be the best ones here.
   std::vector<std::string> machine_differences;
 };
 
 /// Reads a file that `save_options` or `millrace tune --out` wrote:
-///     {"format": 1, "options": {"workers": 2, "batch_size": 64, "prefetch": 3, "micro_batches": 1},
-///      "why": "...", "tuned_for": {"dataset": "train.lmdb", "records": 500, "recipe": {...}, "step_ms": 30},
+///     {"format": 1,
+///      "options": {"workers": 2, "batch_size": 64, "prefetch": 3, "micro_batches": 1},
+///      "why": "...",
+///      "tuned_for": {"dataset": "train.lmdb", "records": 500, "recipe": {...}, "step_ms": 30},
 ///      "machine": {"cpu": "...", "cores": 2, "numa_nodes": 1, "memory_bytes": 8349589504}}
-/// "format" and "options" must be there; what else is left out has the default of its struct, and a machine that is left out is not
-/// compared. Throws `Error` that names file, key and value: `not_found` for a missing file, `io`, or `invalid_argument` for malformed
-/// JSON, an unknown key, a wrong type, a value out of range or a newer format. A trainer uses it so:
+/// "format" and "options" must be there; what else is left out has the default of its struct, and a
+/// machine that is left out is not compared. Throws `Error` that names file, key and value:
+/// `not_found` for a missing file, `io`, or `invalid_argument` for malformed JSON, an unknown key,
+/// a wrong type, a value out of range or a newer format. A trainer uses it so:
 ///     auto loaded = load_options("train.json");
 ///     loaded.pipeline.runtime = make_runtime({.workers = loaded.workers});
 LoadedOptions load_options(const std::filesystem::path& path);
 
-/// Writes `options` so that `load_options` gives the same back, replacing the file. Throws `Error`: `io`, or `invalid_argument` for options
-/// that `load_options` would refuse.
+/// Writes `options` so that `load_options` gives the same back, replacing the file. Throws `Error`:
+/// `io`, or `invalid_argument` for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

@@ -9,9 +9,10 @@
 
 namespace millrace {
 
-/// In which order a run takes a dataset's records, as data: cheap to copy, immutable, for any thread. A `Sampler` makes it into
-/// records. Which positions are an epoch is said at each mode. All functions throw `Error` (`invalid_argument`) that names the
-/// value and its place; what contradicts the dataset's size is found by `Sampler`.
+/// In which order a run takes a dataset's records, as data: cheap to copy, immutable, for any
+/// thread. A `Sampler` makes it into records. Which positions are an epoch is said at each mode.
+/// All functions throw `Error` (`invalid_argument`) that names the value and its place; what
+/// contradicts the dataset's size is found by `Sampler`.
 class Order {
  public:
   struct Blocks {
@@ -34,36 +35,41 @@ class Order {
   /// 0, 1, 2 ..., the same in every epoch.
   static Order sequential();
 
-  /// Near-sequential reads, for cold or network storage: blocks of consecutive records come in random order, and records are
-  /// shuffled among `window_blocks` blocks that follow each other in it, before the next ones begin. An epoch has every record
-  /// exactly once, in an order of its own. O(1) memory.
+  /// Near-sequential reads, for cold or network storage: blocks of consecutive records come in
+  /// random order, and records are shuffled among `window_blocks` blocks that follow each other in
+  /// it, before the next ones begin. An epoch has every record exactly once, in an order of its
+  /// own. O(1) memory.
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
 
-  /// Drawn with replacement, each record with the odds of its weight: finite, not negative, not all 0. The odds are those of
-  /// integers in proportion to the weights, of which the largest is 2^62 by the number of records; no positive weight becomes
-  /// 0. An epoch is `epoch_size` draws, 0 = as many as there are weights; each draw of a run is new. O(weights) memory: 24
-  /// bytes each, and about twice that while a `Sampler` is made.
-  /// Source: Walker, "An efficient method for generating discrete random variables with general distributions", 1977; Vose, "A
-  /// linear algorithm for generating random numbers with a given distribution", 1991.
+  /// Drawn with replacement, each record with the odds of its weight: finite, not negative, not all
+  /// 0. The odds are those of integers in proportion to the weights, of which the largest is 2^62
+  /// by the number of records; no positive weight becomes 0. An epoch is `epoch_size` draws, 0 = as
+  /// many as there are weights; each draw of a run is new. O(weights) memory: 24 bytes each, and
+  /// about twice that while a `Sampler` is made. Source: Walker, "An efficient method for
+  /// generating discrete random variables with general distributions", 1977; Vose, "A linear
+  /// algorithm for generating random numbers with a given distribution", 1991.
   static Order weighted(std::vector<double> weights, std::uint64_t epoch_size = 0);
 
-  /// For a dataset of several parts (`concat_datasets`): each part has its share of the samples, and is shuffled by itself: it
-  /// goes through all its records, and then again in another order. Shares are exact in each run of 2^10, 2^12 ... or 2^24
-  /// positions, the smallest that brings each within 1 % of its weight; at 2^24 rare parts are rounded to whole samples. Whose turn it is within a run is random, and so is the
-  /// order of a part's draws there; so where a pass ends in a run, the next one's first draws come among its last.
-  /// A part's passes go on from epoch to epoch; an epoch is `epoch_size` positions, 0 = as many as all parts have records.
-  /// O(parts) memory.
+  /// For a dataset of several parts (`concat_datasets`): each part has its share of the samples,
+  /// and is shuffled by itself: it goes through all its records, and then again in another order.
+  /// Shares are exact in each run of 2^10, 2^12 ... or 2^24 positions, the smallest that brings
+  /// each within 1 % of its weight; at 2^24 rare parts are rounded to whole samples. Whose turn it
+  /// is within a run is random, and so is the order of a part's draws there; so where a pass ends
+  /// in a run, the next one's first draws come among its last. A part's passes go on from epoch to
+  /// epoch; an epoch is `epoch_size` positions, 0 = as many as all parts have records. O(parts)
+  /// memory.
   static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
 
-  /// The same over some records: what is ordered is this list, and its length is what the mode takes for the number of records.
-  /// A record that is listed twice comes twice. Of a subset, the numbers are places in its list. O(indices) memory.
+  /// The same over some records: what is ordered is this list, and its length is what the mode
+  /// takes for the number of records. A record that is listed twice comes twice. Of a subset, the
+  /// numbers are places in its list. O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
   /// The subset of those of the first `records` indices for which `keep` is true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
 
-  /// Repeated augmentation: each record `times` times in a row, each time at a position, and so with random numbers, of its
-  /// own. An epoch has `times` as many positions.
+  /// Repeated augmentation: each record `times` times in a row, each time at a position, and so
+  /// with random numbers, of its own. An epoch has `times` as many positions.
   Order repeated(std::uint64_t times) const;
 
  private:

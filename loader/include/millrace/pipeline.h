@@ -30,24 +30,28 @@ enum class LastBatch {
   pad,      ///< filled up with the epoch's first samples, which are marked as not valid
 };
 
-/// What becomes of a record that cannot be made into a sample. In every case `report()` has its key and the reason.
+/// What becomes of a record that cannot be made into a sample. In every case `report()` has its key
+/// and the reason.
 enum class BadRecords {
   fail,     ///< the run ends with an `Error` that names it
-  replace,  ///< another takes its place, drawn by (seed, position, attempt) with the order's odds, at most 16 times
+  replace,  ///< another takes its place, drawn by (seed, position, attempt) with the order's odds,
+            ///< at most 16 times
   mark,     ///< the sample is zeroed and marked as not valid
 };
 
 /// Whose workers make a pipeline's samples, and where its host slots lie.
 enum class Nodes {
   device,  ///< the device's NUMA node only, where it has one that has workers; else all nodes
-  all,     ///< every node's: each fills the slots that lie on it, and helps the others when it has nothing to do
+  all,     ///< every node's: each fills the slots that lie on it, and helps the others when it has
+           ///< nothing to do
 };
 
 struct PipelineOptions {
   /// Samples per batch on this rank.
   std::size_t batch_size = 64;
-  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one; `batch_size` then is not looked at. The same
-  /// number gives the same sequence of global batches for any `ranks.world`. 0 = ranks.world x batch_size.
+  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one;
+  /// `batch_size` then is not looked at. The same number gives the same sequence of global batches
+  /// for any `ranks.world`. 0 = ranks.world x batch_size.
   std::size_t global_batch_size = 0;
   std::uint64_t seed = 0;
   /// Which records come when, and what an epoch is.
@@ -58,66 +62,78 @@ struct PipelineOptions {
   BadRecords bad_records = BadRecords::fail;
   /// Host slots: batches being made, waiting or being copied.
   std::size_t prefetch = 4;
-  /// Device slots, for a device that copies: 2 = double buffering. Where batches are converted or come in several parts, two staging slots
-  /// of the size of a host slot come on top (`MemoryReport::staging_bytes`).
+  /// Device slots, for a device that copies: 2 = double buffering. Where batches are converted or
+  /// come in several parts, two staging slots of the size of a host slot come on top
+  /// (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
-  /// Parts in which a batch is copied, each at once and as soon as its samples are made. Where ranks' shares of a batch differ, so may the number
-  /// of parts that have samples.
+  /// Parts in which a batch is copied, each at once and as soon as its samples are made. Where
+  /// ranks' shares of a batch differ, so may the number of parts that have samples.
   std::size_t micro_batches = 1;
-  /// What the device makes of the images; none = they stay as the transform made them. With one, batches are copied to memory of their
-  /// own also on a device that does not copy otherwise (`HostDevice`).
+  /// What the device makes of the images; none = they stay as the transform made them. With one,
+  /// batches are copied to memory of their own also on a device that does not copy otherwise
+  /// (`HostDevice`).
   std::optional<Conversion> conversion{};
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
   std::size_t read_ahead = 2;
-  /// Each global batch is dealt to the ranks in consecutive pieces; every rank makes the pipeline with the same options but this.
+  /// Each global batch is dealt to the ranks in consecutive pieces; every rank makes the pipeline
+  /// with the same options but this.
   Ranks ranks{};
-  /// Where to go on: what `Batch::state_after` or `Pipeline::state` said, on any number of ranks. It must be of this seed, order, global
-  /// batch, dataset and recipe, as far as it names them; else the pipeline is refused with what differs.
+  /// Where to go on: what `Batch::state_after` or `Pipeline::state` said, on any number of ranks.
+  /// It must be of this seed, order, global batch, dataset and recipe, as far as it names them;
+  /// else the pipeline is refused with what differs.
   std::optional<State> resume{};
   /// Take of `resume` the position alone, and do not look at the rest.
   bool resume_anyway = false;
-  /// Whose workers make the samples; none = a runtime of the pipeline's own, with workers as they are placed by default on this
-  /// rank's share of the host (`ranks`).
+  /// Whose workers make the samples; none = a runtime of the pipeline's own, with workers as they
+  /// are placed by default on this rank's share of the host (`ranks`).
   std::shared_ptr<Runtime> runtime{};
   Nodes nodes = Nodes::device;
   /// Where every span of the run goes; none = nothing is traced.
   std::shared_ptr<Trace> trace{};
-  /// For finding faults: once every slot has been used (`prefetch` + `device_slots` batches were handed out), the run ends with an error that
-  /// names the call when anything on the way of the batches allocates memory of the device, streams or events, or waits for the
-  /// device: what devices tell by `note_blocking_call`, on any thread, datasets and transforms included. What the trainer does between its
-  /// calls is its own. A batch that is used on a stream more than any before it needs an event, which also ends the run then: use
-  /// them all from the beginning.
+  /// For finding faults: once every slot has been used (`prefetch` + `device_slots` batches were
+  /// handed out), the run ends with an error that names the call when anything on the way of the
+  /// batches allocates memory of the device, streams or events, or waits for the device: what
+  /// devices tell by `note_blocking_call`, on any thread, datasets and transforms included. What
+  /// the trainer does between its calls is its own. A batch that is used on a stream more than any
+  /// before it needs an event, which also ends the run then: use them all from the beginning.
   bool forbid_blocking_calls = false;
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
-  /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints; without this it is silent.
+  /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints;
+  /// without this it is silent.
   std::function<void(std::string_view)> on_stuck{};
 };
 
-/// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to the device before they are
-/// asked for. All methods may be called from any thread; of two threads in `next` each gets a batch of its own.
+/// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to
+/// the device before they are asked for. All methods may be called from any thread; of two threads
+/// in `next` each gets a batch of its own.
 class Pipeline {
  public:
-  /// Takes memory for all slots and starts working. Throws `Error` (`invalid_argument`) that names the option that is wrong.
-  Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
-           PipelineOptions options = {});
-  /// Stops. Returns within `stop_timeout` even when a dataset, transform or device call hangs: what it uses is then kept
-  /// until it returns, and `on_stuck` is told.
+  /// Takes memory for all slots and starts working. Throws `Error` (`invalid_argument`) that names
+  /// the option that is wrong.
+  Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+           std::shared_ptr<Device> device, PipelineOptions options = {});
+  /// Stops. Returns within `stop_timeout` even when a dataset, transform or device call hangs: what
+  /// it uses is then kept until it returns, and `on_stuck` is told.
   ~Pipeline();
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
 
-  /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not wait for the device. Blocks while
-  /// the batch is not made. Empty after the last epoch. Throws the run's first error, on every call from then on, and `Error`
-  /// `slots_exhausted` when live batches hold every slot, `invalid_argument` while `stream` is being captured into a graph; the run
-  /// then goes on.
+  /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not
+  /// wait for the device. Blocks while the batch is not made. Empty after the last epoch. Throws
+  /// the run's first error, on every call from then on, and `Error` `slots_exhausted` when live
+  /// batches hold every slot, `invalid_argument` while `stream` is being captured into a graph; the
+  /// run then goes on.
   Batch next(Stream& stream);
-  /// As above, but waits up to `timeout` for data or for another thread to let go of a batch; throws `Error` (`timeout`) then.
+  /// As above, but waits up to `timeout` for data or for another thread to let go of a batch;
+  /// throws `Error` (`timeout`) then.
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);
-  /// For use on the host: returns when the data can be read. On a device that copies, this thread waits for the copy.
+  /// For use on the host: returns when the data can be read. On a device that copies, this thread
+  /// waits for the copy.
   Batch next();
 
-  /// As `next(stream)`, but returns as soon as the first part is on its way; `batch.parts()` gives them one by one as they come.
+  /// As `next(stream)`, but returns as soon as the first part is on its way; `batch.parts()` gives
+  /// them one by one as they come.
   Batch next_in_parts(Stream& stream);
 
   /// Where a new pipeline would go on: after the last batch handed out.
@@ -127,8 +143,8 @@ class Pipeline {
   /// Starts the report's times and counts afresh, after a warm-up. Bad records and memory stay.
   void restart_report();
 
-  /// Ends the run: whoever is in `next` gets an `Error` (`stopped`). Throws `Error` (`timeout`, with the stage) when something is
-  /// still running after `stop_timeout`.
+  /// Ends the run: whoever is in `next` gets an `Error` (`stopped`). Throws `Error` (`timeout`,
+  /// with the stage) when something is still running after `stop_timeout`.
   void stop();
 
  private:

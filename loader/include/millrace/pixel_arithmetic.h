@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What becomes of one 8-bit pixel value: the same function on the host and, compiled by nvcc, in kernels, so that both give the same
-// bits. It has no product that is added to something, so no compiler makes a fused multiply-add of it, and divisions are those
-// of IEEE 754 (nvcc's default, -prec-div=true).
+// What becomes of one 8-bit pixel value: the same function on the host and, compiled by nvcc, in
+// kernels, so that both give the same bits. It has no product that is added to something, so no
+// compiler makes a fused multiply-add of it, and divisions are those of IEEE 754 (nvcc's default,
+// -prec-div=true).
 #pragma once
 
 #include <bit>
@@ -16,8 +17,8 @@
 
 namespace millrace {
 
-/// In torchvision's order of operations: `ToTensor` divides by 255, `Normalize` subtracts the mean and divides by the standard deviation,
-/// all in float32.
+/// In torchvision's order of operations: `ToTensor` divides by 255, `Normalize` subtracts the mean
+/// and divides by the standard deviation, all in float32.
 MILLRACE_HOST_DEVICE inline float normalised(std::uint8_t value, float mean, float std) {
   return (static_cast<float>(value) / 255.0F - mean) / std;
 }
@@ -41,16 +42,19 @@ MILLRACE_HOST_DEVICE inline std::uint16_t to_bfloat16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
 }
 
-/// The bits of the IEEE 754 half-precision number that is nearest, to even where two are; too large ones become infinite, NaN stays NaN.
+/// The bits of the IEEE 754 half-precision number that is nearest, to even where two are; too large
+/// ones become infinite, NaN stays NaN.
 MILLRACE_HOST_DEVICE inline std::uint16_t to_float16(float value) {
   const std::uint32_t bits = detail::bits_of(value);
   const std::uint32_t sign = (bits >> 16U) & 0x8000U;
   const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);
-  if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);  // 65520 and above
-  if (magnitude >= 0x38800000U) {                                                   // 2^-14: normal
+  if (magnitude >= 0x477FF000U)
+    return static_cast<std::uint16_t>(sign | 0x7C00U);  // 65520 and above
+  if (magnitude >= 0x38800000U) {                       // 2^-14: normal
     const std::uint32_t rebiased = magnitude - 0x38000000U;
-    return static_cast<std::uint16_t>(sign | ((rebiased + 0xFFFU + ((rebiased >> 13U) & 1U)) >> 13U));
+    return static_cast<std::uint16_t>(sign |
+                                      ((rebiased + 0xFFFU + ((rebiased >> 13U) & 1U)) >> 13U));
   }
   if (magnitude < 0x33000000U) return static_cast<std::uint16_t>(sign);  // below 2^-25
   const std::uint32_t shift = 126U - (magnitude >> 23U);                 // 14 .. 24
@@ -58,7 +62,8 @@ MILLRACE_HOST_DEVICE inline std::uint16_t to_float16(float value) {
   const std::uint32_t half = 1U << (shift - 1U);
   const std::uint32_t rest = mantissa & ((1U << shift) - 1U);
   const std::uint32_t kept = mantissa >> shift;
-  return static_cast<std::uint16_t>(sign | (kept + (rest > half || (rest == half && (kept & 1U) != 0) ? 1U : 0U)));
+  return static_cast<std::uint16_t>(
+      sign | (kept + (rest > half || (rest == half && (kept & 1U) != 0) ? 1U : 0U)));
 }
 
 }  // namespace millrace

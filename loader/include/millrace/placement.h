@@ -24,14 +24,17 @@ struct Placement {
   unsigned total_workers() const;
 };
 
-/// Places the workers of a `Runtime` on `machine`. Throws `Error` (`invalid_argument`) where `options` contradict each other.
+/// Places the workers of a `Runtime` on `machine`. Throws `Error` (`invalid_argument`) where
+/// `options` contradict each other.
 Placement place_workers(const Topology& machine, const RuntimeOptions& options = {});
 
-/// What rank `local_rank` of `local_world` ranks on one host takes of it. The processors are cut into that many consecutive pieces of
-/// equal size (within one), node by node and core by core, so that ranks sit on few nodes and do not overlap; a rank has a piece on the node
-/// of its GPU where there are enough. With more ranks than processors each rank has one, not its own alone. A quota is divided likewise.
-/// Where a launcher has bound each rank to processors of its own (others than the parent process's, and fewer than the control group's
-/// cpuset has, by as many times as there are ranks) they stay as they are.
+/// What rank `local_rank` of `local_world` ranks on one host takes of it. The processors are cut
+/// into that many consecutive pieces of equal size (within one), node by node and core by core, so
+/// that ranks sit on few nodes and do not overlap; a rank has a piece on the node of its GPU where
+/// there are enough. With more ranks than processors each rank has one, not its own alone. A quota
+/// is divided likewise. Where a launcher has bound each rank to processors of its own (others than
+/// the parent process's, and fewer than the control group's cpuset has, by as many times as there
+/// are ranks) they stay as they are.
 Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world);
 
 }  // namespace millrace

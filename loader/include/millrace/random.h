@@ -8,16 +8,19 @@ namespace millrace {
 
 /// The block function Philox4x32-10: 128 bits of counter and 64 of key to 128 random bits.
 /// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                        std::array<std::uint32_t, 2> key);
 
-/// Random numbers for one sample: a pure function of (seed, position, stream) and of how many were drawn before, the same on any
-/// thread and machine. A position drawn in another epoch is another position, so it gets fresh numbers.
-/// Meets the requirements of a uniform random bit generator. Not for two threads at once.
+/// Random numbers for one sample: a pure function of (seed, position, stream) and of how many were
+/// drawn before, the same on any thread and machine. A position drawn in another epoch is another
+/// position, so it gets fresh numbers. Meets the requirements of a uniform random bit generator.
+/// Not for two threads at once.
 class Random {
  public:
   using result_type = std::uint32_t;
 
-  /// `stream` separates independent uses at one position (0 for the transform, 1 to 16 for replacement draws, 17 for `Order::weighted`).
+  /// `stream` separates independent uses at one position (0 for the transform, 1 to 16 for
+  /// replacement draws, 17 for `Order::weighted`).
   Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream = 0);
 
   static constexpr result_type min() { return 0; }
@@ -30,7 +33,8 @@ class Random {
   double uniform();
   /// Uniform in [low, high).
   double uniform(double low, double high) { return low + uniform() * (high - low); }
-  /// Uniform in [0, bound), without bias; `bound` > 0. Source: Lemire, "Fast random integer generation in an interval", 2019.
+  /// Uniform in [0, bound), without bias; `bound` > 0. Source: Lemire, "Fast random integer
+  /// generation in an interval", 2019.
   std::uint64_t below(std::uint64_t bound);
 
  private:

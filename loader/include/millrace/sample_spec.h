@@ -14,28 +14,34 @@ namespace millrace {
 struct FieldSpec {
   std::string name;
   DType dtype = DType::uint8;
-  /// Extents of one sample's field, at their largest. In a batch the field's shape is this with the batch size outermost.
+  /// Extents of one sample's field, at their largest. In a batch the field's shape is this with the
+  /// batch size outermost.
   Shape shape;
-  /// The outermost extent differs from sample to sample (up to `shape[0]`). The field's length then travels as a further field
-  /// `NAME.length` (uint32, one per sample), and what lies beyond the length is zero.
+  /// The outermost extent differs from sample to sample (up to `shape[0]`). The field's length then
+  /// travels as a further field `NAME.length` (uint32, one per sample), and what lies beyond the
+  /// length is zero.
   bool variable = false;
-  /// The name of an image field whose horizontal flips are left to the device: this one (uint8, a scalar) says per sample whether there
-  /// is one. Such an image must be converted (`PipelineOptions::conversion`); a pipeline that does not is refused.
+  /// The name of an image field whose horizontal flips are left to the device: this one (uint8, a
+  /// scalar) says per sample whether there is one. Such an image must be converted
+  /// (`PipelineOptions::conversion`); a pipeline that does not is refused.
   std::string flips{};
 };
 
-/// The named fields of a sample, in the order in which they lie in a slot. The label is a field like others.
+/// The named fields of a sample, in the order in which they lie in a slot. The label is a field
+/// like others.
 class SampleSpec {
  public:
   SampleSpec() = default;
-  /// Adds the `NAME.length` field of each variable field at the end. Throws `Error` (`invalid_argument`) for no fields, a
-  /// name that is empty or comes twice, an extent of 0, a variable scalar, or `flips` that name no other field.
+  /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
+  /// (`invalid_argument`) for no fields, a name that is empty or comes twice, an extent of 0, a
+  /// variable scalar, or `flips` that name no other field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }
   /// Position of a field. Throws `Error` (`not_found`, the message lists the names there are).
   std::size_t index_of(std::string_view name) const;
-  /// Position of the `NAME.length` field of variable field `field`. Throws `Error` (`invalid_argument`) for a fixed field.
+  /// Position of the `NAME.length` field of variable field `field`. Throws `Error`
+  /// (`invalid_argument`) for a fixed field.
   std::size_t length_of(std::size_t field) const;
   /// Bytes of one sample's fields, without padding.
   std::size_t bytes_per_sample() const;

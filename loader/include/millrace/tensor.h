@@ -12,7 +12,17 @@
 
 namespace millrace {
 
-enum class DType : std::uint8_t { uint8, int32, uint32, int64, uint64, float32, float64, float16, bfloat16 };
+enum class DType : std::uint8_t {
+  uint8,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float32,
+  float64,
+  float16,
+  bfloat16
+};
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);
@@ -49,7 +59,8 @@ struct DTypeOf<double> {
   static constexpr DType value = DType::float64;
 };
 
-/// Extents of a tensor, outermost first; at most `max_rank` of them. A scalar has rank 0 and one element.
+/// Extents of a tensor, outermost first; at most `max_rank` of them. A scalar has rank 0 and one
+/// element.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 6;
@@ -73,8 +84,9 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-/// A dense row-major view of memory that something else owns: a field of one sample (in its host slot) or of a batch (in its
-/// host or device slot). For a batch on a GPU `data` is a device pointer.
+/// A dense row-major view of memory that something else owns: a field of one sample (in its host
+/// slot) or of a batch (in its host or device slot). For a batch on a GPU `data` is a device
+/// pointer.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::uint8;

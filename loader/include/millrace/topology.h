@@ -19,12 +19,15 @@ struct CacheLevel {
   unsigned cpus = 0;
 };
 
-/// One NUMA node and the processors (hardware threads) of it that this process may use, by the operating system's numbers.
+/// One NUMA node and the processors (hardware threads) of it that this process may use, by the
+/// operating system's numbers.
 struct NumaNode {
   int number = 0;
-  /// Ascending. No processor is of two nodes: one that is near to several memories is of the node with the lowest number.
+  /// Ascending. No processor is of two nodes: one that is near to several memories is of the node
+  /// with the lowest number.
   std::vector<int> cpus{};
-  /// The same processors by physical core, neighbours side by side; empty where it is not known which share a core.
+  /// The same processors by physical core, neighbours side by side; empty where it is not known
+  /// which share a core.
   std::vector<std::vector<int>> physical_cores{};
   std::uint64_t memory_bytes = 0;
   /// From the first level up.
@@ -35,14 +38,15 @@ struct NumaNode {
 struct PciDevice {
   enum class Kind { gpu, nic };
   Kind kind = Kind::gpu;
-  /// "NVIDIA H200", "eth0, mlx5_0": what its driver calls it; "10de:2335" (vendor, device) where no driver tells.
+  /// "NVIDIA H200", "eth0, mlx5_0": what its driver calls it; "10de:2335" (vendor, device) where no
+  /// driver tells.
   std::string name{};
   /// "0000:41:00.0"
   std::string address{};
   /// The NUMA node it is attached to; none where the system does not tell.
   std::optional<int> node{};
-  /// Whether threads of this process may launch kernels on it: an NVIDIA GPU that its driver and CUDA_VISIBLE_DEVICES show to
-  /// this process.
+  /// Whether threads of this process may launch kernels on it: an NVIDIA GPU that its driver and
+  /// CUDA_VISIBLE_DEVICES show to this process.
   bool launches = false;
 };
 
@@ -55,12 +59,13 @@ struct Topology {
   /// In the order of their addresses, usable or not.
   std::vector<PciDevice> devices{};
 
-  /// Processors of the machine, those of them that the control group's cpuset has, and of those the ones that the affinity of
-  /// the process has; 0 = not known.
+  /// Processors of the machine, those of them that the control group's cpuset has, and of those the
+  /// ones that the affinity of the process has; 0 = not known.
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
-  /// Whether its parent process may run on other processors: if not, nobody has bound this process by itself.
+  /// Whether its parent process may run on other processors: if not, nobody has bound this process
+  /// by itself.
   bool bound_apart = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};
@@ -68,11 +73,13 @@ struct Topology {
   bool synthetic = false;
 };
 
-/// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its control group's quota.
+/// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
+/// control group's quota.
 Topology read_topology();
 
-/// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two packages with a NUMA node each, of
-/// four cores with two hardware threads). Throws `Error` (`invalid_argument`) where hwloc does not understand it.
+/// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two
+/// packages with a NUMA node each, of four cores with two hardware threads). Throws `Error`
+/// (`invalid_argument`) where hwloc does not understand it.
 Topology synthetic_topology(const std::string& description);
 
 /// The number of all nodes' processors.

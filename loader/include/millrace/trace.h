@@ -19,7 +19,8 @@ struct TraceSpan {
   const char* name = "";
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  /// The batch, counted over all epochs from the run's position 0, and the record's index; `none` where there is none.
+  /// The batch, counted over all epochs from the run's position 0, and the record's index; `none`
+  /// where there is none.
   std::uint64_t batch = none;
   std::uint64_t record = none;
 };
@@ -40,14 +41,16 @@ struct TraceLane {
 };
 
 struct TraceOptions {
-  /// Spans and values kept, over all lanes; further ones are counted only. 40 bytes each, taken as they come.
+  /// Spans and values kept, over all lanes; further ones are counted only. 40 bytes each, taken as
+  /// they come.
   std::size_t max_events = std::size_t{1} << 22;
   /// Names of the lanes whose spans and values are kept; empty = all.
   std::vector<std::string> lanes{};
 };
 
-/// Every span of every stage of one or several pipelines, for a picture of time. Give it to a pipeline by `PipelineOptions::trace`; a
-/// trainer adds lanes of its own (the bench adds the device's steps). All methods may be called from any thread at once.
+/// Every span of every stage of one or several pipelines, for a picture of time. Give it to a
+/// pipeline by `PipelineOptions::trace`; a trainer adds lanes of its own (the bench adds the
+/// device's steps). All methods may be called from any thread at once.
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -57,11 +60,12 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// One row. Lives as long as its trace; spans of one lane should be added by one thread at a time and not overlap.
+  /// One row. Lives as long as its trace; spans of one lane should be added by one thread at a time
+  /// and not overlap.
   class Lane {
    public:
-    void add(const char* name, Clock::time_point begin, Clock::time_point end, std::uint64_t batch = TraceSpan::none,
-             std::uint64_t record = TraceSpan::none);
+    void add(const char* name, Clock::time_point begin, Clock::time_point end,
+             std::uint64_t batch = TraceSpan::none, std::uint64_t record = TraceSpan::none);
     /// The lane is a counter that has `value` from `at` on.
     void set(Clock::time_point at, std::int64_t value);
 
@@ -84,7 +88,8 @@ class Trace {
   /// A copy of `name` that lives as long as the trace, for spans.
   const char* keep(const std::string& name);
 
-  /// Forgets the spans and values so far, after a warm-up; a counter keeps its last value. The trace begins anew.
+  /// Forgets the spans and values so far, after a warm-up; a counter keeps its last value. The
+  /// trace begins anew.
   void clear();
   /// What begins from now on is not kept, until `clear`.
   void finish();
@@ -95,8 +100,10 @@ class Trace {
   /// Spans and values that were not kept because of `max_events`.
   std::uint64_t dropped() const;
 
-  /// Writes the Trace Event Format that chrome://tracing and ui.perfetto.dev read: a JSON object with "traceEvents": a complete event
-  /// ("X") per span, a counter event ("C") per value, metadata ("M") with the names; times in microseconds.
+  /// Writes the Trace Event Format that chrome://tracing and ui.perfetto.dev read: a JSON object
+  /// with "traceEvents": a complete event
+  /// ("X") per span, a counter event ("C") per value, metadata ("M") with the names; times in
+  /// microseconds.
   void write_json(std::ostream& out) const;
   /// The same into a file. Throws `Error` (`io`) where that fails.
   void write_json(const std::filesystem::path& path) const;

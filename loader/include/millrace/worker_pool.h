@@ -16,58 +16,68 @@ class Job {
  public:
   virtual ~Job() = default;
   virtual std::size_t items() const = 0;
-  /// Runs one item. `worker` is the worker's number in its `Runtime`; two calls with one number never overlap. Must not throw.
+  /// Runs one item. `worker` is the worker's number in its `Runtime`; two calls with one number
+  /// never overlap. Must not throw.
   virtual void run(std::size_t item, unsigned worker) = 0;
 };
 
 /// Whether other pools' workers may run a job's items.
 enum class Help {
-  allowed,  ///< those with nothing of their own to do, once all of its own pool's workers are busy or paused
+  allowed,  ///< those with nothing of their own to do, once all of its own pool's workers are busy
+            ///< or paused
   never,
 };
 
-/// The workers of one NUMA node: a oneTBB arena with our own threads inside, bound to the node's processors. The threads enter the arena by
-/// `execute()`, and all its places are theirs: oneTBB's own workers, of which it has one too few, stay out, and parallel
-/// algorithms called inside an item stay on the node. Each thread tells OpenMP, where the process has it when the pool starts, to use
-/// no further threads. All methods may be called from any thread at once.
+/// The workers of one NUMA node: a oneTBB arena with our own threads inside, bound to the node's
+/// processors. The threads enter the arena by `execute()`, and all its places are theirs: oneTBB's
+/// own workers, of which it has one too few, stay out, and parallel algorithms called inside an
+/// item stay on the node. Each thread tells OpenMP, where the process has it when the pool starts,
+/// to use no further threads. All methods may be called from any thread at once.
 class WorkerPool {
  public:
-  /// Starts `workers` threads with the numbers `first_worker` up. Where `cpus` (operating system's numbers) is not empty they
-  /// are bound to these. `node` is what `node()` says. Throws `Error`: `invalid_argument` for no workers, `io` where the operating system
-  /// refuses a thread.
-  WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus, std::optional<int> node = std::nullopt);
-  /// Ends the threads when their current items are done, and waits for other pools' workers that run items of this one. What does not
-  /// return within half a second is let go: it ends by itself later, and keeps what it uses until then.
+  /// Starts `workers` threads with the numbers `first_worker` up. Where `cpus` (operating system's
+  /// numbers) is not empty they are bound to these. `node` is what `node()` says. Throws `Error`:
+  /// `invalid_argument` for no workers, `io` where the operating system refuses a thread.
+  WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
+             std::optional<int> node = std::nullopt);
+  /// Ends the threads when their current items are done, and waits for other pools' workers that
+  /// run items of this one. What does not return within half a second is let go: it ends by itself
+  /// later, and keeps what it uses until then.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Lets these pools' workers, whose numbers differ, help each other from now on: an active worker whose own pool has no item to begin
-  /// runs one of another pool's jobs that allow it, and then looks at its own pool first again. Once, for all pools of a runtime;
-  /// pools may end in any order.
+  /// Lets these pools' workers, whose numbers differ, help each other from now on: an active worker
+  /// whose own pool has no item to begin runs one of another pool's jobs that allow it, and then
+  /// looks at its own pool first again. Once, for all pools of a runtime; pools may end in any
+  /// order.
   static void help_each_other(const std::vector<WorkerPool*>& pools);
 
-  /// Appends a job to its owner's queue. Owners take turns item by item; within one, jobs are served in order.
+  /// Appends a job to its owner's queue. Owners take turns item by item; within one, jobs are
+  /// served in order.
   void submit(const void* owner, std::shared_ptr<Job> job, Help help = Help::allowed);
-  /// Drops the items of `owner` that have not begun, and waits for those that have, whoever runs them. False if some still run after
-  /// `timeout`.
+  /// Drops the items of `owner` that have not begun, and waits for those that have, whoever runs
+  /// them. False if some still run after `timeout`.
   bool cancel(const void* owner, std::chrono::nanoseconds timeout);
 
-  /// How many workers take items; the others sleep. 0 pauses the pool: its workers neither begin its items nor help, while other
-  /// pools' workers may run the items that allow it. More than there are threads counts as all.
+  /// How many workers take items; the others sleep. 0 pauses the pool: its workers neither begin
+  /// its items nor help, while other pools' workers may run the items that allow it. More than
+  /// there are threads counts as all.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
   unsigned workers() const;
   /// The number of its first worker.
   unsigned first_worker() const;
-  /// The NUMA node (operating system's number) whose workers these are, where the constructor was told.
+  /// The NUMA node (operating system's number) whose workers these are, where the constructor was
+  /// told.
   std::optional<int> node() const;
   /// Whether every thread could be bound to its processors (false where that was not asked for).
   bool bound() const;
-  /// Why a thread could not be bound, in the operating system's words; empty where none was refused.
+  /// Why a thread could not be bound, in the operating system's words; empty where none was
+  /// refused.
   std::string binding_error() const;
-  /// How long its threads so far could have run while the operating system gave their processor to others, added up; none where
-  /// it does not tell (Linux: schedstat).
+  /// How long its threads so far could have run while the operating system gave their processor to
+  /// others, added up; none where it does not tell (Linux: schedstat).
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:

@@ -22,7 +22,8 @@ class JpegDataset final : public Dataset {
  public:
   JpegDataset() {
     for (unsigned seed = 0; seed < 4; ++seed)
-      images_.push_back(testing::encode(testing::noise(40 + static_cast<int>(seed) * 7, 33, seed), {}));
+      images_.push_back(
+          testing::encode(testing::noise(40 + static_cast<int>(seed) * 7, 33, seed), {}));
   }
   std::uint64_t size() const override { return 30; }
   Record read(std::uint64_t index, ReadBuffer& buffer) const override {
@@ -43,18 +44,25 @@ struct Made {
   std::size_t flips = 0;
 };
 
-Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion, std::size_t micro_batches = 1) {
+Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
+             std::size_t micro_batches = 1) {
   Recipe recipe = Recipe::train(24);
   recipe.flip_on = flip_on;
-  PipelineOptions options{.batch_size = 8, .seed = 5, .epochs = 2, .micro_batches = micro_batches, .conversion = conversion};
-  Pipeline pipeline(std::make_shared<JpegDataset>(), image_transform(recipe), std::make_shared<HostDevice>(), options);
+  PipelineOptions options{.batch_size = 8,
+                          .seed = 5,
+                          .epochs = 2,
+                          .micro_batches = micro_batches,
+                          .conversion = conversion};
+  Pipeline pipeline(std::make_shared<JpegDataset>(), image_transform(recipe),
+                    std::make_shared<HostDevice>(), options);
   Made made;
   while (const Batch batch = pipeline.next()) {
     const Tensor images = batch.images();
     const auto* data = static_cast<const std::byte*>(images.data);
     made.images.emplace_back(data, data + images.bytes());
     if (flip_on == FlipOn::device)
-      made.flips += static_cast<std::size_t>(std::ranges::count(batch["flip"].as<std::uint8_t>(), std::uint8_t{1}));
+      made.flips += static_cast<std::size_t>(
+          std::ranges::count(batch["flip"].as<std::uint8_t>(), std::uint8_t{1}));
   }
   return made;
 }

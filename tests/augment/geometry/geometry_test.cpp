@@ -21,8 +21,9 @@ TEST(RandomResizedCrop, GivesTorchvisionsBoxes) {
     SCOPED_TRACE(entry.dump());
     const auto draws = entry.at("draws").get<std::vector<double>>();
     std::size_t drawn = 0;
-    const Region box = random_resized_crop({entry.at("width"), entry.at("height")}, {entry.at("scale")[0], entry.at("scale")[1]},
-                                           {entry.at("ratio")[0], entry.at("ratio")[1]}, [&] { return draws.at(drawn++); });
+    const Region box = random_resized_crop(
+        {entry.at("width"), entry.at("height")}, {entry.at("scale")[0], entry.at("scale")[1]},
+        {entry.at("ratio")[0], entry.at("ratio")[1]}, [&] { return draws.at(drawn++); });
     const auto& expected = entry.at("box");  // top, left, height, width
     EXPECT_EQ(box, (Region{expected[1], expected[0], expected[3], expected[2]}));
     EXPECT_EQ(drawn, draws.size());
@@ -36,12 +37,13 @@ TEST(RandomResizedCrop, StaysInsideForAnyImage) {
                      1 + static_cast<int>(random.below(n % 3 == 0 ? 12 : 3000))};
     const double low = random.uniform(0.001, 1);
     const double ratio = random.uniform(0.01, 30);
-    const Region box = random_resized_crop(image, {low, random.uniform(low, 1)}, {ratio, ratio * random.uniform(1, 3)},
+    const Region box = random_resized_crop(image, {low, random.uniform(low, 1)},
+                                           {ratio, ratio * random.uniform(1, 3)},
                                            [&] { return random.uniform(); });
-    ASSERT_TRUE(box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.x + box.width <= image.width &&
-                box.y + box.height <= image.height)
-        << box.width << " x " << box.height << " at (" << box.x << ", " << box.y << ") in " << image.width << " x "
-        << image.height;
+    ASSERT_TRUE(box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 &&
+                box.x + box.width <= image.width && box.y + box.height <= image.height)
+        << box.width << " x " << box.height << " at (" << box.x << ", " << box.y << ") in "
+        << image.width << " x " << image.height;
   }
 }
 

@@ -47,7 +47,8 @@ TEST(Progress, IsOneRedrawnLineOnATerminal) {
   const testing::Bytes bytes = testing::encode(testing::noise(64, 64, 1), {});
   for (int image = 0; image < 20; ++image)
     std::ofstream(folder / "photos" / std::to_string(image), std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
   const std::string photos = (folder / "photos").string();
   const std::string out = (folder / "out.lmdb").string();
 
@@ -67,8 +68,8 @@ TEST(Progress, IsOneRedrawnLineOnATerminal) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_THAT(shown,
-              ContainsRegex("\r\\[#+\\] 20 of 20 \\(100%\\), [0-9]+ images/s, [0-9.]+ MB/s, 0:00 left *\r\npacked 20 records"));
+  EXPECT_THAT(shown, ContainsRegex("\r\\[#+\\] 20 of 20 \\(100%\\), [0-9]+ images/s, [0-9.]+ MB/s, "
+                                   "0:00 left *\r\npacked 20 records"));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "dataset/distribution.h"
 #include "console/text.h"
+#include "dataset/distribution.h"
 #include "support/damaged_files.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -42,13 +42,16 @@ Json inspect_json(const fs::path& dataset, std::vector<std::string> more = {}) {
   return Json::parse(result.out);
 }
 
-/// Images of many kinds: 6 of 4:2:0 and quality 90, 2 progressive ones of 4:4:4 and quality 75, 1 grey one, 1 that is none.
+/// Images of many kinds: 6 of 4:2:0 and quality 90, 2 progressive ones of 4:4:4 and quality 75, 1
+/// grey one, 1 that is none.
 std::vector<Bytes> mixed_images() {
   std::vector<Bytes> images = images_of(6);
-  const Encoding full{.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .scans = Scans::progressive, .quality = 75};
+  const Encoding full{
+      .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .scans = Scans::progressive, .quality = 75};
   images.push_back(encode(noise(300, 200, 1), full));
   images.push_back(encode(noise(200, 300, 1), full));
-  images.push_back(encode(noise(64, 48, 1, 1), {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 50}));
+  images.push_back(
+      encode(noise(64, 48, 1, 1), {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 50}));
   images.push_back(Bytes(30, std::byte{'x'}));
   return images;
 }
@@ -61,16 +64,29 @@ TEST(Inspect, TellsWhatIsInADataset) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr(": 10 records\n"));
   EXPECT_THAT(result.out, HasSubstr("  fields            image, label, path, width, height\n"));
-  EXPECT_THAT(result.out, HasSubstr("  looked at         all 10 records (headers only, no pixels decoded) in "));
-  EXPECT_THAT(result.out, ContainsRegex("\n2 classes +records +share\n  cat +5 +50.0%  #+\n  dog +5 +50.0%  #+\n"));
+  EXPECT_THAT(
+      result.out,
+      HasSubstr("  looked at         all 10 records (headers only, no pixels decoded) in "));
+  EXPECT_THAT(
+      result.out,
+      ContainsRegex("\n2 classes +records +share\n  cat +5 +50.0%  #+\n  dog +5 +50.0%  #+\n"));
   EXPECT_THAT(result.out, ContainsRegex("\n  width +40 px +40 px +40 px +300 px +300 px +89 px\n"));
-  EXPECT_THAT(result.out, ContainsRegex("\nchroma subsampling +records +share\n  4:2:0 +6 +66.7%  #+\n  4:4:4 +2 +22.2%  #+\n  "
-                                        "gray +1 +11.1%  #+\n"));
-  EXPECT_THAT(result.out, ContainsRegex("\nscan type +records +share\n  baseline +7 +77.8%  #+\n  progressive +2 +22.2%  #+\n"));
-  EXPECT_THAT(result.out, ContainsRegex("\n1 record cannot be read, or its image is no JPEG:\n +9  dog/9.jpg: no JPEG"));
+  EXPECT_THAT(
+      result.out,
+      ContainsRegex(
+          "\nchroma subsampling +records +share\n  4:2:0 +6 +66.7%  #+\n  4:4:4 +2 +22.2%  #+\n  "
+          "gray +1 +11.1%  #+\n"));
+  EXPECT_THAT(
+      result.out,
+      ContainsRegex(
+          "\nscan type +records +share\n  baseline +7 +77.8%  #+\n  progressive +2 +22.2%  #+\n"));
+  EXPECT_THAT(result.out,
+              ContainsRegex(
+                  "\n1 record cannot be read, or its image is no JPEG:\n +9  dog/9.jpg: no JPEG"));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
   std::istringstream lines(
-      result.out.substr(result.out.find("2 classes"), result.out.find("1 record cannot") - result.out.find("2 classes")));
+      result.out.substr(result.out.find("2 classes"),
+                        result.out.find("1 record cannot") - result.out.find("2 classes")));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 
   const Json json = Json::parse(contents_of(folder / "a.json"));
@@ -88,7 +104,8 @@ TEST(Inspect, TellsWhatIsInADataset) {
   EXPECT_EQ(json.at("files")[0].at("bytes"), fs::file_size(folder / "a.lmdb"));
   EXPECT_EQ(json.at("unread")[0].at("index"), 9);
   std::uint64_t in_histogram = 0;
-  for (const Json& bin : json.at("image_bytes").at("histogram")) in_histogram += bin.at("records").get<std::uint64_t>();
+  for (const Json& bin : json.at("image_bytes").at("histogram"))
+    in_histogram += bin.at("records").get<std::uint64_t>();
   EXPECT_EQ(in_histogram, 10u);
 }
 
@@ -111,7 +128,8 @@ TEST(Inspect, SaysWhatASampleIsOf) {
   write_images(folder / "a.lmdb", images_of(100));
   const Result result = inspect(folder / "a.lmdb", {"--sample", "10"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, HasSubstr("10 of 100 records, spread evenly; all below is of these (headers only"));
+  EXPECT_THAT(result.out,
+              HasSubstr("10 of 100 records, spread evenly; all below is of these (headers only"));
   const Json json = inspect_json(folder / "a.lmdb", {"--sample", "10"});
   EXPECT_EQ(json.at("records"), 100);
   EXPECT_EQ(json.at("looked_at"), 10);
@@ -137,9 +155,11 @@ TEST(Inspect, ManyClassesAreShortened) {
   writer.finish();
   const Result result = inspect(folder / "a.lmdb");
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, ContainsRegex("\n40 classes +records +share\n  class 39 +39 +5.0%  #+\n"));
+  EXPECT_THAT(result.out,
+              ContainsRegex("\n40 classes +records +share\n  class 39 +39 +5.0%  #+\n"));
   EXPECT_THAT(result.out, HasSubstr("  ... 30 more between, median 19 ...\n"));
-  EXPECT_THAT(result.out, ContainsRegex("\n  class 0 +0 +0.0%\n  1 of the classes have no record\n"));
+  EXPECT_THAT(result.out,
+              ContainsRegex("\n  class 0 +0 +0.0%\n  1 of the classes have no record\n"));
   EXPECT_EQ(inspect_json(folder / "a.lmdb").at("classes").size(), 40u);
 }
 
@@ -173,7 +193,9 @@ TEST(Inspect, ExtractsARecordsImage) {
   const TemporaryFolder folder;
   const std::vector<Bytes> images = images_of(3);
   write_images(folder / "a.lmdb", images);
-  const auto text = [](const Bytes& bytes) { return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  const auto text = [](const Bytes& bytes) {
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
   const std::string out = (folder / "out.jpg").string();
   EXPECT_EQ(inspect(folder / "a.lmdb", {"--record", "1", "--out", out}).exit_code, 0);
   EXPECT_EQ(contents_of(out), text(images[1]));
@@ -185,7 +207,8 @@ TEST(Inspect, ExtractsARecordsImage) {
   EXPECT_EQ(contents_of(out), text(images[2]));
   const Result to_stdout = inspect(folder / "a.lmdb", {"--record", "0", "--out", "-"});
   EXPECT_EQ(to_stdout.out, text(images[0]));
-  const Result nowhere = inspect(folder / "a.lmdb", {"--record", "0", "--out", (folder / "no" / "a.jpg").string()});
+  const Result nowhere =
+      inspect(folder / "a.lmdb", {"--record", "0", "--out", (folder / "no" / "a.jpg").string()});
   EXPECT_EQ(nowhere.exit_code, 1);
   EXPECT_THAT(nowhere.err, HasSubstr("No such file or directory"));
 }
@@ -197,10 +220,12 @@ TEST(Inspect, ShowsARecordWhoseChecksumDoesNotMatch) {
   std::string contents = contents_of(folder / "a.lmdb");
   contents[place_of(contents, images[1]) + images[1].size() - 9] ^= 1;
   write_contents(folder / "b.lmdb", contents);
-  const Result result = inspect(folder / "b.lmdb", {"--record", "1", "--out", (folder / "bad.jpg").string()});
+  const Result result =
+      inspect(folder / "b.lmdb", {"--record", "1", "--out", (folder / "bad.jpg").string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("DOES NOT MATCH"));
-  EXPECT_THAT(result.err, AllOf(HasSubstr((folder / "b.lmdb").string()), HasSubstr("dog/1.jpg"), HasSubstr("checksum")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr((folder / "b.lmdb").string()), HasSubstr("dog/1.jpg"),
+                                HasSubstr("checksum")));
   EXPECT_EQ(fs::file_size(folder / "bad.jpg"), images[1].size());
   EXPECT_EQ(inspect(folder / "b.lmdb", {"--record", "0"}).exit_code, 0);
 }
@@ -211,7 +236,8 @@ TEST(Inspect, WrongUseIsUsage) {
   EXPECT_EQ(inspect(folder / "a.lmdb", {"--out", "x"}).exit_code, 2);
   EXPECT_EQ(inspect(folder / "a.lmdb", {"--record", "0", "--force"}).exit_code, 2);
   EXPECT_EQ(inspect(folder / "a.lmdb", {"--record", "0", "--sample", "3"}).exit_code, 2);
-  EXPECT_EQ(inspect(folder / "a.lmdb", {"--record", "0", "--out", "-", "--json", "-"}).exit_code, 2);
+  EXPECT_EQ(inspect(folder / "a.lmdb", {"--record", "0", "--out", "-", "--json", "-"}).exit_code,
+            2);
   EXPECT_EQ(inspect(folder / "a.lmdb", {"--sample", "0"}).exit_code, 2);
   const Result help = run_program({MILLRACE_COMMAND, "inspect", "--help"});
   EXPECT_THAT(help.out, AllOf(HasSubstr("Examples:"), HasSubstr("no pixel is decoded")));
@@ -239,16 +265,17 @@ TEST(Distribution, SummarizesAndBins) {
 }
 
 TEST(Distribution, BinsAreFewRoundAndHoldEverything) {
-  for (const auto& [low, high] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 0},
-                                                                                      {0, 1},
-                                                                                      {0, 9},
-                                                                                      {3, 17},
-                                                                                      {224, 256},
-                                                                                      {1, 1'000'000},
-                                                                                      {97, 1378},
-                                                                                      {2100, 724'000},
-                                                                                      {0, 90'000'000},
-                                                                                      {999, 1001}}) {
+  for (const auto& [low, high] :
+       std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 0},
+                                                            {0, 1},
+                                                            {0, 9},
+                                                            {3, 17},
+                                                            {224, 256},
+                                                            {1, 1'000'000},
+                                                            {97, 1378},
+                                                            {2100, 724'000},
+                                                            {0, 90'000'000},
+                                                            {999, 1001}}) {
     Distribution numbers;
     numbers.add(low);
     numbers.add(high);

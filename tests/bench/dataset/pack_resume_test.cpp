@@ -33,7 +33,8 @@ struct Way {
 
 void PrintTo(const Way& way, std::ostream* stream) { *stream << way.name; }
 
-/// A pack of some hundred small images, some of them bad, and what becomes of it when nothing disturbs it.
+/// A pack of some hundred small images, some of them bad, and what becomes of it when nothing
+/// disturbs it.
 class ResumedPack : public ::testing::TestWithParam<Way> {
  protected:
   static constexpr int images = 300;
@@ -41,22 +42,26 @@ class ResumedPack : public ::testing::TestWithParam<Way> {
 
   ResumedPack() {
     for (unsigned image = 0; image < 5; ++image)
-      write_bytes(folder_ / "photos" / std::to_string(image), encode(noise(160, 120, image), {.quality = 95}));
+      write_bytes(folder_ / "photos" / std::to_string(image),
+                  encode(noise(160, 120, image), {.quality = 95}));
     TarFile tar;
     std::string list;
     for (int image = 0; image < images; ++image) {
       const bool bad = image % 25 == 3;
       const std::string label = std::to_string(image % 7);
       list += (bad ? "missing" : std::to_string(image % 5)) + "," + label + "\n";
-      tar.add(std::to_string(image) + ".jpg", bad ? Bytes(9) : read_file(folder_ / "photos" / std::to_string(image % 5)));
+      tar.add(std::to_string(image) + ".jpg",
+              bad ? Bytes(9) : read_file(folder_ / "photos" / std::to_string(image % 5)));
       tar.add(std::to_string(image) + ".cls", label);
     }
     write_text(folder_ / "list.csv", list);
     tar.write(folder_ / "samples.tar");
   }
 
-  std::vector<std::string> command(const fs::path& out, const Way& way, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {MILLRACE_COMMAND, "pack", folder_ / (way.tar ? "samples.tar" : "photos"), out};
+  std::vector<std::string> command(const fs::path& out, const Way& way,
+                                   std::vector<std::string> more = {}) const {
+    std::vector<std::string> all = {MILLRACE_COMMAND, "pack",
+                                    folder_ / (way.tar ? "samples.tar" : "photos"), out};
     if (!way.tar) all.insert(all.end(), {"--list", folder_ / "list.csv"});
     all.insert(all.end(), {"--commit-bytes", commit_bytes, "--skip-bad"});
     all.insert(all.end(), way.arguments.begin(), way.arguments.end());
@@ -75,7 +80,8 @@ class ResumedPack : public ::testing::TestWithParam<Way> {
     ASSERT_EQ(whole_.size(), static_cast<std::size_t>(images - bad_images));
   }
 
-  /// That what is committed is what an undisturbed pack begins with. Returns how many records that are.
+  /// That what is committed is what an undisturbed pack begins with. Returns how many records that
+  /// are.
   std::size_t expect_committed(const fs::path& out) const {
     const RawFile raw = read_raw(out);
     if (raw.description.is_null()) return 0;
@@ -128,14 +134,16 @@ TEST_P(ResumedPack, KilledAtAnyMomentGoesOnToTheSameRecords) {
     // Twice, so that a resumed pack is killed, too.
     for (int life = 0; life < 2; ++life) {
       RunningProgram program(command(out, GetParam(), {"--resume"}));
-      std::this_thread::sleep_for(std::chrono::nanoseconds(random.below(static_cast<std::uint32_t>(time_.count() / 2000))) *
-                                  1000);
+      std::this_thread::sleep_for(
+          std::chrono::nanoseconds(random.below(static_cast<std::uint32_t>(time_.count() / 2000))) *
+          1000);
       program.send(SIGKILL);
       const Result result = program.wait();
       if (result.signal != SIGKILL) continue;
       if (GetParam().arguments.empty()) expect_committed(out);
       const std::optional<ErrorCode> refused = refusal(out);
-      ASSERT_TRUE(!refused || refused == ErrorCode::incomplete || (refused == ErrorCode::not_found && !fs::exists(out)));
+      ASSERT_TRUE(!refused || refused == ErrorCode::incomplete ||
+                  (refused == ErrorCode::not_found && !fs::exists(out)));
       if (!refused) {
         EXPECT_EQ(all_bytes(out), whole_);
       }
@@ -145,7 +153,8 @@ TEST_P(ResumedPack, KilledAtAnyMomentGoesOnToTheSameRecords) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ResumedPack,
-                         ::testing::Values(Way{"List"}, Way{"Tar", true}, Way{"ThreeShards", false, {"--shards", "3"}},
+                         ::testing::Values(Way{"List"}, Way{"Tar", true},
+                                           Way{"ThreeShards", false, {"--shards", "3"}},
                                            Way{"ShardsByBytes", true, {"--shard-bytes", "700KB"}}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
@@ -197,7 +206,8 @@ TEST_F(ResumePack, RefusesWhatIsNotTheSamePack) {
   refused({"pack", folder_ / "photos", out_, "--list", list, "--resume"}, "301 images, listing ");
   const Result not_resumed = pack(folder_ / "photos", out_, {"--list", list});
   EXPECT_EQ(not_resumed.exit_code, 1);
-  EXPECT_THAT(not_resumed.err, HasSubstr("incomplete; --resume goes on with it, --force replaces it"));
+  EXPECT_THAT(not_resumed.err,
+              HasSubstr("incomplete; --resume goes on with it, --force replaces it"));
 
   write_text(out_, "no dataset");
   EXPECT_THAT(pack(folder_ / "photos", out_, {"--resume"}).err, HasSubstr("no LMDB file"));
@@ -210,7 +220,8 @@ TEST_F(ResumePack, LetsNoSecondPackIn) {
   RunningProgram first(command(out_, {}));
   ASSERT_TRUE(eventually([&] { return fs::exists(out_) && fs::file_size(out_) > 100'000; }));
   first.send(SIGSTOP);
-  EXPECT_THAT(run_program(command(out_, {}, {"--resume"})).err, HasSubstr("is being written by another writer"));
+  EXPECT_THAT(run_program(command(out_, {}, {"--resume"})).err,
+              HasSubstr("is being written by another writer"));
   first.send(SIGCONT);
   EXPECT_EQ(first.wait().exit_code, 0);
   EXPECT_EQ(all_bytes(out_), whole_);
@@ -232,7 +243,8 @@ TEST_F(ResumePack, GoesOnWhenTheFileMayGrowAgain) {
   EXPECT_THAT(result.err, StartsWith("millrace: " + out_.string() + " cannot be written: "));
   const std::size_t committed = expect_committed(out_);
   EXPECT_GT(committed, 0u);
-  EXPECT_THAT(result.err, HasSubstr(std::to_string(committed) + " records are committed and stay in it"));
+  EXPECT_THAT(result.err,
+              HasSubstr(std::to_string(committed) + " records are committed and stay in it"));
   EXPECT_THAT(result.err, HasSubstr("`millrace pack --resume`"));
   EXPECT_EQ(refusal(out_), ErrorCode::incomplete);
   expect_resumed(out_, {});
@@ -246,7 +258,9 @@ struct SmallDisk {
   ~SmallDisk() {
     if (mounted) umount(path.c_str());
   }
-  bool grow() const { return mount("millrace-test", path.c_str(), "tmpfs", MS_REMOUNT, "size=50m") == 0; }
+  bool grow() const {
+    return mount("millrace-test", path.c_str(), "tmpfs", MS_REMOUNT, "size=50m") == 0;
+  }
   fs::path path;
   bool mounted;
 };
@@ -260,8 +274,8 @@ TEST_F(ResumePack, GoesOnWhenThereIsRoomOnTheDiskAgain) {
     const fs::path out = disk.path / (way.tar ? "shards.lmdb" : "one.lmdb");
     const Result result = run_program(command(out, way));
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_THAT(result.err,
-                ContainsRegex("No space left on device.* records are committed and stay in it.*make room and resume it"));
+    EXPECT_THAT(result.err, ContainsRegex("No space left on device.* records are committed and "
+                                          "stay in it.*make room and resume it"));
     EXPECT_EQ(refusal(out), ErrorCode::incomplete);
     // Full still.
     const Result again = run_program(command(out, way, {"--resume"}));

@@ -21,7 +21,9 @@ class ShardedPack : public ::testing::Test {
  protected:
   ShardedPack() {
     for (int image = 0; image < 10; ++image)
-      write_jpeg(folder_ / "photos" / ("abc"[image / 4] + std::string()) / (std::to_string(image) + ".jpg"), 60 + image * 20, 50);
+      write_jpeg(folder_ / "photos" / ("abc"[image / 4] + std::string()) /
+                     (std::to_string(image) + ".jpg"),
+                 60 + image * 20, 50);
   }
 
   /// Names of what lies beside the photographs.
@@ -33,7 +35,9 @@ class ShardedPack : public ::testing::Test {
     return names;
   }
 
-  Result pack_out(std::vector<std::string> more = {}) const { return pack(folder_ / "photos", out_, std::move(more)); }
+  Result pack_out(std::vector<std::string> more = {}) const {
+    return pack(folder_ / "photos", out_, std::move(more));
+  }
   nlohmann::json index() const {
     std::ifstream file(out_);
     return nlohmann::json::parse(file);
@@ -52,7 +56,8 @@ class ShardedPack : public ::testing::Test {
 TEST_F(ShardedPack, OpensAsTheSameDataset) {
   const fs::path whole = folder_ / "whole.lmdb";
   ASSERT_EQ(pack(folder_ / "photos", whole).exit_code, 0);
-  for (const std::vector<std::string>& how : {std::vector<std::string>{"--shards", "3"}, {"--shard-bytes", "8000"}}) {
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{"--shards", "3"}, {"--shard-bytes", "8000"}}) {
     const Result result = pack_out({how[0], how[1], "--force"});
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.out, StartsWith("packed 10 records (3 classes, "));
@@ -64,21 +69,25 @@ TEST_F(ShardedPack, OpensAsTheSameDataset) {
 
 TEST_F(ShardedPack, SharesTheImagesOutByNumber) {
   ASSERT_EQ(pack_out({"--shards", "4"}).exit_code, 0);
-  EXPECT_THAT(files(), ElementsAre("out-00000-of-00004.lmdb", "out-00001-of-00004.lmdb", "out-00002-of-00004.lmdb",
-                                   "out-00003-of-00004.lmdb", "out.lmdb"));
+  EXPECT_THAT(files(),
+              ElementsAre("out-00000-of-00004.lmdb", "out-00001-of-00004.lmdb",
+                          "out-00002-of-00004.lmdb", "out-00003-of-00004.lmdb", "out.lmdb"));
   EXPECT_THAT(record_counts(), ElementsAre(3u, 2u, 3u, 2u));
   // Each is a dataset of its own.
   EXPECT_THAT(contents(folder_ / "out-00003-of-00004.lmdb"), ElementsAre("c/8.jpg 2", "c/9.jpg 2"));
-  EXPECT_THAT(open_dataset(folder_ / "out-00003-of-00004.lmdb")->classes(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(open_dataset(folder_ / "out-00003-of-00004.lmdb")->classes(),
+              ElementsAre("a", "b", "c"));
 }
 
 TEST_F(ShardedPack, LeavesOutBadImagesWithoutMovingTheOthers) {
   write_text(folder_ / "photos" / "a" / "0.jpg", "bad");
   write_text(folder_ / "photos" / "c" / "9.jpg", "bad");
-  for (const char* name : {"8.jpg", "7.jpg"}) write_text(folder_ / "photos" / (name[0] == '8' ? "c" : "b") / name, "bad");
+  for (const char* name : {"8.jpg", "7.jpg"})
+    write_text(folder_ / "photos" / (name[0] == '8' ? "c" : "b") / name, "bad");
   ASSERT_EQ(pack_out({"--shards", "5", "--skip-bad"}).exit_code, 0);
   EXPECT_THAT(record_counts(), ElementsAre(1u, 2u, 2u, 1u, 0u));
-  EXPECT_THAT(contents(out_), ElementsAre("a/1.jpg 0", "a/2.jpg 0", "a/3.jpg 0", "b/4.jpg 1", "b/5.jpg 1", "b/6.jpg 1"));
+  EXPECT_THAT(contents(out_), ElementsAre("a/1.jpg 0", "a/2.jpg 0", "a/3.jpg 0", "b/4.jpg 1",
+                                          "b/5.jpg 1", "b/6.jpg 1"));
 }
 
 TEST_F(ShardedPack, KeepsFilesBelowTheirBytes) {
@@ -107,7 +116,8 @@ TEST_F(ShardedPack, ReplacesAllThatWasThere) {
   ASSERT_EQ(pack_out({"--shards", "4"}).exit_code, 0);
   EXPECT_THAT(pack_out({"--shards", "4"}).err, HasSubstr("out.lmdb exists; --force replaces it"));
   ASSERT_EQ(pack_out({"--shards", "2", "--force"}).exit_code, 0);
-  EXPECT_THAT(files(), ElementsAre("out-00000-of-00002.lmdb", "out-00001-of-00002.lmdb", "out.lmdb"));
+  EXPECT_THAT(files(),
+              ElementsAre("out-00000-of-00002.lmdb", "out-00001-of-00002.lmdb", "out.lmdb"));
   ASSERT_EQ(pack_out({"--force"}).exit_code, 0);
   EXPECT_THAT(files(), ElementsAre("out.lmdb"));
   ASSERT_EQ(pack_out({"--shards", "2", "--force"}).exit_code, 0);
@@ -125,19 +135,23 @@ TEST_F(ShardedPack, IsResumedInTheSameShardsOnly) {
   const Result again = pack_out({"--shards", "4", "--resume"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.out, HasSubstr("is complete already, with 10 records (3 classes)"));
-  EXPECT_THAT(pack_out({"--shards", "3", "--resume"}).err, HasSubstr("begun from \"4 shards\", and this is \"3 shards\""));
-  EXPECT_THAT(pack_out({"--resume"}).err, HasSubstr("was begun in shards, and this is to be one file"));
+  EXPECT_THAT(pack_out({"--shards", "3", "--resume"}).err,
+              HasSubstr("begun from \"4 shards\", and this is \"3 shards\""));
+  EXPECT_THAT(pack_out({"--resume"}).err,
+              HasSubstr("was begun in shards, and this is to be one file"));
 }
 
 TEST_F(ShardedPack, SaysWhatIsWrongWithItsArguments) {
-  EXPECT_THAT(pack_out({"--shards", "11"}).err, HasSubstr("--shards 11 is more than there are images (10)"));
+  EXPECT_THAT(pack_out({"--shards", "11"}).err,
+              HasSubstr("--shards 11 is more than there are images (10)"));
   EXPECT_FALSE(fs::exists(out_));
-  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--shards", "2", "--shard-bytes", "1MB"},
-                                                {"--shards", "0"},
-                                                {"--shards", "100000"},
-                                                {"--shard-bytes", "0"},
-                                                {"--shard-bytes", "many"},
-                                                {"--commit-bytes", "0"}}) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--shards", "2", "--shard-bytes", "1MB"},
+        {"--shards", "0"},
+        {"--shards", "100000"},
+        {"--shard-bytes", "0"},
+        {"--shard-bytes", "many"},
+        {"--commit-bytes", "0"}}) {
     const Result result = pack_out(wrong);
     EXPECT_EQ(result.exit_code, 2) << wrong[0] << " " << wrong[1];
     EXPECT_THAT(result.err, HasSubstr("See millrace pack --help"));
@@ -146,8 +160,9 @@ TEST_F(ShardedPack, SaysWhatIsWrongWithItsArguments) {
 
 TEST_F(ShardedPack, IsMeasuredAsAnyOther) {
   const auto digest = [&](const fs::path& dataset) {
-    const Result result = millrace_command(
-        {"bench", dataset, "--batches", "3", "--warmup", "0", "--batch-size", "4", "--size", "16", "--digest", "--json", "-"});
+    const Result result =
+        millrace_command({"bench", dataset, "--batches", "3", "--warmup", "0", "--batch-size", "4",
+                          "--size", "16", "--digest", "--json", "-"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return nlohmann::json::parse(result.out).at("digest").get<std::string>();
   };

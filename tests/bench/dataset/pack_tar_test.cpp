@@ -47,7 +47,8 @@ TEST(PackTar, SamplesComeInTheOrderOfTheTar) {
   EXPECT_THAT(result.out, StartsWith("packed 4 records (3 classes, "));
   EXPECT_EQ(result.err, "millrace: passed over, with names that begin with a dot: 1\n");
   EXPECT_THAT(contents(folder / "out.lmdb"),
-              ElementsAre("s.tar/b/0002.jpg 5", "s.tar/a/0001.JPEG 7", "s.tar/a.b/caf\xc3\xa9.jpg -1", "s.tar/c.jpg 2"));
+              ElementsAre("s.tar/b/0002.jpg 5", "s.tar/a/0001.JPEG 7",
+                          "s.tar/a.b/caf\xc3\xa9.jpg -1", "s.tar/c.jpg 2"));
   const auto dataset = open_dataset(folder / "out.lmdb");
   EXPECT_THAT(dataset->classes(), IsEmpty());
   ReadBuffer buffer;
@@ -67,11 +68,13 @@ TEST(PackTar, TakesSeveralAndPatterns) {
   }
   const std::string out = folder / "out.lmdb";
   ASSERT_EQ(millrace_command({"pack", folder / "s2.tar", folder / "s0.tar", out}).exit_code, 0);
-  EXPECT_THAT(contents(out), ElementsAre("s2.tar/x.jpg 2", "s2.tar/y.jpg 2", "s0.tar/x.jpg 0", "s0.tar/y.jpg 0"));
+  EXPECT_THAT(contents(out),
+              ElementsAre("s2.tar/x.jpg 2", "s2.tar/y.jpg 2", "s0.tar/x.jpg 0", "s0.tar/y.jpg 0"));
   ASSERT_EQ(millrace_command({"pack", folder / "s*.tar", out, "--force"}).exit_code, 0);
-  EXPECT_THAT(contents(out), ElementsAre("s0.tar/x.jpg 0", "s0.tar/y.jpg 0", "s1.tar/x.jpg 1", "s1.tar/y.jpg 1", "s2.tar/x.jpg 2",
-                                         "s2.tar/y.jpg 2"));
-  EXPECT_THAT(millrace_command({"pack", folder / "t*.tar", out, "--force"}).err, HasSubstr("t*.tar matches no file"));
+  EXPECT_THAT(contents(out), ElementsAre("s0.tar/x.jpg 0", "s0.tar/y.jpg 0", "s1.tar/x.jpg 1",
+                                         "s1.tar/y.jpg 1", "s2.tar/x.jpg 2", "s2.tar/y.jpg 2"));
+  EXPECT_THAT(millrace_command({"pack", folder / "t*.tar", out, "--force"}).err,
+              HasSubstr("t*.tar matches no file"));
 }
 
 TEST(PackTar, ReadsCompressedOnes) {
@@ -79,7 +82,8 @@ TEST(PackTar, ReadsCompressedOnes) {
   TarFile tar;
   for (int number = 0; number < 5; ++number) add_sample(tar, std::to_string(number), number);
   tar.write(folder / "s.tar");
-  if (std::system(("gzip -k " + (folder / "s.tar").string()).c_str()) != 0) GTEST_SKIP() << "needs gzip";
+  if (std::system(("gzip -k " + (folder / "s.tar").string()).c_str()) != 0)
+    GTEST_SKIP() << "needs gzip";
   ASSERT_EQ(pack(folder / "s.tar", folder / "plain.lmdb").exit_code, 0);
   const Result result = pack(folder / "s.tar.gz", folder / "gz.lmdb");
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -87,7 +91,8 @@ TEST(PackTar, ReadsCompressedOnes) {
   fs::resize_file(folder / "s.tar.gz", fs::file_size(folder / "s.tar.gz") - 20);
   const Result cut = pack(folder / "s.tar.gz", folder / "cut.lmdb");
   EXPECT_EQ(cut.exit_code, 1);
-  EXPECT_THAT(cut.err, HasSubstr("s.tar.gz is no folder and no tar that can be read: truncated gzip input"));
+  EXPECT_THAT(cut.err,
+              HasSubstr("s.tar.gz is no folder and no tar that can be read: truncated gzip input"));
   EXPECT_FALSE(fs::exists(folder / "cut.lmdb"));
 }
 
@@ -96,7 +101,8 @@ TEST(PackTar, LeavesOutSamplesThatAreNone) {
   const std::map<std::string, std::vector<std::pair<std::string, std::string>>> wrong = {
       {"has no image", {{"x.cls", "1"}}},
       {"has no label", {{"x.jpg", "i"}, {"x.txt", "cat"}}},
-      {"the label in its .cls, \"cat\", is no number from -1 up", {{"x.jpg", "i"}, {"x.cls", "cat\n"}}},
+      {"the label in its .cls, \"cat\", is no number from -1 up",
+       {{"x.jpg", "i"}, {"x.cls", "cat\n"}}},
       {"the label in its .cls, \"1.5\",", {{"x.jpg", "i"}, {"x.cls", "1.5"}}},
       {"the label in its .cls, \"\",", {{"x.jpg", "i"}, {"x.cls", ""}}},
       {"the label in its .json, \"\"dog\"\",", {{"x.jpg", "i"}, {"x.json", R"({"label": "dog"})"}}},
@@ -106,7 +112,8 @@ TEST(PackTar, LeavesOutSamplesThatAreNone) {
       {"has two images, x.jpg and x.png", {{"x.jpg", "i"}, {"x.png", "i"}, {"x.cls", "1"}}},
       {"has two images, x.jpg and x.jpg", {{"x.jpg", "i"}, {"x.jpg", "i"}, {"x.cls", "1"}}},
       {"has two .cls", {{"x.jpg", "i"}, {"x.cls", "1"}, {"x.cls", "1"}}},
-      {"its .json is 2000000 bytes long", {{"x.jpg", "i"}, {"x.json", std::string(2'000'000, ' ')}}},
+      {"its .json is 2000000 bytes long",
+       {{"x.jpg", "i"}, {"x.json", std::string(2'000'000, ' ')}}},
       {"comes again behind other samples", {{"good0.txt", "of the first"}, {"good0.cls", "3"}}}};
   for (const auto& [reason, members] : wrong) {
     TarFile tar;
@@ -120,7 +127,8 @@ TEST(PackTar, LeavesOutSamplesThatAreNone) {
     const std::string key = members[0].first.substr(0, members[0].first.find('.'));
     EXPECT_THAT(result.err, HasSubstr("left out 1 file:\n  s.tar/" + key + ": "));
     EXPECT_THAT(result.err, HasSubstr(reason));
-    EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("s.tar/good0.jpg 0", "s.tar/good1.jpg 1", "s.tar/good2.jpg 2"));
+    EXPECT_THAT(contents(folder / "out.lmdb"),
+                ElementsAre("s.tar/good0.jpg 0", "s.tar/good1.jpg 1", "s.tar/good2.jpg 2"));
     EXPECT_EQ(pack(folder / "s.tar", folder / "out.lmdb", {"--force", "--skip-bad"}).exit_code, 0);
   }
 }
@@ -149,7 +157,8 @@ TEST(PackTar, RefusesOneThatWasCutShort) {
   const std::size_t boundary = tar.size();
   tar.add("b.cls", "1");
   tar.add("b.jpg", jpeg(100, 100));
-  for (const std::size_t bytes : {boundary, boundary + 100, boundary + 512 + 3, boundary + 1024 + 700, tar.size()}) {
+  for (const std::size_t bytes :
+       {boundary, boundary + 100, boundary + 512 + 3, boundary + 1024 + 700, tar.size()}) {
     tar.write_cut(folder / "s.tar", bytes);
     const Result result = pack(folder / "s.tar", folder / "out.lmdb", {"--skip-bad"});
     EXPECT_EQ(result.exit_code, 1) << bytes;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "support/packs.h"
 #include "support/jpeg_samples.h"
+#include "support/packs.h"
 #include "support/shared_data.h"
 #include "support/temporary_folder.h"
 
@@ -42,8 +42,9 @@ TEST(Pack, FoldersBecomeClassesInTheOrderOfTheirNames) {
   EXPECT_THAT(result.out, StartsWith("packed 5 records (4 classes, 1 of them empty, 0.0 MB) in "));
   EXPECT_THAT(result.out, HasSubstr((folder / "out.lmdb").string()));
   EXPECT_THAT(result.err, HasSubstr("names that begin with a dot: 2\n"));
-  EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("Zebra/caf\xc3\xa9.jpg 0", "cat/name, with comma.JPG 1", "dog/a.jpg 2",
-                                                         "dog/a/z.jpeg 2", "dog/b.jpg 2"));
+  EXPECT_THAT(contents(folder / "out.lmdb"),
+              ElementsAre("Zebra/caf\xc3\xa9.jpg 0", "cat/name, with comma.JPG 1", "dog/a.jpg 2",
+                          "dog/a/z.jpeg 2", "dog/b.jpg 2"));
 
   const auto dataset = open_dataset(folder / "out.lmdb");
   EXPECT_THAT(dataset->classes(), ElementsAre("Zebra", "cat", "dog", "emu"));
@@ -82,15 +83,18 @@ TEST(Pack, ListsWhatItLeavesOut) {
   Bytes cut = jpeg(64, 64);
   cut.resize(cut.size() / 2);
   write_bytes(folder / "photos" / "b" / "cut.jpg", cut);
-  write_text(folder / "photos" / "b" / "starts-like-one.jpg", "\xff\xd8 but does not go on like one");
+  write_text(folder / "photos" / "b" / "starts-like-one.jpg",
+             "\xff\xd8 but does not go on like one");
   fs::create_symlink("nowhere.jpg", folder / "photos" / "b" / "dangling.jpg");
   fs::create_symlink("..", folder / "photos" / "b" / "loop");
   for (const bool skip_bad : {false, true}) {
-    const Result result = pack(folder / "photos", folder / "out.lmdb",
-                               skip_bad ? std::vector<std::string>{"--skip-bad", "--force"} : std::vector<std::string>{});
+    const Result result = pack(
+        folder / "photos", folder / "out.lmdb",
+        skip_bad ? std::vector<std::string>{"--skip-bad", "--force"} : std::vector<std::string>{});
     EXPECT_EQ(result.exit_code, skip_bad ? 0 : 1);
     EXPECT_THAT(result.err, HasSubstr("left out 8 files:\n"));
-    EXPECT_THAT(result.err, HasSubstr("  loose.jpg: lies beside the class folders, so it has no class\n"));
+    EXPECT_THAT(result.err,
+                HasSubstr("  loose.jpg: lies beside the class folders, so it has no class\n"));
     EXPECT_THAT(result.err, HasSubstr("  a/notes.txt: "));
     EXPECT_THAT(result.err, HasSubstr("  a/empty.jpg: is empty\n"));
     EXPECT_THAT(result.err, HasSubstr("  b/picture.png: "));
@@ -120,34 +124,39 @@ TEST(Pack, TakesImagesAndLabelsFromAList) {
   write_jpeg(folder / "photos" / "one,two.jpg");
   write_jpeg(folder / "photos" / "deep" / "three.jpg");
   write_text(folder / "list.csv", "one,two.jpg,12\n\ndeep/three.jpg,-1\r\none,two.jpg,0");
-  const Result result = pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
+  const Result result =
+      pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("packed 3 records (2 classes, "));
-  EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("one,two.jpg 12", "deep/three.jpg -1", "one,two.jpg 0"));
+  EXPECT_THAT(contents(folder / "out.lmdb"),
+              ElementsAre("one,two.jpg 12", "deep/three.jpg -1", "one,two.jpg 0"));
   EXPECT_THAT(open_dataset(folder / "out.lmdb")->classes(), IsEmpty());
 }
 
 TEST(Pack, NamesTheLineOfAListThatIsWrong) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "a.jpg");
-  const std::map<std::string, std::string> wrong = {{"a.jpg", "\"a.jpg\" has no comma"},
-                                                    {"a.jpg,", "label \"\" is no number"},
-                                                    {"a.jpg,cat", "label \"cat\" is no number"},
-                                                    {"a.jpg,-2", "label \"-2\" is no number from -1 up"},
-                                                    {"a.jpg,1x", "label \"1x\""},
-                                                    {",3", "the path before the comma is empty"},
-                                                    {"/a.jpg,3", "\"/a.jpg\" is not relative"},
-                                                    {"a.jpg,99999999999999999999", "is no number"}};
+  const std::map<std::string, std::string> wrong = {
+      {"a.jpg", "\"a.jpg\" has no comma"},
+      {"a.jpg,", "label \"\" is no number"},
+      {"a.jpg,cat", "label \"cat\" is no number"},
+      {"a.jpg,-2", "label \"-2\" is no number from -1 up"},
+      {"a.jpg,1x", "label \"1x\""},
+      {",3", "the path before the comma is empty"},
+      {"/a.jpg,3", "\"/a.jpg\" is not relative"},
+      {"a.jpg,99999999999999999999", "is no number"}};
   for (const auto& [line, reason] : wrong) {
     write_text(folder / "list.csv", "a.jpg,1\n" + line + "\n");
-    const Result result = pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
+    const Result result =
+        pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr((folder / "list.csv").string() + ":2: "));
     EXPECT_THAT(result.err, HasSubstr(reason));
     EXPECT_FALSE(fs::exists(folder / "out.lmdb"));
   }
   write_text(folder / "list.csv", "a.jpg,1\nmissing.jpg,2\n");
-  const Result result = pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
+  const Result result =
+      pack(folder / "photos", folder / "out.lmdb", {"--list", folder / "list.csv"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("  missing.jpg: cannot be read: No such file or directory\n"));
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("a.jpg 1"));
@@ -162,7 +171,8 @@ TEST(Pack, WritesNothingWhereThereIsNoImage) {
   for (int round = 0; round < 2; ++round) {
     const Result result = pack(folder / "photos", folder / "out.lmdb", {"--skip-bad"});
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_THAT(result.err, HasSubstr("there is no image to pack in " + (folder / "photos").string()));
+    EXPECT_THAT(result.err,
+                HasSubstr("there is no image to pack in " + (folder / "photos").string()));
     EXPECT_FALSE(fs::exists(folder / "out.lmdb"));
     EXPECT_EQ(pack(folder / "photos", folder / "kept.lmdb", {"--force"}).exit_code, 1);
     EXPECT_EQ(fs::file_size(folder / "kept.lmdb"), 8u);
@@ -176,7 +186,8 @@ TEST(Pack, ReplacesOnlyWithForce) {
   write_text(folder / "out.lmdb", "precious");
   const Result refused = pack(folder / "photos", folder / "out.lmdb");
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_EQ(refused.err, "millrace: " + (folder / "out.lmdb").string() + " exists; --force replaces it\n");
+  EXPECT_EQ(refused.err,
+            "millrace: " + (folder / "out.lmdb").string() + " exists; --force replaces it\n");
   EXPECT_EQ(fs::file_size(folder / "out.lmdb"), 8u);
   EXPECT_EQ(pack(folder / "photos", folder / "out.lmdb", {"--force"}).exit_code, 0);
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("a.jpg -1"));
@@ -194,7 +205,8 @@ TEST(Pack, SaysWhatIsWrongWithItsArguments) {
   expect(pack(folder / "missing", folder / "out.lmdb"), 1, "missing does not exist");
   expect(pack(folder / "photos" / "a.jpg", folder / "out.lmdb"), 1, "a.jpg is no folder");
   expect(pack(folder / "photos", folder.path()), 1, "is a folder; OUT is the dataset's file");
-  expect(pack(folder / "photos", folder / "no" / "out.lmdb"), 1, "cannot be created: No such file or directory");
+  expect(pack(folder / "photos", folder / "no" / "out.lmdb"), 1,
+         "cannot be created: No such file or directory");
   expect(millrace_command({"pack"}), 2, "INPUT is required");
   expect(millrace_command({"pack", "a"}), 2, "OUT is required");
   expect(millrace_command({"pack", "a", "b", "c"}), 2, "See millrace pack --help");
@@ -222,8 +234,8 @@ TEST(Command, HelpsAndTellsItsVersion) {
 TEST(Pack, MakesTheSameRecordsWithAnyNumberOfWorkers) {
   const TemporaryFolder folder;
   for (int image = 0; image < 60; ++image)
-    write_jpeg(folder / "photos" / std::to_string(image % 3) / (std::to_string(image) + ".jpg"), 16 + image * 7 % 200,
-               16 + image);
+    write_jpeg(folder / "photos" / std::to_string(image % 3) / (std::to_string(image) + ".jpg"),
+               16 + image * 7 % 200, 16 + image);
   ASSERT_EQ(pack(folder / "photos", folder / "1.lmdb", {"--workers", "1"}).exit_code, 0);
   ASSERT_EQ(pack(folder / "photos", folder / "9.lmdb", {"--workers", "9"}).exit_code, 0);
   EXPECT_EQ(read_file(folder / "1.lmdb"), read_file(folder / "9.lmdb"));

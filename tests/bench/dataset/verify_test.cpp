@@ -50,8 +50,10 @@ TEST(Verify, ASoundDatasetIsSound) {
   const Result result = verify(folder / "a.lmdb");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, StartsWith((folder / "a.lmdb").string() + ": all 70 records are sound ("));
-  EXPECT_THAT(result.out, HasSubstr(" read, checksums compared, 70 images decoded, fingerprint matches; "));
+  EXPECT_THAT(result.out,
+              StartsWith((folder / "a.lmdb").string() + ": all 70 records are sound ("));
+  EXPECT_THAT(result.out,
+              HasSubstr(" read, checksums compared, 70 images decoded, fingerprint matches; "));
 
   const Json json = Json::parse(verify(folder / "a.lmdb", {"--json", "-"}).out);
   EXPECT_EQ(json.at("sound"), true);
@@ -66,7 +68,8 @@ TEST(Verify, ListsBadImagesInOrderWithKeyAndReason) {
   const TemporaryFolder folder;
   std::vector<Bytes> images = images_of(50);
   images[3].resize(images[3].size() / 2);
-  images[17] = {std::byte{'G'}, std::byte{'I'}, std::byte{'F'}, std::byte{'8'}, std::byte{'9'}, std::byte{'a'}};
+  images[17] = {std::byte{'G'}, std::byte{'I'}, std::byte{'F'},
+                std::byte{'8'}, std::byte{'9'}, std::byte{'a'}};
   images[30].clear();
   // A byte within the entropy-coded data.
   std::ranges::fill(std::span(images[44]).last(images[44].size() / 3), std::byte{0xff});
@@ -75,13 +78,14 @@ TEST(Verify, ListsBadImagesInOrderWithKeyAndReason) {
   const Result result = verify(folder / "a.lmdb", {"--json", (folder / "bad.json").string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, ContainsRegex("^bad records:\n"
-                                        " +3  dog/3.jpg: Premature end of JPEG file\n"
-                                        " +17  dog/17.jpg: a GIF image; only JPEG is supported\n"
-                                        " +30  cat/30.jpg: empty \\(0 bytes\\)\n"
-                                        " +44  cat/44.jpg: [^\n]+\n"
-                                        " +49  dog/49.jpg: its fields say 7 x 7 pixels, its image has 40 x 40\n"
-                                        "[^\n]+: 5 of 50 records are bad \\("));
+  EXPECT_THAT(result.out,
+              ContainsRegex("^bad records:\n"
+                            " +3  dog/3.jpg: Premature end of JPEG file\n"
+                            " +17  dog/17.jpg: a GIF image; only JPEG is supported\n"
+                            " +30  cat/30.jpg: empty \\(0 bytes\\)\n"
+                            " +44  cat/44.jpg: [^\n]+\n"
+                            " +49  dog/49.jpg: its fields say 7 x 7 pixels, its image has 40 x 40\n"
+                            "[^\n]+: 5 of 50 records are bad \\("));
   const Json json = Json::parse(contents_of(folder / "bad.json"));
   EXPECT_EQ(json.at("sound"), false);
   EXPECT_EQ(json.at("bad_records"), 5);
@@ -121,14 +125,16 @@ TEST(Verify, FindsEveryFlippedBitWithAnyNumberOfWorkers) {
     if (!spoiled.insert(index).second) continue;
     // Checksum, number of fields and their five lengths lie before the image.
     constexpr std::size_t header = 8 + 4 + 5 * 4;
-    const std::size_t at = place_of(contents, images[index]) - header + random.below(header + images[index].size());
+    const std::size_t at =
+        place_of(contents, images[index]) - header + random.below(header + images[index].size());
     contents[at] ^= static_cast<char>(1 << random.below(8));
   }
   write_contents(folder / "b.lmdb", contents);
   std::string first_out;
   for (const std::string workers : {"1", "2", "5"}) {
     for (const bool quick : {false, true}) {
-      std::vector<std::string> arguments = {"--workers", workers, "--json", (folder / "bad.json").string()};
+      std::vector<std::string> arguments = {"--workers", workers, "--json",
+                                            (folder / "bad.json").string()};
       if (quick) arguments.emplace_back("--quick");
       const Result result = verify(folder / "b.lmdb", arguments);
       EXPECT_EQ(result.exit_code, 1);
@@ -147,7 +153,8 @@ TEST(Verify, FindsARecordThatStandsInForAnother) {
   const TemporaryFolder folder;
   Bytes image(9000, std::byte{1});
   std::vector<Bytes> images(8, image);
-  for (std::size_t index = 0; index < images.size(); ++index) images[index][5] = static_cast<std::byte>(index);
+  for (std::size_t index = 0; index < images.size(); ++index)
+    images[index][5] = static_cast<std::byte>(index);
   write_images(folder / "a.lmdb", images);
   std::string contents = contents_of(folder / "a.lmdb");
   ASSERT_EQ(verify(folder / "a.lmdb", {"--quick"}).exit_code, 0);
@@ -167,7 +174,9 @@ TEST(Verify, FindsARecordThatStandsInForAnother) {
   write_contents(folder / "b.lmdb", contents);
   const Result result = verify(folder / "b.lmdb", {"--quick"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.out, HasSubstr("it is the same record as 5; one of them is not the one that was written here"));
+  EXPECT_THAT(
+      result.out,
+      HasSubstr("it is the same record as 5; one of them is not the one that was written here"));
   EXPECT_THAT(result.out, HasSubstr("fingerprint differs"));
   EXPECT_THAT(result.out, HasSubstr("2 of 8 records are bad"));
 }
@@ -201,7 +210,8 @@ std::vector<Damaged> make_damaged(const TemporaryFolder& folder, const std::stri
     write_contents(folder / name, contents);
   };
   write("first_meta", sound, [](std::string& contents) { contents[17] ^= 0x10; });
-  write("both_metas", sound, [](std::string& contents) { contents[128] ^= 0x40, contents[4096 + 128] ^= 0x40; });
+  write("both_metas", sound,
+        [](std::string& contents) { contents[128] ^= 0x40, contents[4096 + 128] ^= 0x40; });
   write("half", sound, [](std::string& contents) { contents.resize(contents.size() / 2); });
   write("one_page", sound, [](std::string& contents) { contents.resize(4096); });
   write("few_bytes", sound, [](std::string& contents) { contents.resize(100); });
@@ -235,12 +245,17 @@ TEST(DamagedFiles, EachCommandSaysWhatIsWrongWithWhich) {
   write_images(folder / "sound.lmdb", images_of(10));
   for (const Damaged& damaged : make_damaged(folder, contents_of(folder / "sound.lmdb"))) {
     const std::string path = (folder / damaged.name).string();
-    const std::vector<std::vector<std::string>> commands = {
-        {"verify", path}, {"inspect", path}, {"bench", path}, {"tune", path}, {"diagnose", path, "--step-ms", "1"}};
+    const std::vector<std::vector<std::string>> commands = {{"verify", path},
+                                                            {"inspect", path},
+                                                            {"bench", path},
+                                                            {"tune", path},
+                                                            {"diagnose", path, "--step-ms", "1"}};
     for (const std::vector<std::string>& command : commands) {
       const Result result = millrace_command(command);
       EXPECT_EQ(result.exit_code, 1) << command[0] << " " << damaged.name;
-      EXPECT_THAT(result.err, AllOf(StartsWith("millrace: "), HasSubstr(path), HasSubstr(damaged.said))) << command[0];
+      EXPECT_THAT(result.err,
+                  AllOf(StartsWith("millrace: "), HasSubstr(path), HasSubstr(damaged.said)))
+          << command[0];
       EXPECT_EQ(result.out, "");
     }
   }
@@ -251,7 +266,8 @@ TEST(DamagedFiles, PackingOntoThemIsRefusedOrReplacesThem) {
   write_images(folder / "sound.lmdb", images_of(10));
   fs::create_directory(folder / "photos");
   const Bytes image = images_of(1)[0];
-  write_contents(folder / "photos" / "a.jpg", {reinterpret_cast<const char*>(image.data()), image.size()});
+  write_contents(folder / "photos" / "a.jpg",
+                 {reinterpret_cast<const char*>(image.data()), image.size()});
   const std::string photos = (folder / "photos").string();
   for (const Damaged& damaged : make_damaged(folder, contents_of(folder / "sound.lmdb"))) {
     const std::string path = (folder / damaged.name).string();
@@ -259,9 +275,11 @@ TEST(DamagedFiles, PackingOntoThemIsRefusedOrReplacesThem) {
     if (damaged.name != "missing") {
       const Result refused = millrace_command({"pack", photos, path});
       EXPECT_EQ(refused.exit_code, 1) << damaged.name;
-      const std::string said = is_folder                 ? " is a folder"
-                               : damaged.name == "empty" ? " is there, incomplete; --resume goes on with it, --force replaces it"
-                                                         : " exists; --force replaces it";
+      const std::string said =
+          is_folder ? " is a folder"
+          : damaged.name == "empty"
+              ? " is there, incomplete; --resume goes on with it, --force replaces it"
+              : " exists; --force replaces it";
       EXPECT_THAT(refused.err, HasSubstr(path + said));
     }
     const Result packed = millrace_command({"pack", photos, path, "--force"});
@@ -276,13 +294,16 @@ TEST(DamagedFiles, PackingOntoThemIsRefusedOrReplacesThem) {
 std::vector<std::string> unprivileged(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), MILLRACE_COMMAND);
   if (geteuid() == 0)
-    arguments.insert(arguments.begin(), {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
+    arguments.insert(arguments.begin(),
+                     {"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"});
   return arguments;
 }
 
 TEST(DamagedFiles, AFileThatMayNotBeReadIsNamed) {
-  if (geteuid() == 0 && !fs::exists("/usr/bin/setpriv")) GTEST_SKIP() << "root may read everything, and there is no setpriv";
-  if (run_program(unprivileged({"--version"})).exit_code != 0) GTEST_SKIP() << "another user cannot run " << MILLRACE_COMMAND;
+  if (geteuid() == 0 && !fs::exists("/usr/bin/setpriv"))
+    GTEST_SKIP() << "root may read everything, and there is no setpriv";
+  if (run_program(unprivileged({"--version"})).exit_code != 0)
+    GTEST_SKIP() << "another user cannot run " << MILLRACE_COMMAND;
   const TemporaryFolder folder;
   write_images(folder / "a.lmdb", images_of(3));
   fs::permissions(folder.path(), fs::perms{0755});
@@ -290,7 +311,8 @@ TEST(DamagedFiles, AFileThatMayNotBeReadIsNamed) {
   for (const std::string command : {"verify", "inspect", "bench"}) {
     const Result result = run_program(unprivileged({command, (folder / "a.lmdb").string()}));
     EXPECT_EQ(result.exit_code, 1) << command;
-    EXPECT_THAT(result.err, HasSubstr((folder / "a.lmdb").string() + " cannot be opened: Permission denied"));
+    EXPECT_THAT(result.err,
+                HasSubstr((folder / "a.lmdb").string() + " cannot be opened: Permission denied"));
   }
 }
 
@@ -303,7 +325,8 @@ TEST(DamagedFiles, DamagedPagesOfRecordsAreFoundByVerify) {
     if (kind != 4) {
       ASSERT_FALSE(pages.empty());
     }
-    for (const std::size_t page : {pages.empty() ? 0 : pages.front(), pages.empty() ? 0 : pages[pages.size() / 2]}) {
+    for (const std::size_t page :
+         {pages.empty() ? 0 : pages.front(), pages.empty() ? 0 : pages[pages.size() / 2]}) {
       if (page == 0) continue;
       std::string contents = sound;
       contents[page + 13] ^= 0x40;
@@ -314,8 +337,8 @@ TEST(DamagedFiles, DamagedPagesOfRecordsAreFoundByVerify) {
       EXPECT_THAT(verified.out + verified.err, HasSubstr((folder / "b.lmdb").string()));
       if (kind == 1) {
         EXPECT_EQ(verified.exit_code, 1);
-        const Result benched =
-            millrace_command({"bench", (folder / "b.lmdb").string(), "--batches", "2", "--warmup", "0", "--size", "16"});
+        const Result benched = millrace_command({"bench", (folder / "b.lmdb").string(), "--batches",
+                                                 "2", "--warmup", "0", "--size", "16"});
         EXPECT_EQ(benched.exit_code, 1);
         EXPECT_THAT(benched.err, HasSubstr((folder / "b.lmdb").string()));
         const Result inspected = millrace_command({"inspect", (folder / "b.lmdb").string()});
@@ -329,7 +352,8 @@ TEST(DamagedFiles, DamagedPagesOfRecordsAreFoundByVerify) {
 TEST(Verify, HelpHasExamplesAndWrongUseIsUsage) {
   const Result help = millrace_command({"verify", "--help"});
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.out, AllOf(HasSubstr("Examples:"), HasSubstr("--quick"), HasSubstr("fingerprint")));
+  EXPECT_THAT(help.out,
+              AllOf(HasSubstr("Examples:"), HasSubstr("--quick"), HasSubstr("fingerprint")));
   EXPECT_EQ(millrace_command({"verify"}).exit_code, 2);
   EXPECT_EQ(millrace_command({"verify", "a", "--limit", "-1"}).exit_code, 2);
 }

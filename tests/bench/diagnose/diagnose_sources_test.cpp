@@ -17,7 +17,8 @@ namespace {
 std::set<std::int64_t> labels_of(const Dataset& dataset) {
   std::set<std::int64_t> labels;
   ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < dataset.size(); ++index) labels.insert(dataset.read(index, buffer).integer("label"));
+  for (std::uint64_t index = 0; index < dataset.size(); ++index)
+    labels.insert(dataset.read(index, buffer).integer("label"));
   return labels;
 }
 
@@ -41,7 +42,9 @@ TEST(SampledDataset, OfAllRecordsHasAll) {
 TEST(SampledDataset, PassesPrefetchOnInTheDatasetsNumbers) {
   const auto all = std::make_shared<testing::MemoryDataset>(1000);
   std::vector<std::uint64_t> told;
-  all->on_prefetch = [&](std::span<const std::uint64_t> indices) { told.assign(indices.begin(), indices.end()); };
+  all->on_prefetch = [&](std::span<const std::uint64_t> indices) {
+    told.assign(indices.begin(), indices.end());
+  };
   const SampledDataset sample(all, 10, 5);
   const std::vector<std::uint64_t> wanted{0, 7, 99};  // the last is none of its records
   sample.prefetch(wanted);
@@ -56,7 +59,8 @@ TEST(ReadySamples, RunThroughAPipelineWithoutReadingOrMaking) {
   const auto ready = ready_samples(like);
   EXPECT_EQ(ready->spec().bytes_per_sample(), like->spec().bytes_per_sample());
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{.copies = true});
-  Pipeline pipeline(std::make_shared<EmptyRecords>(20), ready, device, {.batch_size = 8, .epochs = 1});
+  Pipeline pipeline(std::make_shared<EmptyRecords>(20), ready, device,
+                    {.batch_size = 8, .epochs = 1});
   std::size_t samples = 0;
   while (Batch batch = pipeline.next()) samples += batch.size();
   EXPECT_EQ(samples, 20u);

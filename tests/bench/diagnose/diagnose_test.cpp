@@ -39,7 +39,8 @@ class Diagnose : public ::testing::Test {
   void SetUp() override {
     DatasetWriter writer(dataset_);
     for (std::uint64_t index = 0; index < records; ++index)
-      append(writer, encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}), 0);
+      append(writer,
+             encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}), 0);
     writer.finish();
   }
 
@@ -47,11 +48,14 @@ class Diagnose : public ::testing::Test {
     arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "diagnose", dataset.string()});
     return run_program(arguments);
   }
-  Result diagnose(std::vector<std::string> arguments) const { return diagnose_of(dataset_, std::move(arguments)); }
+  Result diagnose(std::vector<std::string> arguments) const {
+    return diagnose_of(dataset_, std::move(arguments));
+  }
 
   /// A short diagnosis.
   static std::vector<std::string> brief(std::vector<std::string> more) {
-    more.insert(more.end(), {"--step-ms", "1", "--rounds", "2", "--batch-size", "8", "--size", "32"});
+    more.insert(more.end(),
+                {"--step-ms", "1", "--rounds", "2", "--batch-size", "8", "--size", "32"});
     return more;
   }
 
@@ -73,15 +77,19 @@ TEST_F(Diagnose, PrintsATableAndEndsWithVerdictAndAdvice) {
   const Result result = diagnose(brief({"--batches", "4"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  for (const char* name : {"40 records", "ms per batch", "of an epoch", "s per epoch", "compute (step alone)", "trainer's thread",
-                           "copy stall", "preparation stall", "fetch stall", "an epoch", "step alone", "batch on the device",
-                           "copies, nothing made", "loader, warm cache", "device idle"})
+  for (const char* name :
+       {"40 records", "ms per batch", "of an epoch", "s per epoch", "compute (step alone)",
+        "trainer's thread", "copy stall", "preparation stall", "fetch stall", "an epoch",
+        "step alone", "batch on the device", "copies, nothing made", "loader, warm cache",
+        "device idle"})
     EXPECT_THAT(result.out, HasSubstr(name));
-  EXPECT_THAT(result.out, ::testing::ContainsRegex("\n\n(the device waits|the step bounds)[^\n]*\n[^\n]+\n$"));
+  EXPECT_THAT(result.out,
+              ::testing::ContainsRegex("\n\n(the device waits|the step bounds)[^\n]*\n[^\n]+\n$"));
 }
 
 TEST_F(Diagnose, WritesTheSameAsJson) {
-  const Json json = diagnose_json(brief({"--batches", "5", "--workers", "2", "--prefetch", "3", "--seed", "9"}));
+  const Json json =
+      diagnose_json(brief({"--batches", "5", "--workers", "2", "--prefetch", "3", "--seed", "9"}));
   double percent = 0;
   double ms = 0;
   for (const auto& [name, part] : json.at("parts").items()) {
@@ -91,7 +99,8 @@ TEST_F(Diagnose, WritesTheSameAsJson) {
   }
   EXPECT_NEAR(percent, 100, 1e-6);
   EXPECT_NEAR(ms, json.at("epoch").at("ms_per_batch").get<double>(), 1e-6);
-  EXPECT_NEAR(json.at("epoch").at("seconds").get<double>(), ms * 5 / 1e3, 1e-6);  // 40 records in batches of 8
+  EXPECT_NEAR(json.at("epoch").at("seconds").get<double>(), ms * 5 / 1e3,
+              1e-6);  // 40 records in batches of 8
   EXPECT_GE(json.at("parts").at("compute").at("ms_per_batch").get<double>(), 0.9);
   for (const char* phase : {"step", "ready_batch", "copies", "loader"})
     EXPECT_EQ(json.at("rounds_ms_per_batch").at(phase).size(), 2u) << phase;
@@ -137,7 +146,8 @@ TEST_F(Diagnose, WhereThePagesStayTheColdCacheIsLeftOut) {
   const Result result = diagnose(brief({"--batches", "3", "--json", json_file.string()}));
   munmap(map, bytes);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("fetch stall: not measured: 100.0% of the dataset's pages stay"));
+  EXPECT_THAT(result.out,
+              HasSubstr("fetch stall: not measured: 100.0% of the dataset's pages stay"));
   EXPECT_THAT(result.out, HasSubstr("preparation stall"));
   EXPECT_THAT(result.out, Not(HasSubstr("cold cache:")));
   std::ifstream stream(json_file);
@@ -158,32 +168,36 @@ TEST_F(Diagnose, AMemoryFileSystemHasNoColdCache) {
 }
 
 TEST_F(Diagnose, ComputeIsTheStepsTime) {
-  const Json json = diagnose_json({"--step-ms", "20", "--batches", "3", "--rounds", "2", "--batch-size", "16", "--size", "16"});
+  const Json json = diagnose_json(
+      {"--step-ms", "20", "--batches", "3", "--rounds", "2", "--batch-size", "16", "--size", "16"});
   EXPECT_GE(json.at("parts").at("compute").at("ms_per_batch").get<double>(), 19.9);
 }
 
 TEST_F(Diagnose, OfAStepOfNextToNoTimePreparationIsWhatIsWaitedFor) {
-  const Json json =
-      diagnose_json({"--step-ms", "0.001", "--batches", "8", "--rounds", "3", "--batch-size", "40", "--size", "128"});
+  const Json json = diagnose_json({"--step-ms", "0.001", "--batches", "8", "--rounds", "3",
+                                   "--batch-size", "40", "--size", "128"});
   const Json& parts = json.at("parts");
-  EXPECT_GT(parts.at("preparation").at("measured_ms").get<double>(), parts.at("compute").at("ms_per_batch").get<double>());
+  EXPECT_GT(parts.at("preparation").at("measured_ms").get<double>(),
+            parts.at("compute").at("ms_per_batch").get<double>());
   EXPECT_EQ(json.at("verdict").at("stage"), "preparation");
   EXPECT_GT(json.at("verdict").at("speedup_limit").get<double>(), 1.02);
 }
 
 TEST_F(Diagnose, ADatasetSmallerThanABatchIsDiagnosed) {
-  const Json json = diagnose_json({"--step-ms", "1", "--rounds", "2", "--batch-size", "64", "--size", "16", "--batches", "3"});
+  const Json json = diagnose_json(
+      {"--step-ms", "1", "--rounds", "2", "--batch-size", "64", "--size", "16", "--batches", "3"});
   EXPECT_EQ(json.at("sampled_records"), 40);
   EXPECT_EQ(json.at("pass_batches"), 1);
 }
 
 TEST_F(Diagnose, UsageErrorsEndWithTwo) {
-  const std::vector<std::vector<std::string>> wrong = {{},
-                                                       {"--step-ms", "0"},
-                                                       {"--step-ms", "soon"},
-                                                       {"--step-ms", "1", "--rounds", "1"},
-                                                       {"--step-ms", "1", "--batches", "0"},
-                                                       {"--step-ms", "1", "--batches", "5", "--seconds", "5"}};
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"--step-ms", "0"},
+      {"--step-ms", "soon"},
+      {"--step-ms", "1", "--rounds", "1"},
+      {"--step-ms", "1", "--batches", "0"},
+      {"--step-ms", "1", "--batches", "5", "--seconds", "5"}};
   for (const auto& arguments : wrong) {
     const Result result = diagnose(arguments);
     EXPECT_EQ(result.exit_code, 2) << result.err;
@@ -198,7 +212,8 @@ TEST_F(Diagnose, ABadRecordIsNamed) {
   append(writer, encode(noise(40, 40, 1), {}), 0);
   append(writer, std::as_bytes(std::span("no image at all")), 1);
   writer.finish();
-  const Result result = diagnose_of(path, {"--step-ms", "1", "--batches", "3", "--batch-size", "2"});
+  const Result result =
+      diagnose_of(path, {"--step-ms", "1", "--batches", "3", "--batch-size", "2"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("record 1"));
 }

@@ -23,7 +23,9 @@ class PageCache : public ::testing::Test {
  protected:
   static constexpr std::size_t bytes = 1'000'003;
 
-  void write(const fs::path& path) const { std::ofstream(path, std::ios::binary) << std::string(bytes, 'x'); }
+  void write(const fs::path& path) const {
+    std::ofstream(path, std::ios::binary) << std::string(bytes, 'x');
+  }
   void read(const fs::path& path) const {
     std::ifstream file(path, std::ios::binary);
     std::vector<char> contents(bytes);
@@ -45,7 +47,8 @@ TEST_F(PageCache, AFileThatWasJustWrittenAndReadIsCached) {
 }
 
 TEST_F(PageCache, DroppedPagesAreGoneUntilTheyAreRead) {
-  if (lies_in_memory(folder_.path())) GTEST_SKIP() << "the folder for temporary files lies in memory";
+  if (lies_in_memory(folder_.path()))
+    GTEST_SKIP() << "the folder for temporary files lies in memory";
   write(file_);  // not written back yet: the pages are dirty
   drop_from_cache(files_);
   EXPECT_EQ(cached_bytes(files_).cached, 0u);
@@ -54,7 +57,8 @@ TEST_F(PageCache, DroppedPagesAreGoneUntilTheyAreRead) {
 }
 
 TEST_F(PageCache, APartThatWasReadIsAPart) {
-  if (lies_in_memory(folder_.path())) GTEST_SKIP() << "the folder for temporary files lies in memory";
+  if (lies_in_memory(folder_.path()))
+    GTEST_SKIP() << "the folder for temporary files lies in memory";
   write(file_);
   drop_from_cache(files_);
   const int file = open(file_.c_str(), O_RDONLY);

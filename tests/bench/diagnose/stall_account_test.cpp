@@ -119,7 +119,8 @@ TEST(StallAccount, RefusesPhasesOfDifferentLengths) {
   no_cold.cold_pass.clear();
   PhaseTimes short_loader = exact_times();
   short_loader.loader.pop_back();
-  for (const PhaseTimes& times : {PhaseTimes{}, no_cold, short_loader}) EXPECT_THROW(account_stalls(times), Error);
+  for (const PhaseTimes& times : {PhaseTimes{}, no_cold, short_loader})
+    EXPECT_THROW(account_stalls(times), Error);
 }
 
 TEST(FromStart, CountsTheStartOncePerEpoch) {

@@ -21,10 +21,13 @@ StallAccount account_of(double compute, double copy, double preparation, double 
 }
 
 StallContext context_of(unsigned workers, unsigned cores) {
-  StallContext context{.dataset_bytes = std::uintmax_t{1} << 38, .memory_bytes = std::uintmax_t{1} << 34};
+  StallContext context{.dataset_bytes = std::uintmax_t{1} << 38,
+                       .memory_bytes = std::uintmax_t{1} << 34};
   context.report.workers = workers;
   context.report.cores = cores;
-  context.report.stages = {{.name = "read", .share = 0.1}, {.name = "decode", .share = 0.7}, {.name = "augment", .share = 0.2}};
+  context.report.stages = {{.name = "read", .share = 0.1},
+                           {.name = "decode", .share = 0.7},
+                           {.name = "augment", .share = 0.2}};
   return context;
 }
 
@@ -43,7 +46,8 @@ TEST(StallVerdict, NamesTheLargestStallWithItsShareAndTheLimitOfMoreWorkers) {
   EXPECT_NEAR(verdict.share, 0.5, 1e-9);
   EXPECT_NEAR(verdict.speedup_limit, 2, 1e-9);
   EXPECT_EQ(verdict.next_bound, "step");
-  EXPECT_EQ(verdict.text, "the device waits 60.0% of an epoch: 50.0% for preparation, 10.0% for copy");
+  EXPECT_EQ(verdict.text,
+            "the device waits 60.0% of an epoch: 50.0% for preparation, 10.0% for copy");
   EXPECT_THAT(verdict.advice, HasSubstr("decode is 70.0%"));
   EXPECT_THAT(verdict.advice, HasSubstr("there are 2 on 8 cores"));
   EXPECT_THAT(verdict.advice, HasSubstr("at most 2.0 times as fast (step binds then)"));
@@ -57,7 +61,8 @@ TEST(StallVerdict, WithoutSpareCoresMoreWorkersNeedThem) {
 TEST(StallVerdict, WorkersThatWaitForProcessorsNeedNoMoreOfThem) {
   StallContext context = context_of(2, 8);
   context.report.worker_delay = 0.4;
-  EXPECT_THAT(judge_stalls(account_of(40, 0, 60, 0), context).advice, HasSubstr("wait 40.0% of their time for a processor"));
+  EXPECT_THAT(judge_stalls(account_of(40, 0, 60, 0), context).advice,
+              HasSubstr("wait 40.0% of their time for a processor"));
 }
 
 TEST(StallVerdict, ForCopiesMoreWorkersDoNotHelp) {
@@ -90,11 +95,13 @@ TEST(StallVerdict, WhereTheDatasetStaysCachedTheStallThatLastsIsNamedFirst) {
 }
 
 TEST(StallVerdict, SaysWhenItIsNotSure) {
-  const PhaseTimes noisy{.step = {30, 30}, .ready_batch = {30, 30}, .copies = {30, 30}, .loader = {40, 100}};
+  const PhaseTimes noisy{
+      .step = {30, 30}, .ready_batch = {30, 30}, .copies = {30, 30}, .loader = {40, 100}};
   const Verdict verdict = judge_stalls(account_stalls(noisy), context_of(2, 8));
   EXPECT_EQ(verdict.bound, Bound::transform);
   EXPECT_THAT(verdict.text, HasSubstr("too noisy to be sure (preparation by"));
-  EXPECT_THAT(judge_stalls(account_of(40, 0, 60, 0), context_of(2, 8)).text, Not(HasSubstr("noisy")));
+  EXPECT_THAT(judge_stalls(account_of(40, 0, 60, 0), context_of(2, 8)).text,
+              Not(HasSubstr("noisy")));
 }
 
 }  // namespace

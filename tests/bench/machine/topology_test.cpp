@@ -37,8 +37,9 @@ TEST(TopologyCommand, TellsOfThisMachine) {
   const Result result = topology({"--json", (folder / "machine.json").string()});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, AllOf(ContainsRegex("^this machine: [0-9]+ processor"), ContainsRegex("\n  node 0 +[0-9]+ processor"),
-                                HasSubstr("\n  GPU"), HasSubstr("\n  NIC"), HasSubstr("\nA pipeline takes "),
+  EXPECT_THAT(result.out, AllOf(ContainsRegex("^this machine: [0-9]+ processor"),
+                                ContainsRegex("\n  node 0 +[0-9]+ processor"), HasSubstr("\n  GPU"),
+                                HasSubstr("\n  NIC"), HasSubstr("\nA pipeline takes "),
                                 HasSubstr("\nbecause\n"), Not(HasSubstr("oversubscribed"))));
   const Json json = topology_json({});
   const Topology here = read_topology();
@@ -53,13 +54,17 @@ TEST(TopologyCommand, TellsOfThisMachine) {
 
 TEST(TopologyCommand, TellsOfAMadeUpMachine) {
   for (const unsigned nodes : {1U, 2U, 8U}) {
-    const std::string machine = "pack:" + std::to_string(nodes) + " [numa(memory=64GiB)] l3:1(size=33554432) core:4 pu:2";
+    const std::string machine =
+        "pack:" + std::to_string(nodes) + " [numa(memory=64GiB)] l3:1(size=33554432) core:4 pu:2";
     const Result result = topology({"--synthetic", machine});
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_THAT(result.out, HasSubstr("made-up machine: " + std::to_string(8 * nodes) + " processors\n"));
-    EXPECT_THAT(result.out, HasSubstr("  node 0            8 processors (0-7) of 4 cores, 64 GiB of memory\n"));
+    EXPECT_THAT(result.out,
+                HasSubstr("made-up machine: " + std::to_string(8 * nodes) + " processors\n"));
+    EXPECT_THAT(result.out,
+                HasSubstr("  node 0            8 processors (0-7) of 4 cores, 64 GiB of memory\n"));
     EXPECT_THAT(result.out, HasSubstr("L3 1 x 32 MiB (8 processors each)\n"));
-    EXPECT_THAT(result.out, HasSubstr("A pipeline takes " + std::to_string(8 * nodes) + " workers:\n"));
+    EXPECT_THAT(result.out,
+                HasSubstr("A pipeline takes " + std::to_string(8 * nodes) + " workers:\n"));
     const Json json = topology_json({"--synthetic", machine});
     EXPECT_EQ(json.at("nodes").size(), nodes);
     EXPECT_EQ(json.at("placement").at("workers"), 8 * nodes);
@@ -70,9 +75,12 @@ TEST(TopologyCommand, TellsOfAMadeUpMachine) {
 }
 
 TEST(TopologyCommand, PlacesARanksWorkers) {
-  const std::vector<std::string> rank = {"--synthetic", "pack:2 [numa] core:6 pu:1", "--local-rank", "1", "--local-world", "3"};
+  const std::vector<std::string> rank = {
+      "--synthetic", "pack:2 [numa] core:6 pu:1", "--local-rank", "1", "--local-world", "3"};
   const Result result = topology(rank);
-  EXPECT_THAT(result.out, HasSubstr("rank 1 of 3 on this host takes processors 4-5 of node 0, 6-7 of node 1\n"));
+  EXPECT_THAT(
+      result.out,
+      HasSubstr("rank 1 of 3 on this host takes processors 4-5 of node 0, 6-7 of node 1\n"));
   const Json placement = topology_json(rank).at("placement");
   EXPECT_EQ(placement.at("workers"), 4);
   EXPECT_EQ(placement.at("nodes")[1].at("cpus"), (Json{6, 7}));
@@ -86,7 +94,8 @@ TEST(TopologyCommand, WarnsOfOversubscription) {
 }
 
 TEST(TopologyCommand, LeavesCoresFree) {
-  const Json placement = topology_json({"--synthetic", "core:4 pu:1", "--launch-cores", "1"}).at("placement");
+  const Json placement =
+      topology_json({"--synthetic", "core:4 pu:1", "--launch-cores", "1"}).at("placement");
   EXPECT_EQ(placement.at("workers"), 3);
   EXPECT_EQ(placement.at("launch_cores"), 1);
 }
@@ -101,7 +110,8 @@ TEST(TopologyCommand, RefusesWhatMakesNoSense) {
     const Result result = topology(arguments);
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, AllOf(HasSubstr("millrace: "), HasSubstr(reason), HasSubstr("See millrace topology --help.")));
+    EXPECT_THAT(result.err, AllOf(HasSubstr("millrace: "), HasSubstr(reason),
+                                  HasSubstr("See millrace topology --help.")));
   }
   const Result unwritten = topology({"--json", "/nowhere/topology.json"});
   EXPECT_EQ(unwritten.exit_code, 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bench on a GPU that is a stand-in: what it measures there, and that the batches are those of the host.
+// The bench on a GPU that is a stand-in: what it measures there, and that the batches are those of
+// the host.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 
@@ -13,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "support/well_formed.h"
 #include "support/jpeg_samples.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
+#include "support/well_formed.h"
 
 namespace millrace {
 namespace {
@@ -37,9 +38,11 @@ class BenchOnCuda : public ::testing::Test {
   void SetUp() override {
     DatasetWriter writer(dataset_);
     for (unsigned index = 0; index < 40; ++index) {
-      const std::vector<std::byte> image = encode(noise(60 + static_cast<int>(index), 50, index), {});
+      const std::vector<std::byte> image =
+          encode(noise(60 + static_cast<int>(index), 50, index), {});
       const std::int64_t label = index % 3;
-      const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
+      const RecordField fields[] = {{"image", image},
+                                    {"label", std::as_bytes(std::span(&label, 1))}};
       writer.append(fields);
     }
     writer.finish();
@@ -67,8 +70,9 @@ class BenchOnCuda : public ::testing::Test {
   }
 
   std::string digest(const std::string& device, std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--device", device, "--batches", "6", "--warmup", "2", "--batch-size", "16", "--seed", "3",
-                                       "--digest", "--json", "-"});
+    arguments.insert(arguments.end(),
+                     {"--device", device, "--batches", "6", "--warmup", "2", "--batch-size", "16",
+                      "--seed", "3", "--digest", "--json", "-"});
     return json_of(run(MILLRACE_ON_STAND_IN, "bench", std::move(arguments))).at("digest");
   }
 
@@ -96,36 +100,44 @@ TEST_F(BenchOnCuda, MeasuresTheDeviceByItsEvents) {
   EXPECT_GT(consumer.at("mean").get<double>(), 0);
   EXPECT_LE(consumer.at("p50").get<double>(), consumer.at("p99").get<double>());
   EXPECT_TRUE(json.at("rss_growth_mb").is_number());
-  EXPECT_EQ(json.at("device_memory_growth_mb").get<double>(), 0) << "memory of the device was taken after the warm-up";
+  EXPECT_EQ(json.at("device_memory_growth_mb").get<double>(), 0)
+      << "memory of the device was taken after the warm-up";
   EXPECT_TRUE(json.at("first_step_ms").is_null()) << "there are no parts";
 }
 
 TEST_F(BenchOnCuda, AStepThatTakesItsTimeKeepsTheDeviceBusy) {
   const Json busy = bench_json({"--batches", "10", "--batch-size", "4", "--step-ms", "20"});
-  const Json starved = bench_json({"--batches", "20", "--batch-size", "40", "--step-ms", "0.01", "--workers", "1"});
-  EXPECT_LT(busy.at("device_idle_percent").get<double>(), starved.at("device_idle_percent").get<double>());
+  const Json starved =
+      bench_json({"--batches", "20", "--batch-size", "40", "--step-ms", "0.01", "--workers", "1"});
+  EXPECT_LT(busy.at("device_idle_percent").get<double>(),
+            starved.at("device_idle_percent").get<double>());
   EXPECT_GT(starved.at("device_idle_percent").get<double>(), 50);
 }
 
 TEST_F(BenchOnCuda, WithoutAStepNothingIsSaidOfIt) {
   const Json json = bench_json({"--batches", "5", "--batch-size", "8"});
-  for (const char* key : {"device_idle_percent", "idle_by_synthetic_percent", "copy_hidden_percent", "device_step_ms"})
+  for (const char* key : {"device_idle_percent", "idle_by_synthetic_percent", "copy_hidden_percent",
+                          "device_step_ms"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
   EXPECT_GT(json.at("h2d_gb_per_second").get<double>(), 0);
 }
 
 TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
-  const Result result = bench({"--batches", "12", "--batch-size", "8", "--step-ms", "2", "--micro-batches", "4"});
+  const Result result =
+      bench({"--batches", "12", "--batch-size", "8", "--step-ms", "2", "--micro-batches", "4"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const char* row : {"device idle", "idle by synthetic input", "copies to the device", "of plain copies'", "under steps",
-                          "trainer's thread", "first step after", "MB of the device"})
+  for (const char* row :
+       {"device idle", "idle by synthetic input", "copies to the device", "of plain copies'",
+        "under steps", "trainer's thread", "first step after", "MB of the device"})
     EXPECT_THAT(result.out, HasSubstr(row));
 }
 
-// On the host over a bus that takes 150 ms for a batch, which a busy machine does not hide: its first half is there 75 ms earlier.
+// On the host over a bus that takes 150 ms for a batch, which a busy machine does not hide: its
+// first half is there 75 ms earlier.
 TEST_F(BenchOnCuda, TellsHowMuchEarlierTheFirstStepBeginsOnParts) {
-  const std::vector<std::string> arguments = {"--batches",  "2", "--warmup",  "0", "--batch-size", "10", "--micro-batches", "2",
-                                              "--prefetch", "1", "--step-ms", "1", "--json",       "-"};
+  const std::vector<std::string> arguments = {
+      "--batches",  "2", "--warmup",  "0", "--batch-size", "10", "--micro-batches", "2",
+      "--prefetch", "1", "--step-ms", "1", "--json",       "-"};
   std::vector<std::string> slow_bus = arguments;
   slow_bus.insert(slow_bus.end(), {"--copy-gb-s", "0.0002"});
   const Json on_host = json_of(run(MILLRACE_ON_STAND_IN, "bench", slow_bus)).at("first_step_ms");
@@ -133,14 +145,16 @@ TEST_F(BenchOnCuda, TellsHowMuchEarlierTheFirstStepBeginsOnParts) {
   EXPECT_GT(on_host.at("whole").get<double>(), 150);
   EXPECT_LT(on_host.at("parts").get<double>(), on_host.at("whole").get<double>());
 
-  const Json on_cuda = bench_json(std::vector(arguments.begin(), arguments.end() - 2)).at("first_step_ms");
+  const Json on_cuda =
+      bench_json(std::vector(arguments.begin(), arguments.end() - 2)).at("first_step_ms");
   EXPECT_GT(on_cuda.at("parts").get<double>(), 0);
   EXPECT_GT(on_cuda.at("whole").get<double>(), 0);
 }
 
 TEST_F(BenchOnCuda, TheDigestIsTheHosts) {
   EXPECT_EQ(digest("cuda:0", {}), digest("host", {}));
-  EXPECT_EQ(digest("cuda:0", {"--step-ms", "1", "--micro-batches", "4"}), digest("host", {"--workers", "2"}));
+  EXPECT_EQ(digest("cuda:0", {"--step-ms", "1", "--micro-batches", "4"}),
+            digest("host", {"--workers", "2"}));
 }
 
 TEST_F(BenchOnCuda, ConvertsOnTheDevice) {
@@ -159,7 +173,8 @@ TEST_F(BenchOnCuda, ConvertsOnTheDevice) {
 TEST_F(BenchOnCuda, TracesCopiesAndStepsOnOneClock) {
   const fs::path trace = folder_ / "trace.json";
   const fs::path page = folder_ / "page.html";
-  bench_json({"--batches", "20", "--batch-size", "8", "--step-ms", "2", "--trace", trace.string(), "--html", page.string()});
+  bench_json({"--batches", "20", "--batch-size", "8", "--step-ms", "2", "--trace", trace.string(),
+              "--html", page.string()});
   std::map<std::string, std::size_t> counts;
   const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
   for (const Json& event : events) ++counts[event.at("name").get<std::string>()];
@@ -184,10 +199,10 @@ TEST_F(BenchOnCuda, MatricesNeedCublas) {
 }
 
 TEST_F(BenchOnCuda, MatricesAreAStepLikeOthers) {
-  const Json json =
-      json_of(run_program({"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + MILLRACE_CUBLAS_FOLDER, MILLRACE_ON_STAND_IN,
-                           "bench", dataset_.string(), "--device", "cuda:0", "--step", "gemm:256", "--batches", "10",
-                           "--batch-size", "8", "--micro-batches", "2", "--json", "-"}));
+  const Json json = json_of(run_program(
+      {"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + MILLRACE_CUBLAS_FOLDER,
+       MILLRACE_ON_STAND_IN, "bench", dataset_.string(), "--device", "cuda:0", "--step", "gemm:256",
+       "--batches", "10", "--batch-size", "8", "--micro-batches", "2", "--json", "-"}));
   EXPECT_EQ(json.at("options").at("step"), "gemm:256");
   EXPECT_TRUE(json.at("options").at("step_ms").is_null()) << "nobody has given it";
   EXPECT_GE(json.at("device_step_ms").get<double>(), 2.0);
@@ -219,14 +234,14 @@ TEST_F(BenchOnCuda, WhatDoesNotGoTogetherIsAUsageError) {
 }
 
 TEST_F(BenchOnCuda, DiagnoseAndTuneRunThere) {
-  const Json diagnosed = json_of(
-      run(MILLRACE_ON_STAND_IN, "diagnose",
-          {"--device", "cuda:0", "--step-ms", "2", "--batch-size", "8", "--batches", "4", "--rounds", "2", "--json", "-"}));
+  const Json diagnosed = json_of(run(MILLRACE_ON_STAND_IN, "diagnose",
+                                     {"--device", "cuda:0", "--step-ms", "2", "--batch-size", "8",
+                                      "--batches", "4", "--rounds", "2", "--json", "-"}));
   EXPECT_EQ(diagnosed.at("options").at("device"), "cuda:0");
   EXPECT_THAT(diagnosed.at("device_idle_percent").get<double>(), percent());
-  const Json tuned =
-      json_of(run(MILLRACE_ON_STAND_IN, "tune",
-                  {"--device", "cuda:0", "--step-ms", "5", "--batch-size", "4", "--budget-s", "0.6", "--json", "-"}));
+  const Json tuned = json_of(run(MILLRACE_ON_STAND_IN, "tune",
+                                 {"--device", "cuda:0", "--step-ms", "5", "--batch-size", "4",
+                                  "--budget-s", "0.6", "--json", "-"}));
   EXPECT_EQ(tuned.at("device"), "cuda:0");
 }
 

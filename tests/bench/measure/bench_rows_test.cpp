@@ -34,12 +34,15 @@ TEST(BenchRows, TellCopiesBesidePlainOnesAndWhatPartsSave) {
   record.result.copy_hidden = 0.975;
   record.result.device_memory_growth = 2'500'000;
   record.result.rss_growth = -1'000'000;
-  record.beside = {.idle_by_synthetic = 0.0125, .plain_copy_bytes_per_second = 25e9, .first_step = FirstStep{12, 30.5}};
+  record.beside = {.idle_by_synthetic = 0.0125,
+                   .plain_copy_bytes_per_second = 25e9,
+                   .first_step = FirstStep{12, 30.5}};
   EXPECT_DOUBLE_EQ(copies_of_plain(record).value(), 0.8);
   const auto rows = device_rows(record);
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_THAT(rows[0].second, HasSubstr("1.25%"));
-  EXPECT_EQ(rows[1].second, "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s; 97.5% of their time under steps");
+  EXPECT_EQ(rows[1].second,
+            "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s; 97.5% of their time under steps");
   EXPECT_THAT(rows[3].second, HasSubstr("18.5 ms saved"));
   EXPECT_EQ(rows[4].second, "-1.0 MB of the process, +2.5 MB of the device");
 }

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "support/well_formed.h"
 #include "support/jpeg_samples.h"
 #include "support/run_program.h"
 #include "support/temporary_folder.h"
+#include "support/well_formed.h"
 
 namespace millrace {
 namespace {
@@ -40,12 +40,15 @@ class Bench : public ::testing::Test {
   void SetUp() override {
     DatasetWriter writer(dataset_);
     for (std::uint64_t index = 0; index < records; ++index)
-      append(writer, encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}),
+      append(writer,
+             encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}),
              static_cast<int>(index % 3));
     writer.finish();
   }
 
-  Result bench(std::vector<std::string> arguments) const { return bench_of(dataset_, std::move(arguments)); }
+  Result bench(std::vector<std::string> arguments) const {
+    return bench_of(dataset_, std::move(arguments));
+  }
 
   static Result bench_of(const fs::path& dataset, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "bench", dataset.string()});
@@ -61,7 +64,8 @@ class Bench : public ::testing::Test {
   }
 
   std::string digest(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--batches", "12", "--warmup", "0", "--batch-size", "16", "--size", "48", "--digest"});
+    arguments.insert(arguments.end(), {"--batches", "12", "--warmup", "0", "--batch-size", "16",
+                                       "--size", "48", "--digest"});
     return bench_json(std::move(arguments)).at("digest").get<std::string>();
   }
 
@@ -70,12 +74,15 @@ class Bench : public ::testing::Test {
 };
 
 TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
-  const Result result = bench({"--batches", "10", "--warmup", "2", "--size", "32", "--workers", "2"});
+  const Result result =
+      bench({"--batches", "10", "--warmup", "2", "--size", "32", "--workers", "2"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  for (const char* name : {"samples/s", "batches/s", "encoded MB/s", "stall", "ahead", "device idle", "first batch after",
-                           "worker time", "worker utilization", "peak RSS beyond the map", "pinned / device memory", "50 records",
-                           "read", "decode", "augment", "copy", "trainer", "waits for input", "measured 10 batches"})
+  for (const char* name :
+       {"samples/s", "batches/s", "encoded MB/s", "stall", "ahead", "device idle",
+        "first batch after", "worker time", "worker utilization", "peak RSS beyond the map",
+        "pinned / device memory", "50 records", "read", "decode", "augment", "copy", "trainer",
+        "waits for input", "measured 10 batches"})
     EXPECT_THAT(result.out, HasSubstr(name));
   const std::size_t advice = result.out.rfind('\n', result.out.size() - 2) + 1;
   const std::size_t verdict = result.out.rfind('\n', advice - 2) + 1;
@@ -86,26 +93,30 @@ TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
 TEST_F(Bench, WarnsOfMoreWorkersThanCores) {
   const fs::path file = folder_ / "result.json";
   const std::string many = std::to_string(read_topology().cores + 1);
-  const Result result =
-      bench({"--batches", "2", "--warmup", "0", "--batch-size", "4", "--size", "32", "--workers", many, "--json", file.string()});
+  const Result result = bench({"--batches", "2", "--warmup", "0", "--batch-size", "4", "--size",
+                               "32", "--workers", many, "--json", file.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("oversubscribed: " + many + " workers on"));
-  EXPECT_THAT(Json::parse(std::ifstream(file)).at("warnings")[0].get<std::string>(), HasSubstr("oversubscribed: " + many));
+  EXPECT_THAT(Json::parse(std::ifstream(file)).at("warnings")[0].get<std::string>(),
+              HasSubstr("oversubscribed: " + many));
 }
 
 TEST_F(Bench, WritesTheSameAsJson) {
   const fs::path file = folder_ / "result.json";
-  const Result result =
-      bench({"--batches", "20", "--warmup",        "3", "--batch-size", "10", "--size", "32", "--step-ms", "2",
-             "--workers", "2",  "--micro-batches", "2", "--prefetch",   "3",  "--seed", "9",  "--json",    file.string()});
+  const Result result = bench(
+      {"--batches", "20", "--warmup",  "3",          "--batch-size",    "10", "--size",     "32",
+       "--step-ms", "2",  "--workers", "2",          "--micro-batches", "2",  "--prefetch", "3",
+       "--seed",    "9",  "--json",    file.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("samples/s"));
   std::ifstream stream(file);
   const Json json = Json::parse(stream);
   EXPECT_EQ(json.at("batches"), 20);
   EXPECT_EQ(json.at("samples"), 200);
-  EXPECT_NEAR(json.at("samples_per_second").get<double>(), 200 / json.at("seconds").get<double>(), 0.01);
-  EXPECT_GE(json.at("seconds").get<double>(), 0.030);  // 20 steps of 2 ms, less the two that may be queued at either end
+  EXPECT_NEAR(json.at("samples_per_second").get<double>(), 200 / json.at("seconds").get<double>(),
+              0.01);
+  EXPECT_GE(json.at("seconds").get<double>(),
+            0.030);  // 20 steps of 2 ms, less the two that may be queued at either end
   for (const char* wait : {"stall_ms", "ahead_ms"}) {
     const Json& durations = json.at(wait);
     EXPECT_LE(durations.at("p50").get<double>(), durations.at("p95").get<double>()) << wait;
@@ -124,15 +135,18 @@ TEST_F(Bench, WritesTheSameAsJson) {
   EXPECT_GT(json.at("consumer_us_per_batch").at("mean").get<double>(), 0);
   EXPECT_TRUE(json.at("rss_growth_mb").is_number());
   EXPECT_TRUE(json.at("device_memory_growth_mb").is_null()) << "the host's is in the process's own";
-  for (const char* kind : {"parts", "whole"}) EXPECT_GT(json.at("first_step_ms").at(kind).get<double>(), 0) << kind;
+  for (const char* kind : {"parts", "whole"})
+    EXPECT_GT(json.at("first_step_ms").at(kind).get<double>(), 0) << kind;
   EXPECT_GT(json.at("first_batch_ms").get<double>(), 0);
   double shares = 0;
-  for (const char* stage : {"read", "decode", "augment"}) shares += json.at("worker_time_percent").at(stage).get<double>();
+  for (const char* stage : {"read", "decode", "augment"})
+    shares += json.at("worker_time_percent").at(stage).get<double>();
   EXPECT_NEAR(shares, 100, 0.1);
   EXPECT_GT(json.at("peak_rss_beyond_map_mb").get<double>(), 1);
   const double slot_mb = 10.0 * (32 * 32 * 3 + 8) / 1e6;
   EXPECT_NEAR(json.at("pinned_mb").get<double>(), 3 * slot_mb, 0.01);
-  EXPECT_NEAR(json.at("staging_mb").get<double>(), 2 * slot_mb, 0.01) << "batches of two parts go through two staging slots";
+  EXPECT_NEAR(json.at("staging_mb").get<double>(), 2 * slot_mb, 0.01)
+      << "batches of two parts go through two staging slots";
   EXPECT_NEAR(json.at("device_mb").get<double>(), 4 * slot_mb, 0.01);
   EXPECT_TRUE(json.at("ceiling").is_null());
   EXPECT_TRUE(json.at("digest").is_null());
@@ -145,7 +159,8 @@ TEST_F(Bench, WritesTheSameAsJson) {
   unsigned workers = 0;
   for (const Json& node : json.at("nodes")) {
     workers += node.at("workers").get<unsigned>();
-    for (const char* key : {"node", "workers_bound", "slots", "samples", "samples_by_helpers", "memory_on_node"})
+    for (const char* key :
+         {"node", "workers_bound", "slots", "samples", "samples_by_helpers", "memory_on_node"})
       EXPECT_TRUE(node.contains(key)) << key;
   }
   EXPECT_EQ(workers, 2U);
@@ -157,7 +172,8 @@ TEST_F(Bench, WritesTheSameAsJson) {
 
 TEST_F(Bench, WritesAPage) {
   const fs::path file = folder_ / "result.html";
-  const Result result = bench({"--batches", "10", "--size", "32", "--step-ms", "1", "--workers", "2", "--html", file.string()});
+  const Result result = bench({"--batches", "10", "--size", "32", "--step-ms", "1", "--workers",
+                               "2", "--html", file.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("samples/s"));
   std::ifstream stream(file);
@@ -165,7 +181,8 @@ TEST_F(Bench, WritesAPage) {
   EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
   EXPECT_TRUE(html.ends_with("</html>\n"));
   EXPECT_EQ(fault_in_markup(html), "");
-  for (const std::string& text : {dataset_.string(), std::string("bounds the run"), std::string("10 batches in")})
+  for (const std::string& text :
+       {dataset_.string(), std::string("bounds the run"), std::string("10 batches in")})
     EXPECT_THAT(html, HasSubstr(text));
 }
 
@@ -173,20 +190,23 @@ TEST_F(Bench, TheSameSeedGivesTheSameDigestHoweverItIsMade) {
   const std::string expected = digest({"--seed", "3", "--workers", "1"});
   EXPECT_EQ(expected.size(), 16u);
   EXPECT_EQ(digest({"--seed", "3", "--workers", "2", "--prefetch", "1"}), expected);
-  EXPECT_EQ(digest({"--seed", "3", "--workers", "4", "--prefetch", "6", "--micro-batches", "4"}), expected);
+  EXPECT_EQ(digest({"--seed", "3", "--workers", "4", "--prefetch", "6", "--micro-batches", "4"}),
+            expected);
   EXPECT_EQ(digest({"--seed", "3", "--step-ms", "1"}), expected);
   EXPECT_NE(digest({"--seed", "4"}), expected);
   EXPECT_NE(digest({"--seed", "3", "--recipe", "eval"}), expected);
 }
 
 TEST_F(Bench, AutoStepIsALittleLongerThanTheLoadersTime) {
-  const Json json = bench_json({"--step-ms", "auto", "--batches", "30", "--batch-size", "16", "--size", "64"});
+  const Json json =
+      bench_json({"--step-ms", "auto", "--batches", "30", "--batch-size", "16", "--size", "64"});
   EXPECT_TRUE(json.at("options").at("step_auto").get<bool>());
   EXPECT_GT(json.at("options").at("step_ms").get<double>(), 0);
 }
 
 TEST_F(Bench, CeilingComparesWithThePlainDecode) {
-  const Json ceiling = bench_json({"--ceiling", "--batches", "5", "--size", "32", "--workers", "1"}).at("ceiling");
+  const Json ceiling =
+      bench_json({"--ceiling", "--batches", "5", "--size", "32", "--workers", "1"}).at("ceiling");
   for (const char* ratio : {"rate_ratio", "cpu_ratio"}) {
     const double median = ceiling.at(ratio).get<double>();
     EXPECT_GT(median, 0) << ratio;
@@ -198,7 +218,8 @@ TEST_F(Bench, CeilingComparesWithThePlainDecode) {
 
 TEST_F(Bench, TakesARecipeFromAFile) {
   const fs::path file = folder_ / "recipe.json";
-  std::ofstream(file) << R"({"output": [40, 24], "crop": {"kind": "center", "resize": 48}, "flip": 0})";
+  std::ofstream(file)
+      << R"({"output": [40, 24], "crop": {"kind": "center", "resize": 48}, "flip": 0})";
   const Json json = bench_json({"--recipe", file.string(), "--batches", "3"});
   EXPECT_EQ(json.at("options").at("recipe_program").at("output"), Json({40, 24}));
 
@@ -250,7 +271,8 @@ TEST_F(Bench, MatricesNeedAGpu) {
 // Wherever these tests run there are fewer GPUs than that.
 TEST_F(Bench, ADeviceThatIsNotThereIsOneLine) {
   for (const char* command : {"bench", "diagnose", "tune"}) {
-    const Result result = run_program({MILLRACE_COMMAND, command, dataset_.string(), "--device", "cuda:999", "--step-ms", "5"});
+    const Result result = run_program(
+        {MILLRACE_COMMAND, command, dataset_.string(), "--device", "cuda:999", "--step-ms", "5"});
     EXPECT_EQ(result.exit_code, 1) << command;
     EXPECT_EQ(result.out, "") << command;
     EXPECT_THAT(result.err, HasSubstr("no CUDA device")) << command;
@@ -272,11 +294,13 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(no_recipe.exit_code, 1);
   EXPECT_THAT(no_recipe.err, HasSubstr("--recipe training"));
 
-  const Result no_place = bench({"--batches", "1", "--json", (folder_ / "nowhere" / "result.json").string()});
+  const Result no_place =
+      bench({"--batches", "1", "--json", (folder_ / "nowhere" / "result.json").string()});
   EXPECT_EQ(no_place.exit_code, 1);
   EXPECT_THAT(no_place.err, HasSubstr("nowhere/result.json"));
 
-  const Result no_page = bench({"--batches", "1", "--html", (folder_ / "nowhere" / "result.html").string()});
+  const Result no_page =
+      bench({"--batches", "1", "--html", (folder_ / "nowhere" / "result.html").string()});
   EXPECT_EQ(no_page.exit_code, 1);
   EXPECT_THAT(no_page.err, HasSubstr("nowhere/result.html: cannot be written"));
 }
@@ -310,8 +334,8 @@ TEST_F(Bench, HelpHasExamples) {
 
 TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
   const fs::path trace = folder_ / "trace.json";
-  const Json json =
-      bench_json({"--batches", "30", "--size", "32", "--batch-size", "10", "--step-ms", "2", "--trace", trace.string()});
+  const Json json = bench_json({"--batches", "30", "--size", "32", "--batch-size", "10",
+                                "--step-ms", "2", "--trace", trace.string()});
   const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
   std::map<std::string, double> sum_ms;
   std::map<std::string, std::size_t> counts;
@@ -324,7 +348,8 @@ TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
   }
   for (const char* lane : {"worker 0", "planner", "feeder", "copies", "trainer", "device steps"})
     EXPECT_TRUE(lanes.contains(lane)) << lane;
-  for (const char* counter : {"free slots", "ready batches"}) EXPECT_GT(counts[counter], 0U) << counter;
+  for (const char* counter : {"free slots", "ready batches"})
+    EXPECT_GT(counts[counter], 0U) << counter;
   // A sample per worker may end between the reading of the one and of the other.
   for (const Json& stage : json.at("stages")) {
     const std::string name = stage.at("name");
@@ -338,9 +363,11 @@ TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
 }
 
 TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
-  const Json json = bench_json({"--seconds", "1", "--size", "32", "--batch-size", "4", "--step-ms", "20", "--workers", "auto"});
+  const Json json = bench_json({"--seconds", "1", "--size", "32", "--batch-size", "4", "--step-ms",
+                                "20", "--workers", "auto"});
   EXPECT_GE(json.at("active_workers").get<double>(), 1);
-  EXPECT_LE(json.at("active_workers").get<double>(), json.at("options").at("workers").get<double>());
+  EXPECT_LE(json.at("active_workers").get<double>(),
+            json.at("options").at("workers").get<double>());
   const Result wrong = bench({"--workers", "many"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("\"many\""));
@@ -348,7 +375,8 @@ TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
 
 TEST_F(Bench, ImitatesASlowBus) {
   // 16 x 32 x 32 x 3 bytes in 50 ms.
-  const Json json = bench_json({"--batches", "10", "--size", "32", "--batch-size", "16", "--copy-gb-s", "0.001"});
+  const Json json =
+      bench_json({"--batches", "10", "--size", "32", "--batch-size", "16", "--copy-gb-s", "0.001"});
   EXPECT_EQ(json.at("verdict").at("stage"), "copy") << json.at("verdict").at("text");
 }
 

@@ -20,7 +20,9 @@ std::vector<TraceSpan> spans(const std::vector<std::pair<std::int64_t, std::int6
   return spans;
 }
 
-TEST(HiddenShare, IsAllOfACopyUnderAStep) { EXPECT_THAT(hidden_share(spans({{10, 20}}), spans({{0, 100}})), Optional(1.0)); }
+TEST(HiddenShare, IsAllOfACopyUnderAStep) {
+  EXPECT_THAT(hidden_share(spans({{10, 20}}), spans({{0, 100}})), Optional(1.0));
+}
 
 TEST(HiddenShare, IsNoneOfACopyBetweenSteps) {
   EXPECT_THAT(hidden_share(spans({{40, 50}}), spans({{0, 40}, {50, 90}})), Optional(0.0));
@@ -28,7 +30,8 @@ TEST(HiddenShare, IsNoneOfACopyBetweenSteps) {
 
 TEST(HiddenShare, CountsThePartsUnderSeveralSteps) {
   // Under 10..20 and 30..40 and 50..55; not in the gaps.
-  EXPECT_THAT(hidden_share(spans({{5, 55}}), spans({{0, 20}, {30, 40}, {50, 90}})), Optional(DoubleEq(30.0 / 50)));
+  EXPECT_THAT(hidden_share(spans({{5, 55}}), spans({{0, 20}, {30, 40}, {50, 90}})),
+              Optional(DoubleEq(30.0 / 50)));
 }
 
 TEST(HiddenShare, AddsUpCopies) {
@@ -37,13 +40,15 @@ TEST(HiddenShare, AddsUpCopies) {
 }
 
 TEST(HiddenShare, LooksAtTheTimeOfStepsOnly) {
-  EXPECT_THAT(hidden_share(spans({{0, 60}, {190, 500}}), spans({{50, 100}, {150, 200}})), Optional(1.0));
+  EXPECT_THAT(hidden_share(spans({{0, 60}, {190, 500}}), spans({{50, 100}, {150, 200}})),
+              Optional(1.0));
   EXPECT_EQ(hidden_share(spans({{0, 50}, {200, 300}}), spans({{50, 200}})), std::nullopt);
 }
 
 TEST(HiddenShare, CountsATimeUnderTwoStepsOnce) {
   EXPECT_THAT(hidden_share(spans({{0, 40}}), spans({{20, 40}, {0, 30}, {0, 25}})), Optional(1.0));
-  EXPECT_THAT(hidden_share(spans({{0, 100}}), spans({{0, 30}, {10, 20}, {15, 50}, {99, 100}})), Optional(DoubleEq(0.51)));
+  EXPECT_THAT(hidden_share(spans({{0, 100}}), spans({{0, 30}, {10, 20}, {15, 50}, {99, 100}})),
+              Optional(DoubleEq(0.51)));
 }
 
 TEST(HiddenShare, IsUnknownWithoutCopiesOrSteps) {

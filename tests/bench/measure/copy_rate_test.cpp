@@ -16,7 +16,8 @@ using ::testing::Optional;
 TEST(CopyRate, IsBytesOverTheTimeOfCopies) {
   Report report;
   report.copied_bytes = 4000;  // of 4 copies, of which 3 are over
-  report.stages = {{.name = "read", .busy_seconds = 7}, {.name = "copy", .busy_seconds = 0.5, .each = {.count = 3}}};
+  report.stages = {{.name = "read", .busy_seconds = 7},
+                   {.name = "copy", .busy_seconds = 0.5, .each = {.count = 3}}};
   const auto rate = copy_rate(report, 4);
   ASSERT_TRUE(rate);
   EXPECT_DOUBLE_EQ(rate->bytes, 1000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that the bench takes for cuBLAS, on the stand-in for CUDA: a product takes 2 ms and must be one of square bfloat16
-// matrices, or of some rows of one. Found only where LD_LIBRARY_PATH names its folder.
+// A library that the bench takes for cuBLAS, on the stand-in for CUDA: a product takes 2 ms and
+// must be one of square bfloat16 matrices, or of some rows of one. Found only where LD_LIBRARY_PATH
+// names its folder.
 #include <library_types.h>
 
 #include <chrono>
@@ -38,17 +39,19 @@ int cublasSetStream_v2(void* handle, cudaStream_t stream) {
   return success;
 }
 
-int cublasGemmEx(void* handle, int transpose_a, int transpose_b, int m, int n, int k, const void* alpha, const void* a,
-                 cudaDataType a_type, int lda, const void* b, cudaDataType b_type, int ldb, const void* beta, void* c,
-                 cudaDataType c_type, int ldc, int compute, int algorithm) {
-  const bool plain = transpose_a == 0 && transpose_b == 0 && *static_cast<const float*>(alpha) == 1 &&
-                     *static_cast<const float*>(beta) == 0 && compute == float32_compute && algorithm == -1;
+int cublasGemmEx(void* handle, int transpose_a, int transpose_b, int m, int n, int k,
+                 const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
+                 cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type,
+                 int ldc, int compute, int algorithm) {
+  const bool plain =
+      transpose_a == 0 && transpose_b == 0 && *static_cast<const float*>(alpha) == 1 &&
+      *static_cast<const float*>(beta) == 0 && compute == float32_compute && algorithm == -1;
   const bool square = k == n && m >= 1 && m <= n && lda == n && ldb == n && ldc == n;
   const bool typed = a_type == CUDA_R_16BF && b_type == CUDA_R_16BF && c_type == CUDA_R_16BF;
   if (!plain || !square || !typed || a == b || a == c || b == c) return invalid_value;
-  millrace::testing::stand_in::launch(static_cast<Library*>(handle)->stream, [length = std::chrono::microseconds(2000 * m / n)] {
-    std::this_thread::sleep_for(length);
-  });
+  millrace::testing::stand_in::launch(
+      static_cast<Library*>(handle)->stream,
+      [length = std::chrono::microseconds(2000 * m / n)] { std::this_thread::sleep_for(length); });
   return success;
 }
 

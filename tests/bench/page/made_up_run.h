@@ -16,7 +16,8 @@
 
 namespace millrace::testing {
 
-/// A run as a bench would find it, without one: workers make samples into slots, copies follow, a device runs steps.
+/// A run as a bench would find it, without one: workers make samples into slots, copies follow, a
+/// device runs steps.
 class MadeUpRun {
  public:
   struct Plan {
@@ -39,7 +40,9 @@ class MadeUpRun {
   const Trace& trace() const { return trace_; }
 
  private:
-  Trace::Clock::time_point at(double ms) const { return start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6)); }
+  Trace::Clock::time_point at(double ms) const {
+    return start_ + std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
+  }
 
   void add_lanes() {
     const std::size_t pipeline = trace_.add_group("millrace");
@@ -121,8 +124,10 @@ class MadeUpRun {
     set_counter(*ready_batches_, made_or_taken, 0);
   }
 
-  void set_counter(Trace::Lane& lane, std::vector<std::pair<double, int>>& changes, int value) const {
-    std::stable_sort(changes.begin(), changes.end(), [](auto& a, auto& b) { return a.first < b.first; });
+  void set_counter(Trace::Lane& lane, std::vector<std::pair<double, int>>& changes,
+                   int value) const {
+    std::stable_sort(changes.begin(), changes.end(),
+                     [](auto& a, auto& b) { return a.first < b.first; });
     lane.set(at(0), value);
     for (const auto& [ms, change] : changes) lane.set(at(ms), value += change);
   }
@@ -132,8 +137,11 @@ class MadeUpRun {
     const auto share = [&](double part) {
       return values_ms[static_cast<std::size_t>(part * static_cast<double>(values_ms.size() - 1))];
     };
-    Durations durations{
-        .count = values_ms.size(), .p50_ms = share(0.5), .p95_ms = share(0.95), .p99_ms = share(0.99), .max_ms = share(1)};
+    Durations durations{.count = values_ms.size(),
+                        .p50_ms = share(0.5),
+                        .p95_ms = share(0.95),
+                        .p99_ms = share(0.99),
+                        .max_ms = share(1)};
     for (const double value : values_ms) durations.total_ms += value;
     return durations;
   }
@@ -145,7 +153,8 @@ class MadeUpRun {
     record_.settings.recipe = Recipe::train(224);
     record_.settings.batch_size = plan_.batch_size;
     record_.settings.prefetch = plan_.prefetch;
-    record_.settings.step = std::chrono::microseconds(static_cast<std::int64_t>(1e3 * plan_.step_ms));
+    record_.settings.step =
+        std::chrono::microseconds(static_cast<std::int64_t>(1e3 * plan_.step_ms));
     record_.settings.warmup = 10;
     cli::Machine& machine = record_.machine;
     machine.cpu = "AMD EPYC 9374F 32-Core Processor";
@@ -154,7 +163,8 @@ class MadeUpRun {
     machine.kernel = "Linux 6.1.0-28-amd64";
     machine.compiler = "GCC 12.2.0";
     machine.commit = "29f4295";
-    machine.libraries = {{"libjpeg-turbo", "2.1.5"}, {"opencv", "4.6.0"}, {"onetbb", "2021.8"}, {"lmdb", "0.9.24"}};
+    machine.libraries = {
+        {"libjpeg-turbo", "2.1.5"}, {"opencv", "4.6.0"}, {"onetbb", "2021.8"}, {"lmdb", "0.9.24"}};
     record_.result.device_idle = idle_ms_ / end_ms_;
     record_.result.cpu_seconds = busy_ms_ / 1e3;
     record_.result.peak_rss_beyond_map = 84'500'000;
@@ -166,7 +176,12 @@ class MadeUpRun {
     report.encoded_bytes = report.samples * 110'000;
     report.copied_bytes = report.samples * 150'536;
     report.stall = durations(stalls_ms_);
-    report.ahead = {.count = plan_.batches, .total_ms = ahead_ms_, .p50_ms = 8.4, .p95_ms = 21, .p99_ms = 26, .max_ms = 27};
+    report.ahead = {.count = plan_.batches,
+                    .total_ms = ahead_ms_,
+                    .p50_ms = 8.4,
+                    .p95_ms = 21,
+                    .p99_ms = 26,
+                    .max_ms = 27};
     report.first_batch_seconds = 0.046;
     report.workers = plan_.workers;
     report.active_workers = plan_.workers;
@@ -178,7 +193,8 @@ class MadeUpRun {
     report.memory = {.pinned_bytes = 19'300'000, .device_bytes = 9'650'000};
     const double workers_seconds = plan_.workers * report.seconds;
     const double waits = workers_seconds * (1 - report.worker_utilization);
-    const auto stage = [&](const char* name, double lanes, double busy, double input, double output, Durations each) {
+    const auto stage = [&](const char* name, double lanes, double busy, double input, double output,
+                           Durations each) {
       const double all = lanes * report.seconds;
       report.stages.push_back({.name = name,
                                .lanes = lanes,
@@ -190,20 +206,26 @@ class MadeUpRun {
                                .each = each});
     };
     const double made = busy_ms_ / 1e3;
-    stage("read", plan_.workers, 0.04 * made, 0.1 * waits, 0.9 * waits, {report.samples, 0, 0.06, 0.07, 9, 9.1});
-    stage("decode", plan_.workers, 0.80 * made, 0.1 * waits, 0.9 * waits, {report.samples, 0, 5.01, 10.4, 14.2, 31});
-    stage("augment", plan_.workers, 0.16 * made, 0.1 * waits, 0.9 * waits, {report.samples, 0, 1.1, 1.12, 1.2, 1.9});
+    stage("read", plan_.workers, 0.04 * made, 0.1 * waits, 0.9 * waits,
+          {report.samples, 0, 0.06, 0.07, 9, 9.1});
+    stage("decode", plan_.workers, 0.80 * made, 0.1 * waits, 0.9 * waits,
+          {report.samples, 0, 5.01, 10.4, 14.2, 31});
+    stage("augment", plan_.workers, 0.16 * made, 0.1 * waits, 0.9 * waits,
+          {report.samples, 0, 1.1, 1.12, 1.2, 1.9});
     stage("copy", 1, 0.0026 * static_cast<double>(plan_.batches),
-          0.9 * (report.seconds - 0.0026 * static_cast<double>(plan_.batches)), 0, {report.batches, 0, 2.6, 2.6, 2.7, 2.7});
-    stage("trainer", 1, 0.0004 * static_cast<double>(plan_.batches), report.stall.total_ms / 1e3, ahead_ms_ / 1e3,
-          {report.batches, 0, 0.4, 0.4, 0.41, 0.5});
+          0.9 * (report.seconds - 0.0026 * static_cast<double>(plan_.batches)), 0,
+          {report.batches, 0, 2.6, 2.6, 2.7, 2.7});
+    stage("trainer", 1, 0.0004 * static_cast<double>(plan_.batches), report.stall.total_ms / 1e3,
+          ahead_ms_ / 1e3, {report.batches, 0, 0.4, 0.4, 0.41, 0.5});
     record_.result.verdict = {
         .bound = Bound::transform,
         .stage = "decode",
         .share = 0.8,
         .speedup_limit = 1.12,
         .next_bound = "step",
-        .text = "decode bounds the run: workers spend 80% of their time in it and the device is idle 11% of the time.",
+        .text =
+            "decode bounds the run: workers spend 80% of their time in it and the device is idle "
+            "11% of the time.",
         .advice = "Give 7 workers instead of 6, or store the images at 448 x 448 pixels."};
   }
 

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "bench/page/made_up_run.h"
-#include "support/well_formed.h"
 #include "measure/bench_page.h"
 #include "page/stage_bars.h"
 #include "page/stall_histogram.h"
 #include "page/svg_chart.h"
+#include "support/well_formed.h"
 #include "tune/tune_page.h"
 
 namespace millrace {
@@ -24,7 +24,9 @@ using namespace testing;
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  for (std::size_t at = text.find(part); at != std::string::npos;
+       at = text.find(part, at + part.size()))
+    ++count;
   return count;
 }
 
@@ -40,28 +42,36 @@ void expect_sound(const std::string& html) {
 }
 
 cli::TunePage made_up_tune() {
-  return {.dataset = "train.lmdb",
-          .verdict = "6 workers feed a step of 34 ms.",
-          .why = "5 leave the device idle 9.1% of the time.",
-          .numbers = {{.name = "Workers", .value = "6", .detail = "of 16"}},
-          .points = {{.workers = 1, .mean = 187.25, .standard_deviation = 2.5, .runs = 3, .note = "too slow"},
-                     {.workers = 6, .mean = 941.5, .standard_deviation = 0, .runs = 1, .note = "feeds the step"},
-                     {.workers = 16, .mean = 1850, .standard_deviation = 64, .runs = 3}},
-          .law = cli::SweepLaw{.lambda = 189.25, .sigma = 0.021, .kappa = 0.0021, .r_squared = 0.998},
-          .chosen_workers = 6,
-          .needed_rate = 941,
-          .not_measured = {"Batch sizes above 512."},
-          .variables = {{.title = "Prefetch",
-                         .text = "4 is the smallest with no loss.",
-                         .body = to_html(
-                             cli::HtmlTable{.title = {}, .columns = {"Prefetch", "Samples/s"}, .rows = {{"2", "902.1"}}})}},
-          .settings = {.title = "Settings", .rows = {{"Budget", "100 s"}}},
-          .machine = {.title = "Machine", .rows = {{"Processor", "a fast one"}}}};
+  return {
+      .dataset = "train.lmdb",
+      .verdict = "6 workers feed a step of 34 ms.",
+      .why = "5 leave the device idle 9.1% of the time.",
+      .numbers = {{.name = "Workers", .value = "6", .detail = "of 16"}},
+      .points =
+          {{.workers = 1, .mean = 187.25, .standard_deviation = 2.5, .runs = 3, .note = "too slow"},
+           {.workers = 6,
+            .mean = 941.5,
+            .standard_deviation = 0,
+            .runs = 1,
+            .note = "feeds the step"},
+           {.workers = 16, .mean = 1850, .standard_deviation = 64, .runs = 3}},
+      .law = cli::SweepLaw{.lambda = 189.25, .sigma = 0.021, .kappa = 0.0021, .r_squared = 0.998},
+      .chosen_workers = 6,
+      .needed_rate = 941,
+      .not_measured = {"Batch sizes above 512."},
+      .variables = {{.title = "Prefetch",
+                     .text = "4 is the smallest with no loss.",
+                     .body = to_html(cli::HtmlTable{.title = {},
+                                                    .columns = {"Prefetch", "Samples/s"},
+                                                    .rows = {{"2", "902.1"}}})}},
+      .settings = {.title = "Settings", .rows = {{"Budget", "100 s"}}},
+      .machine = {.title = "Machine", .rows = {{"Processor", "a fast one"}}}};
 }
 
 TEST(MarkupCheck, FindsWhatIsWrong) {
   EXPECT_EQ(fault_in_markup("<a b=\"1 > 0\"><c/>x &lt; y</a>"), "");
-  for (const char* wrong : {"<a>", "</a>", "<a><b></a></b>", "<a b=1></a>", "<a>1 & 2</a>", "<a>1 > 2</a>", "<a <b></a>"})
+  for (const char* wrong : {"<a>", "</a>", "<a><b></a></b>", "<a b=1></a>", "<a>1 & 2</a>",
+                            "<a>1 > 2</a>", "<a <b></a>"})
     EXPECT_NE(fault_in_markup(wrong), "") << wrong;
 }
 
@@ -72,14 +82,15 @@ TEST(BenchPage, HasTheVerdictAndItsNumbers) {
   const Report& report = run.record().result.report;
   EXPECT_THAT(html, HasSubstr("<h1>" + run.record().result.verdict.text + "</h1>"));
   EXPECT_THAT(html, HasSubstr(run.record().result.verdict.advice));
-  EXPECT_THAT(html,
-              HasSubstr(fmt::format("<strong>{:.1f}</strong> samples/s", static_cast<double>(report.samples) / report.seconds)));
-  EXPECT_THAT(html, HasSubstr(fmt::format("<strong>{:.2f}%</strong>", 100 * *run.record().result.device_idle)));
+  EXPECT_THAT(html, HasSubstr(fmt::format("<strong>{:.1f}</strong> samples/s",
+                                          static_cast<double>(report.samples) / report.seconds)));
+  EXPECT_THAT(html, HasSubstr(fmt::format("<strong>{:.2f}%</strong>",
+                                          100 * *run.record().result.device_idle)));
   EXPECT_THAT(html, HasSubstr("<strong>" + cli::duration_text(report.stall.p99_ms) + "</strong>"));
   EXPECT_THAT(html, HasSubstr("up to 1.12x"));
-  for (const char* text :
-       {"/data/imagenet/train-224.lmdb", "32 samples in 1 part", "34.000 ms", "AMD EPYC", "29f4295", "libjpeg-turbo",
-        "device steps", "worker 5", "free slots", "ready batches", "84.5 MB", "&quot;output&quot;"})
+  for (const char* text : {"/data/imagenet/train-224.lmdb", "32 samples in 1 part", "34.000 ms",
+                           "AMD EPYC", "29f4295", "libjpeg-turbo", "device steps", "worker 5",
+                           "free slots", "ready batches", "84.5 MB", "&quot;output&quot;"})
     EXPECT_THAT(html, HasSubstr(text)) << text;
 }
 
@@ -95,13 +106,16 @@ TEST(BenchPage, IsReadableWithoutAStepATraceOrStages) {
   expect_sound(html);
   EXPECT_THAT(html, HasSubstr("no step to be idle for"));
   EXPECT_THAT(html, HasSubstr("The trace holds nothing."));
-  EXPECT_THAT(html, HasSubstr("The trace holds no wait for data; by the report, the longest of 3 batches was waited for " +
+  EXPECT_THAT(html, HasSubstr("The trace holds no wait for data; by the report, the longest of 3 "
+                              "batches was waited for " +
                               cli::duration_text(run.record().result.report.stall.max_ms)));
 }
 
 TEST(BenchPage, ShowsTextsAsTheyAre) {
   const std::string attack = "</script><script>alert(\"1\" & '2')</script>\x01";
-  const std::string shown = "&lt;/script&gt;&lt;script&gt;alert(&quot;1&quot; &amp; &#39;2&#39;)&lt;/script&gt;\xEF\xBF\xBD";
+  const std::string shown =
+      "&lt;/script&gt;&lt;script&gt;alert(&quot;1&quot; &amp; "
+      "&#39;2&#39;)&lt;/script&gt;\xEF\xBF\xBD";
   MadeUpRun run({.batches = 2});
   run.record().dataset = "/data/" + attack + ".lmdb";
   run.record().recipe_name = attack;
@@ -132,7 +146,8 @@ TEST(BenchPage, IsBoundedHoweverMuchWasTraced) {
     Trace::Lane& lane = trace.add_lane(group, "worker " + std::to_string(worker));
     for (int span = 0; span < spans; ++span) {
       const auto begin = start + std::chrono::microseconds(100 * span);
-      lane.add("decode", begin, begin + std::chrono::microseconds(90), static_cast<std::uint64_t>(span),
+      lane.add("decode", begin, begin + std::chrono::microseconds(90),
+               static_cast<std::uint64_t>(span),
                static_cast<std::uint64_t>(span) * 2654435761 % 1'000'000);
     }
   }
@@ -147,7 +162,11 @@ TEST(BenchPage, IsBoundedHoweverMuchWasTraced) {
 TEST(StageBars, AreAsLongAsTheStagesTimes) {
   Report report;
   report.seconds = 10;
-  report.stages = {{.name = "decode", .lanes = 4, .busy_seconds = 20, .waiting_input_seconds = 4, .waiting_output_seconds = 2}};
+  report.stages = {{.name = "decode",
+                    .lanes = 4,
+                    .busy_seconds = 20,
+                    .waiting_input_seconds = 4,
+                    .waiting_output_seconds = 2}};
   const std::string html = cli::draw_stages(report, 0.25);
   EXPECT_EQ(fault_in_markup(html), "");
   EXPECT_THAT(html, HasSubstr("class=\"kind-decode\" x=\"0.000%\" width=\"50.000%\""));
@@ -159,9 +178,12 @@ TEST(StageBars, AreAsLongAsTheStagesTimes) {
 
 TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
   cli::TracePicture picture{.groups = {"millrace"}};
-  const auto stall = [](std::int64_t ns) { return TraceSpan{.name = "stall", .begin_ns = 0, .end_ns = ns}; };
-  picture.lanes = {{0, "trainer", {stall(1'000'000), stall(1'100'000), stall(20'000'000), stall(10)}, {}},
-                   {0, "another", {stall(5'000'000)}, {}}};
+  const auto stall = [](std::int64_t ns) {
+    return TraceSpan{.name = "stall", .begin_ns = 0, .end_ns = ns};
+  };
+  picture.lanes = {
+      {0, "trainer", {stall(1'000'000), stall(1'100'000), stall(20'000'000), stall(10)}, {}},
+      {0, "another", {stall(5'000'000)}, {}}};
   picture.lanes[0].spans.push_back({.name = "ahead", .begin_ns = 0, .end_ns = 5'000'000});
   Report report;
   report.seconds = 1;
@@ -180,14 +202,18 @@ TEST(TunePage, HasTheSweepTheLawAndTheChoice) {
   const std::string html = cli::to_html(made_up_tune());
   expect_sound(html);
   EXPECT_THAT(html, HasSubstr("<h1>6 workers feed a step of 34 ms.</h1>"));
-  EXPECT_THAT(html, HasSubstr("189.2 samples/s for one worker, contention 0.0210 and coherency 0.002100 (R² 0.998)"));
+  EXPECT_THAT(
+      html,
+      HasSubstr(
+          "189.2 samples/s for one worker, contention 0.0210 and coherency 0.002100 (R² 0.998)"));
   EXPECT_THAT(html, HasSubstr("highest with 22 workers"));
   EXPECT_THAT(html, HasSubstr("1 worker: 187.2 ± 2.5 samples/s, 3 runs; too slow"));
   EXPECT_THAT(html, HasSubstr("chosen: 6 workers"));
   EXPECT_EQ(count_of(html, "<g class=\"point chosen\"><title>"), 1u);
   EXPECT_EQ(count_of(html, "<g class=\"point\"><title>"), 2u);
-  for (const char* text : {"path class=\"fit\"", "path class=\"reference\"", "path class=\"needed\"", "4 is the smallest",
-                           "902.1", "Batch sizes above 512.", "a fast one", "100 s"})
+  for (const char* text :
+       {"path class=\"fit\"", "path class=\"reference\"", "path class=\"needed\"",
+        "4 is the smallest", "902.1", "Batch sizes above 512.", "a fast one", "100 s"})
     EXPECT_THAT(html, HasSubstr(text)) << text;
 }
 
@@ -224,13 +250,14 @@ TEST(ChartAxis, HasRoundMarks) {
 }
 
 TEST(DurationText, HasTheUnitThatFits) {
-  for (const auto& [milliseconds, text] : std::vector<std::pair<double, std::string>>{{0, "0"},
-                                                                                      {0.0042, "4.2 µs"},
-                                                                                      {0.4116, "412 µs"},
-                                                                                      {0.9999, "1.00 ms"},
-                                                                                      {12.34, "12.3 ms"},
-                                                                                      {999.9, "1.00 s"},
-                                                                                      {4321, "4.32 s"}})
+  for (const auto& [milliseconds, text] :
+       std::vector<std::pair<double, std::string>>{{0, "0"},
+                                                   {0.0042, "4.2 µs"},
+                                                   {0.4116, "412 µs"},
+                                                   {0.9999, "1.00 ms"},
+                                                   {12.34, "12.3 ms"},
+                                                   {999.9, "1.00 s"},
+                                                   {4321, "4.32 s"}})
     EXPECT_EQ(cli::duration_text(milliseconds), text);
 }
 

@@ -19,17 +19,22 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A machine that is made up: throughput as a function of the setting, noise, and a clock that only runs advance.
+/// A machine that is made up: throughput as a function of the setting, noise, and a clock that only
+/// runs advance.
 struct FakeMachine {
   /// Samples per second that the loader could make.
-  std::function<double(const TuneSetting&)> rate = [](const TuneSetting& setting) { return 1000.0 * setting.workers; };
+  std::function<double(const TuneSetting&)> rate = [](const TuneSetting& setting) {
+    return 1000.0 * setting.workers;
+  };
   /// Standard deviation of a run's rate, relative.
   double noise = 0.005;
   /// Share of runs that other programs take a part of.
   double disturbed = 0;
   double disturbed_loss = 0.4;
   double first_batch_ms = 60;
-  std::function<double(const TuneSetting&)> first_batch = [this](const TuneSetting&) { return first_batch_ms; };
+  std::function<double(const TuneSetting&)> first_batch = [this](const TuneSetting&) {
+    return first_batch_ms;
+  };
   std::size_t bytes_per_sample = 150'000;
   double overhead_seconds = 0.1;
 
@@ -47,18 +52,21 @@ struct FakeMachine {
                                         ++runs;
                                         now += seconds + overhead_seconds;
                                         const bool is_disturbed = uniform(random) < disturbed;
-                                        return run_of(setting, seconds, is_disturbed, [&] { return normal(random); });
+                                        return run_of(setting, seconds, is_disturbed,
+                                                      [&] { return normal(random); });
                                       },
                                   .elapsed = [&] { return now; }});
   }
 
  private:
   template <typename Normal>
-  TuneRun run_of(const TuneSetting& setting, double seconds, bool is_disturbed, Normal normal) const {
+  TuneRun run_of(const TuneSetting& setting, double seconds, bool is_disturbed,
+                 Normal normal) const {
     const auto samples = static_cast<double>(setting.batch_size);
     double made = rate(setting) * (1 + noise * normal());
     if (is_disturbed) made *= 1 - disturbed_loss;
-    const double needed = goal.step_ms > 0 ? static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms : 1e300;
+    const double needed =
+        goal.step_ms > 0 ? static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms : 1e300;
     TuneRun run;
     run.seconds = seconds;
     run.samples_per_second = std::min(made, needed);
@@ -91,7 +99,8 @@ TEST(TuneSearch, TakesTheFewestWorkersThatFeedTheStep) {
     EXPECT_THAT(found.not_measured, IsEmpty());
     EXPECT_THAT(found.verdict, HasSubstr("feeds the step"));
     // It stops there: more workers than the next power of two were not even tried.
-    for (const TunePoint& point : found.points) EXPECT_LE(point.setting.workers, std::bit_ceil(needed));
+    for (const TunePoint& point : found.points)
+      EXPECT_LE(point.setting.workers, std::bit_ceil(needed));
     EXPECT_LE(machine.now, machine.goal.budget_seconds);
   }
 }
@@ -128,7 +137,9 @@ TEST(TuneSearch, OneLuckyRunIsNotEnough) {
   machine.noise = 0;
   machine.goal.step_ms = step_for(1000);
   // One worker feeds the step in every third run only.
-  machine.rate = [&](const TuneSetting& setting) { return setting.workers == 1 && machine.runs % 3 != 1 ? 900.0 : 1100.0; };
+  machine.rate = [&](const TuneSetting& setting) {
+    return setting.workers == 1 && machine.runs % 3 != 1 ? 900.0 : 1100.0;
+  };
   EXPECT_EQ(machine.tune().chosen.workers, 2u);
 }
 
@@ -200,7 +211,9 @@ TEST(TuneSearch, PrefetchIsTheSmallestWithNoLoss) {
       machine.goal.max_workers = 2;
       machine.goal.step_ms = step_ms;
       machine.rate = [&](const TuneSetting& setting) {
-        return 1000.0 * setting.workers * (setting.prefetch >= enough ? 1 : 0.8 + 0.01 * static_cast<double>(setting.prefetch));
+        return 1000.0 * setting.workers *
+               (setting.prefetch >= enough ? 1
+                                           : 0.8 + 0.01 * static_cast<double>(setting.prefetch));
       };
       const TuneFindings found = machine.tune();
       EXPECT_EQ(found.chosen.prefetch, enough) << step_ms;
@@ -215,7 +228,10 @@ TEST(TuneSearch, MicroBatchesOnlyWhereTheyGain) {
 
   FakeMachine faster;
   faster.rate = [](const TuneSetting& setting) {
-    return 1000.0 * setting.workers * (setting.micro_batches >= 4 ? 1.2 : setting.micro_batches == 2 ? 1.1 : 1);
+    return 1000.0 * setting.workers *
+           (setting.micro_batches >= 4   ? 1.2
+            : setting.micro_batches == 2 ? 1.1
+                                         : 1);
   };
   const TuneFindings found = faster.tune();
   EXPECT_EQ(found.chosen.micro_batches, 4u);
@@ -223,7 +239,9 @@ TEST(TuneSearch, MicroBatchesOnlyWhereTheyGain) {
 
   FakeMachine earlier;
   earlier.goal.step_ms = step_for(1900);
-  earlier.first_batch = [](const TuneSetting& setting) { return setting.micro_batches > 1 ? 30.0 : 60.0; };
+  earlier.first_batch = [](const TuneSetting& setting) {
+    return setting.micro_batches > 1 ? 30.0 : 60.0;
+  };
   EXPECT_EQ(earlier.tune().chosen.micro_batches, 2u);
 }
 
@@ -287,7 +305,8 @@ TEST(TuneSearch, BatchSizeWithoutLimitsGrowsWhileThroughputDoes) {
   machine.goal.tune_batch_size = true;
   machine.goal.batch_size = 16;
   machine.rate = [](const TuneSetting& setting) {
-    return 1000.0 * setting.workers * std::min<double>(static_cast<double>(setting.batch_size), 64) / 64;
+    return 1000.0 * setting.workers *
+           std::min<double>(static_cast<double>(setting.batch_size), 64) / 64;
   };
   EXPECT_EQ(machine.tune().chosen.batch_size, 64u);
 }
@@ -337,7 +356,9 @@ TEST(TuneSearch, RunsGetLongerWithTheBudget) {
 }
 
 TEST(TuneSearch, WhatItMeasuresPassesOn) {
-  const TuneProbe broken{.measure = [](const TuneSetting&, double) -> TuneRun { throw Error(ErrorCode::corrupt, "record 3"); },
+  const TuneProbe broken{.measure = [](const TuneSetting&, double) -> TuneRun {
+                           throw Error(ErrorCode::corrupt, "record 3");
+                         },
                          .elapsed = [] { return 0.0; }};
   EXPECT_THROW(search_settings({}, broken), Error);
 }

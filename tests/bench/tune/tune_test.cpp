@@ -32,21 +32,24 @@ class Tune : public ::testing::Test {
     for (unsigned index = 0; index < 24; ++index) {
       const std::vector<std::byte> image = encode(noise(24, 16, index), {});
       const std::int64_t label = index % 3;
-      const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
+      const RecordField fields[] = {{"image", image},
+                                    {"label", std::as_bytes(std::span(&label, 1))}};
       writer.append(fields);
     }
     writer.finish();
   }
 
   Result tune(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "tune", dataset_.string(), "--size", "16"});
+    arguments.insert(arguments.begin(),
+                     {MILLRACE_COMMAND, "tune", dataset_.string(), "--size", "16"});
     if (std::find(arguments.begin(), arguments.end(), "--budget-s") == arguments.end())
       arguments.insert(arguments.end(), {"--budget-s", "0.6"});
     return run_program(arguments);
   }
 
   Result bench(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "bench", dataset_.string(), "--size", "16", "--batches", "3"});
+    arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "bench", dataset_.string(), "--size",
+                                         "16", "--batches", "3"});
     return run_program(arguments);
   }
 
@@ -68,11 +71,13 @@ TEST_F(Tune, PrintsTablesAPlotAndTheVerdictLast) {
   const Result result = tune({"--batch-size", "4"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  for (const char* what : {"24 records", "batches of 4", "workers (with", "prefetch (with", "micro_batches (with", "samples/s",
-                           "p99 ms", "X(N) =", "# measured", "±"})
+  for (const char* what :
+       {"24 records", "batches of 4", "workers (with", "prefetch (with", "micro_batches (with",
+        "samples/s", "p99 ms", "X(N) =", "# measured", "±"})
     EXPECT_THAT(result.out, HasSubstr(what));
   EXPECT_THAT(result.out, Not(HasSubstr("batch_size (with")));
-  const std::string last_line = result.out.substr(result.out.rfind('\n', result.out.size() - 2) + 1);
+  const std::string last_line =
+      result.out.substr(result.out.rfind('\n', result.out.size() - 2) + 1);
   EXPECT_THAT(last_line, HasSubstr("the knee of throughput"));
 }
 
@@ -99,7 +104,8 @@ TEST_F(Tune, WritesOptionsThatTheLibraryAndTheBenchRead) {
 }
 
 TEST_F(Tune, JsonHasEveryRun) {
-  const Result result = tune({"--batch-size", "4", "--step-ms", "1", "--max-workers", "3", "--json", "-"});
+  const Result result =
+      tune({"--batch-size", "4", "--step-ms", "1", "--max-workers", "3", "--json", "-"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json.at("goal").at("max_workers"), 3);
@@ -108,23 +114,26 @@ TEST_F(Tune, JsonHasEveryRun) {
   const Json& chosen = json.at("points").at(json.at("chosen_point").get<std::size_t>());
   EXPECT_EQ(chosen.at("setting"), json.at("chosen"));
   for (const Json& point : json.at("points")) {
-    EXPECT_EQ(point.at("runs").size(),
-              point.at("runs_counted").get<std::size_t>() + point.at("runs_set_aside").get<std::size_t>());
+    EXPECT_EQ(point.at("runs").size(), point.at("runs_counted").get<std::size_t>() +
+                                           point.at("runs_set_aside").get<std::size_t>());
     for (const Json& run : point.at("runs")) {
       EXPECT_GT(run.at("samples_per_second").get<double>(), 0);
       EXPECT_GE(run.at("device_idle").get<double>(), 0);
       EXPECT_GE(run.at("seconds").get<double>(), 0);
     }
-    EXPECT_LE(point.at("batch_ms").at("p50").get<double>(), point.at("batch_ms").at("p99").get<double>());
+    EXPECT_LE(point.at("batch_ms").at("p50").get<double>(),
+              point.at("batch_ms").at("p99").get<double>());
   }
   EXPECT_THAT(json.at("why").get<std::string>(), HasSubstr(json.at("verdict").get<std::string>()));
-  for (const char* key : {"lambda", "sigma", "kappa", "knee", "r_squared"}) EXPECT_TRUE(json.at("fit").contains(key)) << key;
+  for (const char* key : {"lambda", "sigma", "kappa", "knee", "r_squared"})
+    EXPECT_TRUE(json.at("fit").contains(key)) << key;
   for (const char* key : {"cpu", "cores", "numa_nodes", "memory_bytes", "commit"})
     EXPECT_TRUE(json.at("machine").contains(key)) << key;
 }
 
 TEST_F(Tune, SearchesTheBatchSizeWithinLimits) {
-  const Result result = tune({"--batch-size", "4", "--memory", "64K", "--p99-ms", "1000", "--json", "-", "--budget-s", "1.5"});
+  const Result result = tune({"--batch-size", "4", "--memory", "64K", "--p99-ms", "1000", "--json",
+                              "-", "--budget-s", "1.5"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json.at("goal").at("memory_bytes"), 65536);
@@ -140,7 +149,8 @@ TEST_F(Tune, SaysWhatTheBudgetDidNotAllow) {
 }
 
 TEST_F(Tune, TheBenchSaysWhereTheMachineDiffers) {
-  write_config(R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2},
+  write_config(
+      R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2},
                    "machine": {"cpu": "Abacus 3000"}})");
   const Result result = bench({"--config", config_.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -156,9 +166,10 @@ TEST_F(Tune, TheBenchSaysWhereTheRecipeDiffers) {
 }
 
 TEST_F(Tune, TheCommandLineWinsOverTheFile) {
-  write_config(R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2}})");
-  const Json options =
-      bench_options({"--config", config_.string(), "--batch-size", "8", "--workers", "2", "--micro-batches", "4"});
+  write_config(
+      R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2}})");
+  const Json options = bench_options({"--config", config_.string(), "--batch-size", "8",
+                                      "--workers", "2", "--micro-batches", "4"});
   EXPECT_EQ(options.at("batch_size"), 8);
   EXPECT_EQ(options.at("workers"), 2);
   EXPECT_EQ(options.at("micro_batches"), 4);
@@ -175,8 +186,10 @@ TEST_F(Tune, ABrokenFileIsNamed) {
 
 TEST_F(Tune, UsageErrorsEndWithTwo) {
   const std::vector<std::vector<std::string>> wrong = {
-      {"--batch-size", "0"}, {"--batch-size", "many"}, {"--step-ms", "-1"}, {"--memory", "512Q"}, {"--memory", "0"},
-      {"--memory", "-1M"},   {"--max-workers", "-2"},  {"--budget-s", "0"}, {"--p99-ms", "0"},    {"--workers", "2"}};
+      {"--batch-size", "0"},   {"--batch-size", "many"}, {"--step-ms", "-1"},
+      {"--memory", "512Q"},    {"--memory", "0"},        {"--memory", "-1M"},
+      {"--max-workers", "-2"}, {"--budget-s", "0"},      {"--p99-ms", "0"},
+      {"--workers", "2"}};
   for (const auto& arguments : wrong) {
     const Result result = tune(arguments);
     EXPECT_EQ(result.exit_code, 2) << arguments[0] << ' ' << arguments[1] << ": " << result.err;
@@ -187,11 +200,13 @@ TEST_F(Tune, UsageErrorsEndWithTwo) {
 
 TEST_F(Tune, ErrorsNameWhatIsWrong) {
   // Before anything is measured: this budget is a day.
-  const Result no_place = tune({"--out", (folder_ / "nowhere" / "options.json").string(), "--budget-s", "86400"});
+  const Result no_place =
+      tune({"--out", (folder_ / "nowhere" / "options.json").string(), "--budget-s", "86400"});
   EXPECT_EQ(no_place.exit_code, 1);
   EXPECT_THAT(no_place.err, HasSubstr("nowhere/options.json"));
 
-  const Result missing = run_program({MILLRACE_COMMAND, "tune", (folder_ / "missing.lmdb").string()});
+  const Result missing =
+      run_program({MILLRACE_COMMAND, "tune", (folder_ / "missing.lmdb").string()});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("missing.lmdb"));
 }

@@ -17,9 +17,10 @@ std::vector<ScalingPoint> points_of(const UslFit& law, std::initializer_list<dou
 }
 
 TEST(UslFit, FindsTheLawBehindExactRates) {
-  for (const UslFit& law :
-       {UslFit{.lambda = 1000, .sigma = 0.05, .kappa = 0.001}, UslFit{.lambda = 3.5, .sigma = 0, .kappa = 0.02},
-        UslFit{.lambda = 8e5, .sigma = 0.3, .kappa = 0}, UslFit{.lambda = 120, .sigma = 0, .kappa = 0}}) {
+  for (const UslFit& law : {UslFit{.lambda = 1000, .sigma = 0.05, .kappa = 0.001},
+                            UslFit{.lambda = 3.5, .sigma = 0, .kappa = 0.02},
+                            UslFit{.lambda = 8e5, .sigma = 0.3, .kappa = 0},
+                            UslFit{.lambda = 120, .sigma = 0, .kappa = 0}}) {
     const UslFit fit = fit_usl(points_of(law, {1, 2, 4, 8, 16, 32, 64, 128}));
     EXPECT_EQ(fit.parameters, 3);
     EXPECT_NEAR(fit.lambda, law.lambda, 1e-6 * law.lambda);

@@ -32,11 +32,15 @@ Bytes bytes_of(std::string_view text) {
   return Bytes(first, first + text.size());
 }
 
-std::string why_not(JpegDecoder& decoder, const Bytes& encoded) { return decoder.open(encoded).reason(); }
+std::string why_not(JpegDecoder& decoder, const Bytes& encoded) {
+  return decoder.open(encoded).reason();
+}
 
 /// Whether the decoder gives just the reference's pixels of a region.
-::testing::AssertionResult same_region(JpegDecoder& decoder, const Bytes& encoded, const Image& reference, const Region& region) {
-  if (const Status status = decoder.open(encoded); !status.is_ok()) return ::testing::AssertionFailure() << status.reason();
+::testing::AssertionResult same_region(JpegDecoder& decoder, const Bytes& encoded,
+                                       const Image& reference, const Region& region) {
+  if (const Status status = decoder.open(encoded); !status.is_ok())
+    return ::testing::AssertionFailure() << status.reason();
   PixelView view;
   if (const Status status = decoder.decode(region, view); !status.is_ok())
     return ::testing::AssertionFailure() << status.reason();
@@ -45,10 +49,12 @@ std::string why_not(JpegDecoder& decoder, const Bytes& encoded) { return decoder
   for (int row = 0; row < region.height; ++row) {
     const auto offset = static_cast<std::size_t>((region.y + row) * reference.width + region.x) * 3;
     const std::uint8_t* made = view.pixels + static_cast<std::size_t>(row) * view.stride;
-    if (std::memcmp(made, reference.pixels.data() + offset, static_cast<std::size_t>(region.width) * 3) != 0)
-      return ::testing::AssertionFailure() << "row " << row << " differs in region " << region.width << " x " << region.height
-                                           << " at (" << region.x << ", " << region.y << ") of " << reference.width << " x "
-                                           << reference.height;
+    if (std::memcmp(made, reference.pixels.data() + offset,
+                    static_cast<std::size_t>(region.width) * 3) != 0)
+      return ::testing::AssertionFailure()
+             << "row " << row << " differs in region " << region.width << " x " << region.height
+             << " at (" << region.x << ", " << region.y << ") of " << reference.width << " x "
+             << reference.height;
   }
   return ::testing::AssertionSuccess();
 }
@@ -56,7 +62,9 @@ std::string why_not(JpegDecoder& decoder, const Bytes& encoded) { return decoder
 /// A region with edges anywhere; often a single column or row, often at the image's edges.
 Region any_region(Random& random, int width, int height) {
   const auto side = [&](int extent, int& from, int& length) {
-    const auto below = [&](int bound) { return static_cast<int>(random() % static_cast<unsigned>(bound)); };
+    const auto below = [&](int bound) {
+      return static_cast<int>(random() % static_cast<unsigned>(bound));
+    };
     length = below(3) == 0 ? 1 + below(std::min(extent, 4)) : 1 + below(extent);
     const int free = extent - length;
     const int place = below(4);
@@ -68,21 +76,25 @@ Region any_region(Random& random, int width, int height) {
   return region;
 }
 
-void expect_all_regions_same(JpegDecoder& decoder, const Bytes& encoded, Random& random, int regions) {
+void expect_all_regions_same(JpegDecoder& decoder, const Bytes& encoded, Random& random,
+                             int regions) {
   const Image reference = reference_decode(encoded);
   ASSERT_TRUE(same_region(decoder, encoded, reference, {0, 0, reference.width, reference.height}));
   for (int n = 0; n < regions; ++n)
-    ASSERT_TRUE(same_region(decoder, encoded, reference, any_region(random, reference.width, reference.height)));
+    ASSERT_TRUE(same_region(decoder, encoded, reference,
+                            any_region(random, reference.width, reference.height)));
 }
 
 TEST(JpegDecoder, RegionsOfEveryEncodingEqualTheWhole) {
   JpegDecoder decoder;
   Random random(1, 0);
-  constexpr std::pair<int, int> sizes[] = {{131, 117}, {96, 64}, {33, 50}, {5, 7}, {3, 40}, {40, 3}, {2, 2}, {1, 1}};
+  constexpr std::pair<int, int> sizes[] = {{131, 117}, {96, 64}, {33, 50}, {5, 7},
+                                           {3, 40},    {40, 3},  {2, 2},   {1, 1}};
   for (const Encoding& encoding : testing::encodings()) {
     for (const auto& [width, height] : sizes) {
       SCOPED_TRACE(encoding.name);
-      expect_all_regions_same(decoder, encode(noise(width, height, random()), encoding), random, 24);
+      expect_all_regions_same(decoder, encode(noise(width, height, random()), encoding), random,
+                              24);
       if (HasFatalFailure()) return;
     }
   }
@@ -99,7 +111,8 @@ TEST(JpegDecoder, EverySinglePixelAndStripEqualsTheWhole) {
       ASSERT_TRUE(same_region(decoder, encoded, whole, {x, 0, 1, whole.height}));
       ASSERT_TRUE(same_region(decoder, encoded, whole, {x, x * 11 % whole.height, 1, 1}));
     }
-    for (int y = 0; y < whole.height; ++y) ASSERT_TRUE(same_region(decoder, encoded, whole, {0, y, whole.width, 1}));
+    for (int y = 0; y < whole.height; ++y)
+      ASSERT_TRUE(same_region(decoder, encoded, whole, {0, y, whole.width, 1}));
   }
 }
 
@@ -125,7 +138,8 @@ TEST(JpegDecoder, RegionsOfPhotographsEqualTheWhole) {
 
 TEST(JpegDecoder, HeaderSaysWhatIsStored) {
   JpegDecoder decoder;
-  ASSERT_TRUE(decoder.open(encode(noise(31, 17, 1), {.scans = Encoding::Scans::progressive})).is_ok());
+  ASSERT_TRUE(
+      decoder.open(encode(noise(31, 17, 1), {.scans = Encoding::Scans::progressive})).is_ok());
   EXPECT_EQ(decoder.header().width, 31);
   EXPECT_EQ(decoder.header().height, 17);
   EXPECT_EQ(decoder.header().components, 3);
@@ -141,7 +155,9 @@ TEST(JpegDecoder, GreyBecomesRgb) {
   JpegDecoder decoder;
   Random random(3, 0);
   for (const int factor : {1, 2})  // a lone component's sampling factors mean nothing
-    expect_all_regions_same(decoder, encode(noise(61, 45, 2, 1), {.h = {factor, 1, 1, 1}, .v = {factor, 1, 1, 1}}), random, 60);
+    expect_all_regions_same(
+        decoder, encode(noise(61, 45, 2, 1), {.h = {factor, 1, 1, 1}, .v = {factor, 1, 1, 1}}),
+        random, 60);
 }
 
 TEST(JpegDecoder, CmykBecomesRgbAsPillowConverts) {
@@ -149,20 +165,24 @@ TEST(JpegDecoder, CmykBecomesRgbAsPillowConverts) {
   Random random(4, 0);
   for (const bool ycck : {false, true}) {
     for (const int factor : {1, 2}) {
-      const Bytes encoded =
-          encode(noise(70, 52, 3, 4), {.h = {factor, 1, 1, factor}, .v = {factor, 1, 1, factor}, .stored_as_ycck = ycck});
+      const Bytes encoded = encode(
+          noise(70, 52, 3, 4),
+          {.h = {factor, 1, 1, factor}, .v = {factor, 1, 1, factor}, .stored_as_ycck = ycck});
       const Image cmyk = reference_decode(encoded);
       ASSERT_EQ(cmyk.channels, 4);
       Image rgb{cmyk.width, cmyk.height, 3, {}};
       for (std::size_t pixel = 0; pixel < cmyk.pixels.size(); pixel += 4) {
-        // Adobe stores 255 minus the ink. RGB is what ink and black leave of white, each product rounded to the nearest.
+        // Adobe stores 255 minus the ink. RGB is what ink and black leave of white, each product
+        // rounded to the nearest.
         const double white = cmyk.pixels[pixel + 3];
         for (std::size_t channel = 0; channel < 3; ++channel) {
           const double ink = 255.0 - cmyk.pixels[pixel + channel];
-          rgb.pixels.push_back(static_cast<std::uint8_t>(white - std::floor(ink * white / 255.0 + 0.5)));
+          rgb.pixels.push_back(
+              static_cast<std::uint8_t>(white - std::floor(ink * white / 255.0 + 0.5)));
         }
       }
-      for (int n = 0; n < 40; ++n) ASSERT_TRUE(same_region(decoder, encoded, rgb, any_region(random, rgb.width, rgb.height)));
+      for (int n = 0; n < 40; ++n)
+        ASSERT_TRUE(same_region(decoder, encoded, rgb, any_region(random, rgb.width, rgb.height)));
     }
   }
 }
@@ -173,11 +193,14 @@ TEST(JpegDecoder, NamesWhatIsNoJpeg) {
   EXPECT_EQ(why_not(decoder, {}), "empty (0 bytes)");
   EXPECT_EQ(why_not(decoder, bytes_of("<htm")), "no JPEG (starts with 3c 68 74 6d)");
   EXPECT_EQ(why_not(decoder, bytes_of("\xff")), "no JPEG (starts with ff)");
-  EXPECT_EQ(why_not(decoder, bytes_of("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"sv)), "a PNG image; only JPEG is supported");
-  EXPECT_EQ(why_not(decoder, bytes_of("RIFF\x10\0\0\0WEBPVP8 "sv)), "a WebP image; only JPEG is supported");
+  EXPECT_EQ(why_not(decoder, bytes_of("\x89PNG\r\n\x1a\n\0\0\0\rIHDR"sv)),
+            "a PNG image; only JPEG is supported");
+  EXPECT_EQ(why_not(decoder, bytes_of("RIFF\x10\0\0\0WEBPVP8 "sv)),
+            "a WebP image; only JPEG is supported");
   EXPECT_EQ(why_not(decoder, bytes_of("GIF89a\1\0\1\0"sv)), "a GIF image; only JPEG is supported");
   EXPECT_EQ(why_not(decoder, bytes_of("BM\x36\0\0\0"sv)), "a BMP image; only JPEG is supported");
-  EXPECT_EQ(why_not(decoder, bytes_of("II*\0\x08\0\0\0"sv)), "a TIFF image; only JPEG is supported");
+  EXPECT_EQ(why_not(decoder, bytes_of("II*\0\x08\0\0\0"sv)),
+            "a TIFF image; only JPEG is supported");
   EXPECT_EQ(why_not(decoder, bytes_of("\0\0\0\x20"
                                       "ftypavif"sv)),
             "a AVIF image; only JPEG is supported");
@@ -195,7 +218,8 @@ TEST(JpegDecoder, SaysWhatItCannotDecode) {
   Bytes twelve_bits = lossless;
   twelve_bits[static_cast<std::size_t>(frame - lossless.begin()) + 4] = std::byte{12};
   frame[1] = std::byte{0xc3};
-  EXPECT_THAT(why_not(decoder, lossless), StartsWith("a lossless or hierarchical JPEG (SOF type 0xc3)"));
+  EXPECT_THAT(why_not(decoder, lossless),
+              StartsWith("a lossless or hierarchical JPEG (SOF type 0xc3)"));
   EXPECT_EQ(why_not(decoder, twelve_bits), "a 12-bit JPEG; only 8-bit is supported");
 }
 
@@ -262,8 +286,9 @@ TEST(JpegDecoder, MisuseThrows) {
   EXPECT_THROW((void)decoder.check(), Error);
   const Bytes encoded = encode(noise(20, 10, 1), {});
   constexpr int huge = std::numeric_limits<int>::max();
-  for (const Region& region : {Region{0, 0, 0, 5}, Region{0, 0, 5, 0}, Region{-1, 0, 5, 5}, Region{0, -1, 5, 5},
-                               Region{16, 0, 5, 5}, Region{0, 6, 5, 5}, Region{huge, 0, huge, 1}, Region{0, huge, 1, huge}}) {
+  for (const Region& region : {Region{0, 0, 0, 5}, Region{0, 0, 5, 0}, Region{-1, 0, 5, 5},
+                               Region{0, -1, 5, 5}, Region{16, 0, 5, 5}, Region{0, 6, 5, 5},
+                               Region{huge, 0, huge, 1}, Region{0, huge, 1, huge}}) {
     ASSERT_TRUE(decoder.open(encoded).is_ok());
     EXPECT_THROW((void)decoder.decode(region, view), Error);
   }
@@ -286,11 +311,13 @@ TEST(JpegDecoder, MayBeMoved) {
 void feed(JpegDecoder& decoder, const Bytes& encoded, Random& random) {
   if (!decoder.open(encoded).is_ok()) return;
   PixelView view;
-  const Status status = decoder.decode(any_region(random, decoder.header().width, decoder.header().height), view);
+  const Status status =
+      decoder.decode(any_region(random, decoder.header().width, decoder.header().height), view);
   std::uint64_t sum = 0;
   for (int row = 0; status.is_ok() && row < view.height; ++row)
     for (int byte = 0; byte < 3 * view.width; ++byte)
-      sum += view.pixels[static_cast<std::size_t>(row) * view.stride + static_cast<std::size_t>(byte)];
+      sum +=
+          view.pixels[static_cast<std::size_t>(row) * view.stride + static_cast<std::size_t>(byte)];
   EXPECT_LE(sum, std::uint64_t{255} * 3 * JpegDecoder::max_pixels);
   if (decoder.open(encoded).is_ok()) (void)decoder.check().is_ok();
 }
@@ -303,7 +330,8 @@ TEST(JpegDecoder, SurvivesRandomDamage) {
   for (int n = 0; n < 1000; ++n) {
     Bytes encoded = encode(image, kinds[random() % kinds.size()]);
     // Half of the time in the headers, where a byte changes sizes, tables and samplings.
-    const std::size_t reach = n % 2 == 0 ? encoded.size() : std::min<std::size_t>(encoded.size(), 700);
+    const std::size_t reach =
+        n % 2 == 0 ? encoded.size() : std::min<std::size_t>(encoded.size(), 700);
     for (unsigned changes = 1 + random() % 8; changes > 0; --changes)
       encoded[random() % reach] = static_cast<std::byte>(random());
     if (n % 5 == 0) encoded.resize(1 + random() % encoded.size());
@@ -318,7 +346,8 @@ TEST(JpegDecoder, SurvivesDamagedPhotographs) {
   for (const auto& path : testing::jpeg_files(testing::shared_dir() / "data/photos")) {
     Bytes encoded = testing::read_file(path);
     for (unsigned changes = 1 + random() % 20; changes > 0; --changes)
-      encoded[random() % (random() % 2 == 0 ? encoded.size() : 800)] = static_cast<std::byte>(random());
+      encoded[random() % (random() % 2 == 0 ? encoded.size() : 800)] =
+          static_cast<std::byte>(random());
     feed(decoder, encoded, random);
   }
 }

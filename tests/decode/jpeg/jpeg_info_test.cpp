@@ -43,7 +43,8 @@ Bytes operator+(Bytes bytes, std::string_view more) {
 Bytes with_segment(unsigned char marker, std::string_view contents) {
   const Bytes image = encode(noise(8, 8, 1), {});
   Bytes bytes(image.begin(), image.begin() + 2);
-  bytes = bytes + std::string{'\xff', static_cast<char>(marker), static_cast<char>((contents.size() + 2) >> 8),
+  bytes = bytes + std::string{'\xff', static_cast<char>(marker),
+                              static_cast<char>((contents.size() + 2) >> 8),
                               static_cast<char>((contents.size() + 2) & 255)};
   bytes = bytes + contents;
   bytes.insert(bytes.end(), image.begin() + 2, image.end());
@@ -55,19 +56,24 @@ TEST(JpegInfo, TellsTheQualityThatLibjpegWasGiven) {
     Encoding encoding;
     encoding.quality = quality;
     EXPECT_EQ(info_of(encode(noise(16, 16, 1), encoding)).quality, quality);
-    EXPECT_EQ(info_of(encode(noise(16, 16, 1, 1), {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = quality})).quality, quality);
+    EXPECT_EQ(info_of(encode(noise(16, 16, 1, 1),
+                             {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = quality}))
+                  .quality,
+              quality);
   }
 }
 
 TEST(JpegInfo, HasNoQualityForOtherTables) {
   const Bytes sound = encode(noise(8, 8, 1), {});
   const Bytes marker{std::byte{0xff}, std::byte{0xdb}};
-  const auto table = std::search(sound.begin(), sound.end(), marker.begin(), marker.end()) - sound.begin() + 5;
+  const auto table =
+      std::search(sound.begin(), sound.end(), marker.begin(), marker.end()) - sound.begin() + 5;
   for (const int difference : {1, 2, 40}) {
     Bytes other = sound;
     auto& step = other[static_cast<std::size_t>(table) + 20];
     step = static_cast<std::byte>(std::to_integer<int>(step) + difference);
-    EXPECT_EQ(info_of(other).quality, difference == 1 ? std::optional(90) : std::nullopt) << "an encoder may round otherwise";
+    EXPECT_EQ(info_of(other).quality, difference == 1 ? std::optional(90) : std::nullopt)
+        << "an encoder may round otherwise";
   }
 }
 
@@ -81,11 +87,13 @@ TEST(JpegInfo, TellsSamplingProcessAndRestarts) {
     EXPECT_EQ(info.components, 3);
     EXPECT_EQ(info.bits_per_sample, 8);
     EXPECT_EQ(info.arithmetic, encoding.arithmetic);
-    const bool progressive = encoding.scans == Scans::progressive || encoding.scans == Scans::progressive_incomplete;
+    const bool progressive =
+        encoding.scans == Scans::progressive || encoding.scans == Scans::progressive_incomplete;
     if (progressive) {
       EXPECT_EQ(info.process, JpegInfo::Process::progressive);
     } else {
-      EXPECT_THAT(info.process, ::testing::AnyOf(JpegInfo::Process::baseline, JpegInfo::Process::extended));
+      EXPECT_THAT(info.process,
+                  ::testing::AnyOf(JpegInfo::Process::baseline, JpegInfo::Process::extended));
     }
     EXPECT_EQ(info.restart_interval > 0, encoding.restart_rows > 0);
     EXPECT_EQ(info.orientation, std::nullopt);
@@ -96,11 +104,18 @@ TEST(JpegInfo, TellsSamplingProcessAndRestarts) {
       EXPECT_EQ(info.chroma, sampling);
     }
   }
-  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {1, 1, 1, 1}, .v = {4, 1, 1, 1}})).chroma, "1x4 1x1 1x1");
-  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {2, 1, 2, 1}, .v = {2, 2, 1, 1}})).chroma, "2x2 1x2 2x1");
-  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {1, 2, 2, 1}, .v = {1, 2, 1, 1}})).chroma, "1x1 2x2 2x1");
-  EXPECT_EQ(info_of(encode(noise(9, 9, 1, 1), {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}})).chroma, "gray");
-  EXPECT_EQ(info_of(encode(noise(9, 9, 1, 4), {.h = {2, 1, 1, 2}, .v = {2, 1, 1, 2}, .stored_as_ycck = true})).chroma, "4:2:0");
+  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {1, 1, 1, 1}, .v = {4, 1, 1, 1}})).chroma,
+            "1x4 1x1 1x1");
+  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {2, 1, 2, 1}, .v = {2, 2, 1, 1}})).chroma,
+            "2x2 1x2 2x1");
+  EXPECT_EQ(info_of(encode(noise(9, 9, 1), {.h = {1, 2, 2, 1}, .v = {1, 2, 1, 1}})).chroma,
+            "1x1 2x2 2x1");
+  EXPECT_EQ(info_of(encode(noise(9, 9, 1, 1), {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}})).chroma,
+            "gray");
+  EXPECT_EQ(info_of(encode(noise(9, 9, 1, 4),
+                           {.h = {2, 1, 1, 2}, .v = {2, 1, 1, 2}, .stored_as_ycck = true}))
+                .chroma,
+            "4:2:0");
 }
 
 TEST(JpegInfo, AgreesWithTheDecoder) {
@@ -126,10 +141,12 @@ TEST(JpegInfo, AgreesWithTheDecoder) {
       EXPECT_EQ(info.arithmetic, decoder.header().arithmetic);
       ++compared;
       if (std::string_view(folder) != "data/sizes") continue;
-      EXPECT_EQ(info.chroma == "4:4:4", name.find("_444") != std::string::npos && info.components == 3);
+      EXPECT_EQ(info.chroma == "4:4:4",
+                name.find("_444") != std::string::npos && info.components == 3);
       EXPECT_EQ(info.chroma == "4:2:2", name.find("_422") != std::string::npos);
       EXPECT_EQ(info.chroma == "gray", name.find("_gray") != std::string::npos);
-      EXPECT_EQ(info.process == JpegInfo::Process::progressive, name.find("_progressive") != std::string::npos);
+      EXPECT_EQ(info.process == JpegInfo::Process::progressive,
+                name.find("_progressive") != std::string::npos);
       EXPECT_EQ(info.restart_interval > 0, name.find("_restart") != std::string::npos);
     }
   EXPECT_GT(compared, 500);
@@ -139,21 +156,31 @@ TEST(JpegInfo, ReadsTheOrientationOfExif) {
   MILLRACE_NEEDS_SHARED("data/exif");
   for (const char* scene : {"Landscape_", "Portrait_"})
     for (int orientation = 0; orientation <= 8; ++orientation) {
-      const auto path = testing::shared_dir() / "data/exif" / (scene + std::to_string(orientation) + ".jpg");
-      const std::optional<int> expected = orientation == 0 ? std::nullopt : std::optional(orientation);
+      const auto path =
+          testing::shared_dir() / "data/exif" / (scene + std::to_string(orientation) + ".jpg");
+      const std::optional<int> expected =
+          orientation == 0 ? std::nullopt : std::optional(orientation);
       EXPECT_EQ(info_of(testing::read_file(path)).orientation, expected) << path;
     }
 }
 
 TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   using namespace std::string_view_literals;
-  const auto orientation = [](std::string_view exif) { return info_of(with_segment(0xE1, exif)).orientation; };
+  const auto orientation = [](std::string_view exif) {
+    return info_of(with_segment(0xE1, exif)).orientation;
+  };
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"sv), 8);
-  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x09\0\0"sv), std::nullopt) << "no such value";
-  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x02\0\0\0\x01\0\x08\0\0"sv), std::nullopt) << "text";
-  EXPECT_EQ(orientation("Exif\0\0MM\0*\xff\xff\xff\xff\0\x01"sv), std::nullopt) << "a directory elsewhere";
-  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\xff\xff\0\0"sv), std::nullopt) << "a directory that is cut short";
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x09\0\0"sv),
+            std::nullopt)
+      << "no such value";
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x02\0\0\0\x01\0\x08\0\0"sv),
+            std::nullopt)
+      << "text";
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\xff\xff\xff\xff\0\x01"sv), std::nullopt)
+      << "a directory elsewhere";
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\xff\xff\0\0"sv), std::nullopt)
+      << "a directory that is cut short";
   EXPECT_EQ(orientation("Exif\0\0XX\0*\0\0\0\x08"sv), std::nullopt);
   EXPECT_EQ(orientation("Exif"sv), std::nullopt);
   EXPECT_EQ(orientation("http://ns.adobe.com/xap/1.0/"sv), std::nullopt);
@@ -194,7 +221,8 @@ TEST(JpegInfo, NeedsNothingBehindItsHeader) {
 
 TEST(JpegInfo, SurvivesAnyDamage) {
   using namespace std::string_view_literals;
-  const Bytes sound = with_segment(0xE1, "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv);
+  const Bytes sound =
+      with_segment(0xE1, "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv);
   const std::size_t header_bytes = info_of(sound).header_bytes;
   for (std::uint64_t number = 0; number < 20'000; ++number) {
     Random random(3, number);

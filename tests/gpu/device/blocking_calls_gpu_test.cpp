@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run calls of the CUDA runtime and of the driver below it, told by CUPTI: in steady state nothing that allocates or
-// waits. This needs no word of the library's own, so it also sees what the library forgets to tell.
+// What a run calls of the CUDA runtime and of the driver below it, told by CUPTI: in steady state
+// nothing that allocates or waits. This needs no word of the library's own, so it also sees what
+// the library forgets to tell.
 #include <cupti.h>
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
@@ -26,14 +27,17 @@ using testing::GpuRun;
 using testing::patience;
 
 bool blocks(std::string_view function) {
-  constexpr std::array beginnings{"cudaMalloc",         "cudaFree",         "cudaHostAlloc",     "cudaHostRegister",
-                                  "cudaHostUnregister", "cudaStreamCreate", "cudaStreamDestroy", "cudaEventCreate",
-                                  "cudaEventDestroy",   "cudaMemcpy_",      "cudaMemset_",       "cuMemAlloc",
-                                  "cuMemFree",          "cuMemHostAlloc",   "cuMemHostRegister", "cuMemHostUnregister",
-                                  "cuStreamCreate",     "cuStreamDestroy",  "cuEventCreate",     "cuEventDestroy",
-                                  "cuModuleLoad",       "cuLibraryLoad"};
+  constexpr std::array beginnings{
+      "cudaMalloc",         "cudaFree",         "cudaHostAlloc",     "cudaHostRegister",
+      "cudaHostUnregister", "cudaStreamCreate", "cudaStreamDestroy", "cudaEventCreate",
+      "cudaEventDestroy",   "cudaMemcpy_",      "cudaMemset_",       "cuMemAlloc",
+      "cuMemFree",          "cuMemHostAlloc",   "cuMemHostRegister", "cuMemHostUnregister",
+      "cuStreamCreate",     "cuStreamDestroy",  "cuEventCreate",     "cuEventDestroy",
+      "cuModuleLoad",       "cuLibraryLoad"};
   return function.find("Synchronize") != std::string_view::npos ||
-         std::ranges::any_of(beginnings, [function](std::string_view beginning) { return function.starts_with(beginning); });
+         std::ranges::any_of(beginnings, [function](std::string_view beginning) {
+           return function.starts_with(beginning);
+         });
 }
 
 /// Counts calls by name while it lives, of all threads.
@@ -41,7 +45,8 @@ class CallCounter {
  public:
   CallCounter() {
     const CUptiResult subscribed = cuptiSubscribe(&subscriber_, on_call, this);
-    works_ = subscribed == CUPTI_SUCCESS && cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API) == CUPTI_SUCCESS &&
+    works_ = subscribed == CUPTI_SUCCESS &&
+             cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RUNTIME_API) == CUPTI_SUCCESS &&
              cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API) == CUPTI_SUCCESS;
     subscribed_ = subscribed == CUPTI_SUCCESS;
   }
@@ -62,7 +67,8 @@ class CallCounter {
   }
 
  private:
-  static void CUPTIAPI on_call(void* self, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
+  static void CUPTIAPI on_call(void* self, CUpti_CallbackDomain, CUpti_CallbackId,
+                               const void* data) {
     const auto* call = static_cast<const CUpti_CallbackData*>(data);
     if (call->callbackSite != CUPTI_API_ENTER || call->functionName == nullptr) return;
     auto* counter = static_cast<CallCounter*>(self);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each call of the CUDA runtime that a run makes fails or takes long in turn, over the stand-in: the trainer is told, soon,
-// and never gets a batch that is not what it must be.
+// Each call of the CUDA runtime that a run makes fails or takes long in turn, over the stand-in:
+// the trainer is told, soon, and never gets a batch that is not what it must be.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -55,10 +55,13 @@ Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t
 }
 
 /// The name under which a call's failure is told: that of what it is part of.
-std::string told_as(const std::string& function) { return function == "cudaDeviceGetAttribute" ? "launch_conversion" : function; }
+std::string told_as(const std::string& function) {
+  return function == "cudaDeviceGetAttribute" ? "launch_conversion" : function;
+}
 
 /// Which call fails, and whether batches are converted.
-class CudaFaults : public CudaPipeline, public ::testing::WithParamInterface<std::tuple<const char*, bool>> {
+class CudaFaults : public CudaPipeline,
+                   public ::testing::WithParamInterface<std::tuple<const char*, bool>> {
  public:
   static std::string name_of(const ::testing::TestParamInfo<std::tuple<const char*, bool>>& info) {
     return std::string(std::get<0>(info.param)) + (std::get<1>(info.param) ? "_converted" : "");
@@ -70,20 +73,23 @@ class CudaFaults : public CudaPipeline, public ::testing::WithParamInterface<std
     if (std::get<1>(GetParam())) run_.options.conversion = GpuRun::conversion();
   }
 };
-INSTANTIATE_TEST_SUITE_P(Calls, CudaFaults,
-                         ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister", "cudaSetDevice",
-                                                              "cudaStreamCreateWithPriority", "cudaEventCreateWithFlags",
-                                                              "cudaEventRecord", "cudaEventQuery", "cudaStreamWaitEvent",
-                                                              "cudaStreamIsCapturing", "cudaMemcpyAsync"),
-                                            ::testing::Bool()),
-                         [](const auto& info) { return CudaFaults::name_of(info); });
+INSTANTIATE_TEST_SUITE_P(
+    Calls, CudaFaults,
+    ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister",
+                                         "cudaSetDevice", "cudaStreamCreateWithPriority",
+                                         "cudaEventCreateWithFlags", "cudaEventRecord",
+                                         "cudaEventQuery", "cudaStreamWaitEvent",
+                                         "cudaStreamIsCapturing", "cudaMemcpyAsync"),
+                       ::testing::Bool()),
+    [](const auto& info) { return CudaFaults::name_of(info); });
 INSTANTIATE_TEST_SUITE_P(Conversion, CudaFaults,
-                         ::testing::Combine(::testing::Values("launch_conversion", "cudaDeviceGetAttribute"),
+                         ::testing::Combine(::testing::Values("launch_conversion",
+                                                              "cudaDeviceGetAttribute"),
                                             ::testing::Values(true)),
                          [](const auto& info) { return CudaFaults::name_of(info); });
 
-// Each call in turn fails, once or from then on: the error reaches the trainer by its name, and whatever was handed out until
-// then is right.
+// Each call in turn fails, once or from then on: the error reaches the trainer by its name, and
+// whatever was handed out until then is right.
 TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
   const std::string function = std::get<0>(GetParam());
   const auto expected = run_.expected();
@@ -94,7 +100,8 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
   std::size_t late = 0;
   for (std::uint64_t nth = 1; nth <= calls; ++nth)
     for (const bool for_good : {false, true}) {
-      SCOPED_TRACE(function + ", call " + std::to_string(nth) + (for_good ? " and all after it" : ""));
+      SCOPED_TRACE(function + ", call " + std::to_string(nth) +
+                   (for_good ? " and all after it" : ""));
       expect_all_given_back();
       stand_in::fail(function, nth, cudaErrorIllegalAddress, for_good);
       Outcome outcome;
@@ -117,7 +124,8 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
     }
   // A busy machine may hold one of them up, a wait that runs into its limit all of them.
   EXPECT_LE(late, errors / 10) << "runs that failed took more than a second";
-  // How often an event is asked depends on the time that copies take, so a run may end before the call that was to fail.
+  // How often an event is asked depends on the time that copies take, so a run may end before the
+  // call that was to fail.
   EXPECT_GT(errors, function == "cudaEventQuery" ? 10 : calls) << "failures were swallowed";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One CUDA graph per slot, captured when the slot first comes and replayed from then on, as batches' addresses are fixed per
-// slot. On a GPU, and over the stand-in.
+// One CUDA graph per slot, captured when the slot first comes and replayed from then on, as
+// batches' addresses are fixed per slot. On a GPU, and over the stand-in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
 
@@ -42,7 +42,8 @@ class GraphTrainer {
       addresses_[batch.slot()] = images.data;
       graph = capture(images);
     }
-    EXPECT_EQ(addresses_[batch.slot()], images.data) << "the address of slot " << batch.slot() << " changed";
+    EXPECT_EQ(addresses_[batch.slot()], images.data)
+        << "the address of slot " << batch.slot() << " changed";
     check(cudaGraphLaunch(graph.get(), stream_.handle()), "cudaGraphLaunch");
     return testing::DeviceBytes::bytes_at(result_.data(), images.bytes(), stream_);
   }
@@ -122,7 +123,8 @@ TEST_F(CudaCapture, NextIsRefusedWhileItsStreamIsCaptured) {
   ASSERT_EQ(cudaStreamBeginCapture(stream.handle(), cudaStreamCaptureModeGlobal), cudaSuccess);
   EXPECT_THROW((void)pipeline.next(stream, patience), Error);
   cudaGraph_t graph = nullptr;
-  EXPECT_EQ(cudaStreamEndCapture(stream.handle(), &graph), cudaSuccess) << "the refusal lost the capture";
+  EXPECT_EQ(cudaStreamEndCapture(stream.handle(), &graph), cudaSuccess)
+      << "the refusal lost the capture";
   cudaGraphDestroy(graph);
   const Batch after = pipeline.next(stream, patience);
   ASSERT_TRUE(after) << "the refusal took a batch or ended the run";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs whose batches are read back and compared with the host's: on a GPU, and over the stand-in.
+// Whole runs whose batches are read back and compared with the host's: on a GPU, and over the
+// stand-in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -33,7 +34,8 @@ void expect_the_hosts_batches(const GpuRun& run, const std::shared_ptr<CudaDevic
   for (; const Batch batch = pipeline.next(stream, patience); ++batches) {
     ASSERT_LT(batch.number(), expected.size());
     const Tensor images = batch.images();
-    ASSERT_EQ(DeviceBytes::bytes_at(images.data, images.bytes(), stream), expected[batch.number()]) << "batch " << batch.number();
+    ASSERT_EQ(DeviceBytes::bytes_at(images.data, images.bytes(), stream), expected[batch.number()])
+        << "batch " << batch.number();
     const Tensor labels = batch.labels();
     const auto bytes = DeviceBytes::bytes_at(labels.data, labels.bytes(), stream);
     for (std::size_t sample = 0; sample < batch.size(); ++sample) {
@@ -80,7 +82,8 @@ TEST_F(CudaPipelineOnGpu, PartsAreThoseOfTheHost) {
         const auto bytes = DeviceBytes::bytes_at(tensor.data, tensor.bytes(), stream);
         images.insert(images.end(), bytes.begin(), bytes.end());
       }
-      EXPECT_EQ(images, expected.at(batch.number())) << "batch " << batch.number() << ", converted: " << converts;
+      EXPECT_EQ(images, expected.at(batch.number()))
+          << "batch " << batch.number() << ", converted: " << converts;
     }
   }
 }
@@ -98,7 +101,8 @@ TEST_F(CudaPipelineOnGpu, TwoPipelinesShareOneGpu) {
     });
 }
 
-// Slots go round many times, and nothing on the way of the batches allocates or waits for the device.
+// Slots go round many times, and nothing on the way of the batches allocates or waits for the
+// device.
 TEST_F(CudaPipelineOnGpu, ALongRunMakesNoBlockingCall) {
   GpuRun run;
   run.options.epochs = 30;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs on CudaDevice's own code, over a stand-in for the CUDA runtime: what arrives, what is called, and when it ends.
+// Whole runs on CudaDevice's own code, over a stand-in for the CUDA runtime: what arrives, what is
+// called, and when it ends.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -66,7 +67,8 @@ TEST_F(CudaPipeline, UsesTheCallersStream) {
   EXPECT_EQ(cudaStreamDestroy(own), cudaSuccess) << "the stream was destroyed under its owner";
 }
 
-// A context takes hundreds of megabytes of its device, and fails where another process has it for itself.
+// A context takes hundreds of megabytes of its device, and fails where another process has it for
+// itself.
 TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
   stand_in::reset(2);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -105,10 +107,13 @@ TEST_F(CudaPipeline, TheReportHasTheTimesOfCopies) {
     const auto stage = std::ranges::find(report.stages, std::string("copy"), &StageReport::name);
     return stage == report.stages.end() ? 0 : stage->each.count;
   };
-  EXPECT_TRUE(testing::eventually([&] { return copies() == checker.batches() * run_.options.micro_batches; })) << copies();
+  EXPECT_TRUE(testing::eventually([&] {
+    return copies() == checker.batches() * run_.options.micro_batches;
+  })) << copies();
 }
 
-// The conversion is late, and the step slow: what is used again too early, or handed out before it is converted, shows.
+// The conversion is late, and the step slow: what is used again too early, or handed out before it
+// is converted, shows.
 TEST_F(CudaPipeline, ConvertedBatchesAreThoseOfTheHost) {
   stand_in::delay_copies(1ms);
   for (const std::size_t micro_batches : {1U, 3U})

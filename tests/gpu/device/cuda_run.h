@@ -17,7 +17,8 @@
 
 namespace millrace::testing {
 
-/// A trainer: on its stream, when that has come so far, each batch's images are compared with what they must be.
+/// A trainer: on its stream, when that has come so far, each batch's images are compared with what
+/// they must be.
 class Checker {
  public:
   explicit Checker(std::vector<std::vector<std::uint8_t>> expected, int device = 0)
@@ -29,7 +30,8 @@ class Checker {
     const std::uint64_t number = batch.number();
     stand_in::launch(stream_.handle(), [this, images, number] {
       const auto& wanted = expected_.at(number);
-      const bool same = images.bytes() == wanted.size() && std::memcmp(images.data, wanted.data(), wanted.size()) == 0;
+      const bool same = images.bytes() == wanted.size() &&
+                        std::memcmp(images.data, wanted.data(), wanted.size()) == 0;
       ++(same ? right_ : wrong_);
     });
   }
@@ -54,7 +56,8 @@ class CudaPipeline : public ::testing::Test {
   /// What still waited for streams when its pipeline ended is given back a little later.
   static void expect_all_given_back() {
     stand_in::drain();
-    EXPECT_TRUE(eventually([] { return stand_in::live() == 0; })) << stand_in::live() << " handles or pieces leaked";
+    EXPECT_TRUE(eventually([] { return stand_in::live() == 0; }))
+        << stand_in::live() << " handles or pieces leaked";
     stand_in::reset();
   }
   GpuRun run_;

@@ -33,7 +33,8 @@ TEST_F(EventClocks, TellWhenAStreamPassedAnEvent) {
   const auto stream = device.make_stream();
   EXPECT_FALSE(event->passed_at()) << "it was never recorded";
   const Clock::time_point before = Clock::now();
-  stand_in::launch(dynamic_cast<CudaStream&>(*stream).handle(), [] { std::this_thread::sleep_for(30ms); });
+  stand_in::launch(dynamic_cast<CudaStream&>(*stream).handle(),
+                   [] { std::this_thread::sleep_for(30ms); });
   stream->record(*event);
   const auto early = event->passed_at();
   if (!event->complete()) {
@@ -64,7 +65,8 @@ TEST_F(EventClocks, KeepTheTimeOverTheirRenewals) {
   EXPECT_GT(stand_in::calls("cudaEventRecord"), 25U) << "the anchor was never renewed";
 }
 
-// The anchors' own error adds up unless each of them is held between two readings of the host's clock.
+// The anchors' own error adds up unless each of them is held between two readings of the host's
+// clock.
 TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
   stand_in::skew_clock(5);
   EventClock clock(0, 1ms);

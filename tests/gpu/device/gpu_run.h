@@ -26,10 +26,12 @@ struct GpuRun {
   std::size_t width = 16;
   std::size_t channels = 3;
   std::shared_ptr<Runtime> runtime = make_runtime({.workers = 2});
-  PipelineOptions options{.batch_size = 8, .seed = 11, .epochs = 1, .micro_batches = 2, .runtime = runtime};
+  PipelineOptions options{
+      .batch_size = 8, .seed = 11, .epochs = 1, .micro_batches = 2, .runtime = runtime};
 
   /// With `float32` for ImageNet.
-  static Conversion conversion(DType dtype = DType::float32, ImageLayout layout = ImageLayout::nchw) {
+  static Conversion conversion(DType dtype = DType::float32,
+                               ImageLayout layout = ImageLayout::nchw) {
     Conversion result{.dtype = dtype, .layout = layout};
     if (dtype == DType::uint8) return result;
     result.mean = Conversion::imagenet_mean;
@@ -41,7 +43,8 @@ struct GpuRun {
     return Pipeline(dataset, transform(options.conversion.has_value()), std::move(device), options);
   }
 
-  /// The images of each batch as the run on a device hands them out: made on the host, without flips, and converted there.
+  /// The images of each batch as the run on a device hands them out: made on the host, without
+  /// flips, and converted there.
   std::vector<std::vector<std::uint8_t>> expected() const {
     PipelineOptions plain = options;
     plain.conversion.reset();
@@ -56,16 +59,19 @@ struct GpuRun {
   std::shared_ptr<const Transform> transform(bool device_flips) const {
     FieldSpec flip{"flip", DType::uint8, {}};
     if (device_flips) flip.flips = "image";
-    SampleSpec spec({{"image", DType::uint8, {height, width, channels}}, {"label", DType::int64, {}}, flip});
-    return std::make_shared<FunctionTransform>(std::move(spec), [](const Record& record, Random& random, Sample& sample) {
-      const std::uint64_t draw = random.bits64();
-      const auto image = sample["image"].as<std::uint8_t>();
-      for (std::size_t place = 0; place < image.size(); ++place)
-        image[place] = static_cast<std::uint8_t>(StampTransform::pixel(record.index(), draw, place));
-      sample["label"].as<std::int64_t>()[0] = record.integer("label");
-      sample["flip"].as<std::uint8_t>()[0] = static_cast<std::uint8_t>(draw & 1U);
-      return Status::ok();
-    });
+    SampleSpec spec(
+        {{"image", DType::uint8, {height, width, channels}}, {"label", DType::int64, {}}, flip});
+    return std::make_shared<FunctionTransform>(
+        std::move(spec), [](const Record& record, Random& random, Sample& sample) {
+          const std::uint64_t draw = random.bits64();
+          const auto image = sample["image"].as<std::uint8_t>();
+          for (std::size_t place = 0; place < image.size(); ++place)
+            image[place] =
+                static_cast<std::uint8_t>(StampTransform::pixel(record.index(), draw, place));
+          sample["label"].as<std::int64_t>()[0] = record.integer("label");
+          sample["flip"].as<std::uint8_t>()[0] = static_cast<std::uint8_t>(draw & 1U);
+          return Status::ok();
+        });
   }
 
   std::vector<std::uint8_t> converted(const Batch& batch) const {

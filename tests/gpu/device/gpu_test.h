@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that run on a GPU where there is one, and over the stand-in for the CUDA runtime where they are linked with that.
+// For tests that run on a GPU where there is one, and over the stand-in for the CUDA runtime where
+// they are linked with that.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -43,10 +44,12 @@ class DeviceBytes {
   std::vector<std::uint8_t> read() const { return bytes_at(data(), memory_.bytes(), stream_); }
 
   /// What lies at a device address when the stream has come so far.
-  static std::vector<std::uint8_t> bytes_at(const void* data, std::size_t bytes, CudaStream& stream) {
+  static std::vector<std::uint8_t> bytes_at(const void* data, std::size_t bytes,
+                                            CudaStream& stream) {
     std::vector<std::uint8_t> result(bytes);
     if (bytes == 0) return result;
-    EXPECT_EQ(cudaMemcpyAsync(result.data(), data, bytes, cudaMemcpyDeviceToHost, stream.handle()), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyAsync(result.data(), data, bytes, cudaMemcpyDeviceToHost, stream.handle()),
+              cudaSuccess);
     stream.synchronize();
     return result;
   }

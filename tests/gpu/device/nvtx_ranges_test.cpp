@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reaches a profiler: this program is one, by the way in that NVTX leaves for tools that are linked in.
+// What reaches a profiler: this program is one, by the way in that NVTX leaves for tools that are
+// linked in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <cstdint>
 
-/// NVTX looks for this symbol, a function that a tool begins with; without a tool it is NVTX's own, and null.
+/// NVTX looks for this symbol, a function that a tool begins with; without a tool it is NVTX's own,
+/// and null.
 extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*export_table)(std::uint32_t id));
 #define NVTX_STATIC_INJECTION_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -65,7 +67,8 @@ nvtxDomainHandle_t create_domain(const char* name) {
 
 int push_range(nvtxDomainHandle_t, const nvtxEventAttributes_t* range) {
   const bool has_batch = range->payloadType == NVTX_PAYLOAD_TYPE_UNSIGNED_INT64;
-  told().add(std::string("begin ") + range->message.ascii + (has_batch ? " " + std::to_string(range->payload.ullValue) : ""));
+  told().add(std::string("begin ") + range->message.ascii +
+             (has_batch ? " " + std::to_string(range->payload.ullValue) : ""));
   return 0;
 }
 
@@ -75,12 +78,15 @@ int pop_range(nvtxDomainHandle_t) {
 }
 
 int initialise(NvtxGetExportTableFunc_t export_table) {
-  const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(export_table(NVTX_ETID_CALLBACKS));
+  const auto* callbacks =
+      static_cast<const NvtxExportTableCallbacks*>(export_table(NVTX_ETID_CALLBACKS));
   if (callbacks == nullptr) return 0;
   NvtxFunctionTable table = nullptr;
   unsigned size = 0;
   if (callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) return 0;
-  const auto put = [&](unsigned id, auto* function) { *table[id] = reinterpret_cast<NvtxFunctionPointer>(function); };
+  const auto put = [&](unsigned id, auto* function) {
+    *table[id] = reinterpret_cast<NvtxFunctionPointer>(function);
+  };
   put(NVTX_CBID_CORE2_DomainCreateA, create_domain);
   put(NVTX_CBID_CORE2_DomainRangePushEx, push_range);
   put(NVTX_CBID_CORE2_DomainRangePop, pop_range);

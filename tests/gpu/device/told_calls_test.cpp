@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever of gpu/ allocates, creates, gives back or waits tells so: each such call is made on the batch path and its name
-// seen there.
+// Whatever of gpu/ allocates, creates, gives back or waits tells so: each such call is made on the
+// batch path and its name seen there.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 
@@ -45,10 +45,14 @@ TEST_F(BlockingCalls, AreToldByTheirNames) {
   std::unique_ptr<Event> event;
   std::unique_ptr<Stream> stream;
   const NumaNode node{};
-  EXPECT_THAT(blocking_call_of([&] { memory = device.allocate_device(100); }), HasSubstr("cudaMalloc"));
-  EXPECT_THAT(blocking_call_of([&] { pinned = device.allocate_host(100, node); }), HasSubstr("cudaHostRegister"));
-  EXPECT_THAT(blocking_call_of([&] { event = device.make_event(); }), HasSubstr("cudaEventCreateWithFlags"));
-  EXPECT_THAT(blocking_call_of([&] { stream = device.make_stream(); }), HasSubstr("cudaStreamCreateWithPriority"));
+  EXPECT_THAT(blocking_call_of([&] { memory = device.allocate_device(100); }),
+              HasSubstr("cudaMalloc"));
+  EXPECT_THAT(blocking_call_of([&] { pinned = device.allocate_host(100, node); }),
+              HasSubstr("cudaHostRegister"));
+  EXPECT_THAT(blocking_call_of([&] { event = device.make_event(); }),
+              HasSubstr("cudaEventCreateWithFlags"));
+  EXPECT_THAT(blocking_call_of([&] { stream = device.make_stream(); }),
+              HasSubstr("cudaStreamCreateWithPriority"));
   EXPECT_THAT(blocking_call_of([&] { stream->synchronize(); }), HasSubstr("cudaStreamSynchronize"));
   EXPECT_THAT(blocking_call_of([&] { memory = {}; }), HasSubstr("cudaFree"));
   EXPECT_THAT(blocking_call_of([&] { pinned = {}; }), HasSubstr("cudaHostUnregister"));

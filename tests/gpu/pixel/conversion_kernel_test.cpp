@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel gives the bits of `convert_on_host` and writes nothing beside them: on a GPU, and its own source on the host,
-// over the stand-in.
+// The kernel gives the bits of `convert_on_host` and writes nothing beside them: on a GPU, and its
+// own source on the host, over the stand-in.
 #include <millrace/conversion.h>
 #include <millrace/tensor.h>
 
@@ -30,8 +30,9 @@ struct Images {
 
   std::size_t elements() const { return samples * height * width * channels; }
   friend void PrintTo(const Images& images, std::ostream* out) {
-    *out << images.samples << "x" << images.height << "x" << images.width << "x" << images.channels << ", source + "
-         << images.source_offset << ", destination + " << images.destination_offset;
+    *out << images.samples << "x" << images.height << "x" << images.width << "x" << images.channels
+         << ", source + " << images.source_offset << ", destination + "
+         << images.destination_offset;
   }
 };
 
@@ -47,15 +48,18 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
     stream_ = std::make_unique<CudaStream>(0);
   }
 
-  void expect_the_hosts_bits(const Images& images, DType dtype, ImageLayout layout, const std::vector<std::uint8_t>& flips,
-                             float mean, float std) {
-    SCOPED_TRACE(std::string(to_string(dtype)) + (layout == ImageLayout::nhwc ? ", NHWC" : ", NCHW") +
+  void expect_the_hosts_bits(const Images& images, DType dtype, ImageLayout layout,
+                             const std::vector<std::uint8_t>& flips, float mean, float std) {
+    SCOPED_TRACE(std::string(to_string(dtype)) +
+                 (layout == ImageLayout::nhwc ? ", NHWC" : ", NCHW") +
                  (flips.empty() ? "" : ", flips") + ", std " + std::to_string(std));
     std::vector<std::uint8_t> source(images.source_offset + images.elements());
     std::uint32_t state = 12345;
-    for (std::uint8_t& byte : source) byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+    for (std::uint8_t& byte : source)
+      byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
     const std::size_t begin = guard_bytes + images.destination_offset;
-    std::vector<std::uint8_t> expected(begin + images.elements() * size_of(dtype) + guard_bytes, guard);
+    std::vector<std::uint8_t> expected(begin + images.elements() * size_of(dtype) + guard_bytes,
+                                       guard);
 
     ConversionWork work{.samples = images.samples,
                         .height = images.height,
@@ -67,7 +71,8 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
                         .std = {std, std * 2, std * 3, std * 4}};
     DeviceBytes source_there(*device_, *stream_, source);
     DeviceBytes destination_there(*device_, *stream_, expected);
-    const DeviceBytes flips_there(*device_, *stream_, flips.empty() ? std::vector<std::uint8_t>(1) : flips);
+    const DeviceBytes flips_there(*device_, *stream_,
+                                  flips.empty() ? std::vector<std::uint8_t>(1) : flips);
     work.source = source_there.data() + images.source_offset;
     work.destination = destination_there.data() + begin;
     work.flips = flips.empty() ? nullptr : flips_there.data();
@@ -81,10 +86,12 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
     work.flips = flips.empty() ? nullptr : flips.data();
     convert_on_host(work);
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(aligned.data());
-    std::copy_n(bytes, images.elements() * size_of(dtype), expected.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::copy_n(bytes, images.elements() * size_of(dtype),
+                expected.begin() + static_cast<std::ptrdiff_t>(begin));
     const auto first = std::ranges::mismatch(converted, expected).in1 - converted.begin();
-    EXPECT_TRUE(converted == expected) << "the first other byte is " << first - static_cast<std::ptrdiff_t>(begin) << " of "
-                                       << images.elements() * size_of(dtype);
+    EXPECT_TRUE(converted == expected)
+        << "the first other byte is " << first - static_cast<std::ptrdiff_t>(begin) << " of "
+        << images.elements() * size_of(dtype);
   }
 
   std::unique_ptr<CudaDevice> device_;
@@ -94,34 +101,40 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
 TEST_P(ConversionKernel, GivesTheHostsBits) {
   const Images& images = GetParam();
   std::vector<std::uint8_t> some(images.samples);
-  for (std::size_t n = 0; n < images.samples; ++n) some[n] = n % 3 == 0 ? 0 : static_cast<std::uint8_t>(n * 85);
+  for (std::size_t n = 0; n < images.samples; ++n)
+    some[n] = n % 3 == 0 ? 0 : static_cast<std::uint8_t>(n * 85);
   for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32}) {
     if (images.destination_offset % size_of(dtype) != 0) continue;
     for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
-      for (const auto& flips : {std::vector<std::uint8_t>{}, some, std::vector<std::uint8_t>(images.samples, 1)})
+      for (const auto& flips :
+           {std::vector<std::uint8_t>{}, some, std::vector<std::uint8_t>(images.samples, 1)})
         expect_the_hosts_bits(images, dtype, layout, flips, dtype == DType::uint8 ? 0.0F : 0.485F,
                               dtype == DType::uint8 ? 1.0F : 0.229F);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Sizes, ConversionKernel,
-                         ::testing::Values(Images{1, 1, 1, 1}, Images{3, 1, 1, 3}, Images{2, 3, 5, 1}, Images{2, 3, 5, 2},
-                                           Images{2, 3, 5, 3}, Images{2, 3, 5, 4}, Images{3, 31, 17, 3}, Images{3, 17, 31, 4},
-                                           Images{2, 224, 224, 3}, Images{1, 223, 225, 3}, Images{1, 225, 223, 1},
-                                           // Whole vectors of some dtypes, or of all of them; rows of one.
-                                           Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3},
-                                           Images{4, 7, 36, 3}, Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
-                                           // Beside what vectors want.
-                                           Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0},
-                                           Images{2, 8, 16, 3, 0, 1}, Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8},
-                                           Images{2, 8, 16, 3, 16, 16}, Images{2, 8, 16, 3, 48, 32}));
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, ConversionKernel,
+    ::testing::Values(
+        Images{1, 1, 1, 1}, Images{3, 1, 1, 3}, Images{2, 3, 5, 1}, Images{2, 3, 5, 2},
+        Images{2, 3, 5, 3}, Images{2, 3, 5, 4}, Images{3, 31, 17, 3}, Images{3, 17, 31, 4},
+        Images{2, 224, 224, 3}, Images{1, 223, 225, 3}, Images{1, 225, 223, 1},
+        // Whole vectors of some dtypes, or of all of them; rows of one.
+        Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3},
+        Images{4, 7, 36, 3}, Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
+        // Beside what vectors want.
+        Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0},
+        Images{2, 8, 16, 3, 0, 1}, Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8},
+        Images{2, 8, 16, 3, 16, 16}, Images{2, 8, 16, 3, 48, 32}));
 
 class LargeConversions : public ConversionKernel {};
 INSTANTIATE_TEST_SUITE_P(AnyGpu, LargeConversions, ::testing::Values(Images{}));
 
-// More than run at once on this GPU, by no whole number of times, so that every thread goes on to a second piece and some to a last.
+// More than run at once on this GPU, by no whole number of times, so that every thread goes on to a
+// second piece and some to a last.
 TEST_P(LargeConversions, GiveTheHostsBits) {
   int multiprocessors = 0;
-  ASSERT_EQ(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  ASSERT_EQ(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),
+            cudaSuccess);
   constexpr std::size_t vector_threads = 2 * 768;
   constexpr std::size_t rows = 8 * 8;
   const auto many = static_cast<std::size_t>(multiprocessors);
@@ -140,7 +153,8 @@ TEST_P(LargeConversions, GiveTheHostsBits) {
 }
 
 class ConversionKernels : public ConversionKernel {};
-INSTANTIATE_TEST_SUITE_P(Small, ConversionKernels, ::testing::Values(Images{2, 3, 16, 3}, Images{2, 3, 5, 4}));
+INSTANTIATE_TEST_SUITE_P(Small, ConversionKernels,
+                         ::testing::Values(Images{2, 3, 16, 3}, Images{2, 3, 5, 4}));
 
 // Results that are infinite or subnormal in 16 bits, or subnormal in float32.
 TEST_P(ConversionKernels, GiveTheHostsBitsFarFromOne) {
@@ -153,8 +167,12 @@ TEST_P(ConversionKernels, GiveTheHostsBitsFarFromOne) {
 TEST_P(ConversionKernels, RefuseWhatTheyAreNotMadeFor) {
   std::vector<std::uint8_t> bytes(64);
   const DeviceBytes memory(*device_, *stream_, bytes);
-  ConversionWork work{
-      .source = memory.data(), .destination = memory.data(), .samples = 1, .height = 1, .width = 1, .channels = 5};
+  ConversionWork work{.source = memory.data(),
+                      .destination = memory.data(),
+                      .samples = 1,
+                      .height = 1,
+                      .width = 1,
+                      .channels = 5};
   EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "five channels";
   work.channels = 0;
   EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "no channels";

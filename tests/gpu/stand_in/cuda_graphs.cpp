@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CUDA runtime's functions for stream capture and graphs, over the stand-in's machine. A graph is the work in the order in
-// which the captured stream was given it; captures do not spread to other streams by events.
+// The CUDA runtime's functions for stream capture and graphs, over the stand-in's machine. A graph
+// is the work in the order in which the captured stream was given it; captures do not spread to
+// other streams by events.
 #include <cuda_runtime_api.h>
 
 #include <utility>
@@ -37,8 +38,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   std::lock_guard lock(machine().mutex);
   if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
   if (stream->capture != nullptr) return cudaErrorIllegalState;
-  stream->capture =
-      std::make_shared<Capture>(Capture{.mode = mode, .begun_by = std::this_thread::get_id(), .invalid = false, .work = {}});
+  stream->capture = std::make_shared<Capture>(
+      Capture{.mode = mode, .begun_by = std::this_thread::get_id(), .invalid = false, .work = {}});
   return cudaSuccess;
 }
 
@@ -49,7 +50,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
   const std::shared_ptr<Capture> capture = stream->capture;
   if (capture == nullptr) return cudaErrorIllegalState;
-  if (capture->mode != cudaStreamCaptureModeRelaxed && capture->begun_by != std::this_thread::get_id())
+  if (capture->mode != cudaStreamCaptureModeRelaxed &&
+      capture->begun_by != std::this_thread::get_id())
     return cudaErrorStreamCaptureWrongThread;
   stream->capture.reset();
   if (capture->invalid) return cudaErrorStreamCaptureInvalidated;
@@ -58,7 +60,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* execution, cudaGraph_t graph, unsigned long long /*flags*/) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* execution, cudaGraph_t graph,
+                                 unsigned long long /*flags*/) {
   if (const cudaError_t error = enter("cudaGraphInstantiate")) return error;
   std::lock_guard lock(machine().mutex);
   if (!machine().graphs.contains(graph)) return cudaErrorInvalidValue;

@@ -31,7 +31,8 @@ bool within(const std::map<void*, std::size_t>& pieces, const void* data, std::s
   auto after = pieces.upper_bound(const_cast<void*>(data));
   if (after == pieces.begin()) return false;
   const auto& [begin, size] = *std::prev(after);
-  const auto offset = static_cast<std::size_t>(static_cast<const char*>(data) - static_cast<const char*>(begin));
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const char*>(data) - static_cast<const char*>(begin));
   return offset + bytes <= size;
 }
 
@@ -92,11 +93,14 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* /*
 
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
   if (const cudaError_t error = enter("cudaDeviceGetPCIBusId")) return error;
-  std::snprintf(id, static_cast<std::size_t>(length), "FFFF:%02X:00.0", static_cast<unsigned>(device) & 0xFFU);
+  std::snprintf(id, static_cast<std::size_t>(length), "FFFF:%02X:00.0",
+                static_cast<unsigned>(device) & 0xFFU);
   return cudaSuccess;
 }
 
-const char* cudaGetErrorName(cudaError_t error) { return error == cudaSuccess ? "cudaSuccess" : "cudaErrorOfTheStandIn"; }
+const char* cudaGetErrorName(cudaError_t error) {
+  return error == cudaSuccess ? "cudaSuccess" : "cudaErrorOfTheStandIn";
+}
 const char* cudaGetErrorString(cudaError_t error) {
   return error == cudaSuccess         ? "no error"
          : error == cudaErrorNoDevice ? "no CUDA-capable device is detected"
@@ -108,7 +112,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned /*flags*/) 
   return create_stream(stream);
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/, int /*priority*/) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned /*flags*/,
+                                         int /*priority*/) {
   if (const cudaError_t error = enter("cudaStreamCreateWithPriority")) return error;
   return create_stream(stream);
 }
@@ -147,7 +152,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
   if (const cudaError_t error = enter("cudaStreamWaitEvent")) return error;
   std::lock_guard lock(machine().mutex);
-  if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (!machine().streams.contains(stream) || !machine().events.contains(event))
+    return cudaErrorInvalidResourceHandle;
   const auto captured_in = event->capture.lock();
   if (captured_in != nullptr && captured_in == stream->capture) return cudaSuccess;
   if (captured_in != nullptr) return cudaErrorStreamCaptureUnsupported;
@@ -163,7 +169,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   if (const cudaError_t error = enter("cudaEventCreateWithFlags")) return error;
-  *event = new CUevent_st{.device = current_device(), .timed = (flags & cudaEventDisableTiming) == 0, .point = nullptr};
+  *event = new CUevent_st{
+      .device = current_device(), .timed = (flags & cudaEventDisableTiming) == 0, .point = nullptr};
   std::lock_guard lock(machine().mutex);
   machine().events.insert(*event);
   return cudaSuccess;
@@ -180,7 +187,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (const cudaError_t error = enter("cudaEventRecord")) return error;
   std::lock_guard lock(machine().mutex);
-  if (!machine().streams.contains(stream) || !machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (!machine().streams.contains(stream) || !machine().events.contains(event))
+    return cudaErrorInvalidResourceHandle;
   if (stream->device != event->device) return cudaErrorInvalidResourceHandle;
   event->capture = stream->capture;
   if (stream->capture != nullptr) {
@@ -203,8 +211,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   if (const cudaError_t error = enter("cudaEventElapsedTime")) return error;
   std::lock_guard lock(machine().mutex);
-  if (!machine().events.contains(start) || !machine().events.contains(end)) return cudaErrorInvalidResourceHandle;
-  if (!start->timed || !end->timed || start->point == nullptr || end->point == nullptr) return cudaErrorInvalidResourceHandle;
+  if (!machine().events.contains(start) || !machine().events.contains(end))
+    return cudaErrorInvalidResourceHandle;
+  if (!start->timed || !end->timed || start->point == nullptr || end->point == nullptr)
+    return cudaErrorInvalidResourceHandle;
   const auto begun = start->point->passed();
   const auto ended = end->point->passed();
   if (!begun || !ended) return cudaErrorNotReady;
@@ -261,7 +271,8 @@ cudaError_t cudaHostUnregister(void* data) {
   return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   if (const cudaError_t error = enter("cudaMemcpyAsync")) return error;
   std::lock_guard lock(machine().mutex);
   if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
@@ -269,7 +280,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   const bool to_host = kind == cudaMemcpyDeviceToHost;
   if (!from_host && !within(machine().device_memory, from, bytes)) return cudaErrorInvalidValue;
   if (!to_host && !within(machine().device_memory, to, bytes)) return cudaErrorInvalidValue;
-  if ((from_host && !within(machine().locked_memory, from, bytes)) || (to_host && !within(machine().locked_memory, to, bytes)))
+  if ((from_host && !within(machine().locked_memory, from, bytes)) ||
+      (to_host && !within(machine().locked_memory, to, bytes)))
     ++machine().unlocked_copies;
   return give_locked(stream, [to, from, bytes, delay = machine().copy_delay] {
     std::this_thread::sleep_for(delay);

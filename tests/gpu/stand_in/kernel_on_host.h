@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What CUDA's language adds to C++, as far as the kernels of gpu/ use it, for a compiler that does not know it: so that their
-// own source runs on the host. Threads of a block run one after the other. There is one barrier, behind which shared memory is
-// read: a block runs twice, and the second time finds there what the first has written. Include it in one source file, before
-// the kernels.
+// What CUDA's language adds to C++, as far as the kernels of gpu/ use it, for a compiler that does
+// not know it: so that their own source runs on the host. Threads of a block run one after the
+// other. There is one barrier, behind which shared memory is read: a block runs twice, and the
+// second time finds there what the first has written. Include it in one source file, before the
+// kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>

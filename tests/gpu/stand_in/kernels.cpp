@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of gpu/ on the stand-in: their own source, as the host's compiler reads it, run late by the stream.
+// The kernels of gpu/ on the stand-in: their own source, as the host's compiler reads it, run late
+// by the stream.
 #include "stand_in/kernel_on_host.h"
 #include "stand_in/machine.h"
 #include "stand_in/stand_in_cuda.h"
 
 namespace {
 
-cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters, std::size_t shared_bytes,
-                              cudaStream_t stream);
+cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters,
+                              std::size_t shared_bytes, cudaStream_t stream);
 
 }  // namespace
 
@@ -20,11 +21,12 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
 
 namespace {
 
-cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters, std::size_t /*shared_bytes*/,
-                              cudaStream_t stream) {
+cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters,
+                              std::size_t /*shared_bytes*/, cudaStream_t stream) {
   const auto function = reinterpret_cast<millrace::Kernel>(const_cast<void*>(kernel));
   return millrace::testing::stand_in::give(
-      stream, [function, grid, block, arguments = *static_cast<millrace::kernels::Arguments*>(parameters[0]),
+      stream, [function, grid, block,
+               arguments = *static_cast<millrace::kernels::Arguments*>(parameters[0]),
                delay = millrace::testing::stand_in::copy_delay()] {
         std::this_thread::sleep_for(delay);
         blockDim = block;

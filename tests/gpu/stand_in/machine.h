@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of the stand-in: queues that threads serve, points in them, and what the runtime's functions share.
+// The inside of the stand-in: queues that threads serve, points in them, and what the runtime's
+// functions share.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -48,7 +49,8 @@ class Point {
   std::optional<Clock::time_point> passed_;
 };
 
-/// A queue and the thread that serves it. The thread goes on to the queue's end when the stream is destroyed, as a GPU does.
+/// A queue and the thread that serves it. The thread goes on to the queue's end when the stream is
+/// destroyed, as a GPU does.
 class Queue {
  public:
   void serve() {
@@ -96,7 +98,8 @@ class Queue {
 
 namespace millrace::testing::stand_in {
 
-/// What a stream was given while it was captured. Once something was done that a capture does not bear, all of it is lost.
+/// What a stream was given while it was captured. Once something was done that a capture does not
+/// bear, all of it is lost.
 struct Capture {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id begun_by;
@@ -173,8 +176,8 @@ cudaError_t enter(const char* function);
 /// How the calling thread's calls bear on captures: cudaThreadExchangeStreamCaptureMode.
 cudaStreamCaptureMode& capture_mode();
 
-/// As `enter`, for a call that captures do not bear: while there is one that concerns the calling thread, the call fails and
-/// the capture is lost.
+/// As `enter`, for a call that captures do not bear: while there is one that concerns the calling
+/// thread, the call fails and the capture is lost.
 cudaError_t enter_outside_captures(const char* function);
 
 /// How late copies and conversions are.

@@ -29,8 +29,10 @@ cudaError_t enter(const char* function) {
   {
     std::lock_guard lock(machine().mutex);
     const std::uint64_t call = ++machine().calls[function];
-    // As on a GPU: to ask for devices and their attributes needs no context, most else makes one, to choose a device as well.
-    if (std::string_view(function).substr(0, 7) != "cudaGet" && std::string_view(function).substr(0, 13) != "cudaDeviceGet" &&
+    // As on a GPU: to ask for devices and their attributes needs no context, most else makes one,
+    // to choose a device as well.
+    if (std::string_view(function).substr(0, 7) != "cudaGet" &&
+        std::string_view(function).substr(0, 13) != "cudaDeviceGet" &&
         std::string_view(function) != "cudaSetDevice")
       machine().devices_used.insert(current_device());
     for (const Machine::Plan& plan : machine().plans[function]) {
@@ -57,7 +59,8 @@ cudaError_t enter_outside_captures(const char* function) {
     const auto& capture = stream->capture;
     if (capture == nullptr || capture->mode == cudaStreamCaptureModeRelaxed) continue;
     const bool of_this_thread = capture->begun_by == std::this_thread::get_id();
-    const bool of_any = capture->mode == cudaStreamCaptureModeGlobal && capture_mode() == cudaStreamCaptureModeGlobal;
+    const bool of_any = capture->mode == cudaStreamCaptureModeGlobal &&
+                        capture_mode() == cudaStreamCaptureModeGlobal;
     if (!of_this_thread && !of_any) continue;
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
@@ -93,7 +96,8 @@ void drain() {
 void reset(int devices) {
   drain();
   if (const std::size_t left = live(); left > 0)
-    throw std::logic_error(std::to_string(left) + " streams, events, graphs or pieces of memory were not given back");
+    throw std::logic_error(std::to_string(left) +
+                           " streams, events, graphs or pieces of memory were not given back");
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(machine().mutex);
@@ -114,7 +118,8 @@ void reset(int devices) {
 
 void fail(const std::string& function, std::uint64_t nth, cudaError_t error, bool for_good) {
   std::lock_guard lock(machine().mutex);
-  machine().plans[function].push_back({.nth = machine().calls[function] + nth, .error = error, .for_good = for_good});
+  machine().plans[function].push_back(
+      {.nth = machine().calls[function] + nth, .error = error, .for_good = for_good});
 }
 
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration) {
@@ -161,19 +166,22 @@ std::uint64_t allocating_calls() {
 }
 
 std::uint64_t synchronising_calls() {
-  const std::uint64_t counted = calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaHostUnregister");
+  const std::uint64_t counted =
+      calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaHostUnregister");
   std::lock_guard lock(machine().mutex);
   return counted + machine().unlocked_copies;
 }
 
 std::size_t live() {
   std::lock_guard lock(machine().mutex);
-  return machine().streams.size() + machine().events.size() + machine().device_memory.size() + machine().locked_memory.size() +
-         machine().graphs.size() + machine().graph_executions.size();
+  return machine().streams.size() + machine().events.size() + machine().device_memory.size() +
+         machine().locked_memory.size() + machine().graphs.size() +
+         machine().graph_executions.size();
 }
 
 void launch(cudaStream_t stream, std::function<void()> function) {
-  if (give(stream, std::move(function)) != cudaSuccess) throw std::logic_error("the stream takes no work");
+  if (give(stream, std::move(function)) != cudaSuccess)
+    throw std::logic_error("the stream takes no work");
 }
 
 }  // namespace millrace::testing::stand_in

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A CUDA runtime without a GPU: the calls that gpu/ makes, with the asynchrony of the real ones. Streams are queues that
-// threads of their own serve, copies happen late, device memory is poisoned when it is taken and when it is given back, what a
-// captured stream is given runs when its graph is launched. It counts calls and can make any of them fail or take long,
-// "launch_conversion" among them. Programs link it in place of the CUDA runtime; it never runs beside it.
+// A CUDA runtime without a GPU: the calls that gpu/ makes, with the asynchrony of the real ones.
+// Streams are queues that threads of their own serve, copies happen late, device memory is poisoned
+// when it is taken and when it is given back, what a captured stream is given runs when its graph
+// is launched. It counts calls and can make any of them fail or take long, "launch_conversion"
+// among them. Programs link it in place of the CUDA runtime; it never runs beside it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,16 +19,17 @@
 
 namespace millrace::testing::stand_in {
 
-/// Begins afresh with so many devices: counts are 0, nothing fails. Waits for all streams' work first. Throws
-/// `std::logic_error` where handles or memory were not given back.
+/// Begins afresh with so many devices: counts are 0, nothing fails. Waits for all streams' work
+/// first. Throws `std::logic_error` where handles or memory were not given back.
 void reset(int devices = 1);
 
-/// The `nth` call (from 1, counted from here) of `function`, "cudaMemcpyAsync" for example, fails with `error` and does
-/// nothing; with `for_good` all after it, too.
+/// The `nth` call (from 1, counted from here) of `function`, "cudaMemcpyAsync" for example, fails
+/// with `error` and does nothing; with `for_good` all after it, too.
 void fail(const std::string& function, std::uint64_t nth, cudaError_t error, bool for_good = false);
 /// The `nth` call of `function` takes `duration` before it does what it does.
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration);
-/// Every copy, also those on the device, and every conversion begins so long after its stream has reached it; 100 us at first.
+/// Every copy, also those on the device, and every conversion begins so long after its stream has
+/// reached it; 100 us at first.
 void delay_copies(std::chrono::nanoseconds delay);
 
 /// The device's clock goes so many times as fast as the host's; 1 at first.
@@ -37,17 +39,20 @@ void skew_clock(double factor);
 std::uint64_t calls(const std::string& function);
 /// Names of all functions that were called since `reset`.
 std::vector<std::string> called();
-/// Devices that would have a context since `reset`: those that a thread chose, or had chosen when it made a call that needs one.
+/// Devices that would have a context since `reset`: those that a thread chose, or had chosen when
+/// it made a call that needs one.
 std::set<int> devices_used();
 /// Calls since `reset` that take memory, streams or events.
 std::uint64_t allocating_calls();
-/// Calls since `reset` that wait for the device, among them copies from host memory that is not page-locked.
+/// Calls since `reset` that wait for the device, among them copies from host memory that is not
+/// page-locked.
 std::uint64_t synchronising_calls();
-/// Streams, events, graphs, and pieces of memory, page-locked or on a device, that are not given back.
+/// Streams, events, graphs, and pieces of memory, page-locked or on a device, that are not given
+/// back.
 std::size_t live();
 
-/// The stream runs `function` when it has come so far: a kernel. One that is captured keeps it for the graph. Throws
-/// `std::logic_error` where the stream does not take it.
+/// The stream runs `function` when it has come so far: a kernel. One that is captured keeps it for
+/// the graph. Throws `std::logic_error` where the stream does not take it.
 void launch(cudaStream_t stream, std::function<void()> function);
 /// Waits until all streams have done what they were given so far. Not counted.
 void drain();

@@ -36,7 +36,9 @@ class StandInCuda : public ::testing::Test {
     stand_in::reset();
   }
 
-  cudaError_t copy_up() { return cudaMemcpyAsync(device_, host_, bytes, cudaMemcpyHostToDevice, stream_); }
+  cudaError_t copy_up() {
+    return cudaMemcpyAsync(device_, host_, bytes, cudaMemcpyHostToDevice, stream_);
+  }
   int first_byte() const { return static_cast<unsigned char*>(device_)[0]; }
 
   static constexpr std::size_t bytes = 1000;
@@ -64,12 +66,14 @@ TEST_F(StandInCuda, CopiesHappenLateAndInOrder) {
 TEST_F(StandInCuda, EventsOrderStreamsByTheirLatestRecord) {
   testing::Gate gate;
   std::atomic<bool> ran{false};
-  ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess) << "never recorded: nothing to wait for";
+  ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess)
+      << "never recorded: nothing to wait for";
   stand_in::launch(stream_, [&gate] { gate.pass(); });
   ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
   ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess);
   stand_in::launch(other_, [&ran] { ran = true; });
-  ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess) << "a later record does not move what others wait for";
+  ASSERT_EQ(cudaEventRecord(event_, other_), cudaSuccess)
+      << "a later record does not move what others wait for";
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(ran);
   gate.open();
@@ -96,25 +100,32 @@ TEST_F(StandInCuda, CountsWhatAllocatesAndSynchronises) {
   ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
   EXPECT_EQ(stand_in::synchronising_calls(), 1U);
   std::vector<char> pageable(bytes);
-  ASSERT_EQ(cudaMemcpyAsync(device_, pageable.data(), bytes, cudaMemcpyHostToDevice, stream_), cudaSuccess);
-  EXPECT_EQ(stand_in::synchronising_calls(), 2U) << "a copy from memory that is not page-locked waits";
+  ASSERT_EQ(cudaMemcpyAsync(device_, pageable.data(), bytes, cudaMemcpyHostToDevice, stream_),
+            cudaSuccess);
+  EXPECT_EQ(stand_in::synchronising_calls(), 2U)
+      << "a copy from memory that is not page-locked waits";
   stand_in::drain();
 }
 
 TEST_F(StandInCuda, RefusesWhatIsNotItsOwn) {
-  EXPECT_EQ(cudaMemcpyAsync(host_, host_, bytes, cudaMemcpyHostToDevice, stream_), cudaErrorInvalidValue);
-  EXPECT_EQ(cudaMemcpyAsync(device_, host_, bytes + 1, cudaMemcpyHostToDevice, stream_), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(host_, host_, bytes, cudaMemcpyHostToDevice, stream_),
+            cudaErrorInvalidValue);
+  EXPECT_EQ(cudaMemcpyAsync(device_, host_, bytes + 1, cudaMemcpyHostToDevice, stream_),
+            cudaErrorInvalidValue);
   EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   cudaStream_t elsewhere = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&elsewhere, cudaStreamNonBlocking), cudaSuccess);
-  EXPECT_EQ(cudaEventRecord(event_, elsewhere), cudaErrorInvalidResourceHandle) << "an event of another device";
+  EXPECT_EQ(cudaEventRecord(event_, elsewhere), cudaErrorInvalidResourceHandle)
+      << "an event of another device";
   EXPECT_EQ(cudaStreamDestroy(elsewhere), cudaSuccess);
   EXPECT_EQ(cudaStreamSynchronize(elsewhere), cudaErrorInvalidResourceHandle);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
-TEST_F(StandInCuda, NoticesWhatIsNotGivenBack) { EXPECT_THROW(stand_in::reset(), std::logic_error); }
+TEST_F(StandInCuda, NoticesWhatIsNotGivenBack) {
+  EXPECT_THROW(stand_in::reset(), std::logic_error);
+}
 
 }  // namespace
 }  // namespace millrace

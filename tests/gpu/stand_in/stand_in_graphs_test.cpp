@@ -70,7 +70,9 @@ TEST_F(StandInGraphs, WorkIsKeptAndRunsInOrderWithEachLaunch) {
 
 TEST_F(StandInGraphs, AForbiddenCallOfAnyThreadLosesAGlobalCapture) {
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
-  std::thread([this] { EXPECT_EQ(cudaEventQuery(event_), cudaErrorStreamCaptureUnsupported); }).join();
+  std::thread([this] {
+    EXPECT_EQ(cudaEventQuery(event_), cudaErrorStreamCaptureUnsupported);
+  }).join();
   expect_lost();
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
   void* memory = nullptr;
@@ -92,7 +94,8 @@ TEST_F(StandInGraphs, RelaxedThreadsAndLocalCapturesLeaveEachOtherAlone) {
 
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), cudaSuccess);
   std::thread([this] { EXPECT_EQ(cudaEventQuery(event_), cudaSuccess); }).join();
-  EXPECT_EQ(cudaEventQuery(event_), cudaErrorStreamCaptureUnsupported) << "the thread that captures";
+  EXPECT_EQ(cudaEventQuery(event_), cudaErrorStreamCaptureUnsupported)
+      << "the thread that captures";
   expect_lost();
 }
 

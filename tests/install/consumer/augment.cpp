@@ -4,5 +4,8 @@
 int main() {
   const auto recipe = millrace::Recipe::from_json(R"({"output": [64, 32], "flip": 0})");
   const auto transform = millrace::image_transform(recipe);
-  return transform->spec().fields().at(0).shape == millrace::Shape{32, 64, 3} && transform->make_worker() ? 0 : 1;
+  return transform->spec().fields().at(0).shape == millrace::Shape{32, 64, 3} &&
+                 transform->make_worker()
+             ? 0
+             : 1;
 }

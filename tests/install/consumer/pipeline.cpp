@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a dataset of numbers with the installed millrace and runs a pipeline over it: every number comes back once per epoch.
+// Writes a dataset of numbers with the installed millrace and runs a pipeline over it: every number
+// comes back once per epoch.
 
 #include <millrace/dataset_writer.h>
 #include <millrace/host_device.h>
@@ -18,7 +19,8 @@ constexpr std::int64_t record_count = 1000;
 void write_numbers(const std::filesystem::path& path) {
   millrace::DatasetWriter writer(path, {.overwrite = true});
   for (std::int64_t number = 0; number < record_count; ++number) {
-    const millrace::RecordField field{.name = "number", .bytes = std::as_bytes(std::span(&number, 1))};
+    const millrace::RecordField field{.name = "number",
+                                      .bytes = std::as_bytes(std::span(&number, 1))};
     writer.append(std::span(&field, 1));
   }
   writer.finish();
@@ -28,11 +30,14 @@ void write_numbers(const std::filesystem::path& path) {
 class Square final : public millrace::Transform {
  public:
   const millrace::SampleSpec& spec() const override { return spec_; }
-  std::unique_ptr<millrace::TransformWorker> make_worker() const override { return std::make_unique<Worker>(); }
+  std::unique_ptr<millrace::TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>();
+  }
 
  private:
   class Worker final : public millrace::TransformWorker {
-    millrace::Status make(const millrace::Record& record, millrace::Random&, millrace::Sample& sample) override {
+    millrace::Status make(const millrace::Record& record, millrace::Random&,
+                          millrace::Sample& sample) override {
       const std::int64_t number = record.integer("number");
       sample["square"].as<std::int64_t>()[0] = number * number;
       return millrace::Status::ok();

@@ -34,7 +34,8 @@ TEST(Error, CodesHaveTheirOwnNames) {
   EXPECT_STREQ(to_string(ErrorCode::invalid_argument), "invalid_argument");
   EXPECT_STREQ(to_string(ErrorCode::slots_exhausted), "slots_exhausted");
   std::set<std::string> names;
-  for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) names.insert(to_string(static_cast<ErrorCode>(code)));
+  for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code)
+    names.insert(to_string(static_cast<ErrorCode>(code)));
   EXPECT_EQ(names.size(), static_cast<std::size_t>(ErrorCode::internal) + 1);
 }
 

@@ -26,11 +26,14 @@ std::vector<std::uint64_t> draws(Random random, std::size_t count) {
 
 // The known answers of Random123, the reference implementation of the paper's authors.
 TEST(Philox, GivesTheKnownAnswers) {
-  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}), ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
+  EXPECT_THAT(philox4x32({0, 0, 0, 0}, {0, 0}),
+              ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
   constexpr std::uint32_t ones = 0xffffffff;
-  EXPECT_THAT(philox4x32({ones, ones, ones, ones}, {ones, ones}), ElementsAre(0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd));
-  EXPECT_THAT(philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
-              ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
+  EXPECT_THAT(philox4x32({ones, ones, ones, ones}, {ones, ones}),
+              ElementsAre(0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd));
+  EXPECT_THAT(
+      philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+      ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
 }
 
 TEST(Random, IsAFunctionOfSeedPositionAndStream) {
@@ -84,7 +87,8 @@ TEST(Random, NeighboursAreIndependent) {
 
 TEST(Random, FirstDrawsOfPositionsAreUniform) {
   std::vector<std::uint64_t> bins(256);
-  for (std::uint64_t position = 0; position < 100'000; ++position) ++bins[Random(1, position)() >> 24];
+  for (std::uint64_t position = 0; position < 100'000; ++position)
+    ++bins[Random(1, position)() >> 24];
   EXPECT_LT(chi_square(bins), chi_square_limit(255));
 }
 
@@ -131,12 +135,14 @@ TEST(Random, BelowIsUniformForSmallBounds) {
       ++counts[value];
     }
     if (bound > 1) {
-      EXPECT_LT(chi_square(counts), chi_square_limit(static_cast<double>(bound - 1))) << "bound " << bound;
+      EXPECT_LT(chi_square(counts), chi_square_limit(static_cast<double>(bound - 1)))
+          << "bound " << bound;
     }
   }
 }
 
-// 2^64 holds this bound one and a third times: without rejection every third value would come twice as often.
+// 2^64 holds this bound one and a third times: without rejection every third value would come twice
+// as often.
 TEST(Random, BelowIsWithoutBiasForHugeBounds) {
   constexpr std::uint64_t bound = std::uint64_t{3} << 62;
   Random random(14, 0);

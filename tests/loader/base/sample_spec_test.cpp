@@ -19,7 +19,8 @@ void expect_refused(std::vector<FieldSpec> fields, const std::string& part_of_me
 }
 
 TEST(SampleSpec, KeepsItsFieldsInOrder) {
-  const SampleSpec spec({{"image", DType::uint8, {224, 224, 3}, false}, {"label", DType::int64, {}, false}});
+  const SampleSpec spec(
+      {{"image", DType::uint8, {224, 224, 3}, false}, {"label", DType::int64, {}, false}});
   ASSERT_EQ(spec.fields().size(), 2U);
   EXPECT_EQ(spec.fields()[0].name, "image");
   EXPECT_EQ(spec.fields()[1].dtype, DType::int64);
@@ -29,8 +30,9 @@ TEST(SampleSpec, KeepsItsFieldsInOrder) {
 }
 
 TEST(SampleSpec, AddsALengthForEachVariableFieldAtTheEnd) {
-  const SampleSpec spec(
-      {{"boxes", DType::float32, {20, 4}, true}, {"label", DType::int64, {}, false}, {"words", DType::int32, {7}, true}});
+  const SampleSpec spec({{"boxes", DType::float32, {20, 4}, true},
+                         {"label", DType::int64, {}, false},
+                         {"words", DType::int32, {7}, true}});
   ASSERT_EQ(spec.fields().size(), 5U);
   EXPECT_EQ(spec.fields()[3].name, "boxes.length");
   EXPECT_EQ(spec.fields()[4].name, "words.length");
@@ -59,7 +61,8 @@ TEST(SampleSpec, NamesWhatThereIsWhenAFieldIsUnknown) {
 }
 
 TEST(SampleSpec, HasNoLengthForAFixedField) {
-  const SampleSpec spec({{"image", DType::uint8, {4}, false}, {"boxes", DType::float32, {3, 4}, true}});
+  const SampleSpec spec(
+      {{"image", DType::uint8, {4}, false}, {"boxes", DType::float32, {3, 4}, true}});
   for (const std::size_t field : {spec.index_of("image"), spec.index_of("boxes.length")}) try {
       (void)spec.length_of(field);
       ADD_FAILURE() << "a length for fixed field " << field;
@@ -77,7 +80,9 @@ TEST(SampleSpec, RefusesWhatCannotBeLaidOut) {
 }
 
 TEST(SampleSpec, RefusesANameThatItsOwnLengthFieldTakes) {
-  expect_refused({{"boxes", DType::float32, {3, 4}, true}, {"boxes.length", DType::uint32, {}, false}}, "boxes.length");
+  expect_refused(
+      {{"boxes", DType::float32, {3, 4}, true}, {"boxes.length", DType::uint32, {}, false}},
+      "boxes.length");
 }
 
 TEST(SampleSpec, RefusesFlipsThatCannotBe) {
@@ -89,8 +94,10 @@ TEST(SampleSpec, RefusesFlipsThatCannotBe) {
   expect_refused({image, flips_of("flip", "picture")}, "picture");
   expect_refused({image, flips_of("flip", "flip")}, "flip");
   expect_refused({image, flips_of("flip", "image"), flips_of("flop", "image")}, "flop");
-  expect_refused({image, {.name = "flip", .dtype = DType::int32, .shape = {}, .flips = "image"}}, "int32");
-  expect_refused({image, {.name = "flip", .dtype = DType::uint8, .shape = {2}, .flips = "image"}}, "[2]");
+  expect_refused({image, {.name = "flip", .dtype = DType::int32, .shape = {}, .flips = "image"}},
+                 "int32");
+  expect_refused({image, {.name = "flip", .dtype = DType::uint8, .shape = {2}, .flips = "image"}},
+                 "[2]");
 }
 
 TEST(SampleSpec, RefusesAShapeThatLeavesNoRoomForTheBatch) {

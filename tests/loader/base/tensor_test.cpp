@@ -69,7 +69,10 @@ TEST(Shapes, GetABatchExtentOutermost) {
 TEST(Shapes, RefuseMoreExtentsThanThereIsRoomFor) {
   EXPECT_EQ(Shape({1, 2, 3, 4, 5, 6}).elements(), 720U);
   EXPECT_EQ(code_of([] { Shape({1, 2, 3, 4, 5, 6, 7}); }), ErrorCode::invalid_argument);
-  EXPECT_EQ(code_of([] { (void)Shape({1, 2, 3, 4, 5, 6}).with_outer(2); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] {
+              (void)Shape({1, 2, 3, 4, 5, 6}).with_outer(2);
+            }),
+            ErrorCode::invalid_argument);
 }
 
 TEST(Tensors, ViewTheirElements) {

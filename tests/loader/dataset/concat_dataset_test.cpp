@@ -16,7 +16,8 @@ using ::testing::IsEmpty;
 using namespace testing;
 
 /// Records `first` and on, in a file of their own.
-std::shared_ptr<const Dataset> stored(const std::filesystem::path& path, std::uint64_t first, std::uint64_t count,
+std::shared_ptr<const Dataset> stored(const std::filesystem::path& path, std::uint64_t first,
+                                      std::uint64_t count,
                                       std::vector<std::string> classes = {"cat", "dog"}) {
   DatasetWriter writer(path, {.overwrite = true});
   for (std::uint64_t index = first; index < first + count; ++index) append_record(writer, index);
@@ -70,7 +71,9 @@ TEST_F(ConcatDataset, MayBeOfItselfAndOfOthers) {
   for (std::uint64_t index = 0; index < 75; ++index) {
     const Record record = all->read(index, buffer);
     EXPECT_EQ(record.index(), index);
-    EXPECT_EQ(record.text("path"), stored_path(index < 20 ? index : index < 55 ? index - 20 : index - 55));
+    EXPECT_EQ(record.text("path"), stored_path(index < 20   ? index
+                                               : index < 55 ? index - 20
+                                                            : index - 55));
   }
 }
 
@@ -78,7 +81,9 @@ TEST_F(ConcatDataset, TellsPartsOfTheirOwnRecords) {
   const auto front = std::make_shared<MemoryDataset>(10);
   const auto back = std::make_shared<MemoryDataset>(5);
   std::vector<std::uint64_t> told;
-  back->on_prefetch = [&](std::span<const std::uint64_t> indices) { told.assign(indices.begin(), indices.end()); };
+  back->on_prefetch = [&](std::span<const std::uint64_t> indices) {
+    told.assign(indices.begin(), indices.end());
+  };
   const auto all = concat_datasets({front, back});
   all->prefetch(std::vector<std::uint64_t>{12, 3, 14, 99});
   EXPECT_THAT(told, ElementsAre(2, 4));
@@ -87,7 +92,8 @@ TEST_F(ConcatDataset, TellsPartsOfTheirOwnRecords) {
   EXPECT_EQ(all->facts().fingerprint, std::nullopt);
   EXPECT_THAT(all->facts().fields, IsEmpty());
   EXPECT_THAT(concat_datasets({front, first_})->classes(), ElementsAre("cat", "dog"));
-  EXPECT_EQ(concat_datasets({front, first_})->facts().fingerprint, std::nullopt) << "of only some of the records";
+  EXPECT_EQ(concat_datasets({front, first_})->facts().fingerprint, std::nullopt)
+      << "of only some of the records";
 }
 
 TEST_F(ConcatDataset, ErrorsSayWhichRecordOfWhich) {
@@ -98,7 +104,8 @@ TEST_F(ConcatDataset, ErrorsSayWhichRecordOfWhich) {
   const Error error = thrown_by([&] { (void)all->read(23, buffer); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 23U);
-  EXPECT_THAT(error.what(), HasSubstr("record 23 of " + first_->name() + " + memory: checksum differs"));
+  EXPECT_THAT(error.what(),
+              HasSubstr("record 23 of " + first_->name() + " + memory: checksum differs"));
   EXPECT_EQ(thrown_by([&] { (void)all->read(25, buffer); }).code(), ErrorCode::invalid_argument);
 }
 
@@ -111,10 +118,11 @@ TEST_F(ConcatDataset, RefusesWhatDoesNotGoTogether) {
   EXPECT_THAT(message({}), HasSubstr("no datasets"));
   EXPECT_THAT(message({first_, nullptr}), HasSubstr("dataset 1 is null"));
   const auto other = stored(folder_ / "other.lmdb", 0, 3, {"cat", "bird"});
-  EXPECT_THAT(message({first_, other}),
-              HasSubstr("label 1 is \"dog\" in " + first_->name() + " and \"bird\" in " + other->name()));
+  EXPECT_THAT(message({first_, other}), HasSubstr("label 1 is \"dog\" in " + first_->name() +
+                                                  " and \"bird\" in " + other->name()));
   const auto longer = stored(folder_ / "longer.lmdb", 0, 3, {"cat", "dog", "cow"});
-  EXPECT_THAT(message({first_, longer}), HasSubstr("label 2 is no class in " + first_->name() + " and \"cow\" in "));
+  EXPECT_THAT(message({first_, longer}),
+              HasSubstr("label 2 is no class in " + first_->name() + " and \"cow\" in "));
 }
 
 }  // namespace

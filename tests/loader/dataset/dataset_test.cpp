@@ -35,7 +35,8 @@ TEST(Dataset, GivesBackEveryRecord) {
   EXPECT_EQ(dataset->facts().files, (std::vector<std::string>{folder / "a.lmdb"}));
   EXPECT_EQ(dataset->key(7), stored_path(7));
   ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < 300; ++index) expect_record(dataset->read(index, buffer), index);
+  for (std::uint64_t index = 0; index < 300; ++index)
+    expect_record(dataset->read(index, buffer), index);
   for (std::uint64_t index = 300; index-- > 0;) expect_record(dataset->read(index, buffer), index);
 }
 
@@ -47,7 +48,8 @@ TEST(Dataset, RecordsPointIntoTheMap) {
   ASSERT_THAT(mappings, SizeIs(1));
   ReadBuffer buffer;
   for (std::uint64_t index = 1; index < 20; ++index) {
-    const auto image = reinterpret_cast<std::uintptr_t>(dataset->read(index, buffer)["image"].data());
+    const auto image =
+        reinterpret_cast<std::uintptr_t>(dataset->read(index, buffer)["image"].data());
     EXPECT_GE(image, mappings[0].begin);
     EXPECT_LT(image, mappings[0].end);
   }
@@ -72,7 +74,8 @@ TEST(Dataset, OneFlippedBitSpoilsOneRecord) {
   std::string file = file_contents(folder / "a.lmdb");
   const std::vector<std::byte> image = stored_bytes(11);
   ASSERT_GT(image.size(), 100u);
-  const std::size_t at = file.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+  const std::size_t at =
+      file.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   ASSERT_NE(at, std::string::npos);
   file[at + image.size() / 2] ^= 0x10;
   write_file(folder / "a.lmdb", file);
@@ -97,7 +100,8 @@ TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
   write_dataset(folder / "a.lmdb", 12);
   const std::string sound = file_contents(folder / "a.lmdb");
   const std::vector<std::byte> image = stored_bytes(11);
-  const std::size_t image_at = sound.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+  const std::size_t image_at =
+      sound.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   ASSERT_NE(image_at, std::string::npos);
   // Checksum, number of fields and the three lengths lie before the image.
   for (std::size_t back = 1; back <= 24; ++back) {
@@ -107,12 +111,14 @@ TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
     write_file(path, file);
     ReadBuffer buffer;
     const auto dataset = open_dataset(path, {.verify_checksums = back > 16});
-    EXPECT_EQ(thrown_by([&] { (void)dataset->read(11, buffer); }).code(), ErrorCode::bad_record) << back;
+    EXPECT_EQ(thrown_by([&] { (void)dataset->read(11, buffer); }).code(), ErrorCode::bad_record)
+        << back;
     expect_record(dataset->read(10, buffer), 10);
   }
 }
 
-/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf), without the two meta pages.
+/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf), without the two meta
+/// pages.
 std::vector<std::size_t> pages_with_flags(const std::string& file, std::uint16_t flags) {
   std::vector<std::size_t> pages;
   for (std::size_t page = 2 * page_bytes; page < file.size(); page += page_bytes) {
@@ -126,7 +132,8 @@ std::vector<std::size_t> pages_with_flags(const std::string& file, std::uint16_t
   return pages;
 }
 
-// A branch page that claims to have one key fails an assertion of LMDB, which by itself ends the process.
+// A branch page that claims to have one key fails an assertion of LMDB, which by itself ends the
+// process.
 TEST(Dataset, ADamagedBranchPageDoesNotEndTheProcess) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 2000);
@@ -192,8 +199,10 @@ TEST(Dataset, AFileCutShortAnywhereIsRefused) {
     ASSERT_EQ(error.code(), ErrorCode::corrupt) << length;
     ASSERT_THAT(error.what(), HasSubstr(path.string()));
     if (length > page_bytes + 200) {
-      ASSERT_THAT(error.what(), HasSubstr("is " + std::to_string(length) + " bytes long but its last page ends at " +
-                                          std::to_string(whole.size()) + ": the file was cut short"));
+      ASSERT_THAT(
+          error.what(),
+          HasSubstr("is " + std::to_string(length) + " bytes long but its last page ends at " +
+                    std::to_string(whole.size()) + ": the file was cut short"));
     }
   }
 }
@@ -215,17 +224,19 @@ TEST(Dataset, MetaPagesThatLieAreRefused) {
       try {
         ReadBuffer buffer;
         const auto dataset = open_dataset(path);
-        for (std::uint64_t index = 0; index < dataset->size(); ++index) expect_record(dataset->read(index, buffer), index);
+        for (std::uint64_t index = 0; index < dataset->size(); ++index)
+          expect_record(dataset->read(index, buffer), index);
         ADD_FAILURE() << "offset " << offset << ", value " << int{value};
       } catch (const Error& error) {
-        EXPECT_THAT(error.code(), AnyOf(Eq(ErrorCode::corrupt), Eq(ErrorCode::bad_record), Eq(ErrorCode::incomplete)));
+        EXPECT_THAT(error.code(), AnyOf(Eq(ErrorCode::corrupt), Eq(ErrorCode::bad_record),
+                                        Eq(ErrorCode::incomplete)));
       }
     }
   }
 }
 
-void make_foreign_lmdb(const std::filesystem::path& path, const std::string& database, const std::string& key,
-                       const std::string& value) {
+void make_foreign_lmdb(const std::filesystem::path& path, const std::string& database,
+                       const std::string& key, const std::string& value) {
   MDB_env* environment = nullptr;
   MDB_txn* transaction = nullptr;
   MDB_dbi handle = 0;
@@ -236,7 +247,9 @@ void make_foreign_lmdb(const std::filesystem::path& path, const std::string& dat
   if (!database.empty()) {
     ASSERT_EQ(mdb_dbi_open(transaction, "records", MDB_CREATE | MDB_INTEGERKEY, &handle), 0);
   }
-  ASSERT_EQ(mdb_dbi_open(transaction, database.empty() ? nullptr : database.c_str(), MDB_CREATE, &handle), 0);
+  ASSERT_EQ(
+      mdb_dbi_open(transaction, database.empty() ? nullptr : database.c_str(), MDB_CREATE, &handle),
+      0);
   MDB_val stored_key{key.size(), const_cast<char*>(key.data())};
   MDB_val stored_value{value.size(), const_cast<char*>(value.data())};
   ASSERT_EQ(mdb_put(transaction, handle, &stored_key, &stored_value, 0), 0);
@@ -250,7 +263,8 @@ Error opening(const std::filesystem::path& path) {
 
 TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   const TemporaryFolder folder;
-  const auto expect = [&](const std::filesystem::path& path, ErrorCode code, const std::string& text) {
+  const auto expect = [&](const std::filesystem::path& path, ErrorCode code,
+                          const std::string& text) {
     const Error error = opening(path);
     EXPECT_EQ(error.code(), code) << path;
     EXPECT_THAT(error.what(), HasSubstr(text));
@@ -275,10 +289,12 @@ TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   expect(folder / "newer", ErrorCode::corrupt, "newer millrace");
   make_foreign_lmdb(folder / "broken", "meta", "description", R"({"format": 1, "complete": tr)");
   expect(folder / "broken", ErrorCode::corrupt, "damaged description");
-  make_foreign_lmdb(folder / "lacking", "meta", "description", R"({"format": 1, "complete": true})");
+  make_foreign_lmdb(folder / "lacking", "meta", "description",
+                    R"({"format": 1, "complete": true})");
   expect(folder / "lacking", ErrorCode::corrupt, "damaged description");
-  make_foreign_lmdb(folder / "fewer", "meta", "description",
-                    R"({"format":1,"complete":true,"records":9,"fields":["a"],"classes":[],"fingerprint":"0","created_by":""})");
+  make_foreign_lmdb(
+      folder / "fewer", "meta", "description",
+      R"({"format":1,"complete":true,"records":9,"fields":["a"],"classes":[],"fingerprint":"0","created_by":""})");
   expect(folder / "fewer", ErrorCode::corrupt, "9 records");
 }
 
@@ -327,7 +343,8 @@ TEST(Dataset, IsReadByManyThreadsAtOnce) {
       for (std::uint64_t step = 0; step < 2 * records; ++step) {
         const std::uint64_t index = (step * 7 + thread * 50) % records;
         expect_record(dataset->read(index, buffer), index);
-        if (step % 16 == 0) dataset->prefetch(std::vector<std::uint64_t>{index, index + 1, records + 1});
+        if (step % 16 == 0)
+          dataset->prefetch(std::vector<std::uint64_t>{index, index + 1, records + 1});
         if (step % 50 == 0) {
           EXPECT_EQ(dataset->key(index), stored_path(index));
         }
@@ -344,7 +361,8 @@ std::size_t resident_pages(const std::filesystem::path& path) {
   std::vector<unsigned char> in_memory((bytes + page_bytes - 1) / page_bytes);
   EXPECT_EQ(mincore(map, bytes, in_memory.data()), 0);
   munmap(map, bytes);
-  return static_cast<std::size_t>(std::ranges::count_if(in_memory, [](unsigned char page) { return (page & 1) != 0; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(in_memory, [](unsigned char page) { return (page & 1) != 0; }));
 }
 
 TEST(Dataset, PrefetchBringsRecordsIntoMemory) {
@@ -356,7 +374,8 @@ TEST(Dataset, PrefetchBringsRecordsIntoMemory) {
   posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
   close(file);
   const std::size_t all = std::filesystem::file_size(folder / "a.lmdb") / page_bytes;
-  if (resident_pages(folder / "a.lmdb") > all / 4) GTEST_SKIP() << "this file system does not let go of cached pages";
+  if (resident_pages(folder / "a.lmdb") > all / 4)
+    GTEST_SKIP() << "this file system does not let go of cached pages";
 
   std::vector<std::uint64_t> indices(records);
   for (std::uint64_t index = 0; index < records; ++index) indices[index] = records - 1 - index;
@@ -364,7 +383,8 @@ TEST(Dataset, PrefetchBringsRecordsIntoMemory) {
   indices.push_back(UINT64_MAX);
   dataset->prefetch(indices);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (resident_pages(folder / "a.lmdb") < all * 9 / 10 && std::chrono::steady_clock::now() < deadline)
+  while (resident_pages(folder / "a.lmdb") < all * 9 / 10 &&
+         std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_GE(resident_pages(folder / "a.lmdb"), all * 9 / 10);
 }
@@ -377,7 +397,8 @@ TEST(Record, SaysWhichFieldIsWrong) {
   EXPECT_FALSE(record.has("path"));
   const Error missing = thrown_by([&] { (void)record["path"]; });
   EXPECT_EQ(missing.code(), ErrorCode::not_found);
-  EXPECT_THAT(missing.what(), HasSubstr("record 8 has no field \"path\"; its fields are: image, label"));
+  EXPECT_THAT(missing.what(),
+              HasSubstr("record 8 has no field \"path\"; its fields are: image, label"));
   const Error short_integer = thrown_by([&] { (void)record.integer("label"); });
   EXPECT_EQ(short_integer.code(), ErrorCode::corrupt);
   EXPECT_THAT(short_integer.what(), HasSubstr("4 bytes"));
@@ -386,7 +407,9 @@ TEST(Record, SaysWhichFieldIsWrong) {
 TEST(Dataset, HasDefaultsForWhatADatasetNeedNotKnow) {
   struct Nothing : Dataset {
     std::uint64_t size() const override { return 0; }
-    Record read(std::uint64_t index, ReadBuffer& buffer) const override { return Record(index, buffer.fields); }
+    Record read(std::uint64_t index, ReadBuffer& buffer) const override {
+      return Record(index, buffer.fields);
+    }
     std::string name() const override { return "nothing"; }
   };
   const Nothing dataset;

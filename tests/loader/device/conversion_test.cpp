@@ -25,18 +25,22 @@ struct Format {
   std::function<std::uint16_t(float)> round;
 
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  std::uint16_t infinity() const { return static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits); }
+  std::uint16_t infinity() const {
+    return static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits);
+  }
   /// Of a finite number without sign.
   double value(std::uint16_t bits) const {
     const int exponent = bits >> mantissa_bits;
     const int mantissa = bits & ((1 << mantissa_bits) - 1);
-    return exponent == 0 ? std::ldexp(mantissa, 1 - bias() - mantissa_bits)
-                         : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias() - mantissa_bits);
+    return exponent == 0
+               ? std::ldexp(mantissa, 1 - bias() - mantissa_bits)
+               : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias() - mantissa_bits);
   }
   /// All finite numbers without sign, rising; and the one that would come next.
   std::vector<double> values() const {
     std::vector<double> all;
-    for (std::uint32_t bits = 0; bits <= infinity(); ++bits) all.push_back(value(static_cast<std::uint16_t>(bits)));
+    for (std::uint32_t bits = 0; bits <= infinity(); ++bits)
+      all.push_back(value(static_cast<std::uint16_t>(bits)));
     return all;
   }
 };
@@ -44,7 +48,8 @@ struct Format {
 const Format half{5, 10, to_float16};
 const Format brain{8, 7, to_bfloat16};
 
-/// The number of `values` that is nearest, found by looking; the one with an even place where two are.
+/// The number of `values` that is nearest, found by looking; the one with an even place where two
+/// are.
 std::uint16_t nearest(const std::vector<double>& values, double magnitude) {
   const auto above = std::lower_bound(values.begin(), values.end(), magnitude);
   if (above == values.end()) return static_cast<std::uint16_t>(values.size() - 1);
@@ -57,11 +62,14 @@ std::uint16_t nearest(const std::vector<double>& values, double magnitude) {
 }
 
 /// Checks one number and its negative; false, with a failure, when it is wrong.
-[[nodiscard]] bool rounds_right(const Format& format, const std::vector<double>& values, float number) {
+[[nodiscard]] bool rounds_right(const Format& format, const std::vector<double>& values,
+                                float number) {
   const std::uint16_t expected = nearest(values, std::abs(static_cast<double>(number)));
   const float magnitude = std::abs(number);
-  const bool right = format.round(magnitude) == expected && format.round(-magnitude) == (expected | 0x8000U);
-  EXPECT_TRUE(right) << number << " became " << format.round(magnitude) << ", the nearest is " << expected;
+  const bool right =
+      format.round(magnitude) == expected && format.round(-magnitude) == (expected | 0x8000U);
+  EXPECT_TRUE(right) << number << " became " << format.round(magnitude) << ", the nearest is "
+                     << expected;
   return right;
 }
 
@@ -69,12 +77,13 @@ void expect_rounds_right(const Format& format) {
   const std::vector<double> values = format.values();
   // Numbers of every exponent.
   for (std::uint64_t bits = 0; bits < 0x7F800000U; bits += 9973)
-    if (!rounds_right(format, values, std::bit_cast<float>(static_cast<std::uint32_t>(bits)))) return;
+    if (!rounds_right(format, values, std::bit_cast<float>(static_cast<std::uint32_t>(bits))))
+      return;
   // Every tie, and what lies next to it.
   for (std::size_t place = 0; place + 1 < values.size(); ++place) {
     const auto middle = static_cast<float>((values[place] + values[place + 1]) / 2);
-    for (const float number :
-         {std::nextafter(middle, 0.0F), middle, std::nextafter(middle, std::numeric_limits<float>::infinity())})
+    for (const float number : {std::nextafter(middle, 0.0F), middle,
+                               std::nextafter(middle, std::numeric_limits<float>::infinity())})
       if (std::isfinite(number) && !rounds_right(format, values, number)) return;
   }
   // Each of its own numbers stays.
@@ -86,42 +95,50 @@ void expect_rounds_right(const Format& format) {
   const float infinite = std::numeric_limits<float>::infinity();
   EXPECT_EQ(format.round(infinite), format.infinity());
   EXPECT_EQ(format.round(-infinite), format.infinity() | 0x8000U);
-  for (const std::uint32_t bits : {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
+  for (const std::uint32_t bits :
+       {0x7F800001U, 0x7FC00000U, 0x7FFFFFFFU, 0xFF800001U, 0xFFFFFFFFU}) {
     const std::uint16_t rounded = format.round(std::bit_cast<float>(bits));
-    EXPECT_GT(rounded & 0x7FFFU, format.infinity()) << std::hex << bits << " is no number and must stay none";
+    EXPECT_GT(rounded & 0x7FFFU, format.infinity())
+        << std::hex << bits << " is no number and must stay none";
   }
 }
 
 TEST(PixelArithmetic, RoundsToTheNearestFloat16) { expect_rounds_right(half); }
 TEST(PixelArithmetic, RoundsToTheNearestBfloat16) { expect_rounds_right(brain); }
 
-// (float32(value) / 255 - mean) / std as numpy computes it in float32 with ImageNet's mean and standard deviation, and as float16.
+// (float32(value) / 255 - mean) / std as numpy computes it in float32 with ImageNet's mean and
+// standard deviation, and as float16.
 TEST(PixelArithmetic, NormalisesInTheOrderOfTorchvision) {
   struct Golden {
     std::uint8_t value;
     std::array<std::uint32_t, 3> bits;
     std::array<std::uint16_t, 3> half_bits;
   };
-  const std::array<Golden, 11> golden{{{0, {0xC0078BBD, 0xC0024924, 0xBFE6F809}, {0xC03C, 0xC012, 0xBF38}},
-                                       {1, {0xC006732B, 0xC0012A4F, 0xBFE4BCEA}, {0xC034, 0xC009, 0xBF26}},
-                                       {2, {0xC0055A98, 0xC0000B79, 0xBFE281CC}, {0xC02B, 0xC000, 0xBF14}},
-                                       {17, {0xBFE9D408, 0xBFDE79E7, 0xBFC10B00}, {0xBF4F, 0xBEF4, 0xBE08}},
-                                       {64, {0xBF82CE44, 0xBF6A4EE0, 0xBF3060BA}, {0xBC16, 0xBB52, 0xB983}},
-                                       {113, {0xBE3B31B4, 0xBD6B3455, 0x3E29040F}, {0xB1DA, 0xAB5A, 0x3148}},
-                                       {127, {0x3D6939A6, 0x3E402DE4, 0x3ED170BD}, {0x2B4A, 0x3201, 0x368C}},
-                                       {128, {0x3D97AF32, 0x3E521B48, 0x3EDA5D3C}, {0x2CBD, 0x3291, 0x36D3}},
-                                       {200, {0x3FA74D4F, 0x3FBB9B9C, 0x3FD737EF}, {0x3D3A, 0x3DDD, 0x3EBA}},
-                                       {254, {0x400ED58A, 0x401A4EE0, 0x4027D834}, {0x4077, 0x40D2, 0x413F}},
-                                       {255, {0x400FEE1D, 0x401B6DB7, 0x4028F5C3}, {0x407F, 0x40DB, 0x4148}}}};
+  const std::array<Golden, 11> golden{
+      {{0, {0xC0078BBD, 0xC0024924, 0xBFE6F809}, {0xC03C, 0xC012, 0xBF38}},
+       {1, {0xC006732B, 0xC0012A4F, 0xBFE4BCEA}, {0xC034, 0xC009, 0xBF26}},
+       {2, {0xC0055A98, 0xC0000B79, 0xBFE281CC}, {0xC02B, 0xC000, 0xBF14}},
+       {17, {0xBFE9D408, 0xBFDE79E7, 0xBFC10B00}, {0xBF4F, 0xBEF4, 0xBE08}},
+       {64, {0xBF82CE44, 0xBF6A4EE0, 0xBF3060BA}, {0xBC16, 0xBB52, 0xB983}},
+       {113, {0xBE3B31B4, 0xBD6B3455, 0x3E29040F}, {0xB1DA, 0xAB5A, 0x3148}},
+       {127, {0x3D6939A6, 0x3E402DE4, 0x3ED170BD}, {0x2B4A, 0x3201, 0x368C}},
+       {128, {0x3D97AF32, 0x3E521B48, 0x3EDA5D3C}, {0x2CBD, 0x3291, 0x36D3}},
+       {200, {0x3FA74D4F, 0x3FBB9B9C, 0x3FD737EF}, {0x3D3A, 0x3DDD, 0x3EBA}},
+       {254, {0x400ED58A, 0x401A4EE0, 0x4027D834}, {0x4077, 0x40D2, 0x413F}},
+       {255, {0x400FEE1D, 0x401B6DB7, 0x4028F5C3}, {0x407F, 0x40DB, 0x4148}}}};
   for (const Golden& one : golden)
     for (std::size_t channel = 0; channel < 3; ++channel) {
-      const float made = normalised(one.value, Conversion::imagenet_mean[channel], Conversion::imagenet_std[channel]);
-      EXPECT_EQ(std::bit_cast<std::uint32_t>(made), one.bits[channel]) << int{one.value} << ", channel " << channel;
-      EXPECT_EQ(to_float16(made), one.half_bits[channel]) << int{one.value} << ", channel " << channel;
+      const float made = normalised(one.value, Conversion::imagenet_mean[channel],
+                                    Conversion::imagenet_std[channel]);
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(made), one.bits[channel])
+          << int{one.value} << ", channel " << channel;
+      EXPECT_EQ(to_float16(made), one.half_bits[channel])
+          << int{one.value} << ", channel " << channel;
     }
 }
 
-/// Two images of 2 x 3 pixels and two channels; their values say where they lie: sample, y, x, channel.
+/// Two images of 2 x 3 pixels and two channels; their values say where they lie: sample, y, x,
+/// channel.
 std::vector<std::uint8_t> two_images() {
   std::vector<std::uint8_t> pixels;
   for (int sample = 0; sample < 2; ++sample)
@@ -153,8 +170,9 @@ TEST(ConvertOnHost, PutsChannelsOutside) {
   EXPECT_EQ(made, pixels);
   work.layout = ImageLayout::nchw;
   convert_on_host(work);
-  EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,  21,  51,  61,  71,
-                                             100, 110, 120, 150, 160, 170, 101, 111, 121, 151, 161, 171}));
+  EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,
+                                             21,  51,  61,  71,  100, 110, 120, 150,
+                                             160, 170, 101, 111, 121, 151, 161, 171}));
 }
 
 TEST(ConvertOnHost, FlipsTheImagesThatAreToBeFlipped) {
@@ -165,8 +183,9 @@ TEST(ConvertOnHost, FlipsTheImagesThatAreToBeFlipped) {
   work.flips = flips.data();
   work.layout = ImageLayout::nchw;
   convert_on_host(work);
-  EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,  21,  51,  61,  71,
-                                             120, 110, 100, 170, 160, 150, 121, 111, 101, 171, 161, 151}));
+  EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,
+                                             21,  51,  61,  71,  120, 110, 100, 170,
+                                             160, 150, 121, 111, 101, 171, 161, 151}));
 }
 
 TEST(ConvertOnHost, NormalisesEachChannelByItsOwn) {
@@ -179,14 +198,16 @@ TEST(ConvertOnHost, NormalisesEachChannelByItsOwn) {
   convert_on_host(work);
   for (std::size_t place = 0; place < pixels.size(); ++place)
     EXPECT_EQ(made[place],
-              (static_cast<float>(pixels[place]) / 255 - (place % 2 == 0 ? 0.5F : 0.25F)) / (place % 2 == 0 ? 2 : -4));
+              (static_cast<float>(pixels[place]) / 255 - (place % 2 == 0 ? 0.5F : 0.25F)) /
+                  (place % 2 == 0 ? 2 : -4));
   std::vector<std::uint16_t> rounded(pixels.size());
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     work.destination = rounded.data();
     work.dtype = dtype;
     convert_on_host(work);
     for (std::size_t place = 0; place < pixels.size(); ++place)
-      EXPECT_EQ(rounded[place], dtype == DType::float16 ? to_float16(made[place]) : to_bfloat16(made[place]));
+      EXPECT_EQ(rounded[place],
+                dtype == DType::float16 ? to_float16(made[place]) : to_bfloat16(made[place]));
   }
 }
 

@@ -196,7 +196,8 @@ TEST(HostEvent, OrdersStreams) {
   EXPECT_TRUE(after_the_gate);
 }
 
-// As with CUDA: recording again moves the point for later waits and queries; waits given before keep theirs.
+// As with CUDA: recording again moves the point for later waits and queries; waits given before
+// keep theirs.
 TEST(HostEvent, RecordedAgainLeavesEarlierWaitsAlone) {
   HostDevice device;
   const auto event = device.make_event();
@@ -215,7 +216,8 @@ TEST(HostEvent, RecordedAgainLeavesEarlierWaitsAlone) {
   first.record(*event);
   EXPECT_FALSE(event->complete());
   second_gate.open();
-  EXPECT_TRUE(passed->wait(patience)) << "a wait followed an event that was recorded again after it";
+  EXPECT_TRUE(passed->wait(patience))
+      << "a wait followed an event that was recorded again after it";
   EXPECT_FALSE(event->complete());
   first_gate.open();
   EXPECT_TRUE(event->wait(patience));

@@ -20,7 +20,8 @@ std::size_t resident_pages(const Memory& memory) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> resident((memory.bytes() + page - 1) / page);
   EXPECT_EQ(mincore(memory.data(), memory.bytes(), resident.data()), 0);
-  return static_cast<std::size_t>(std::count_if(resident.begin(), resident.end(), [](unsigned char one) { return one & 1; }));
+  return static_cast<std::size_t>(
+      std::count_if(resident.begin(), resident.end(), [](unsigned char one) { return one & 1; }));
 }
 
 /// Whether a mapping begins at this address.
@@ -31,12 +32,14 @@ bool is_mapped(const std::byte* data) {
 
 TEST(NumaMemory, HasAllItsPagesInPlaceZeroedAndWritable) {
   const NumaNode node = read_topology().nodes.front();
-  for (const std::size_t bytes : {std::size_t{1}, std::size_t{4096}, std::size_t{100'001}, std::size_t{9} << 20}) {
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{4096}, std::size_t{100'001}, std::size_t{9} << 20}) {
     const Memory memory = allocate_on_node(bytes, node);
     ASSERT_EQ(memory.bytes(), bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % 4096, 0U);
     EXPECT_EQ(resident_pages(memory), (bytes + 4095) / 4096) << bytes;
-    EXPECT_TRUE(std::all_of(memory.data(), memory.data() + bytes, [](std::byte byte) { return byte == std::byte{0}; }));
+    EXPECT_TRUE(std::all_of(memory.data(), memory.data() + bytes,
+                            [](std::byte byte) { return byte == std::byte{0}; }));
     std::memset(memory.data(), 1, bytes);
   }
 }
@@ -47,7 +50,8 @@ TEST(NumaMemory, LiesOnItsNodeWhereTheSystemTells) {
     const std::optional<std::size_t> elsewhere = pages_elsewhere(memory, node.number);
     if (!elsewhere) GTEST_SKIP() << "this system does not tell where pages lie";
     EXPECT_EQ(elsewhere, 0U) << "node " << node.number;
-    EXPECT_EQ(pages_elsewhere(memory, node.number + 1), (300'000U + 4095) / 4096) << "all of it lies elsewhere for another node";
+    EXPECT_EQ(pages_elsewhere(memory, node.number + 1), (300'000U + 4095) / 4096)
+        << "all of it lies elsewhere for another node";
   }
 }
 

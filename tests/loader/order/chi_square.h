@@ -13,7 +13,8 @@ inline double chi_square(std::span<const std::uint64_t> counts) {
   for (const std::uint64_t count : counts) total += static_cast<double>(count);
   const double expected = total / static_cast<double>(counts.size());
   double sum = 0;
-  for (const std::uint64_t count : counts) sum += std::pow(static_cast<double>(count) - expected, 2) / expected;
+  for (const std::uint64_t count : counts)
+    sum += std::pow(static_cast<double>(count) - expected, 2) / expected;
   return sum;
 }
 

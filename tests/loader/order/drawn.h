@@ -11,7 +11,8 @@
 namespace millrace::testing {
 
 /// The records at `count` positions from `first` on.
-inline std::vector<std::uint64_t> drawn(const Sampler& sampler, std::uint64_t first, std::uint64_t count) {
+inline std::vector<std::uint64_t> drawn(const Sampler& sampler, std::uint64_t first,
+                                        std::uint64_t count) {
   std::vector<std::uint64_t> records(count);
   std::iota(records.begin(), records.end(), first);
   sampler.draw(records, records);

@@ -24,13 +24,16 @@ TEST(OrderBlocks, EpochsHaveEachRecordOnce) {
       for (const std::uint64_t window : {1U, 2U, 3U, 5U, 100U}) {
         const Sampler sampler(Order::blocks({block, window}), size, size + block);
         ASSERT_EQ(sampler.epoch_size(), size);
-        ASSERT_TRUE(is_permutation(epoch_of(sampler, window))) << size << " in blocks of " << block << ", " << window;
+        ASSERT_TRUE(is_permutation(epoch_of(sampler, window)))
+            << size << " in blocks of " << block << ", " << window;
       }
   for (std::uint64_t size = 1; size <= 2000; ++size)
-    ASSERT_TRUE(is_permutation(epoch_of(Sampler(Order::blocks({16, 4}), size, 5), size % 5))) << size;
+    ASSERT_TRUE(is_permutation(epoch_of(Sampler(Order::blocks({16, 4}), size, 5), size % 5)))
+        << size;
   for (const std::uint64_t size : {65'536U, 200'001U, 16'384U * 9U})
     ASSERT_TRUE(is_permutation(epoch_of(Sampler(Order::blocks(), size, 5), 1))) << size;
-  ASSERT_TRUE(is_permutation(epoch_of(Sampler(Order::blocks({UINT64_MAX, UINT64_MAX}), 1000, 5), 1)));
+  ASSERT_TRUE(
+      is_permutation(epoch_of(Sampler(Order::blocks({UINT64_MAX, UINT64_MAX}), 1000, 5), 1)));
 }
 
 TEST(OrderBlocks, StayInRangeForHugeSizes) {
@@ -43,7 +46,8 @@ TEST(OrderBlocks, StayInRangeForHugeSizes) {
   }
 }
 
-// The records of a window are those of a few blocks, in full, and neither blocks nor records are in their order.
+// The records of a window are those of a few blocks, in full, and neither blocks nor records are in
+// their order.
 TEST(OrderBlocks, ReadNearSequentially) {
   constexpr std::uint64_t size = 1000;  // in 32 blocks, the last of which has 8 records
   const Sampler sampler(Order::blocks({.block_records = 32, .window_blocks = 4}), size, 6);
@@ -53,7 +57,8 @@ TEST(OrderBlocks, ReadNearSequentially) {
     for (auto begin = records.begin(); begin != records.end();) {
       std::set<std::uint64_t> blocks;
       auto end = begin;
-      for (; end != records.end() && (blocks.contains(*end / 32) || blocks.size() < 4); ++end) blocks.insert(*end / 32);
+      for (; end != records.end() && (blocks.contains(*end / 32) || blocks.size() < 4); ++end)
+        blocks.insert(*end / 32);
       EXPECT_EQ(blocks.size(), 4U);
       EXPECT_EQ(end - begin, blocks.contains(31) ? 104 : 128) << "not all of its blocks' records";
       EXPECT_FALSE(std::is_sorted(begin, end));
@@ -71,16 +76,20 @@ TEST(OrderBlocks, EachRecordComesEquallyOftenInEachPlace) {
     // The short block too; so it is no place's more often than its size lets it be.
     std::vector<std::uint64_t> counts(size * size);
     for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
-      const std::vector<std::uint64_t> records = epoch_of(Sampler(Order::blocks({4, 2}), size, seed), 0);
-      for (std::uint64_t offset = 0; offset < size; ++offset) ++counts[offset * size + records[offset]];
+      const std::vector<std::uint64_t> records =
+          epoch_of(Sampler(Order::blocks({4, 2}), size, seed), 0);
+      for (std::uint64_t offset = 0; offset < size; ++offset)
+        ++counts[offset * size + records[offset]];
     }
     if (size % 4 == 0) {
-      EXPECT_LT(chi_square(counts), chi_square_limit(static_cast<double>((size - 1) * (size - 1)))) << size;
+      EXPECT_LT(chi_square(counts), chi_square_limit(static_cast<double>((size - 1) * (size - 1))))
+          << size;
       continue;
     }
     // Blocks of one size share their places equally.
     for (std::uint64_t offset = 0; offset < size; ++offset)
-      EXPECT_LT(chi_square(std::span(counts).subspan(offset * size, 12)), chi_square_limit(11)) << size << " at " << offset;
+      EXPECT_LT(chi_square(std::span(counts).subspan(offset * size, 12)), chi_square_limit(11))
+          << size << " at " << offset;
   }
 }
 
@@ -90,7 +99,8 @@ TEST(OrderWeighted, DrawsInProportion) {
   EXPECT_EQ(sampler.epoch_size(), 1000U);
   std::map<std::uint64_t, double> counts;
   constexpr double draws = 200'000;
-  for (const std::uint64_t record : drawn(sampler, 0, static_cast<std::uint64_t>(draws))) ++counts[record];
+  for (const std::uint64_t record : drawn(sampler, 0, static_cast<std::uint64_t>(draws)))
+    ++counts[record];
   EXPECT_FALSE(counts.contains(1));
   EXPECT_FALSE(counts.contains(6));
   double statistic = 0;
@@ -102,7 +112,8 @@ TEST(OrderWeighted, DrawsInProportion) {
 }
 
 TEST(OrderWeighted, TakesWeightsOfAnyKind) {
-  for (const auto& weights : {std::vector<double>{7}, {1e300, 0, 1e300}, {5e-324, 0, 5e-324}, {1e-300, 1, 0}}) {
+  for (const auto& weights :
+       {std::vector<double>{7}, {1e300, 0, 1e300}, {5e-324, 0, 5e-324}, {1e-300, 1, 0}}) {
     const Sampler sampler(Order::weighted(weights, 1000), weights.size(), 3);
     for (const std::uint64_t record : epoch_of(sampler, 0)) {
       ASSERT_LT(record, weights.size());
@@ -112,7 +123,8 @@ TEST(OrderWeighted, TakesWeightsOfAnyKind) {
   // A million records, of which one in a thousand may come.
   std::vector<double> few(1'000'000);
   for (std::size_t n = 7; n < few.size(); n += 1000) few[n] = static_cast<double>(n);
-  for (const std::uint64_t record : drawn(Sampler(Order::weighted(std::move(few)), 1'000'000, 3), 0, 50'000))
+  for (const std::uint64_t record :
+       drawn(Sampler(Order::weighted(std::move(few)), 1'000'000, 3), 0, 50'000))
     ASSERT_EQ(record % 1000, 7U);
 }
 
@@ -128,7 +140,8 @@ TEST(OrderWeighted, EqualWeightsAreUniformAndNoPositionIsLikeAnother) {
   EXPECT_LT(chi_square(counts), chi_square_limit(99));
   EXPECT_LT(chi_square(pairs), chi_square_limit(99));
   EXPECT_NE(epoch_of(sampler, 0), epoch_of(sampler, 1));
-  EXPECT_NE(epoch_of(sampler, 0), epoch_of(Sampler(Order::weighted(std::vector<double>(100, 0.1)), 100, 4), 0));
+  EXPECT_NE(epoch_of(sampler, 0),
+            epoch_of(Sampler(Order::weighted(std::vector<double>(100, 0.1)), 100, 4), 0));
 }
 
 /// How many of these records each part has.
@@ -146,7 +159,8 @@ TEST(OrderMixed, SharesAreExactInEachRun) {
   const auto shares = [](const Parts& parts, std::uint64_t run, std::uint64_t number) {
     std::uint64_t records = 0;
     for (const Order::Part& part : parts) records += part.records;
-    return per_part(parts, drawn(Sampler(Order::mixed(parts, 1000), records, 8), number * run, run));
+    return per_part(parts,
+                    drawn(Sampler(Order::mixed(parts, 1000), records, 8), number * run, run));
   };
   for (const std::uint64_t number : {0U, 1U, 77U}) {
     EXPECT_THAT(shares({{10, 3}, {500, 1}}, 1024, number), ElementsAre(768, 256));
@@ -189,11 +203,13 @@ TEST(OrderMixed, PartsGoPassByPass) {
   std::set<std::uint64_t> pass(of_first.begin(), of_first.begin() + 256 * 3);
   EXPECT_EQ(pass.size(), 256U * 3);
   EXPECT_FALSE(std::is_sorted(of_first.begin(), of_first.begin() + 1000));
-  // The next pass begins in the run of draws 768 to 1023, and has an order of its own: else the run after that had these again.
+  // The next pass begins in the run of draws 768 to 1023, and has an order of its own: else the run
+  // after that had these again.
   std::ranges::sort(of_first.begin(), of_first.begin() + 256);
-  const auto again = std::count_if(of_first.begin() + 1024, of_first.begin() + 1280, [&](std::uint64_t record) {
-    return std::binary_search(of_first.begin(), of_first.begin() + 256, record);
-  });
+  const auto again =
+      std::count_if(of_first.begin() + 1024, of_first.begin() + 1280, [&](std::uint64_t record) {
+        return std::binary_search(of_first.begin(), of_first.begin() + 256, record);
+      });
   EXPECT_LT(again, 128) << "256 * 256 / 1000 are to be expected";
 }
 
@@ -206,11 +222,16 @@ TEST(OrderMixed, EpochsAreCutsOfOneSequence) {
 }
 
 TEST(OrderModes, DrawWhatTheyAlwaysDrew) {
-  const auto first = [](const Order& order, std::uint64_t size) { return drawn(Sampler(order, size, 42), 3 * size, 6); };
-  EXPECT_THAT(first(Order::blocks(), 1'281'167), ElementsAre(12133, 11310, 1082998, 226272, 595996, 1083054));
-  EXPECT_THAT(first(Order::blocks({.block_records = 4, .window_blocks = 2}), 15), ElementsAre(2, 7, 6, 4, 5, 0));
+  const auto first = [](const Order& order, std::uint64_t size) {
+    return drawn(Sampler(order, size, 42), 3 * size, 6);
+  };
+  EXPECT_THAT(first(Order::blocks(), 1'281'167),
+              ElementsAre(12133, 11310, 1082998, 226272, 595996, 1083054));
+  EXPECT_THAT(first(Order::blocks({.block_records = 4, .window_blocks = 2}), 15),
+              ElementsAre(2, 7, 6, 4, 5, 0));
   EXPECT_THAT(first(Order::weighted({1, 2, 3, 0.1, 1e-3}), 5), ElementsAre(0, 3, 2, 2, 1, 0));
-  EXPECT_THAT(first(Order::mixed({{400, 1}, {600, 2}}), 1000), ElementsAre(724, 936, 634, 880, 165, 536));
+  EXPECT_THAT(first(Order::mixed({{400, 1}, {600, 2}}), 1000),
+              ElementsAre(724, 936, 634, 880, 165, 536));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for orders of all modes: subsets, repetition, replacements, their hash, what is refused.
+// What holds for orders of all modes: subsets, repetition, replacements, their hash, what is
+// refused.
 #include <gmock/gmock.h>
 #include <millrace/error.h>
 
@@ -28,7 +29,8 @@ TEST(Order, IsShuffledUnlessSaidOtherwise) {
 
 TEST(Order, ASubsetIsAllThatComes) {
   const std::vector<std::uint64_t> some{3, 14, 15, 92, 65};
-  for (const Order& order : {Order::shuffled(), Order::blocks({.block_records = 2, .window_blocks = 2})}) {
+  for (const Order& order :
+       {Order::shuffled(), Order::blocks({.block_records = 2, .window_blocks = 2})}) {
     const Sampler sampler(order.subset(some), 100, 4);
     EXPECT_EQ(sampler.epoch_size(), 5U);
     for (std::uint64_t epoch = 0; epoch < 10; ++epoch)
@@ -38,7 +40,8 @@ TEST(Order, ASubsetIsAllThatComes) {
 }
 
 TEST(Order, ASubsetMayListARecordTwice) {
-  EXPECT_THAT(epoch_of(Sampler(Order::shuffled().subset({7, 7, 2}), 10, 4), 0), UnorderedElementsAre(7, 7, 2));
+  EXPECT_THAT(epoch_of(Sampler(Order::shuffled().subset({7, 7, 2}), 10, 4), 0),
+              UnorderedElementsAre(7, 7, 2));
 }
 
 TEST(Order, ASubsetsSubsetCountsItsPlaces) {
@@ -47,9 +50,12 @@ TEST(Order, ASubsetsSubsetCountsItsPlaces) {
 }
 
 TEST(Order, AFilterKeepsWhatItIsToldTo) {
-  const Order order = Order::sequential().filtered(20, [](std::uint64_t index) { return index % 7 == 3; });
+  const Order order =
+      Order::sequential().filtered(20, [](std::uint64_t index) { return index % 7 == 3; });
   EXPECT_THAT(epoch_of(Sampler(order, 20, 4), 0), ElementsAre(3, 10, 17));
-  const Order even = Order::sequential().subset({5, 6, 7, 8}).filtered(4, [](std::uint64_t place) { return place % 2 == 0; });
+  const Order even = Order::sequential().subset({5, 6, 7, 8}).filtered(4, [](std::uint64_t place) {
+    return place % 2 == 0;
+  });
   EXPECT_THAT(epoch_of(Sampler(even, 20, 4), 0), ElementsAre(5, 7)) << "of a subset, places count";
 }
 
@@ -64,9 +70,11 @@ TEST(Order, RepeatedRecordsComeSideBySide) {
   const Sampler once(Order::shuffled(), 50, 4);
   const Sampler sampler(Order::shuffled().repeated(3), 50, 4);
   EXPECT_EQ(sampler.epoch_size(), 150U);
-  for (std::uint64_t position = 0; position < 400; ++position) EXPECT_EQ(sampler(position), once(position / 3));
+  for (std::uint64_t position = 0; position < 400; ++position)
+    EXPECT_EQ(sampler(position), once(position / 3));
   EXPECT_EQ(Sampler(Order::shuffled().repeated(3).repeated(2), 50, 4).epoch_size(), 300U);
-  EXPECT_THAT(epoch_of(Sampler(Order::sequential().repeated(2).subset({8, 9}), 50, 4), 0), ElementsAre(8, 8, 9, 9));
+  EXPECT_THAT(epoch_of(Sampler(Order::sequential().repeated(2).subset({8, 9}), 50, 4), 0),
+              ElementsAre(8, 8, 9, 9));
 }
 
 TEST(Order, ReplacementsAreDrawnByItsOwnOdds) {
@@ -79,11 +87,13 @@ TEST(Order, ReplacementsAreDrawnByItsOwnOdds) {
     }
     return counts;
   };
-  for (const Order& order : {Order::shuffled(), Order::sequential(), Order::blocks(), Order::shuffled().repeated(4)}) {
+  for (const Order& order :
+       {Order::shuffled(), Order::sequential(), Order::blocks(), Order::shuffled().repeated(4)}) {
     EXPECT_LT(chi_square(draws(order)), chi_square_limit(9));
     for (std::uint64_t position = 0; position < 100; ++position) {
       Random random(4, position, 1);
-      EXPECT_EQ(Sampler(order, 10, 4).replacement(random), Random(4, position, 1).below(10)) << "what it always was";
+      EXPECT_EQ(Sampler(order, 10, 4).replacement(random), Random(4, position, 1).below(10))
+          << "what it always was";
     }
   }
   std::vector<std::uint64_t> counts = draws(Order::shuffled().subset({2, 5, 7}));
@@ -128,10 +138,12 @@ std::vector<Order> different_orders() {
 TEST(Order, HashTellsOrdersApart) {
   std::set<std::uint64_t> hashes;
   for (const Order& order : different_orders()) {
-    EXPECT_EQ(Sampler(order, 4, 1).hash(), Sampler(order, 4, 2).hash()) << "the seed is not of the order";
+    EXPECT_EQ(Sampler(order, 4, 1).hash(), Sampler(order, 4, 2).hash())
+        << "the seed is not of the order";
     EXPECT_TRUE(hashes.insert(Sampler(order, 4, 1).hash()).second) << hashes.size();
   }
-  EXPECT_TRUE(hashes.insert(Sampler(Order::shuffled(), 5, 1).hash()).second) << "the number of records";
+  EXPECT_TRUE(hashes.insert(Sampler(Order::shuffled(), 5, 1).hash()).second)
+      << "the number of records";
   EXPECT_TRUE(hashes.insert(Sampler(Order::shuffled().subset({0, 1, 2}), 5, 1).hash()).second);
 }
 
@@ -140,10 +152,13 @@ TEST(Order, HashIsTheSameForTheSameOrder) {
   EXPECT_EQ(hash(Order::weighted({1, 2, 3, 4})), hash(Order::weighted({1, 2, 3, 4}, 4)));
   EXPECT_EQ(hash(Order::shuffled().repeated(6)), hash(Order::shuffled().repeated(2).repeated(3)));
   EXPECT_EQ(hash(Order::shuffled().repeated(1)), hash(Order()));
-  EXPECT_EQ(hash(Order::shuffled().subset({3, 2, 1}).subset({2, 0})), hash(Order::shuffled().subset({1, 3})));
+  EXPECT_EQ(hash(Order::shuffled().subset({3, 2, 1}).subset({2, 0})),
+            hash(Order::shuffled().subset({1, 3})));
   // Kept in a run's state, and compared on any machine.
   EXPECT_EQ(hash(Order::shuffled()), 2873659166582247978U);
-  EXPECT_EQ(hash(Order::blocks({.block_records = 2, .window_blocks = 2}).subset({3, 1}).repeated(2)), 6992999717421605593U);
+  EXPECT_EQ(
+      hash(Order::blocks({.block_records = 2, .window_blocks = 2}).subset({3, 1}).repeated(2)),
+      6992999717421605593U);
   EXPECT_EQ(hash(Order::weighted({1, 2, 3, 4})), 2528036102662828309U);
   EXPECT_EQ(hash(Order::mixed({{1, 1}, {3, 0.5}})), 9014546731008640001U);
 }

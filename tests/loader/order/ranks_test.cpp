@@ -14,15 +14,16 @@ using ::testing::HasSubstr;
 using Variables = std::map<std::string, std::string>;
 
 Ranks ranks_in(const Variables& variables) {
-  return Ranks::from_environment([&variables](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    if (found == variables.end()) return std::nullopt;
-    return found->second;
-  });
+  return Ranks::from_environment(
+      [&variables](const std::string& name) -> std::optional<std::string> {
+        const auto found = variables.find(name);
+        if (found == variables.end()) return std::nullopt;
+        return found->second;
+      });
 }
 
-void expect(const Ranks& ranks, std::uint32_t rank, std::uint32_t world, std::uint32_t local_rank, std::uint32_t local_world,
-            const std::string& source) {
+void expect(const Ranks& ranks, std::uint32_t rank, std::uint32_t world, std::uint32_t local_rank,
+            std::uint32_t local_world, const std::string& source) {
   EXPECT_EQ(ranks.rank, rank);
   EXPECT_EQ(ranks.world, world);
   EXPECT_EQ(ranks.local_rank, local_rank);
@@ -30,12 +31,14 @@ void expect(const Ranks& ranks, std::uint32_t rank, std::uint32_t world, std::ui
   EXPECT_THAT(std::string(ranks.source), HasSubstr(source));
 }
 
-const Variables torchrun{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
+const Variables torchrun{
+    {"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
 const Variables open_mpi{{"OMPI_COMM_WORLD_RANK", "3"},
                          {"OMPI_COMM_WORLD_SIZE", "6"},
                          {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "3"}};
-const Variables mpich{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+const Variables mpich{
+    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
 const Variables slurm{{"SLURM_PROCID", "7"},  {"SLURM_STEP_NUM_TASKS", "9"},
                       {"SLURM_LOCALID", "1"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3),3"},
                       {"SLURM_NODEID", "3"},  {"SLURM_NTASKS", "12"}};
@@ -53,7 +56,8 @@ TEST(Ranks, AreThoseOfTheLauncher) {
   expect(ranks_in(slurm), 7, 9, 1, 3, "SLURM");
 }
 
-// mpirun or torchrun in a SLURM job: the job's own numbers are those of the one step that started it.
+// mpirun or torchrun in a SLURM job: the job's own numbers are those of the one step that started
+// it.
 TEST(Ranks, TheInnermostLauncherCounts) {
   Variables both = slurm;
   both.insert(open_mpi.begin(), open_mpi.end());
@@ -73,7 +77,11 @@ TEST(Ranks, TakeSlurmsLocalOnesWhereTheLauncherTellsNone) {
 }
 
 TEST(Ranks, ABatchScriptOfSlurmIsOneProcess) {
-  expect(ranks_in({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "0"}}), 0, 1, 0, 1, "");
+  expect(ranks_in({{"SLURM_PROCID", "0"},
+                   {"SLURM_NTASKS", "8"},
+                   {"SLURM_LOCALID", "0"},
+                   {"SLURM_NODEID", "0"}}),
+         0, 1, 0, 1, "");
 }
 
 TEST(Ranks, SlurmsListSaysHowManyAreOnThisHost) {
@@ -96,7 +104,8 @@ TEST(Ranks, SlurmsListSaysHowManyAreOnThisHost) {
 
 TEST(Ranks, WithoutLocalOnesAProcessIsAloneOnItsHost) {
   expect(ranks_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), 1, 2, 0, 1, "torchrun");
-  expect(ranks_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}}), 1, 2, 0, 1, "torchrun");
+  expect(ranks_in({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}}), 1, 2, 0, 1,
+         "torchrun");
 }
 
 std::string complaint(const Variables& variables) {
@@ -112,12 +121,16 @@ std::string complaint(const Variables& variables) {
 TEST(Ranks, NameTheVariableThatIsWrong) {
   EXPECT_THAT(complaint({{"RANK", "one"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is \"one\""));
   EXPECT_THAT(complaint({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is \"-1\""));
-  EXPECT_THAT(complaint({{"RANK", "1"}, {"WORLD_SIZE", "4294967296"}}), HasSubstr("WORLD_SIZE is \"4294967296\""));
+  EXPECT_THAT(complaint({{"RANK", "1"}, {"WORLD_SIZE", "4294967296"}}),
+              HasSubstr("WORLD_SIZE is \"4294967296\""));
   EXPECT_THAT(complaint({{"RANK", "1"}, {"WORLD_SIZE", ""}}), HasSubstr("WORLD_SIZE is \"\""));
-  EXPECT_THAT(complaint({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), HasSubstr("RANK is 2, but WORLD_SIZE is 2"));
+  EXPECT_THAT(complaint({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+              HasSubstr("RANK is 2, but WORLD_SIZE is 2"));
   EXPECT_THAT(complaint({{"RANK", "0"}, {"WORLD_SIZE", "0"}}), HasSubstr("WORLD_SIZE is 0"));
-  EXPECT_THAT(complaint({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}}),
-              HasSubstr("LOCAL_RANK is 2, but LOCAL_WORLD_SIZE is 2"));
+  EXPECT_THAT(
+      complaint(
+          {{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "2"}, {"LOCAL_WORLD_SIZE", "2"}}),
+      HasSubstr("LOCAL_RANK is 2, but LOCAL_WORLD_SIZE is 2"));
   EXPECT_THAT(complaint({{"RANK", "0"}}), HasSubstr("RANK is set, but WORLD_SIZE is not"));
   EXPECT_THAT(complaint({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is not"));
 }

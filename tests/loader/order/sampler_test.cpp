@@ -17,11 +17,14 @@ namespace {
 using testing::chi_square;
 using testing::chi_square_limit;
 
-Sampler shuffled(std::uint64_t records, std::uint64_t seed) { return Sampler(Order::shuffled(), records, seed); }
+Sampler shuffled(std::uint64_t records, std::uint64_t seed) {
+  return Sampler(Order::shuffled(), records, seed);
+}
 
 std::vector<std::uint64_t> order(const Sampler& sampler, std::uint64_t epoch) {
   std::vector<std::uint64_t> result(sampler.epoch_size());
-  for (std::uint64_t offset = 0; offset < sampler.epoch_size(); ++offset) result[offset] = sampler.at(epoch, offset);
+  for (std::uint64_t offset = 0; offset < sampler.epoch_size(); ++offset)
+    result[offset] = sampler.at(epoch, offset);
   return result;
 }
 
@@ -37,7 +40,8 @@ bool is_permutation(const Sampler& sampler, std::uint64_t epoch) {
 }
 
 TEST(Sampler, EpochsHaveEachRecordOnceForAllSmallSizes) {
-  for (std::uint64_t size = 1; size <= 2000; ++size) ASSERT_TRUE(is_permutation(shuffled(size, size * 31), size % 5)) << size;
+  for (std::uint64_t size = 1; size <= 2000; ++size)
+    ASSERT_TRUE(is_permutation(shuffled(size, size * 31), size % 5)) << size;
 }
 
 TEST(Sampler, EpochsHaveEachRecordOnceForLargeSizes) {
@@ -57,19 +61,24 @@ TEST(Sampler, EpochsHaveEachRecordOnceForLargeRandomSizes) {
 TEST(Sampler, DrawsWhatItAlwaysDrew) {
   const auto first = [](std::uint64_t size) {
     std::vector<std::uint64_t> records;
-    for (std::uint64_t offset = 0; offset < 6; ++offset) records.push_back(shuffled(size, 42).at(1, offset));
+    for (std::uint64_t offset = 0; offset < 6; ++offset)
+      records.push_back(shuffled(size, 42).at(1, offset));
     return records;
   };
   EXPECT_THAT(first(10), ::testing::ElementsAre(5, 7, 2, 6, 3, 8));
   EXPECT_THAT(first(1000), ::testing::ElementsAre(428, 278, 591, 449, 578, 717));
-  EXPECT_THAT(first(1'281'167), ::testing::ElementsAre(327202, 1068045, 567590, 312167, 655899, 731947));
-  EXPECT_THAT(first(1'000'000'000), ::testing::ElementsAre(810570166, 618479925, 696215854, 692867593, 909664566, 393050214));
+  EXPECT_THAT(first(1'281'167),
+              ::testing::ElementsAre(327202, 1068045, 567590, 312167, 655899, 731947));
+  EXPECT_THAT(first(1'000'000'000), ::testing::ElementsAre(810570166, 618479925, 696215854,
+                                                           692867593, 909664566, 393050214));
 }
 
 TEST(Sampler, ManyAtOnceAreWhatEachIsAlone) {
-  for (const Order& order : {Order::shuffled(), Order::sequential(), Order::blocks({.block_records = 7, .window_blocks = 3}),
-                             Order::weighted(std::vector<double>(100, 1.0)), Order::mixed({{30, 1}, {70, 1}}),
-                             Order::shuffled().repeated(3), Order::blocks().subset({5, 7, 99, 5})}) {
+  for (const Order& order :
+       {Order::shuffled(), Order::sequential(),
+        Order::blocks({.block_records = 7, .window_blocks = 3}),
+        Order::weighted(std::vector<double>(100, 1.0)), Order::mixed({{30, 1}, {70, 1}}),
+        Order::shuffled().repeated(3), Order::blocks().subset({5, 7, 99, 5})}) {
     const Sampler sampler(order, 100, 4);
     std::vector<std::uint64_t> positions;
     std::vector<std::uint64_t> expected;
@@ -85,7 +94,8 @@ TEST(Sampler, ManyAtOnceAreWhatEachIsAlone) {
 }
 
 TEST(Sampler, StaysInRangeAndInjectiveForHugeSizes) {
-  for (const std::uint64_t size : {(std::uint64_t{1} << 33) + 1, std::uint64_t{1} << 40, (std::uint64_t{1} << 62) + 12345}) {
+  for (const std::uint64_t size :
+       {(std::uint64_t{1} << 33) + 1, std::uint64_t{1} << 40, (std::uint64_t{1} << 62) + 12345}) {
     const Sampler sampler = shuffled(size, 9);
     std::set<std::uint64_t> records;
     for (std::uint64_t n = 0; n < 20'000; ++n) {
@@ -109,10 +119,12 @@ TEST(Sampler, EpochsAndSeedsHaveOrdersOfTheirOwn) {
   EXPECT_EQ(order(shuffled(1000, 4), 0), reference);
   for (const auto& other : {order(sampler, 1), order(sampler, 2), order(shuffled(1000, 5), 0)}) {
     std::size_t same = 0;
-    for (std::size_t offset = 0; offset < 1000; ++offset) same += other[offset] == reference[offset] ? 1 : 0;
+    for (std::size_t offset = 0; offset < 1000; ++offset)
+      same += other[offset] == reference[offset] ? 1 : 0;
     EXPECT_LT(same, 12U);  // two independent orders agree in one place on average
   }
-  EXPECT_NE(order(shuffled(1000, 4), 1), order(shuffled(1000, 5), 0)) << "seed and epoch must not be added up";
+  EXPECT_NE(order(shuffled(1000, 4), 1), order(shuffled(1000, 5), 0))
+      << "seed and epoch must not be added up";
 }
 
 TEST(Sampler, IsFarFromSorted) {
@@ -151,7 +163,8 @@ TEST(Sampler, PlacesAreUniformOverSeeds) {
     std::vector<std::uint64_t> counts(size * size);
     for (std::uint64_t seed = 0; seed < seeds; ++seed) {
       const Sampler sampler = shuffled(size, seed);
-      for (std::uint64_t offset = 0; offset < size; ++offset) ++counts[offset * size + sampler.at(0, offset)];
+      for (std::uint64_t offset = 0; offset < size; ++offset)
+        ++counts[offset * size + sampler.at(0, offset)];
     }
     const double degrees = static_cast<double>((size - 1) * (size - 1));
     EXPECT_LT(chi_square(counts), chi_square_limit(degrees)) << "size " << size;
@@ -163,22 +176,28 @@ TEST(Sampler, PlacesAreUniformOverEpochs) {
     const Sampler sampler = shuffled(size, 77);
     std::vector<std::uint64_t> counts(size * size);
     for (std::uint64_t epoch = 0; epoch < 20'000; ++epoch)
-      for (std::uint64_t offset = 0; offset < size; ++offset) ++counts[offset * size + sampler.at(epoch, offset)];
+      for (std::uint64_t offset = 0; offset < size; ++offset)
+        ++counts[offset * size + sampler.at(epoch, offset)];
     const double degrees = static_cast<double>((size - 1) * (size - 1));
     EXPECT_LT(chi_square(counts), chi_square_limit(degrees)) << "size " << size;
   }
 }
 
-// Every order of a tiny dataset comes, and none of them far more often than the others. (Exactly equal they are not.)
+// Every order of a tiny dataset comes, and none of them far more often than the others. (Exactly
+// equal they are not.)
 TEST(Sampler, AllOrdersComeForTinySizes) {
-  for (const auto& [size, orders] : {std::pair<std::uint64_t, std::size_t>{2, 2}, {3, 6}, {4, 24}, {5, 120}}) {
+  for (const auto& [size, orders] :
+       {std::pair<std::uint64_t, std::size_t>{2, 2}, {3, 6}, {4, 24}, {5, 120}}) {
     constexpr double seeds = 24'000;
     std::map<std::vector<std::uint64_t>, double> counts;
-    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed) ++counts[order(shuffled(size, seed), 0)];
+    for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(seeds); ++seed)
+      ++counts[order(shuffled(size, seed), 0)];
     ASSERT_EQ(counts.size(), orders) << "size " << size;
     for (const auto& [sequence, count] : counts) {
-      EXPECT_GT(count, 0.6 * seeds / static_cast<double>(orders)) << ::testing::PrintToString(sequence);
-      EXPECT_LT(count, 1.5 * seeds / static_cast<double>(orders)) << ::testing::PrintToString(sequence);
+      EXPECT_GT(count, 0.6 * seeds / static_cast<double>(orders))
+          << ::testing::PrintToString(sequence);
+      EXPECT_LT(count, 1.5 * seeds / static_cast<double>(orders))
+          << ::testing::PrintToString(sequence);
     }
   }
 }
@@ -189,10 +208,12 @@ TEST(Sampler, DistancesOfNeighboursAreUniform) {
   std::vector<std::uint64_t> counts(size);
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const auto records = order(shuffled(size, seed), 0);
-    for (std::size_t offset = 0; offset + 1 < size; offset += 2) ++counts[(records[offset + 1] + size - records[offset]) % size];
+    for (std::size_t offset = 0; offset + 1 < size; offset += 2)
+      ++counts[(records[offset + 1] + size - records[offset]) % size];
   }
   EXPECT_EQ(counts[0], 0U);
-  EXPECT_LT(chi_square(std::span(counts).subspan(1)), chi_square_limit(static_cast<double>(size - 2)));
+  EXPECT_LT(chi_square(std::span(counts).subspan(1)),
+            chi_square_limit(static_cast<double>(size - 2)));
 }
 
 }  // namespace

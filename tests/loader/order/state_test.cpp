@@ -21,7 +21,12 @@ const State whole{.seed = UINT64_MAX,
 
 TEST(State, IsOneLineOfJson) {
   EXPECT_EQ(
-      (State{.seed = 7, .position = 1280, .sampler = 0x0B1E, .global_batch = 256, .dataset = 1, .recipe = 0xF00000000000000F})
+      (State{.seed = 7,
+             .position = 1280,
+             .sampler = 0x0B1E,
+             .global_batch = 256,
+             .dataset = 1,
+             .recipe = 0xF00000000000000F})
           .to_json(),
       R"({"format":1,"seed":7,"position":1280,"sampler":"0000000000000b1e","global_batch":256,)"
       R"("dataset":"0000000000000001","recipe":"f00000000000000f"})");
@@ -57,12 +62,17 @@ TEST(State, SaysWhatIsWrongInItsJson) {
   EXPECT_THAT(complaint(R"({"format":1,"seed":1})"), HasSubstr("\"position\" is missing"));
   EXPECT_THAT(complaint(R"({"format":1,"position":1})"), HasSubstr("\"seed\" is missing"));
   EXPECT_THAT(complaint(R"({"format":1,"seed":-1,"position":1})"), HasSubstr("\"seed\" is -1"));
-  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":"1"})"), HasSubstr("\"position\" is \"1\""));
-  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"epoch":1})"), HasSubstr("unknown key \"epoch\""));
-  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"global_batch":0})"), HasSubstr("\"global_batch\" is 0"));
-  for (const char* hash : {"\"1\"", "1", "\"000000000000000g\"", "\"00000000000000001\"", "\"+000000000000001\"", "null"})
-    EXPECT_THAT(complaint(std::string(R"({"format":1,"seed":1,"position":1,"dataset":)") + hash + "}"),
-                HasSubstr("\"dataset\" is " + std::string(hash)));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":"1"})"),
+              HasSubstr("\"position\" is \"1\""));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"epoch":1})"),
+              HasSubstr("unknown key \"epoch\""));
+  EXPECT_THAT(complaint(R"({"format":1,"seed":1,"position":1,"global_batch":0})"),
+              HasSubstr("\"global_batch\" is 0"));
+  for (const char* hash : {"\"1\"", "1", "\"000000000000000g\"", "\"00000000000000001\"",
+                           "\"+000000000000001\"", "null"})
+    EXPECT_THAT(
+        complaint(std::string(R"({"format":1,"seed":1,"position":1,"dataset":)") + hash + "}"),
+        HasSubstr("\"dataset\" is " + std::string(hash)));
 }
 
 TEST(State, DiffersByWhatBothSay) {
@@ -76,7 +86,8 @@ TEST(State, DiffersByWhatBothSay) {
   other.global_batch = 128;
   other.seed = 4;
   EXPECT_THAT(state_differences(whole, other),
-              ElementsAre("the seed was 18446744073709551615, here it is 4", HasSubstr("was 256, here it is 128")));
+              ElementsAre("the seed was 18446744073709551615, here it is 4",
+                          HasSubstr("was 256, here it is 128")));
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ TEST(Batch, CopiesAndMovesShareOneLease) {
   EXPECT_FALSE(first);  // NOLINT: what a moved-from batch is, is part of its contract
   EXPECT_TRUE(moved);
   moved.reset();
-  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).code(), ErrorCode::slots_exhausted) << "the copy still holds the slot";
+  EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).code(), ErrorCode::slots_exhausted)
+      << "the copy still holds the slot";
   Batch& same = copy;
   copy = same;
   EXPECT_TRUE(copy);

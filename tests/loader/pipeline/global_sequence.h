@@ -14,9 +14,11 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// The global batches of a run on `world` ranks, each put together from what the ranks got, in their order. `most` = how many at most.
-/// Expects that ranks agree on what they say of a batch and that their shares differ by at most one.
-inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t world, std::optional<State> resume = {},
+/// The global batches of a run on `world` ranks, each put together from what the ranks got, in
+/// their order. `most` = how many at most. Expects that ranks agree on what they say of a batch and
+/// that their shares differ by at most one.
+inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t world,
+                                                  std::optional<State> resume = {},
                                                   std::size_t most = SIZE_MAX) {
   std::vector<BatchContents> global;
   run.options.resume = resume;
@@ -55,7 +57,8 @@ inline std::uint64_t hash_of(const std::vector<BatchContents>& batches) {
   std::uint64_t hash = 0xCBF29CE484222325;
   const auto add = [&hash](const auto& values) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(values.data());
-    for (std::size_t n = 0; n < values.size() * sizeof values[0]; ++n) hash = (hash ^ bytes[n]) * 0x100000001B3;
+    for (std::size_t n = 0; n < values.size() * sizeof values[0]; ++n)
+      hash = (hash ^ bytes[n]) * 0x100000001B3;
   };
   for (const BatchContents& batch : batches) {
     add(std::vector{batch.number, batch.epoch, batch.after.position});

@@ -17,7 +17,8 @@
 
 namespace millrace::testing {
 
-/// A run of small odd images that may be converted: fields "label", "image", "flip" and "boxes", which varies in length.
+/// A run of small odd images that may be converted: fields "label", "image", "flip" and "boxes",
+/// which varies in length.
 struct ImageRun {
   static constexpr std::size_t height = 5;
   static constexpr std::size_t width = 7;
@@ -37,21 +38,25 @@ struct ImageRun {
   PipelineOptions options;
 
   std::shared_ptr<FunctionTransform> transform() const {
-    SampleSpec spec({{"label", DType::int64, {}},
-                     {"image", DType::uint8, {height, width, channels}},
-                     {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = flips ? "image" : ""},
-                     {"boxes", DType::float32, {3, 2}, true}});
-    return std::make_shared<FunctionTransform>(std::move(spec), [](const Record& record, Random& random, Sample& sample) {
-      const std::uint64_t draw = random.bits64();
-      sample["label"].as<std::int64_t>()[0] = record.integer("label");
-      const auto image = sample["image"].as<std::uint8_t>();
-      for (std::size_t place = 0; place < image.size(); ++place)
-        image[place] = static_cast<std::uint8_t>(StampTransform::pixel(record.index(), draw, place));
-      sample["flip"].as<std::uint8_t>()[0] = static_cast<std::uint8_t>(draw % 3);  // anything but 0 is a flip
-      std::ranges::fill(sample["boxes"].as<float>(), static_cast<float>(record.index()));
-      sample.set_length(3, record.index() % 4);
-      return Status::ok();
-    });
+    SampleSpec spec(
+        {{"label", DType::int64, {}},
+         {"image", DType::uint8, {height, width, channels}},
+         {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = flips ? "image" : ""},
+         {"boxes", DType::float32, {3, 2}, true}});
+    return std::make_shared<FunctionTransform>(
+        std::move(spec), [](const Record& record, Random& random, Sample& sample) {
+          const std::uint64_t draw = random.bits64();
+          sample["label"].as<std::int64_t>()[0] = record.integer("label");
+          const auto image = sample["image"].as<std::uint8_t>();
+          for (std::size_t place = 0; place < image.size(); ++place)
+            image[place] =
+                static_cast<std::uint8_t>(StampTransform::pixel(record.index(), draw, place));
+          sample["flip"].as<std::uint8_t>()[0] =
+              static_cast<std::uint8_t>(draw % 3);  // anything but 0 is a flip
+          std::ranges::fill(sample["boxes"].as<float>(), static_cast<float>(record.index()));
+          sample.set_length(3, record.index() % 4);
+          return Status::ok();
+        });
   }
   Pipeline pipeline() const { return Pipeline(dataset, transform(), device, options); }
 };
@@ -70,20 +75,22 @@ inline BatchBytes bytes_of(const Batch& batch) {
 }
 
 /// What becomes of a batch's bytes by the reference on the host.
-inline BatchBytes converted(BatchBytes batch, const Conversion& conversion, std::size_t channels, bool flips) {
+inline BatchBytes converted(BatchBytes batch, const Conversion& conversion, std::size_t channels,
+                            bool flips) {
   const std::vector<std::byte> images = batch[1].second;
   std::vector<std::byte> result(images.size() * size_of(conversion.dtype));
-  convert_on_host({.source = reinterpret_cast<const std::uint8_t*>(images.data()),
-                   .destination = result.data(),
-                   .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
-                   .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
-                   .height = ImageRun::height,
-                   .width = ImageRun::width,
-                   .channels = channels,
-                   .dtype = conversion.dtype,
-                   .layout = conversion.layout,
-                   .mean = conversion.mean,
-                   .std = conversion.std});
+  convert_on_host(
+      {.source = reinterpret_cast<const std::uint8_t*>(images.data()),
+       .destination = result.data(),
+       .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
+       .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
+       .height = ImageRun::height,
+       .width = ImageRun::width,
+       .channels = channels,
+       .dtype = conversion.dtype,
+       .layout = conversion.layout,
+       .mean = conversion.mean,
+       .std = conversion.std});
   batch[1].second = std::move(result);
   return batch;
 }

@@ -29,8 +29,10 @@ class OptionsFile : public ::testing::Test {
     options.pipeline.micro_batches = 4;
     options.workers = 7;
     options.why = "7 workers feed it: \"idle\" 0.1% ± 0.0%";
-    options.tuned_for = {
-        .dataset = "some/train.lmdb", .records = 1281167, .recipe = R"({"output":[224,224],"flip":0.5})", .step_ms = 33.25};
+    options.tuned_for = {.dataset = "some/train.lmdb",
+                         .records = 1281167,
+                         .recipe = R"({"output":[224,224],"flip":0.5})",
+                         .step_ms = 33.25};
     options.machine = identify_machine();
     return options;
   }
@@ -46,7 +48,8 @@ class OptionsFile : public ::testing::Test {
   }
 
   /// What is said when a file with this text is read.
-  std::string complaint(const std::string& json, ErrorCode code = ErrorCode::invalid_argument) const {
+  std::string complaint(const std::string& json,
+                        ErrorCode code = ErrorCode::invalid_argument) const {
     try {
       load(json);
     } catch (const Error& error) {
@@ -110,7 +113,8 @@ TEST_F(OptionsFile, SaysHowTheMachineDiffers) {
   EXPECT_THAT(loaded.machine_differences,
               ElementsAre(HasSubstr("processor was Abacus 3000, here it is"),
                           HasSubstr("usable cores was " + std::to_string(saved.machine.cores)),
-                          HasSubstr("NUMA nodes was " + std::to_string(saved.machine.numa_nodes)), HasSubstr("memory was")));
+                          HasSubstr("NUMA nodes was " + std::to_string(saved.machine.numa_nodes)),
+                          HasSubstr("memory was")));
   EXPECT_EQ(loaded.pipeline.batch_size, 128u);
 }
 
@@ -137,20 +141,28 @@ TEST_F(OptionsFile, KnowsThisMachine) {
 }
 
 TEST_F(OptionsFile, UnknownKeysAreNamed) {
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "extra": 1})"), HasSubstr("unknown key \"extra\""));
-  EXPECT_THAT(complaint_on_options(R"("prefetc": 2)"), HasSubstr("unknown key \"options.prefetc\""));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cpus": 2}})"), HasSubstr("\"machine.cpus\""));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "tuned_for": {"set": 2}})"), HasSubstr("\"tuned_for.set\""));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "extra": 1})"),
+              HasSubstr("unknown key \"extra\""));
+  EXPECT_THAT(complaint_on_options(R"("prefetc": 2)"),
+              HasSubstr("unknown key \"options.prefetc\""));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cpus": 2}})"),
+              HasSubstr("\"machine.cpus\""));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "tuned_for": {"set": 2}})"),
+              HasSubstr("\"tuned_for.set\""));
 }
 
 TEST_F(OptionsFile, WrongTypesAreNamedWithTheValue) {
   EXPECT_THAT(complaint_on_options(R"("workers": "two")"),
               HasSubstr("\"options.workers\" is \"two\", must be an integer in 0..4096"));
   EXPECT_THAT(complaint_on_options(R"("prefetch": 2.5)"), HasSubstr("\"options.prefetch\" is 2.5"));
-  EXPECT_THAT(complaint_on_options(R"("prefetch": null)"), HasSubstr("\"options.prefetch\" is null"));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": [1]})"), HasSubstr("\"options\" is [1], must be an object"));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "why": 3})"), HasSubstr("\"why\" is 3, must be a string"));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cpu": 3}})"), HasSubstr("\"machine.cpu\" is 3"));
+  EXPECT_THAT(complaint_on_options(R"("prefetch": null)"),
+              HasSubstr("\"options.prefetch\" is null"));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": [1]})"),
+              HasSubstr("\"options\" is [1], must be an object"));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "why": 3})"),
+              HasSubstr("\"why\" is 3, must be a string"));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cpu": 3}})"),
+              HasSubstr("\"machine.cpu\" is 3"));
   EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "tuned_for": {"recipe": "train"}})"),
               HasSubstr("\"tuned_for.recipe\" is \"train\""));
   EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "tuned_for": {"step_ms": -1}})"),
@@ -162,14 +174,17 @@ TEST_F(OptionsFile, ValuesOutOfRangeAreNamed) {
               HasSubstr("\"options.batch_size\" is 0, must be an integer in 1..1048576"));
   EXPECT_THAT(complaint_on_options(R"("workers": 5000)"), HasSubstr("\"options.workers\" is 5000"));
   EXPECT_THAT(complaint_on_options(R"("prefetch": -1)"), HasSubstr("\"options.prefetch\" is -1"));
-  EXPECT_THAT(complaint_on_options(R"("prefetch": 99999999999999999999999)"), HasSubstr("\"options.prefetch\" is 9.99"));
+  EXPECT_THAT(complaint_on_options(R"("prefetch": 99999999999999999999999)"),
+              HasSubstr("\"options.prefetch\" is 9.99"));
   EXPECT_THAT(complaint_on_options(R"("batch_size": 4, "micro_batches": 8)"),
               HasSubstr("\"options.micro_batches\" is 8, more than \"options.batch_size\", 4"));
-  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cores": 0}})"), HasSubstr("\"machine.cores\" is 0"));
+  EXPECT_THAT(complaint(R"({"format": 1, "options": {}, "machine": {"cores": 0}})"),
+              HasSubstr("\"machine.cores\" is 0"));
 }
 
 TEST_F(OptionsFile, NewerAndForeignFilesAreRefused) {
-  EXPECT_THAT(complaint(R"({"format": 2, "options": {}, "of the future": 1})"), HasSubstr("\"format\" is 2, newer than 1"));
+  EXPECT_THAT(complaint(R"({"format": 2, "options": {}, "of the future": 1})"),
+              HasSubstr("\"format\" is 2, newer than 1"));
   EXPECT_THAT(complaint(R"({"format": 0, "options": {}})"), HasSubstr("\"format\" is 0"));
   EXPECT_THAT(complaint(R"({"format": "1", "options": {}})"), HasSubstr("\"format\" is \"1\""));
   EXPECT_THAT(complaint(R"({"options": {}})"), HasSubstr("\"format\" is missing"));
@@ -178,7 +193,8 @@ TEST_F(OptionsFile, NewerAndForeignFilesAreRefused) {
   EXPECT_THAT(complaint("{\"format\": 1,"), HasSubstr("is not valid JSON"));
   EXPECT_THAT(complaint(""), HasSubstr("is not valid JSON"));
   EXPECT_THAT(complaint(std::string(100'000, '[')), HasSubstr("is not valid JSON"));
-  EXPECT_THAT(complaint("{\"format\": 1, \"options\": {}, \"why\": \"\xff\"}"), HasSubstr("is not valid JSON"));
+  EXPECT_THAT(complaint("{\"format\": 1, \"options\": {}, \"why\": \"\xff\"}"),
+              HasSubstr("is not valid JSON"));
 }
 
 TEST_F(OptionsFile, FilesThatCannotBeReadOrWrittenAreNamed) {
@@ -210,7 +226,9 @@ TEST_F(OptionsFile, WhatCouldNotBeReadBackIsNotWritten) {
   refused([](SavedOptions& options) { options.workers = 100'000; });
   refused([](SavedOptions& options) { options.pipeline.micro_batches = 129; });
   refused([](SavedOptions& options) { options.tuned_for.recipe = "train"; });
-  refused([](SavedOptions& options) { options.tuned_for.step_ms = std::numeric_limits<double>::quiet_NaN(); });
+  refused([](SavedOptions& options) {
+    options.tuned_for.step_ms = std::numeric_limits<double>::quiet_NaN();
+  });
 }
 
 }  // namespace

@@ -82,10 +82,12 @@ TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
           for (std::size_t sample = 0; sample < 8; ++sample) {
             const std::uint64_t position = number * 8 + sample;
             const std::uint64_t draw = Random(42, position).bits64();
-            bool same = draws[sample] == draw && labels[sample] == testing::MemoryDataset::label_of(sampler(position));
+            bool same = draws[sample] == draw &&
+                        labels[sample] == testing::MemoryDataset::label_of(sampler(position));
             for (std::size_t place = 0; place < 96; ++place)
               same = same && images[sample * 96 + place] ==
-                                 static_cast<std::uint8_t>(testing::StampTransform::pixel(sampler(position), draw, place));
+                                 static_cast<std::uint8_t>(testing::StampTransform::pixel(
+                                     sampler(position), draw, place));
             wrong += same ? 0 : 1;
           }
           ++checked;
@@ -98,7 +100,8 @@ TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
   }
 }
 
-// With the stream held up, next() goes on until the slots are used up, then waits: time ahead, not stall.
+// With the stream held up, next() goes on until the slots are used up, then waits: time ahead, not
+// stall.
 TEST_P(PipelineBackpressure, TellsWaitingForSlotsFromWaitingForData) {
   SmallRun run(4000, GetParam());
   run.options.prefetch = 2;

@@ -24,7 +24,8 @@ using testing::take;
 
 bool is_bad(std::uint64_t record) { return record % 10 == 3; }
 
-/// A tenth of the records is bad, half of it found by the dataset, half by the transform after it wrote the whole sample.
+/// A tenth of the records is bad, half of it found by the dataset, half by the transform after it
+/// wrote the whole sample.
 SmallRun run_with_bad(BadRecords policy, bool copies = false) {
   SmallRun run(100, copies);
   run.options.bad_records = policy;
@@ -78,9 +79,10 @@ TEST(PipelineBadRecords, MarkZeroesTheSampleAndClearsItsBit) {
         ++marked;
         EXPECT_EQ(batch.labels[sample], 0);
         EXPECT_EQ(batch.draws[sample], 0U);
-        EXPECT_TRUE(std::all_of(batch.images.begin() + static_cast<std::ptrdiff_t>(sample * 96),
-                                batch.images.begin() + static_cast<std::ptrdiff_t>(sample * 96 + 96),
-                                [](std::uint8_t byte) { return byte == 0; }))
+        EXPECT_TRUE(
+            std::all_of(batch.images.begin() + static_cast<std::ptrdiff_t>(sample * 96),
+                        batch.images.begin() + static_cast<std::ptrdiff_t>(sample * 96 + 96),
+                        [](std::uint8_t byte) { return byte == 0; }))
             << "foreign pixels in a bad sample";
       }
     }
@@ -118,7 +120,8 @@ TEST(PipelineBadRecords, ReplaceDrawsOthersReproducibly) {
       else
         EXPECT_EQ(batch.indices[sample], planned);
     }
-  EXPECT_GT(replacements.size(), 10U) << "twenty bad samples were replaced by nearly the same records";
+  EXPECT_GT(replacements.size(), 10U)
+      << "twenty bad samples were replaced by nearly the same records";
 }
 
 TEST(PipelineBadRecords, ReplaceContinuesTheSameAfterResuming) {
@@ -163,7 +166,8 @@ TEST(PipelineBadRecords, ReportHasCountKeysAndReasons) {
     for (const BadRecord& bad : report.bad_record_list) {
       EXPECT_TRUE(is_bad(bad.index));
       EXPECT_EQ(bad.key, "drawer/" + std::to_string(bad.index) + ".rec");
-      EXPECT_THAT(bad.reason, HasSubstr(bad.index % 20 == 3 ? "checksum differs" : "no end of image"));
+      EXPECT_THAT(bad.reason,
+                  HasSubstr(bad.index % 20 == 3 ? "checksum differs" : "no end of image"));
       records.insert(bad.index);
     }
     EXPECT_EQ(records.size(), 10U);
@@ -186,7 +190,9 @@ TEST(PipelineBadRecords, PaddingThatRepeatsABadRecordStaysNotValid) {
   run.options.order = Order::sequential();
   run.options.bad_records = BadRecords::mark;
   run.options.last_batch = LastBatch::pad;
-  run.transform->on_end = [](const Record& record) { return record.index() == 1 ? Status::bad("torn") : Status::ok(); };
+  run.transform->on_end = [](const Record& record) {
+    return record.index() == 1 ? Status::bad("torn") : Status::ok();
+  };
   Pipeline pipeline = run.pipeline();
   const auto batches = take(pipeline);
   ASSERT_EQ(batches.size(), 1U);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream that is being captured into a graph takes no batches and lets none go; being told so costs neither the run nor a batch.
+// A stream that is being captured into a graph takes no batches and lets none go; being told so
+// costs neither the run nor a batch.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -28,7 +29,8 @@ class PipelineCapture : public ::testing::TestWithParam<bool> {
     const Error error = error_of(function);
     stream->set_capturing(false);
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    EXPECT_THAT(error.what(), HasSubstr("take the batch before the capture begins, and let it go after it ends"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("take the batch before the capture begins, and let it go after it ends"));
   }
 
   std::shared_ptr<HookDevice> device = std::make_shared<HookDevice>(GetParam());

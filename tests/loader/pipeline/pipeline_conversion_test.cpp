@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches that the device converts: what they hold, one copy per part, what waits for what, and what is refused.
+// Batches that the device converts: what they hold, one copy per part, what waits for what, and
+// what is refused.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -15,8 +16,8 @@
 #include <thread>
 #include <tuple>
 
-#include "support/fake_device.h"
 #include "loader/pipeline/image_run.h"
+#include "support/fake_device.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -45,11 +46,14 @@ Conversion to(DType dtype, ImageLayout layout) {
 
 class PipelineConversion : public ::testing::TestWithParam<std::tuple<DType, ImageLayout>> {};
 INSTANTIATE_TEST_SUITE_P(All, PipelineConversion,
-                         ::testing::Combine(::testing::Values(DType::uint8, DType::float16, DType::bfloat16, DType::float32),
-                                            ::testing::Values(ImageLayout::nhwc, ImageLayout::nchw)),
+                         ::testing::Combine(::testing::Values(DType::uint8, DType::float16,
+                                                              DType::bfloat16, DType::float32),
+                                            ::testing::Values(ImageLayout::nhwc,
+                                                              ImageLayout::nchw)),
                          [](const auto& info) {
                            return std::string(to_string(std::get<0>(info.param))) +
-                                  (std::get<1>(info.param) == ImageLayout::nhwc ? "_nhwc" : "_nchw");
+                                  (std::get<1>(info.param) == ImageLayout::nhwc ? "_nhwc"
+                                                                                : "_nchw");
                          });
 
 // 44 samples: the last batch has four of eight, so that one of its three parts has none.
@@ -57,7 +61,8 @@ TEST_P(PipelineConversion, BatchesAreThoseOfTheReference) {
   for (const std::size_t micro_batches : {1U, 3U})
     for (const bool flips : {false, true})
       for (const std::size_t channels : {1U, 3U, 4U}) {
-        SCOPED_TRACE(::testing::Message() << micro_batches << " parts, " << channels << " channels, flips " << flips);
+        SCOPED_TRACE(::testing::Message()
+                     << micro_batches << " parts, " << channels << " channels, flips " << flips);
         ImageRun run(44, channels);
         run.flips = flips;
         run.options.micro_batches = micro_batches;
@@ -75,24 +80,29 @@ TEST_P(PipelineConversion, TheFieldHasTheShapeOfTheLayout) {
   Pipeline pipeline = run.pipeline();
   const Batch batch = pipeline.next();
   EXPECT_EQ(batch.images().dtype, dtype);
-  EXPECT_EQ(batch.images().shape, layout == ImageLayout::nhwc ? Shape({8, 5, 7, 3}) : Shape({8, 3, 5, 7}));
+  EXPECT_EQ(batch.images().shape,
+            layout == ImageLayout::nhwc ? Shape({8, 5, 7, 3}) : Shape({8, 3, 5, 7}));
 }
 
 TEST(PipelineConversions, OfAFieldOfAnotherName) {
   ImageRun run(16);
-  run.options.conversion = Conversion{.field = "picture", .dtype = DType::float32, .layout = ImageLayout::nhwc};
+  run.options.conversion =
+      Conversion{.field = "picture", .dtype = DType::float32, .layout = ImageLayout::nhwc};
   const auto transform = std::make_shared<testing::FunctionTransform>(
       SampleSpec({{"picture", DType::uint8, {1, 2, 1}}, {"index", DType::int32, {}}}),
       [](const Record& record, Random&, Sample& sample) {
-        std::ranges::fill(sample["picture"].as<std::uint8_t>(), static_cast<std::uint8_t>(record.index()));
+        std::ranges::fill(sample["picture"].as<std::uint8_t>(),
+                          static_cast<std::uint8_t>(record.index()));
         sample["index"].as<std::int32_t>()[0] = -static_cast<std::int32_t>(record.index());
         return Status::ok();
       });
   Pipeline pipeline(run.dataset, transform, run.device, run.options);
   while (const Batch batch = pipeline.next())
     for (std::size_t sample = 0; sample < batch.size(); ++sample) {
-      EXPECT_EQ(batch["picture"].as<float>()[2 * sample + 1], static_cast<float>(batch.indices()[sample]) / 255);
-      EXPECT_EQ(batch["index"].as<std::int32_t>()[sample], -static_cast<std::int32_t>(batch.indices()[sample]))
+      EXPECT_EQ(batch["picture"].as<float>()[2 * sample + 1],
+                static_cast<float>(batch.indices()[sample]) / 255);
+      EXPECT_EQ(batch["index"].as<std::int32_t>()[sample],
+                -static_cast<std::int32_t>(batch.indices()[sample]))
           << "the transform's own field was taken from it";
       EXPECT_EQ(batch["valid"].as<std::uint8_t>()[sample], 1);
     }
@@ -112,7 +122,8 @@ TEST(PipelineConversions, PartsAreConvertedOneByOne) {
       stream.synchronize();
       const Tensor images = part.images();
       const std::size_t sample_bytes = images.bytes() / part.size();
-      EXPECT_EQ(std::memcmp(images.data, wanted.data() + part.first() * sample_bytes, images.bytes()), 0)
+      EXPECT_EQ(
+          std::memcmp(images.data, wanted.data() + part.first() * sample_bytes, images.bytes()), 0)
           << "part " << part.number() << " of batch " << batch.number();
     }
   }
@@ -134,7 +145,8 @@ TEST(PipelineConversions, APartIsOneCopy) {
       EXPECT_EQ(device->hooks().count(DeviceCall::copy), parts);
       EXPECT_EQ(device->hooks().count(DeviceCall::convert), converts ? parts : 0);
       if (micro_batches == 1) {
-        EXPECT_EQ(device->hooks().count(DeviceCall::copy_on_device), converts ? 2 * parts : 0) << "before and behind the image";
+        EXPECT_EQ(device->hooks().count(DeviceCall::copy_on_device), converts ? 2 * parts : 0)
+            << "before and behind the image";
       }
     }
 }
@@ -170,7 +182,8 @@ TEST(PipelineConversions, ABusyTrainerDoesNotHoldUpCopies) {
   Batch batch = pipeline.next(*stream, patience);
   stream->host().launch([&gate] { EXPECT_TRUE(gate.pass()); });
   batch.reset();
-  // Batch 2 waits for the device slot of batch 0, which the step uses; batch 3 for any. Both are copied all the same.
+  // Batch 2 waits for the device slot of batch 0, which the step uses; batch 3 for any. Both are
+  // copied all the same.
   EXPECT_TRUE(eventually([&] { return progress.copies == 4; }));
   EXPECT_EQ(progress.conversions, 2);
   gate.open();
@@ -186,7 +199,9 @@ TEST(PipelineConversions, ASlowConversionDoesNotHoldUpTheNextCopy) {
   Progress progress;
   progress.watch(device->hooks());
   testing::Gate gate;
-  device->hooks().before_convert = [&gate](HostStream& stream) { stream.launch([&gate] { EXPECT_TRUE(gate.pass()); }); };
+  device->hooks().before_convert = [&gate](HostStream& stream) {
+    stream.launch([&gate] { EXPECT_TRUE(gate.pass()); });
+  };
   Pipeline pipeline = run.pipeline();
   const testing::OpensAtEnd opens(gate);
   EXPECT_TRUE(eventually([&] { return progress.copies == 2; }));
@@ -197,7 +212,8 @@ TEST(PipelineConversions, ASlowConversionDoesNotHoldUpTheNextCopy) {
   EXPECT_EQ(progress.copies, 50);
 }
 
-// Copies are fast, conversions and steps take uneven time: a staging or device slot used too early would show.
+// Copies are fast, conversions and steps take uneven time: a staging or device slot used too early
+// would show.
 TEST(PipelineConversions, NothingIsOverwrittenEarly) {
   for (const std::size_t device_slots : {1U, 2U, 4U}) {
     ImageRun run(240);
@@ -222,7 +238,10 @@ TEST(PipelineConversions, NothingIsOverwrittenEarly) {
         const Tensor images = batch.images();
         stream->host().launch([&, images, number = batch.number()] {
           const auto& wanted = expected.at(number)[1].second;
-          right += images.bytes() == wanted.size() && std::memcmp(images.data, wanted.data(), wanted.size()) == 0 ? 1 : 0;
+          right += images.bytes() == wanted.size() &&
+                           std::memcmp(images.data, wanted.data(), wanted.size()) == 0
+                       ? 1
+                       : 0;
         });
       }
       stream->synchronize();
@@ -255,7 +274,8 @@ TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   }
   EXPECT_THAT(stuck, HasSubstr("does not end")) << "it did not wait for the conversion";
   gate.open();
-  EXPECT_TRUE(eventually([&] { return progress.conversions > 0 && device.use_count() == 2; })) << "it is not let go";
+  EXPECT_TRUE(eventually([&] { return progress.conversions > 0 && device.use_count() == 2; }))
+      << "it is not let go";
 }
 
 TEST(PipelineConversions, AHostDeviceThatDoesNotCopyDoesSoThen) {
@@ -268,8 +288,10 @@ TEST(PipelineConversions, AHostDeviceThatDoesNotCopyDoesSoThen) {
   const Report report = pipeline.report();
   EXPECT_EQ(report.memory.pinned_bytes, device->hooks().host_bytes);
   EXPECT_EQ(report.memory.device_bytes, device->hooks().device_bytes);
-  EXPECT_EQ(report.memory.staging_bytes, 2 * report.memory.pinned_bytes / 3) << "two slots as the host's";
-  EXPECT_GE(report.memory.device_bytes - report.memory.staging_bytes, 2 * 8 * 5 * 7 * 3 * sizeof(float));
+  EXPECT_EQ(report.memory.staging_bytes, 2 * report.memory.pinned_bytes / 3)
+      << "two slots as the host's";
+  EXPECT_GE(report.memory.device_bytes - report.memory.staging_bytes,
+            2 * 8 * 5 * 7 * 3 * sizeof(float));
   while (pipeline.next()) continue;
   EXPECT_EQ(pipeline.report().memory.device_bytes, device->hooks().device_bytes);
 }
@@ -315,17 +337,23 @@ std::string refusal(Conversion conversion, bool flips = false) {
 }
 
 TEST(PipelineConversions, NameTheOptionThatIsWrong) {
-  EXPECT_THAT(refusal({.field = "imag"}), ::testing::AllOf(HasSubstr("conversion.field is \"imag\""), HasSubstr("\"image\"")));
-  EXPECT_THAT(refusal({.field = "label"}), HasSubstr("conversion.field is \"label\"; that field is int64"));
+  EXPECT_THAT(refusal({.field = "imag"}),
+              ::testing::AllOf(HasSubstr("conversion.field is \"imag\""), HasSubstr("\"image\"")));
+  EXPECT_THAT(refusal({.field = "label"}),
+              HasSubstr("conversion.field is \"label\"; that field is int64"));
   EXPECT_THAT(refusal({.field = "flip"}), HasSubstr("conversion.field is \"flip\""));
   EXPECT_THAT(refusal({.field = "boxes"}), HasSubstr("varies in length"));
   EXPECT_THAT(refusal({.dtype = DType::float64}), HasSubstr("conversion.dtype is float64"));
-  EXPECT_THAT(refusal({.layout = static_cast<ImageLayout>(7)}), HasSubstr("conversion.layout is 7"));
+  EXPECT_THAT(refusal({.layout = static_cast<ImageLayout>(7)}),
+              HasSubstr("conversion.layout is 7"));
   EXPECT_THAT(refusal({.mean = {0, NAN}}), HasSubstr("conversion.mean[1] is nan"));
   EXPECT_THAT(refusal({.std = {1, 1, 0, 1}}), HasSubstr("conversion.std[2] is 0"));
-  EXPECT_THAT(refusal({.std = {std::numeric_limits<float>::infinity(), 1, 1, 1}}), HasSubstr("conversion.std[0] is inf"));
-  EXPECT_THAT(refusal({.dtype = DType::uint8, .mean = {0.5F}}), HasSubstr("conversion.mean[0] is 0.5"));
-  EXPECT_THAT(refusal({.dtype = DType::uint8, .std = {1, 2, 1, 1}}), HasSubstr("conversion.std[1] is 2.0"));
+  EXPECT_THAT(refusal({.std = {std::numeric_limits<float>::infinity(), 1, 1, 1}}),
+              HasSubstr("conversion.std[0] is inf"));
+  EXPECT_THAT(refusal({.dtype = DType::uint8, .mean = {0.5F}}),
+              HasSubstr("conversion.mean[0] is 0.5"));
+  EXPECT_THAT(refusal({.dtype = DType::uint8, .std = {1, 2, 1, 1}}),
+              HasSubstr("conversion.std[1] is 2.0"));
 }
 
 TEST(PipelineConversions, OfFiveChannelsAreRefused) {
@@ -346,20 +374,23 @@ TEST(PipelineConversions, FlipsThatNoConversionMakesAreRefused) {
   run.flips = true;
   const Error error = error_of([&] { (void)run.pipeline(); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("flips of \"image\""), HasSubstr("conversion is not set")));
+  EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("flips of \"image\""),
+                                             HasSubstr("conversion is not set")));
   const auto two = std::make_shared<testing::FunctionTransform>(
       SampleSpec({{"image", DType::uint8, {5, 7, 3}},
                   {"mask", DType::uint8, {5, 7, 1}},
                   {.name = "flip", .dtype = DType::uint8, .shape = {}, .flips = "image"}}),
       [](const Record&, Random&, Sample&) { return Status::ok(); });
   run.options.conversion = Conversion{.field = "mask"};
-  EXPECT_THAT(error_of([&] { (void)Pipeline(run.dataset, two, run.device, run.options); }).what(), HasSubstr("is of \"mask\""));
+  EXPECT_THAT(error_of([&] { (void)Pipeline(run.dataset, two, run.device, run.options); }).what(),
+              HasSubstr("is of \"mask\""));
 }
 
 // ---- "index" and "valid"
 
 class PipelineRecords : public ::testing::TestWithParam<std::tuple<bool, std::size_t>> {};
-INSTANTIATE_TEST_SUITE_P(Ways, PipelineRecords, ::testing::Combine(::testing::Bool(), ::testing::Values(1U, 3U)));
+INSTANTIATE_TEST_SUITE_P(Ways, PipelineRecords,
+                         ::testing::Combine(::testing::Bool(), ::testing::Values(1U, 3U)));
 
 TEST_P(PipelineRecords, TravelWithTheBatch) {
   const auto [copies, micro_batches] = GetParam();
@@ -368,7 +399,9 @@ TEST_P(PipelineRecords, TravelWithTheBatch) {
     run.options.micro_batches = micro_batches;
     run.options.bad_records = policy;
     run.options.last_batch = LastBatch::pad;
-    run.transform->on_end = [](const Record& record) { return record.index() % 5 == 2 ? Status::bad("planted") : Status::ok(); };
+    run.transform->on_end = [](const Record& record) {
+      return record.index() % 5 == 2 ? Status::bad("planted") : Status::ok();
+    };
     Pipeline pipeline = run.pipeline();
     std::size_t invalid = 0;
     while (const Batch batch = pipeline.next()) {

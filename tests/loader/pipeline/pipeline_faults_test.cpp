@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures of everything the pipeline calls: they reach next() as an error, soon, and every time from then on.
+// Failures of everything the pipeline calls: they reach next() as an error, soon, and every time
+// from then on.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -15,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/fake_device.h"
 #include "loader/pipeline/image_run.h"
+#include "support/fake_device.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -53,11 +54,12 @@ const char* name_of(Thrown thrown) {
 }
 void PrintTo(Thrown thrown, std::ostream* out) { *out << name_of(thrown); }
 
-/// Takes batches until the run's error comes, and checks what is promised of it. Building the pipeline may throw too, and then
-/// passes on what it met.
+/// Takes batches until the run's error comes, and checks what is promised of it. Building the
+/// pipeline may throw too, and then passes on what it met.
 template <typename Run>
 Error expect_error(const Run& run, HookDevice* hooked = nullptr, Thrown thrown = Thrown::error) {
-  const auto stream = hooked != nullptr ? std::unique_ptr<Stream>(hooked->trainer_stream()) : std::make_unique<HostStream>();
+  const auto stream = hooked != nullptr ? std::unique_ptr<Stream>(hooked->trainer_stream())
+                                        : std::make_unique<HostStream>();
   const Stopwatch time;
   std::unique_ptr<Pipeline> pipeline;
   try {
@@ -159,8 +161,8 @@ TEST_P(PipelineDeviceFaults, ReachTheTrainer) {
     if (wrong == DeviceCall::make_stream && good_calls > 0 && way != Way::staged) continue;
     SCOPED_TRACE(::testing::Message() << "after " << good_calls << " calls");
     std::atomic<int> calls{0};
-    const auto device =
-        std::make_shared<HookDevice>(way != Way::host, [&calls, wrong = wrong, thrown = thrown, good_calls](DeviceCall now) {
+    const auto device = std::make_shared<HookDevice>(
+        way != Way::host, [&calls, wrong = wrong, thrown = thrown, good_calls](DeviceCall now) {
           if (now == wrong && ++calls > good_calls) throw_it(thrown);
         });
     if (way == Way::staged) {
@@ -186,25 +188,29 @@ std::string fault_name(const ::testing::TestParamInfo<DeviceFault>& info) {
                                : "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Copying, PipelineDeviceFaults,
-                         ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
-                                                              DeviceCall::make_stream, DeviceCall::make_event, DeviceCall::copy,
-                                                              DeviceCall::record, DeviceCall::wait, DeviceCall::event_wait),
-                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::copies)),
-                         fault_name);
-INSTANTIATE_TEST_SUITE_P(Staged, PipelineDeviceFaults,
-                         ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
-                                                              DeviceCall::make_stream, DeviceCall::make_event, DeviceCall::copy,
-                                                              DeviceCall::copy_on_device, DeviceCall::convert, DeviceCall::record,
-                                                              DeviceCall::wait, DeviceCall::event_wait,
-                                                              DeviceCall::event_complete),
-                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::staged)),
-                         fault_name);
-INSTANTIATE_TEST_SUITE_P(Host, PipelineDeviceFaults,
-                         ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::make_event,
-                                                              DeviceCall::record, DeviceCall::event_wait),
-                                            ::testing::ValuesIn(all_thrown), ::testing::Values(Way::host)),
-                         fault_name);
+INSTANTIATE_TEST_SUITE_P(
+    Copying, PipelineDeviceFaults,
+    ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
+                                         DeviceCall::make_stream, DeviceCall::make_event,
+                                         DeviceCall::copy, DeviceCall::record, DeviceCall::wait,
+                                         DeviceCall::event_wait),
+                       ::testing::ValuesIn(all_thrown), ::testing::Values(Way::copies)),
+    fault_name);
+INSTANTIATE_TEST_SUITE_P(
+    Staged, PipelineDeviceFaults,
+    ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::allocate_device,
+                                         DeviceCall::make_stream, DeviceCall::make_event,
+                                         DeviceCall::copy, DeviceCall::copy_on_device,
+                                         DeviceCall::convert, DeviceCall::record, DeviceCall::wait,
+                                         DeviceCall::event_wait, DeviceCall::event_complete),
+                       ::testing::ValuesIn(all_thrown), ::testing::Values(Way::staged)),
+    fault_name);
+INSTANTIATE_TEST_SUITE_P(
+    Host, PipelineDeviceFaults,
+    ::testing::Combine(::testing::Values(DeviceCall::allocate_host, DeviceCall::make_event,
+                                         DeviceCall::record, DeviceCall::event_wait),
+                       ::testing::ValuesIn(all_thrown), ::testing::Values(Way::host)),
+    fault_name);
 
 TEST(PipelineFaultyDevice, ATrainersStreamThatFailsAtRelease) {
   for (const bool copies : {false, true}) {
@@ -305,7 +311,9 @@ TEST(PipelineFaultyTransform, NoStagesAreRefused) {
     std::vector<std::string> stages() const override { return {}; }
   };
   const SmallRun run(80);
-  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, std::make_shared<WithoutStages>(), run.device, run.options); }).code(),
+  EXPECT_EQ(error_of([&] {
+              Pipeline(run.dataset, std::make_shared<WithoutStages>(), run.device, run.options);
+            }).code(),
             ErrorCode::invalid_argument);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The global sequence of batches: the same for any number of ranks and workers, and from wherever it goes on.
+// The global sequence of batches: the same for any number of ranks and workers, and from wherever
+// it goes on.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 #include <millrace/placement.h>
@@ -41,10 +42,12 @@ TEST(GlobalSequence, IsTheSameForAnyWorkersPrefetchWorldAndResume) {
     for (const std::size_t prefetch : {1U, 4U}) {
       run.options.prefetch = prefetch;
       for (const std::uint32_t world : {1U, 2U, 3U, 4U}) {
-        SCOPED_TRACE(::testing::Message() << workers << " workers, prefetch " << prefetch << ", world " << world);
+        SCOPED_TRACE(::testing::Message()
+                     << workers << " workers, prefetch " << prefetch << ", world " << world);
         ASSERT_EQ(global_sequence(run, world), reference);
         for (const std::size_t number : resumed_after) {
-          const auto rest = global_sequence(run, world, State::from_json(reference[number - 1].after.to_json()));
+          const auto rest =
+              global_sequence(run, world, State::from_json(reference[number - 1].after.to_json()));
           ASSERT_EQ(rest, behind(reference, number)) << "resumed after batch " << number - 1;
           ASSERT_EQ(hash_of(rest), hash_of(behind(reference, number)));
         }
@@ -64,13 +67,14 @@ TEST(GlobalSequence, IsTheSameForAnyWorldAtTheEndsOfEpochs) {
       run.workers(2);
       const std::vector<BatchContents> reference = global_sequence(run, 1);
       for (const std::uint32_t world : {2U, 3U, 4U, 5U, 7U, 8U}) {
-        SCOPED_TRACE(::testing::Message() << records << " records, world " << world << ", last_batch "
-                                          << static_cast<int>(last_batch));
+        SCOPED_TRACE(::testing::Message() << records << " records, world " << world
+                                          << ", last_batch " << static_cast<int>(last_batch));
         ASSERT_EQ(global_sequence(run, world), reference);
         const std::size_t first_epoch = reference.size() / 3;
         ASSERT_TRUE(reference[first_epoch - 1].last_in_epoch);
         for (const std::size_t number : {first_epoch - 1, first_epoch, first_epoch + 1})
-          ASSERT_EQ(global_sequence(run, world, reference[number - 1].after), behind(reference, number));
+          ASSERT_EQ(global_sequence(run, world, reference[number - 1].after),
+                    behind(reference, number));
       }
     }
 }
@@ -97,7 +101,8 @@ TEST(GlobalSequence, SlotsHoldTheLargestShareAlone) {
   Pipeline pipeline = run.pipeline();
   EXPECT_LT(pipeline.report().memory.pinned_bytes, 10'000U) << "batch_size is not looked at";
   run.options.micro_batches = 5;
-  EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("micro_batches is 5, more than the batch's 4 samples"));
+  EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
+              HasSubstr("micro_batches is 5, more than the batch's 4 samples"));
   run.options.micro_batches = 1;
   run.options.ranks.world = 11;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("global_batch_size is 10"));
@@ -112,7 +117,8 @@ TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
     return std::string(error_of([&] { (void)run.pipeline(); }).what());
   };
   EXPECT_THAT(refusal(std::size_t{1} << 63, 0), HasSubstr("batch_size is 9223372036854775808"));
-  EXPECT_THAT(refusal((std::size_t{1} << 63) + 1, 0), HasSubstr("batch_size is 9223372036854775809"));
+  EXPECT_THAT(refusal((std::size_t{1} << 63) + 1, 0),
+              HasSubstr("batch_size is 9223372036854775809"));
   EXPECT_THAT(refusal(8, SIZE_MAX), HasSubstr("global_batch_size is 18446744073709551615"));
 }
 
@@ -122,16 +128,19 @@ TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
   Pipeline pipeline = run.pipeline();
   const Topology machine = read_topology();
   EXPECT_EQ(pipeline.report().cores, share_of(machine, 0, 2).cores);
-  EXPECT_EQ(pipeline.report().workers, place_workers(machine, {.local_rank = 0, .local_world = 2}).total_workers());
+  EXPECT_EQ(pipeline.report().workers,
+            place_workers(machine, {.local_rank = 0, .local_world = 2}).total_workers());
 }
 
-// Making goes on over the end of an epoch: with every batch of the first one held back, those of the second are made.
+// Making goes on over the end of an epoch: with every batch of the first one held back, those of
+// the second are made.
 TEST(GlobalSequence, EpochsRunOnWithoutABubble) {
   SmallRun run(16);
   run.options.epochs = 2;
   run.options.prefetch = 4;
   Pipeline pipeline = run.pipeline();
-  EXPECT_TRUE(testing::eventually([&] { return run.transform->made() == 32; })) << "made only " << run.transform->made();
+  EXPECT_TRUE(testing::eventually([&] { return run.transform->made() == 32; }))
+      << "made only " << run.transform->made();
 }
 
 // ---- states that do not fit
@@ -153,9 +162,12 @@ class NamedTransform final : public Transform {
 /// A dataset that says what it holds.
 class NamedDataset final : public Dataset {
  public:
-  NamedDataset(std::uint64_t size, std::uint64_t fingerprint) : records_(size), fingerprint_(fingerprint) {}
+  NamedDataset(std::uint64_t size, std::uint64_t fingerprint)
+      : records_(size), fingerprint_(fingerprint) {}
   std::uint64_t size() const override { return records_.size(); }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override { return records_.read(index, buffer); }
+  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
+    return records_.read(index, buffer);
+  }
   std::string name() const override { return "drawer.lmdb"; }
   DatasetFacts facts() const override { return {.fingerprint = fingerprint_}; }
 
@@ -171,8 +183,9 @@ struct NamedRun {
   PipelineOptions options{.batch_size = 8, .seed = 5};
 
   Pipeline pipeline() const {
-    return Pipeline(std::make_shared<NamedDataset>(records, dataset), std::make_shared<NamedTransform>(recipe),
-                    std::make_shared<HostDevice>(), options);
+    return Pipeline(std::make_shared<NamedDataset>(records, dataset),
+                    std::make_shared<NamedTransform>(recipe), std::make_shared<HostDevice>(),
+                    options);
   }
 };
 
@@ -213,11 +226,14 @@ TEST(ResumeState, OfAnotherRunIsRefusedWithWhatDiffers) {
     return std::string(error.what());
   };
   EXPECT_THAT(refusal([](NamedRun& run) { run.dataset = 3; }),
-              ::testing::AllOf(HasSubstr("drawer.lmdb"), HasSubstr("dataset's fingerprint was 000000000000da7a"),
-                               HasSubstr("here it is 0000000000000003"), HasSubstr("resume_anyway")));
-  EXPECT_THAT(refusal([](NamedRun& run) { run.recipe = 3; }), HasSubstr("recipe's fingerprint was"));
+              ::testing::AllOf(
+                  HasSubstr("drawer.lmdb"), HasSubstr("dataset's fingerprint was 000000000000da7a"),
+                  HasSubstr("here it is 0000000000000003"), HasSubstr("resume_anyway")));
+  EXPECT_THAT(refusal([](NamedRun& run) { run.recipe = 3; }),
+              HasSubstr("recipe's fingerprint was"));
   EXPECT_THAT(refusal([](NamedRun& run) { run.records = 48; }), HasSubstr("order of records"));
-  EXPECT_THAT(refusal([](NamedRun& run) { run.options.seed = 6; }), HasSubstr("the seed was 5, here it is 6"));
+  EXPECT_THAT(refusal([](NamedRun& run) { run.options.seed = 6; }),
+              HasSubstr("the seed was 5, here it is 6"));
   EXPECT_THAT(refusal([](NamedRun& run) { run.options.batch_size = 4; }),
               HasSubstr("samples in a batch over all ranks was 8, here it is 4"));
   EXPECT_THAT(refusal([](NamedRun& run) {
@@ -243,7 +259,8 @@ TEST(ResumeState, OfAnOtherBatchSizeIsNotTakenInTheMiddleOfABatch) {
   run.options.resume = state_of_a_run();
   run.options.resume_anyway = true;
   run.options.batch_size = 16;
-  EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("position is 8, where no batch begins"));
+  EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
+              HasSubstr("position is 8, where no batch begins"));
 }
 
 }  // namespace

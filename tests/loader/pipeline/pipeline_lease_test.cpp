@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches as leases of slots: how long they live, who may use them, what happens when they hold everything.
+// Batches as leases of slots: how long they live, who may use them, what happens when they hold
+// everything.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -32,7 +33,9 @@ using testing::Stopwatch;
 class PipelineLease : public ::testing::TestWithParam<bool> {
  protected:
   /// As many batches as can be live.
-  static std::size_t slots(const SmallRun& run) { return GetParam() ? run.options.device_slots : run.options.prefetch; }
+  static std::size_t slots(const SmallRun& run) {
+    return GetParam() ? run.options.device_slots : run.options.prefetch;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Copies, PipelineLease, ::testing::Bool());
 
@@ -66,7 +69,8 @@ TEST_P(PipelineLease, LeavesNothingBehindAfterTheLastBatch) {
   }
   run = SmallRun(1);
   kept.reset();
-  EXPECT_TRUE(eventually([&] { return dataset.expired() && transform.expired() && device.expired(); }));
+  EXPECT_TRUE(
+      eventually([&] { return dataset.expired() && transform.expired() && device.expired(); }));
 }
 
 TEST_P(PipelineLease, MayBeUsedAndLetGoByAnotherThread) {
@@ -78,10 +82,11 @@ TEST_P(PipelineLease, MayBeUsedAndLetGoByAnotherThread) {
   for (; Batch batch = pipeline.next(stream, patience); ++number) {
     stream.synchronize();
     if (user) user->get();
-    user = std::async(std::launch::async, [batch = std::move(batch), number, sampler = run.sampler()] {
-      EXPECT_EQ(batch.number(), number);
-      expect_positions(contents(batch), sampler, 42, number * 8);
-    });
+    user =
+        std::async(std::launch::async, [batch = std::move(batch), number, sampler = run.sampler()] {
+          EXPECT_EQ(batch.number(), number);
+          expect_positions(contents(batch), sampler, 42, number * 8);
+        });
   }
   user->get();
   EXPECT_EQ(number, 60U);
@@ -114,7 +119,8 @@ TEST_P(PipelineLease, ASlotIsReusedOnlyBehindEveryStreamThatUsesIt) {
   const BatchContents before = contents(first);
   first.record_stream(second);
   std::atomic<bool> same{false};
-  second.launch([&gate, &same, before, images = first.images().as<std::uint8_t>(), labels = first.labels().as<std::int64_t>()] {
+  second.launch([&gate, &same, before, images = first.images().as<std::uint8_t>(),
+                 labels = first.labels().as<std::int64_t>()] {
     EXPECT_TRUE(gate.pass());
     same = std::equal(images.begin(), images.end(), before.images.begin(), before.images.end()) &&
            std::equal(labels.begin(), labels.end(), before.labels.begin(), before.labels.end());
@@ -154,9 +160,11 @@ TEST_P(PipelineLease, OneMoreBatchThanSlotsIsRefusedAtOnce) {
     const Error error = error_of([&] { (void)pipeline.next(stream); });
     EXPECT_LT(time.elapsed(), 5s);
     EXPECT_EQ(error.code(), ErrorCode::slots_exhausted);
-    EXPECT_THAT(error.what(), HasSubstr(GetParam() ? "device_slots" : "prefetch")) << "the message says what to do";
+    EXPECT_THAT(error.what(), HasSubstr(GetParam() ? "device_slots" : "prefetch"))
+        << "the message says what to do";
     EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).code(), ErrorCode::slots_exhausted);
-    EXPECT_EQ(error_of([&] { (void)pipeline.next_in_parts(stream); }).code(), ErrorCode::slots_exhausted);
+    EXPECT_EQ(error_of([&] { (void)pipeline.next_in_parts(stream); }).code(),
+              ErrorCode::slots_exhausted);
   }
   held.erase(held.begin());
   const Batch next = pipeline.next(stream);
@@ -214,7 +222,8 @@ TEST_P(PipelineLease, LiveBatchesAreInSlotsOfTheirOwn) {
   Pipeline pipeline = run.pipeline();
   std::vector<Batch> held;
   for (int n = 0; n < 4; ++n) held.push_back(pipeline.next());
-  for (std::uint64_t n = 0; n < 4; ++n) expect_positions(contents(held[n]), run.sampler(), 42, n * 8);
+  for (std::uint64_t n = 0; n < 4; ++n)
+    expect_positions(contents(held[n]), run.sampler(), 42, n * 8);
   std::set<std::size_t> used;
   for (const Batch& batch : held) used.insert(batch.slot());
   EXPECT_EQ(used.size(), 4U);
@@ -225,7 +234,8 @@ TEST(PipelineHostDevice, HandsOutTheHostSlotItself) {
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   const Batch batch = pipeline.next(stream);
-  expect_positions(contents(batch), run.sampler(), 42, 0);  // readable at once, the stream has nothing to do with it
+  expect_positions(contents(batch), run.sampler(), 42,
+                   0);  // readable at once, the stream has nothing to do with it
   EXPECT_EQ(pipeline.report().copied_bytes, 0U);
   EXPECT_EQ(pipeline.report().memory.device_bytes, 0U);
 }

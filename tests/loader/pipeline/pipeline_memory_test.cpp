@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts allocations: in steady state the pipeline takes no pinned and no device memory, and nothing of a picture's size from the heap.
+// Counts allocations: in steady state the pipeline takes no pinned and no device memory, and
+// nothing of a picture's size from the heap.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which NUMA nodes a pipeline runs on. The nodes are made up: each has one processor of this machine.
+// Which NUMA nodes a pipeline runs on. The nodes are made up: each has one processor of this
+// machine.
 #include "pipeline/pipeline_nodes.h"
 
 #include <gmock/gmock.h>
@@ -45,9 +46,11 @@ Topology made_up(const std::vector<int>& numbers) {
 }
 
 /// A runtime with a pool per number.
-std::shared_ptr<Runtime> made_up_runtime(const std::vector<int>& numbers, unsigned workers_each = 1, bool adaptive = false) {
-  return make_runtime(
-      {.workers = static_cast<unsigned>(numbers.size()) * workers_each, .adaptive = adaptive, .topology = made_up(numbers)});
+std::shared_ptr<Runtime> made_up_runtime(const std::vector<int>& numbers, unsigned workers_each = 1,
+                                         bool adaptive = false) {
+  return make_runtime({.workers = static_cast<unsigned>(numbers.size()) * workers_each,
+                       .adaptive = adaptive,
+                       .topology = made_up(numbers)});
 }
 
 /// A host device on a node, which notes where it was asked for memory.
@@ -122,7 +125,8 @@ TEST(PipelineNodes, BatchesAreTheSameOnAnyNumberOfThem) {
     ASSERT_EQ(runtime->pools().size(), numbers.size());
     for (const bool copies : {false, true})
       for (const std::size_t prefetch : {1U, 3U, 9U}) {
-        SCOPED_TRACE(::testing::Message() << nodes << " nodes, prefetch " << prefetch << ", copies " << copies);
+        SCOPED_TRACE(::testing::Message()
+                     << nodes << " nodes, prefetch " << prefetch << ", copies " << copies);
         SmallRun run = uneven_run(53, copies);
         run.options.epochs = 2;
         run.options.runtime = runtime;
@@ -209,14 +213,16 @@ TEST(PipelineNodes, TheReportTellsWhereTheMemoryLies) {
   const NumaNode real = read_topology().nodes.front();
   const int none = 1000;  // there is no such node: its memory cannot lie on it
   SmallRun run(40);
-  run.options.runtime = make_runtime({.workers = 2, .topology = Topology{.nodes = {real, {none, real.cpus}}, .cores = 2}});
+  run.options.runtime = make_runtime(
+      {.workers = 2, .topology = Topology{.nodes = {real, {none, real.cpus}}, .cores = 2}});
   Pipeline pipeline = run.pipeline();
   const Report report = pipeline.report();
   ASSERT_EQ(report.nodes.size(), 2U);
   if (!report.nodes[0].memory_on_node) GTEST_SKIP() << "this system does not tell where pages lie";
   EXPECT_EQ(report.nodes[0].memory_on_node, true);
   EXPECT_EQ(report.nodes[1].memory_on_node, false);
-  EXPECT_THAT(testing::lasting_warnings(report), ElementsAre(HasSubstr("2 pages of the host slots of NUMA node 1000")));
+  EXPECT_THAT(testing::lasting_warnings(report),
+              ElementsAre(HasSubstr("2 pages of the host slots of NUMA node 1000")));
 }
 
 TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
@@ -233,7 +239,8 @@ TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
   run.options.runtime = nullptr;  // whose workers would be counted beside the next one's
   run.options.runtime = make_runtime({.workers = 1});
   if (run.options.runtime->topology().nodes.size() > 1) return;
-  EXPECT_THAT(testing::lasting_warnings(run.pipeline().report()), ::testing::IsEmpty()) << "there is one node only";
+  EXPECT_THAT(testing::lasting_warnings(run.pipeline().report()), ::testing::IsEmpty())
+      << "there is one node only";
 }
 
 TEST(PipelineNodes, OneWithoutSlotsSaysNothingOfMemory) {
@@ -302,14 +309,16 @@ TEST(PipelineNodes, AnAdaptiveRuntimeThatPausesAPoolStillFillsItsSlots) {
   NodesRun run(80, std::nullopt);
   run.options.runtime = made_up_runtime({0, 1, 2}, 1, true);
   Pipeline pipeline = run.pipeline();
-  run.options.runtime->need(&run, 1);  // stands for the pipeline's own need, which is at least as much
+  run.options.runtime->need(&run,
+                            1);  // stands for the pipeline's own need, which is at least as much
   run.options.runtime->pools()[0]->set_concurrency(0);
   run.options.runtime->pools()[1]->set_concurrency(0);
   EXPECT_EQ(take(pipeline).size(), 10U);
 }
 
 TEST(Runtime, RefusesATopologyWithoutNodesOrCores) {
-  EXPECT_THAT(error_of([] { Runtime runtime({.topology = Topology{}}); }).what(), HasSubstr("at least one"));
+  EXPECT_THAT(error_of([] { Runtime runtime({.topology = Topology{}}); }).what(),
+              HasSubstr("at least one"));
   EXPECT_THAT(error_of([] {
                 Runtime runtime({.topology = Topology{.nodes = {{0, {0}}}, .cores = 0}});
               }).what(),

@@ -39,8 +39,9 @@ TEST(PipelineOrder, IsTheSameForAnyLayoutOfTheWork) {
     for (const bool copies : {false, true})
       for (const std::size_t prefetch : {1U, 2U, 6U})
         for (const std::size_t micro_batches : {1U, 4U}) {
-          SCOPED_TRACE(::testing::Message() << workers << " workers, prefetch " << prefetch << ", micro_batches " << micro_batches
-                                            << ", copies " << copies);
+          SCOPED_TRACE(::testing::Message()
+                       << workers << " workers, prefetch " << prefetch << ", micro_batches "
+                       << micro_batches << ", copies " << copies);
           SmallRun run = uneven_run(53, copies);
           run.options.epochs = 2;
           run.options.runtime = runtime;
@@ -89,7 +90,8 @@ TEST(PipelineOrder, SeedsAndEpochsDiffer) {
   // A record that comes again comes with other random numbers.
   std::map<std::uint64_t, std::uint64_t> draws;
   for (std::size_t batch = 0; batch < 5; ++batch)
-    for (std::size_t sample = 0; sample < 8; ++sample) draws[batches[batch].indices[sample]] = batches[batch].draws[sample];
+    for (std::size_t sample = 0; sample < 8; ++sample)
+      draws[batches[batch].indices[sample]] = batches[batch].draws[sample];
   for (std::size_t batch = 5; batch < 10; ++batch)
     for (std::size_t sample = 0; sample < 8; ++sample)
       EXPECT_NE(draws[batches[batch].indices[sample]], batches[batch].draws[sample]);
@@ -101,7 +103,8 @@ TEST(PipelineOrder, UnshuffledIsTheDatasetsOrder) {
   run.options.epochs = 2;
   Pipeline pipeline = run.pipeline();
   std::vector<std::uint64_t> seen;
-  for (const BatchContents& batch : take(pipeline)) seen.insert(seen.end(), batch.indices.begin(), batch.indices.end());
+  for (const BatchContents& batch : take(pipeline))
+    seen.insert(seen.end(), batch.indices.begin(), batch.indices.end());
   ASSERT_EQ(seen.size(), 40U);
   for (std::size_t n = 0; n < 40; ++n) EXPECT_EQ(seen[n], n % 20);
 }
@@ -198,7 +201,8 @@ TEST(PipelineLastBatch, PadRepeatsTheEpochsFirstSamplesAsNotValid) {
           const std::uint64_t offset = number % per_epoch * 8 + sample;
           const std::uint64_t position = number / per_epoch * records + offset % records;
           EXPECT_EQ(batch.valid[sample], offset < records ? 1 : 0);
-          EXPECT_TRUE(testing::is_stamped(batch, sample, run.sampler()(position), Random(42, position).bits64()));
+          EXPECT_TRUE(testing::is_stamped(batch, sample, run.sampler()(position),
+                                          Random(42, position).bits64()));
           real += offset < records ? 1 : 0;
         }
         EXPECT_EQ(batch.global_size, real);
@@ -215,19 +219,27 @@ TEST(PipelineOptions, NamesTheOptionThatIsWrong) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     return std::string(error.what());
   };
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.batch_size = 0; }), HasSubstr("batch_size"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.prefetch = 0; }), HasSubstr("prefetch"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.device_slots = 0; }, true), HasSubstr("device_slots"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.micro_batches = 0; }), HasSubstr("micro_batches"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.world = 0; }), HasSubstr("world"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.batch_size = 0; }),
+              HasSubstr("batch_size"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.prefetch = 0; }),
+              HasSubstr("prefetch"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.device_slots = 0; }, true),
+              HasSubstr("device_slots"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.micro_batches = 0; }),
+              HasSubstr("micro_batches"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.world = 0; }),
+              HasSubstr("world"));
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.rank = 1; }), HasSubstr("rank"));
 }
 
 TEST(PipelineOptions, NeedsDatasetTransformDeviceAndRecords) {
   const SmallRun run(29);
-  EXPECT_EQ(error_of([&] { Pipeline(nullptr, run.transform, run.device); }).code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, nullptr, run.device); }).code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, run.transform, nullptr); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { Pipeline(nullptr, run.transform, run.device); }).code(),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, nullptr, run.device); }).code(),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(error_of([&] { Pipeline(run.dataset, run.transform, nullptr); }).code(),
+            ErrorCode::invalid_argument);
   const Error error = error_of([&] { (void)SmallRun(0).pipeline(); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(error.what(), HasSubstr("empty"));
@@ -272,7 +284,8 @@ TEST(Pipeline, GivesTwoThreadsBatchesOfTheirOwn) {
     for (auto& batches : got)
       threads.emplace_back([&pipeline, &batches] {
         HostStream stream;
-        while (Batch batch = pipeline.next(stream, testing::patience)) batches.push_back(contents(batch));
+        while (Batch batch = pipeline.next(stream, testing::patience))
+          batches.push_back(contents(batch));
       });
   }
   std::vector<std::uint64_t> numbers;
@@ -281,7 +294,8 @@ TEST(Pipeline, GivesTwoThreadsBatchesOfTheirOwn) {
       expect_positions(batch, run.sampler(), 42, batch.number * 8);
       numbers.push_back(batch.number);
     }
-    EXPECT_TRUE(std::is_sorted(batches.begin(), batches.end(), [](const auto& a, const auto& b) { return a.number < b.number; }));
+    EXPECT_TRUE(std::is_sorted(batches.begin(), batches.end(),
+                               [](const auto& a, const auto& b) { return a.number < b.number; }));
   }
   std::sort(numbers.begin(), numbers.end());
   ASSERT_EQ(numbers.size(), 100U);

@@ -83,7 +83,8 @@ TEST(PipelineOrders, ReplacementsAreOfTheOrdersRecords) {
     };
     const Sampler sampler = run.sampler();
     std::set<std::uint64_t> come;
-    for (std::uint64_t position = 0; position < 5 * sampler.epoch_size(); ++position) come.insert(sampler(position));
+    for (std::uint64_t position = 0; position < 5 * sampler.epoch_size(); ++position)
+      come.insert(sampler(position));
     Pipeline pipeline = run.pipeline();
     for (const BatchContents& batch : take(pipeline))
       for (const std::uint64_t record : batch.indices) {

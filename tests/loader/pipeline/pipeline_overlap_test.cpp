@@ -59,7 +59,9 @@ TEST(PipelineOverlap, BatchesAreMadeAndCopiedDuringAStep) {
   first.reset();
   // The second device slot gets its batch, and every host slot is full.
   EXPECT_TRUE(eventually([&] { return pipeline.report().samples_made >= (2 + 3) * 8; }));
-  EXPECT_TRUE(eventually([&] { return pipeline.report().copied_bytes >= 2 * 8 * run.transform->spec().bytes_per_sample(); }));
+  EXPECT_TRUE(eventually([&] {
+    return pipeline.report().copied_bytes >= 2 * 8 * run.transform->spec().bytes_per_sample();
+  }));
   // Reading the next batch on the host shows that its copy did not wait for the step.
   const Batch second = pipeline.next();
   testing::expect_positions(testing::contents(second), run.sampler(), 42, 8);
@@ -69,7 +71,9 @@ TEST(PipelineOverlap, BatchesAreMadeAndCopiedDuringAStep) {
 /// A device whose copies wait at a gate.
 std::shared_ptr<HookDevice> device_with_slow_copies(Gate& gate) {
   const auto device = std::make_shared<HookDevice>(true);
-  device->hooks().before_copy = [&gate](HostStream& stream) { stream.launch([&gate] { EXPECT_TRUE(gate.pass()); }); };
+  device->hooks().before_copy = [&gate](HostStream& stream) {
+    stream.launch([&gate] { EXPECT_TRUE(gate.pass()); });
+  };
   return device;
 }
 
@@ -114,8 +118,9 @@ TEST(PipelineOverlap, TheStreamWaitsForThePartsCopy) {
   EXPECT_EQ(after_the_copy, 2U);
 }
 
-// A step and a batch's making take 30 ms each. One after the other 12 batches take at least 720 ms, since all of it is sleeping;
-// at the same time they take half of that. Three tries: a busy machine only ever makes it slower.
+// A step and a batch's making take 30 ms each. One after the other 12 batches take at least 720 ms,
+// since all of it is sleeping; at the same time they take half of that. Three tries: a busy machine
+// only ever makes it slower.
 TEST(PipelineOverlap, MakingHidesBehindSteps) {
   constexpr int batches = 12;
   double best = 1e9;
@@ -151,7 +156,8 @@ TEST(PipelineOverlap, ADeviceFedFastEnoughIsNeverIdle) {
     }
     stream.synchronize();
     const StepStatistics steps = stream.steps();
-    least = std::min(least, static_cast<double>(steps.idle.count()) / static_cast<double>((steps.busy + steps.idle).count()));
+    least = std::min(least, static_cast<double>(steps.idle.count()) /
+                                static_cast<double>((steps.busy + steps.idle).count()));
   }
   EXPECT_LT(least, 0.05);
 }
@@ -175,7 +181,8 @@ TEST(PipelineOverlap, APausedRuntimeMakesNothing) {
   run.options.runtime->set_concurrency(0);
   Pipeline pipeline = run.pipeline();
   HostStream stream;
-  EXPECT_EQ(testing::error_of([&] { (void)pipeline.next(stream, 50ms); }).code(), ErrorCode::timeout);
+  EXPECT_EQ(testing::error_of([&] { (void)pipeline.next(stream, 50ms); }).code(),
+            ErrorCode::timeout);
   EXPECT_EQ(run.transform->begun(), 0U);
   run.options.runtime->set_concurrency(2);
   const Batch batch = pipeline.next(stream, patience);
@@ -214,7 +221,8 @@ TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
   EXPECT_FALSE(gate.is_open());
   const auto labels = first.labels().as<std::int64_t>();
   ASSERT_EQ(labels.size(), 4U);
-  for (std::size_t sample = 0; sample < 4; ++sample) EXPECT_EQ(labels[sample], testing::MemoryDataset::label_of(sample));
+  for (std::size_t sample = 0; sample < 4; ++sample)
+    EXPECT_EQ(labels[sample], testing::MemoryDataset::label_of(sample));
   EXPECT_THROW((void)batch.images(), Error);
   std::atomic<bool> opened{false};
   std::jthread opener([&] {
@@ -239,14 +247,17 @@ TEST_P(PipelineParts, ABatchAsAWholeWaitsForThemAll) {
   Pipeline pipeline = run.pipeline();
   const OpensAtEnd opens(gate);
   HostStream stream;
-  EXPECT_EQ(testing::error_of([&] { (void)pipeline.next(stream, 50ms); }).code(), ErrorCode::timeout);
+  EXPECT_EQ(testing::error_of([&] { (void)pipeline.next(stream, 50ms); }).code(),
+            ErrorCode::timeout);
   gate.open();
   EXPECT_EQ(pipeline.next(stream, patience).number(), 0U);
 }
 
-// A batch given back before its parts came: those who still make them must not meet the slot's next batch.
+// A batch given back before its parts came: those who still make them must not meet the slot's next
+// batch.
 TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
-  for (const std::size_t slots : {1U, 2U}) {  // with one slot a lost one is missed, with two an early reuse is seen
+  for (const std::size_t slots :
+       {1U, 2U}) {  // with one slot a lost one is missed, with two an early reuse is seen
     SmallRun run(64, GetParam());
     run.options.order = Order::sequential();
     run.options.micro_batches = 2;
@@ -289,7 +300,8 @@ TEST_P(PipelineParts, ABatchMayGoWithOnlySomePartsTaken) {
       stream.synchronize();
       const auto labels = part.labels().as<std::int64_t>();
       for (std::size_t sample = 0; sample < part.size(); ++sample)
-        EXPECT_EQ(labels[sample], testing::MemoryDataset::label_of(run.sampler()(number * 8 + part.first() + sample)));
+        EXPECT_EQ(labels[sample], testing::MemoryDataset::label_of(
+                                      run.sampler()(number * 8 + part.first() + sample)));
       if (++taken == number % 5) break;
     }
   }

@@ -47,7 +47,9 @@ TEST(PipelinePair, NeitherStarvesTheOther) {
   train.workers(2);
   train.options.epochs = 0;
   train.options.prefetch = 16;
-  const auto slow = [](const Record&) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); };
+  const auto slow = [](const Record&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
   train.transform->on_begin = slow;
   SmallRun eval(200);
   eval.options.runtime = train.options.runtime;
@@ -70,7 +72,8 @@ TEST(PipelinePair, NeitherStarvesTheOther) {
     during = train.transform->made() - before;
   }
   ending = true;
-  // They take turns sample by sample: about 200 of each; a quarter is what a busy machine may make of it.
+  // They take turns sample by sample: about 200 of each; a quarter is what a busy machine may make
+  // of it.
   EXPECT_GT(during, 50U) << "the evaluation starved the training";
   EXPECT_LT(during, 800U) << "the training starved the evaluation";
 }

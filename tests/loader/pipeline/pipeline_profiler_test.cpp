@@ -71,7 +71,8 @@ class PipelineProfiler : public ::testing::TestWithParam<std::size_t> {
  protected:
   SmallRun run_on(std::uint64_t records) {
     SmallRun run(records);
-    run.device = std::make_shared<HookDevice>(true, std::function<void(testing::DeviceCall)>{}, &profiler);
+    run.device =
+        std::make_shared<HookDevice>(true, std::function<void(testing::DeviceCall)>{}, &profiler);
     run.options.micro_batches = GetParam();
     run.workers(2);
     return run;
@@ -94,12 +95,14 @@ TEST_P(PipelineProfiler, IsToldWhatEachThreadDoes) {
     per_sample[batch] = 8;
   }
   EXPECT_EQ(profiler.count("plan"), once);
-  for (const char* stage : {"read", "stamp", "finish"}) EXPECT_EQ(profiler.count(stage), per_sample) << stage;
+  for (const char* stage : {"read", "stamp", "finish"})
+    EXPECT_EQ(profiler.count(stage), per_sample) << stage;
   EXPECT_EQ(profiler.count("upload").size(), 5U);
   once[5] = 1;  // which was the end
   EXPECT_EQ(profiler.count("next"), once);
   for (const FakeProfiler::Range& range : profiler.ranges()) {
-    EXPECT_THAT((std::set<std::string>{"plan", "read", "stamp", "finish", "upload", "next"}), ::testing::Contains(range.name));
+    EXPECT_THAT((std::set<std::string>{"plan", "read", "stamp", "finish", "upload", "next"}),
+                ::testing::Contains(range.name));
     EXPECT_EQ(range.outer, "") << range.name << " is within it";
   }
 }
@@ -107,7 +110,9 @@ TEST_P(PipelineProfiler, IsToldWhatEachThreadDoes) {
 TEST_P(PipelineProfiler, IsToldOfTheEndOfSamplesThatAreBad) {
   SmallRun run = run_on(40);
   run.options.bad_records = BadRecords::mark;
-  run.transform->on_end = [](const Record& record) { return record.index() % 3 == 0 ? Status::bad("planted") : Status::ok(); };
+  run.transform->on_end = [](const Record& record) {
+    return record.index() % 3 == 0 ? Status::bad("planted") : Status::ok();
+  };
   run.transform->on_begin = [](const Record& record) {
     if (record.index() % 3 == 1) throw Error(ErrorCode::bad_record, "planted");
   };

@@ -26,12 +26,14 @@ TEST(PipelineResume, StateAfterABatchContinuesWithTheVeryNextOne) {
     Pipeline whole = run.pipeline();
     const auto reference = take(whole);
     for (std::size_t number = 0; number < reference.size(); ++number) {
-      SCOPED_TRACE(::testing::Message() << "after batch " << number << ", last_batch " << static_cast<int>(last_batch));
+      SCOPED_TRACE(::testing::Message()
+                   << "after batch " << number << ", last_batch " << static_cast<int>(last_batch));
       SmallRun resumed = run;
       resumed.options.resume = reference[number].after;
       Pipeline pipeline = resumed.pipeline();
       EXPECT_EQ(pipeline.state(), reference[number].after);
-      const std::vector<BatchContents> expected(reference.begin() + static_cast<std::ptrdiff_t>(number) + 1, reference.end());
+      const std::vector<BatchContents> expected(
+          reference.begin() + static_cast<std::ptrdiff_t>(number) + 1, reference.end());
       ASSERT_EQ(take(pipeline), expected);
     }
   }
@@ -74,13 +76,15 @@ struct Ranks {
   LastBatch last_batch;
 };
 class PipelineRanks : public ::testing::TestWithParam<Ranks> {};
-INSTANTIATE_TEST_SUITE_P(Shapes, PipelineRanks,
-                         ::testing::Values(Ranks{48, 3, LastBatch::partial}, Ranks{53, 3, LastBatch::partial},
-                                           Ranks{50, 4, LastBatch::partial}, Ranks{49, 3, LastBatch::partial},
-                                           Ranks{53, 3, LastBatch::pad}, Ranks{50, 4, LastBatch::pad},
-                                           Ranks{5, 2, LastBatch::pad}, Ranks{53, 3, LastBatch::drop}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, PipelineRanks,
+    ::testing::Values(Ranks{48, 3, LastBatch::partial}, Ranks{53, 3, LastBatch::partial},
+                      Ranks{50, 4, LastBatch::partial}, Ranks{49, 3, LastBatch::partial},
+                      Ranks{53, 3, LastBatch::pad}, Ranks{50, 4, LastBatch::pad},
+                      Ranks{5, 2, LastBatch::pad}, Ranks{53, 3, LastBatch::drop}));
 
-// Side by side the ranks' pieces are the global batches: nothing twice, nothing left out, and each rank has as many batches.
+// Side by side the ranks' pieces are the global batches: nothing twice, nothing left out, and each
+// rank has as many batches.
 TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
   const Ranks ranks = GetParam();
   constexpr std::size_t batch_size = 4;
@@ -94,7 +98,8 @@ TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
     run.options.last_batch = ranks.last_batch;
     Pipeline pipeline = run.pipeline();
     of_rank.push_back(take(pipeline));
-    ASSERT_EQ(of_rank[rank].size(), of_rank[0].size()) << "a rank that has fewer batches hangs the others";
+    ASSERT_EQ(of_rank[rank].size(), of_rank[0].size())
+        << "a rank that has fewer batches hangs the others";
   }
   const Sampler sampler(Order::shuffled(), ranks.records, 42);
   const std::uint64_t global = batch_size * ranks.world;
@@ -109,7 +114,9 @@ TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
       EXPECT_EQ(batch.global_size, of_rank[0][number].global_size);
       for (std::size_t sample = 0; sample < batch.indices.size(); ++sample) {
         if (batch.valid[sample] == 0) continue;
-        EXPECT_TRUE(testing::is_stamped(batch, sample, sampler(position), Random(42, position).bits64())) << position;
+        EXPECT_TRUE(
+            testing::is_stamped(batch, sample, sampler(position), Random(42, position).bits64()))
+            << position;
         ++position;
         ++valid;
       }

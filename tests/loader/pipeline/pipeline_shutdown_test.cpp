@@ -77,7 +77,8 @@ TEST_P(PipelineShutdown, EarlyBreakWithLiveBatches) {
   for (int n = 0; n < 2; ++n) live.push_back(pipeline->next(stream));
   expect_ends(pipeline);
   stream.synchronize();
-  for (std::uint64_t n = 0; n < 2; ++n) testing::expect_positions(testing::contents(live[n]), run.sampler(), 42, n * 8);
+  for (std::uint64_t n = 0; n < 2; ++n)
+    testing::expect_positions(testing::contents(live[n]), run.sampler(), 42, n * 8);
 }
 
 TEST_P(PipelineShutdown, EarlyBreakInTheMiddleOfABatch) {
@@ -130,7 +131,8 @@ TEST_P(PipelineShutdown, AThreadInNextGetsStopped) {
   run.workers(2);
   Pipeline pipeline = run.pipeline();
   const OpensAtEnd opens(gate);
-  auto trainer = std::async(std::launch::async, [&pipeline] { return error_of([&] { (void)pipeline.next(); }).code(); });
+  auto trainer = std::async(
+      std::launch::async, [&pipeline] { return error_of([&] { (void)pipeline.next(); }).code(); });
   auto second = std::async(std::launch::async, [&pipeline] {
     HostStream stream;
     return error_of([&] { (void)pipeline.next(stream, patience); }).code();
@@ -185,7 +187,8 @@ TEST_P(PipelineShutdown, DestructionWhileAThreadIsInNext) {
   const OpensAtEnd opens(*gate);
   std::optional<Pipeline> pipeline(run.pipeline());
   Pipeline* shared = &*pipeline;
-  auto trainer = std::async(std::launch::async, [shared] { return error_of([&] { (void)shared->next(); }).code(); });
+  auto trainer = std::async(std::launch::async,
+                            [shared] { return error_of([&] { (void)shared->next(); }).code(); });
   ASSERT_TRUE(eventually([&] { return gate->arrived() == 2; }));
   std::this_thread::sleep_for(100ms);
   expect_ends(pipeline);
@@ -214,8 +217,10 @@ TEST_P(PipelineShutdown, StopsAtOnceWhenNothingIsStuck) {
   EXPECT_LT(time.elapsed(), 900ms) << "the default stop_timeout was waited for";
 }
 
-/// Something of the run is stuck at a gate until the test opens it; then everything must go away by itself.
-void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in_message, bool shared_runtime) {
+/// Something of the run is stuck at a gate until the test opens it; then everything must go away by
+/// itself.
+void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in_message,
+                    bool shared_runtime) {
   const std::weak_ptr<Transform> watched = run.transform;
   std::vector<std::string> told;
   run.options.on_stuck = [&told](std::string_view what) { told.emplace_back(what); };
@@ -232,7 +237,8 @@ void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in
     for (const std::string& part : in_message) EXPECT_THAT(message, HasSubstr(part));
   EXPECT_FALSE(watched.expired()) << "what still runs must be kept";
   gate.open();
-  EXPECT_TRUE(eventually([&] { return watched.expired(); })) << "what was stuck did not go when it could";
+  EXPECT_TRUE(eventually([&] { return watched.expired(); }))
+      << "what was stuck did not go when it could";
   std::this_thread::sleep_for(100ms);  // the threads' last steps
 }
 
@@ -266,7 +272,9 @@ TEST_P(PipelineShutdown, AStuckReadIsNamedAndLetGo) {
 TEST_P(PipelineShutdown, AStuckPrefetchIsLetGo) {
   const auto gate = std::make_shared<Gate>();
   SmallRun stuck(80, GetParam());
-  stuck.dataset->on_prefetch = [gate](std::span<const std::uint64_t>) { EXPECT_TRUE(gate->pass()); };
+  stuck.dataset->on_prefetch = [gate](std::span<const std::uint64_t>) {
+    EXPECT_TRUE(gate->pass());
+  };
   expect_bounded(std::move(stuck), *gate, {}, true);
 }
 

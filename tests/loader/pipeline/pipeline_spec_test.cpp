@@ -27,19 +27,22 @@ std::shared_ptr<testing::FunctionTransform> pair_transform() {
                    {"right", DType::uint8, {2, 2, 1}, false},
                    {"target", DType::float64, {}, false},
                    {"ids", DType::int32, {7}, true}});
-  return std::make_shared<testing::FunctionTransform>(std::move(spec), [](const Record& record, Random&, Sample& sample) {
-    const std::uint64_t index = record.index();
-    std::ranges::fill(sample["left"].as<std::uint8_t>(), static_cast<std::uint8_t>(index));
-    std::ranges::fill(sample["right"].as<std::uint8_t>(), static_cast<std::uint8_t>(index + 1));
-    sample["target"].as<double>()[0] = static_cast<double>(index) / 3;
-    // The whole field is written, also beyond its length: what is handed out there must be zero all the same.
-    const auto boxes = sample["boxes"].as<float>();
-    for (std::size_t place = 0; place < boxes.size(); ++place) boxes[place] = box_value(index, place);
-    sample.set_length(1, boxes_of(index));
-    std::ranges::fill(sample["ids"].as<std::int32_t>(), -1);
-    if (index % 2 == 0) sample.set_length(4, 7);  // else it is not told: empty
-    return index % 9 == 4 ? Status::bad("no such pair") : Status::ok();
-  });
+  return std::make_shared<testing::FunctionTransform>(
+      std::move(spec), [](const Record& record, Random&, Sample& sample) {
+        const std::uint64_t index = record.index();
+        std::ranges::fill(sample["left"].as<std::uint8_t>(), static_cast<std::uint8_t>(index));
+        std::ranges::fill(sample["right"].as<std::uint8_t>(), static_cast<std::uint8_t>(index + 1));
+        sample["target"].as<double>()[0] = static_cast<double>(index) / 3;
+        // The whole field is written, also beyond its length: what is handed out there must be zero
+        // all the same.
+        const auto boxes = sample["boxes"].as<float>();
+        for (std::size_t place = 0; place < boxes.size(); ++place)
+          boxes[place] = box_value(index, place);
+        sample.set_length(1, boxes_of(index));
+        std::ranges::fill(sample["ids"].as<std::int32_t>(), -1);
+        if (index % 2 == 0) sample.set_length(4, 7);  // else it is not told: empty
+        return index % 9 == 4 ? Status::bad("no such pair") : Status::ok();
+      });
 }
 
 TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
@@ -69,16 +72,20 @@ TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
           const bool good = record % 9 != 4;
           ASSERT_EQ(batch.valid()[sample], good ? 1 : 0);
           EXPECT_EQ(target[sample], good ? static_cast<double>(record) / 3 : 0);
-          EXPECT_TRUE(std::ranges::all_of(left.subspan(sample * 72, 72), [&](auto byte) { return byte == (good ? record : 0); }));
-          EXPECT_TRUE(
-              std::ranges::all_of(right.subspan(sample * 4, 4), [&](auto byte) { return byte == (good ? record + 1 : 0); }));
+          EXPECT_TRUE(std::ranges::all_of(left.subspan(sample * 72, 72),
+                                          [&](auto byte) { return byte == (good ? record : 0); }));
+          EXPECT_TRUE(std::ranges::all_of(right.subspan(sample * 4, 4), [&](auto byte) {
+            return byte == (good ? record + 1 : 0);
+          }));
           const std::size_t length = good ? boxes_of(record) : 0;
           ASSERT_EQ(lengths[sample], length);
           for (std::size_t place = 0; place < most_boxes * 4; ++place)
-            ASSERT_EQ(boxes[sample * most_boxes * 4 + place], place < length * 4 ? box_value(record, place) : 0);
+            ASSERT_EQ(boxes[sample * most_boxes * 4 + place],
+                      place < length * 4 ? box_value(record, place) : 0);
           ASSERT_EQ(id_lengths[sample], good && record % 2 == 0 ? 7U : 0U);
-          EXPECT_TRUE(
-              std::ranges::all_of(ids.subspan(sample * 7, 7), [&](auto id) { return id == (good && record % 2 == 0 ? -1 : 0); }));
+          EXPECT_TRUE(std::ranges::all_of(ids.subspan(sample * 7, 7), [&](auto id) {
+            return id == (good && record % 2 == 0 ? -1 : 0);
+          }));
         }
       }
       EXPECT_EQ(samples, 150U);

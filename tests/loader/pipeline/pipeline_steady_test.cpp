@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forbid_blocking_calls: in steady state nothing on the way of the batches takes memory, streams or events, or waits for the device.
+// forbid_blocking_calls: in steady state nothing on the way of the batches takes memory, streams or
+// events, or waits for the device.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -10,8 +11,8 @@
 #include <string>
 #include <tuple>
 
-#include "support/fake_device.h"
 #include "loader/pipeline/image_run.h"
+#include "support/fake_device.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -43,10 +44,14 @@ struct Blocking {
 
 const std::vector<Blocking>& blocking_calls() {
   static const std::vector<Blocking> calls{
-      {"HostDevice::allocate_host", [](HostDevice& device, HostStream&) { (void)device.allocate_host(4096, NumaNode{}); }},
-      {"HostDevice::allocate_device", [](HostDevice& device, HostStream&) { (void)device.allocate_device(4096); }},
-      {"HostDevice::make_stream", [](HostDevice& device, HostStream&) { (void)device.make_stream(); }},
-      {"HostDevice::make_event", [](HostDevice& device, HostStream&) { (void)device.make_event(); }},
+      {"HostDevice::allocate_host",
+       [](HostDevice& device, HostStream&) { (void)device.allocate_host(4096, NumaNode{}); }},
+      {"HostDevice::allocate_device",
+       [](HostDevice& device, HostStream&) { (void)device.allocate_device(4096); }},
+      {"HostDevice::make_stream",
+       [](HostDevice& device, HostStream&) { (void)device.make_stream(); }},
+      {"HostDevice::make_event",
+       [](HostDevice& device, HostStream&) { (void)device.make_event(); }},
       {"HostStream::synchronize", [](HostDevice&, HostStream& stream) { stream.synchronize(); }}};
   return calls;
 }
@@ -93,7 +98,8 @@ class ForbidBlockingCalls : public ::testing::TestWithParam<std::tuple<std::size
 };
 INSTANTIATE_TEST_SUITE_P(Calls, ForbidBlockingCalls,
                          ::testing::Combine(::testing::Range<std::size_t>(0, 5),
-                                            ::testing::Values(Where::read, Where::prefetch, Where::transform, Where::copy,
+                                            ::testing::Values(Where::read, Where::prefetch,
+                                                              Where::transform, Where::copy,
                                                               Where::trainer)));
 
 TEST_P(ForbidBlockingCalls, NamesTheCall) {

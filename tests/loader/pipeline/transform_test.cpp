@@ -17,7 +17,8 @@ struct Place {
   std::array<std::uint8_t, 4> image{};
   std::array<float, 6> boxes{};
   std::uint32_t length = 77;
-  std::array<Tensor, 3> fields{Tensor{image.data(), DType::uint8, Shape{4}}, Tensor{boxes.data(), DType::float32, Shape{3, 2}},
+  std::array<Tensor, 3> fields{Tensor{image.data(), DType::uint8, Shape{4}},
+                               Tensor{boxes.data(), DType::float32, Shape{3, 2}},
                                Tensor{&length, DType::uint32, Shape{}}};
 };
 
@@ -78,7 +79,8 @@ TEST(Sample, ShowsItsStageToOtherThreads) {
 }
 
 TEST(Transform, HasOneStageUnlessItSaysMore) {
-  const testing::FunctionTransform transform(Place().spec, [](const Record&, Random&, Sample&) { return Status::ok(); });
+  const testing::FunctionTransform transform(
+      Place().spec, [](const Record&, Random&, Sample&) { return Status::ok(); });
   EXPECT_THAT(transform.stages(), ::testing::ElementsAre("transform"));
 }
 

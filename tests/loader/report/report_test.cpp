@@ -70,23 +70,28 @@ TEST(Report, HasTheTimesOfItsStages) {
     EXPECT_LE(stage.occupancy, 1.001) << stage.name;
   }
   // A worker runs its stages in turn: busy in one of them or waiting.
-  const double workers_busy = report.stages[0].busy_seconds + report.stages[1].busy_seconds + report.stages[2].busy_seconds;
-  EXPECT_NEAR(workers_busy + report.stages[0].waiting_input_seconds + report.stages[0].waiting_output_seconds, 2 * report.seconds,
-              0.01 * report.seconds);
+  const double workers_busy =
+      report.stages[0].busy_seconds + report.stages[1].busy_seconds + report.stages[2].busy_seconds;
+  EXPECT_NEAR(workers_busy + report.stages[0].waiting_input_seconds +
+                  report.stages[0].waiting_output_seconds,
+              2 * report.seconds, 0.01 * report.seconds);
 }
 
 TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
   SmallRun run(80, true);
   const double copy_seconds = 0.01;
   run.device = std::make_shared<HostDevice>(HostDeviceOptions{
-      .copies = true, .copy_bytes_per_second = static_cast<double>(8 * run.transform->spec().bytes_per_sample()) / copy_seconds});
+      .copies = true,
+      .copy_bytes_per_second =
+          static_cast<double>(8 * run.transform->spec().bytes_per_sample()) / copy_seconds});
   run.options.micro_batches = 2;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   while (Batch batch = pipeline.next(stream)) std::this_thread::sleep_for(1ms);
   const auto converted = [&] {
     const Report report = pipeline.report();
-    return report.stages.size() == 6 && report.stages[3].each.count == 20 && report.stages[4].each.count == 20;
+    return report.stages.size() == 6 && report.stages[3].each.count == 20 &&
+           report.stages[4].each.count == 20;
   };
   ASSERT_TRUE(testing::eventually(converted)) << "two parts of ten batches";
   const Report report = pipeline.report();
@@ -96,11 +101,11 @@ TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
   EXPECT_EQ(copy.name, "copy");
   EXPECT_GE(copy.busy_seconds, 10 * copy_seconds * 0.99) << "as long as the bus takes";
   EXPECT_GE(copy.each.p50_ms, 1e3 * copy_seconds / 2 * 0.98);
-  EXPECT_NEAR(copy.busy_seconds + copy.waiting_input_seconds + copy.waiting_output_seconds, report.seconds,
-              0.01 * report.seconds);
+  EXPECT_NEAR(copy.busy_seconds + copy.waiting_input_seconds + copy.waiting_output_seconds,
+              report.seconds, 0.01 * report.seconds);
   EXPECT_EQ(convert.name, "convert");
-  EXPECT_NEAR(convert.busy_seconds + convert.waiting_input_seconds + convert.waiting_output_seconds, report.seconds,
-              0.01 * report.seconds);
+  EXPECT_NEAR(convert.busy_seconds + convert.waiting_input_seconds + convert.waiting_output_seconds,
+              report.seconds, 0.01 * report.seconds);
   EXPECT_GE(convert.waiting_input_seconds, copy.busy_seconds / 2) << "it waits for the bus";
   EXPECT_EQ(trainer.name, "trainer");
   EXPECT_EQ(trainer.each.count, 10U) << "between two calls, and before the first";
@@ -149,7 +154,8 @@ TEST(Report, StartsAfreshWhenAsked) {
   SmallRun run(80);
   Pipeline pipeline = run.pipeline();
   (void)testing::take(pipeline, 4);
-  ASSERT_TRUE(testing::eventually([&] { return run.transform->made() == 64; }));  // 4 handed out, 4 ahead
+  ASSERT_TRUE(
+      testing::eventually([&] { return run.transform->made() == 64; }));  // 4 handed out, 4 ahead
   std::this_thread::sleep_for(30ms);
   const Report before = pipeline.report();
   pipeline.restart_report();
@@ -206,7 +212,8 @@ TEST(Report, HasTheWarningsOfItsRuntime) {
 
 TEST(Report, KnowsWhatIsLeftFreeForLaunches) {
   SmallRun run(80);
-  run.options.runtime = make_runtime({.launch_cores = 1, .topology = synthetic_topology("pack:1 [numa] core:3 pu:1")});
+  run.options.runtime = make_runtime(
+      {.launch_cores = 1, .topology = synthetic_topology("pack:1 [numa] core:3 pu:1")});
   const Report report = run.pipeline().report();
   EXPECT_EQ(report.cores, 3U);
   EXPECT_EQ(report.workers, 2U);

@@ -34,19 +34,21 @@ void expect_well_formed(const Json& json) {
     ASSERT_TRUE(event.at("name").is_string());
     ASSERT_TRUE(event.at("pid").is_number_integer());
     if (phase == "M") {
-      if (event["name"].get<std::string>() == "thread_name") named.emplace(event["pid"].get<int>(), event.at("tid").get<int>());
+      if (event["name"].get<std::string>() == "thread_name")
+        named.emplace(event["pid"].get<int>(), event.at("tid").get<int>());
       continue;
     }
     ASSERT_GE(event.at("ts").get<double>(), 0);
     if (phase == "C") {
       ASSERT_FALSE(event.at("args").empty());
-      for (const auto& [name, value] : event["args"].items()) ASSERT_TRUE(value.is_number()) << name;
+      for (const auto& [name, value] : event["args"].items())
+        ASSERT_TRUE(value.is_number()) << name;
       continue;
     }
     ASSERT_EQ(phase, "X");
     ASSERT_GE(event.at("dur").get<double>(), 0);
-    spans[{event["pid"].get<int>(), event.at("tid").get<int>()}].emplace_back(event["ts"].get<double>(),
-                                                                              event["dur"].get<double>());
+    spans[{event["pid"].get<int>(), event.at("tid").get<int>()}].emplace_back(
+        event["ts"].get<double>(), event["dur"].get<double>());
   }
   for (auto& [lane, of_lane] : spans) {
     EXPECT_TRUE(named.contains(lane)) << "lane " << lane.second << " has a name";
@@ -71,7 +73,8 @@ std::pair<double, std::size_t> sum_of(const Trace& trace, const std::string& nam
 }
 
 const TraceLane& lane_of(const std::vector<TraceLane>& lanes, const std::string& name) {
-  const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const TraceLane& one) { return one.name == name; });
+  const auto lane = std::find_if(lanes.begin(), lanes.end(),
+                                 [&](const TraceLane& one) { return one.name == name; });
   if (lane == lanes.end()) throw std::out_of_range(name);
   return *lane;
 }
@@ -86,7 +89,8 @@ TEST(Trace, AgreesWithTheReport) {
     while (Batch batch = pipeline.next()) std::this_thread::sleep_for(500us);
     const auto all_there = [&] {
       const Report report = pipeline.report();
-      return !copies || (report.stages.size() == 6 && report.stages[3].each.count == 100 && report.stages[4].each.count == 100);
+      return !copies || (report.stages.size() == 6 && report.stages[3].each.count == 100 &&
+                         report.stages[4].each.count == 100);
     };
     ASSERT_TRUE(testing::eventually(all_there));
     const Report report = pipeline.report();
@@ -100,8 +104,10 @@ TEST(Trace, AgreesWithTheReport) {
       EXPECT_NEAR(sum, 1e3 * stage.busy_seconds, 1e-3) << stage.name;
       EXPECT_EQ(count, stage.each.count) << stage.name;
     }
-    EXPECT_NEAR(sum_of(trace, "stall").first, report.stall.total_ms, 0.02 * report.stall.total_ms + 0.1);
-    EXPECT_NEAR(sum_of(trace, "ahead").first, report.ahead.total_ms, 0.02 * report.ahead.total_ms + 0.1);
+    EXPECT_NEAR(sum_of(trace, "stall").first, report.stall.total_ms,
+                0.02 * report.stall.total_ms + 0.1);
+    EXPECT_NEAR(sum_of(trace, "ahead").first, report.ahead.total_ms,
+                0.02 * report.ahead.total_ms + 0.1);
     EXPECT_EQ(sum_of(trace, "plan").second, 50U);
     EXPECT_EQ(sum_of(trace, "upload").second, 100U);
   }
@@ -114,8 +120,10 @@ TEST(Trace, HasALanePerWorkerThreadAndCounter) {
   Pipeline pipeline = run.pipeline();
   while (pipeline.next()) continue;
   const std::vector<TraceLane> lanes = run.options.trace->lanes();
-  EXPECT_FALSE(lane_of(lanes, "worker 0").spans.empty() && lane_of(lanes, "worker 1").spans.empty());
-  for (const char* name : {"planner", "feeder"}) EXPECT_FALSE(lane_of(lanes, name).spans.empty()) << name;
+  EXPECT_FALSE(lane_of(lanes, "worker 0").spans.empty() &&
+               lane_of(lanes, "worker 1").spans.empty());
+  for (const char* name : {"planner", "feeder"})
+    EXPECT_FALSE(lane_of(lanes, name).spans.empty()) << name;
   for (const char* name : {"free slots", "ready batches", "active workers"})
     EXPECT_FALSE(lane_of(lanes, name).values.empty()) << name;
   for (const TraceSpan& span : lane_of(lanes, "worker 0").spans) {
@@ -207,11 +215,13 @@ TEST(Trace, NamesAreEscaped) {
 
 TEST(Trace, RefusesAGroupThatIsNotThere) {
   Trace trace;
-  EXPECT_EQ(testing::error_of([&] { trace.add_lane(0, "lane"); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(testing::error_of([&] { trace.add_lane(0, "lane"); }).code(),
+            ErrorCode::invalid_argument);
 }
 
 TEST(Trace, AFileThatCannotBeWrittenIsNamed) {
-  const Error error = testing::error_of([] { Trace().write_json(std::filesystem::path("/nowhere/trace.json")); });
+  const Error error =
+      testing::error_of([] { Trace().write_json(std::filesystem::path("/nowhere/trace.json")); });
   EXPECT_EQ(error.code(), ErrorCode::io);
   EXPECT_NE(std::string(error.what()).find("/nowhere/trace.json"), std::string::npos);
 }

@@ -37,7 +37,9 @@ class TwoStages final : public Transform {
       : decode_(decode), augment_(augment), at_work_(at_work) {}
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
-  std::unique_ptr<TransformWorker> make_worker() const override { return std::make_unique<Worker>(*this); }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>(*this);
+  }
 
  private:
   class Worker final : public TransformWorker {
@@ -88,8 +90,10 @@ Outcome train(const Costs& costs) {
   const double copy_seconds = std::chrono::duration<double>(costs.copy).count();
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{
       .copies = true,
-      .copy_bytes_per_second = static_cast<double>(batch_size * transform->spec().bytes_per_sample()) / copy_seconds});
-  Pipeline pipeline(dataset, transform, device, {.batch_size = batch_size, .runtime = make_runtime({.workers = 2})});
+      .copy_bytes_per_second =
+          static_cast<double>(batch_size * transform->spec().bytes_per_sample()) / copy_seconds});
+  Pipeline pipeline(dataset, transform, device,
+                    {.batch_size = batch_size, .runtime = make_runtime({.workers = 2})});
   HostStream stream;
   const std::array<std::unique_ptr<Event>, 2> ends{device->make_event(), device->make_event()};
   const auto step = [&](std::size_t number) {
@@ -105,7 +109,8 @@ Outcome train(const Costs& costs) {
   const Report report = pipeline.report();
   stream.synchronize();
   const StepStatistics steps = stream.steps();
-  const double idle = static_cast<double>(steps.idle.count()) / static_cast<double>((steps.idle + steps.busy).count());
+  const double idle = static_cast<double>(steps.idle.count()) /
+                      static_cast<double>((steps.idle + steps.busy).count());
   return {judge(report, idle), report.verdict};
 }
 
@@ -136,8 +141,10 @@ TEST(VerdictOfARun, NamesSlowCopies) {
 TEST(VerdictOfARun, NamesASlowStep) {
   const Outcome outcome = train({.step = 36ms});
   EXPECT_EQ(outcome.with_idle.bound, Bound::step) << outcome.with_idle.text;
-  // The pipeline alone sees that its trainer takes the time: whether in steps or between them it cannot tell.
-  EXPECT_TRUE(outcome.alone.bound == Bound::trainer || outcome.alone.bound == Bound::step) << outcome.alone.text;
+  // The pipeline alone sees that its trainer takes the time: whether in steps or between them it
+  // cannot tell.
+  EXPECT_TRUE(outcome.alone.bound == Bound::trainer || outcome.alone.bound == Bound::step)
+      << outcome.alone.text;
 }
 
 TEST(VerdictOfARun, NamesMissingCores) {
@@ -151,8 +158,9 @@ TEST(VerdictOfARun, NamesMissingCores) {
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     if ((bound = sched_setaffinity(0, sizeof one, &one) == 0) == false) return;
-    Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10'000), std::make_shared<TwoStages>(1ms, 100us, true),
-                      std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = make_runtime({.workers = 4})});
+    Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10'000),
+                      std::make_shared<TwoStages>(1ms, 100us, true), std::make_shared<HostDevice>(),
+                      {.batch_size = batch_size, .runtime = make_runtime({.workers = 4})});
     for (int number = 0; number < 4; ++number) (void)pipeline.next();
     pipeline.restart_report();
     // Long against a turn on the processor: a wait is counted when it is over.
@@ -161,7 +169,8 @@ TEST(VerdictOfARun, NamesMissingCores) {
   }).join();
   if (!bound) GTEST_SKIP() << "this system does not let a thread be bound to a processor";
   EXPECT_EQ(verdict.bound, Bound::cores) << verdict.text;
-  EXPECT_GT(verdict.share, 0.5) << "four workers on one processor: each waits three quarters of the time";
+  EXPECT_GT(verdict.share, 0.5)
+      << "four workers on one processor: each waits three quarters of the time";
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ struct MadeUp {
   }
 };
 
-void expect_verdict(const Verdict& verdict, Bound bound, const std::string& stage, const std::string& number) {
+void expect_verdict(const Verdict& verdict, Bound bound, const std::string& stage,
+                    const std::string& number) {
   EXPECT_EQ(verdict.bound, bound) << verdict.text;
   EXPECT_EQ(verdict.stage, stage) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr(number));
@@ -58,18 +59,21 @@ TEST(Verdict, AConversionThatIsBusyAllTheTimeBoundsTheRun) {
   expect_verdict(judge(run.report(), 0.3), Bound::convert, "convert", "95.0%");
   expect_verdict(judge(run.report()), Bound::convert, "convert", "95.0%");
   expect_verdict(judge(run.report(), 0.004), Bound::step, "step", "0.4%");
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.99, .convert = 0.9}.report(), 0.3), Bound::copy, "copy", "99.0%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.99, .convert = 0.9}.report(), 0.3),
+                 Bound::copy, "copy", "99.0%");
   EXPECT_EQ(judge(MadeUp{.convert = 0.8}.report(), 0.4).next_bound, "convert");
 }
 
 TEST(Verdict, TheStepBoundsAFedDevice) {
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .stall = 0, .ahead = 0.6}.report(), 0.004), Bound::step, "step", "0.4%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .stall = 0, .ahead = 0.6}.report(), 0.004),
+                 Bound::step, "step", "0.4%");
   expect_verdict(judge(MadeUp{.stall = 0.01}.report(), 0.004), Bound::step, "step", "0.4%");
   EXPECT_NEAR(judge(MadeUp{}.report(), 0.004).share, 0.996, 1e-9);
 }
 
 TEST(Verdict, WithoutTheDevicesIdleTimeATrainerThatIsAheadMeansTheStep) {
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .stall = 0, .ahead = 0.6}.report()), Bound::step, "step", "60.0%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .stall = 0, .ahead = 0.6}.report()), Bound::step,
+                 "step", "60.0%");
 }
 
 TEST(Verdict, BusyWorkersBoundTheRunByTheirLongestStage) {
@@ -87,28 +91,38 @@ TEST(Verdict, SaysHowFarMoreWorkersHelp) {
   const Verdict by_step = judge(MadeUp{}.report(), 0.2);
   EXPECT_NEAR(by_step.speedup_limit, 1.25, 1e-9);
   EXPECT_EQ(by_step.next_bound, "step");
-  EXPECT_THAT(judge(MadeUp{.cores = 2}.report()).advice, HasSubstr("more cores")) << "each core has its worker";
-  EXPECT_EQ(judge(MadeUp{.utilization = 0.5, .copy = 0.99}.report(), 0.4).speedup_limit, 1) << "more workers do not help a copy";
+  EXPECT_THAT(judge(MadeUp{.cores = 2}.report()).advice, HasSubstr("more cores"))
+      << "each core has its worker";
+  EXPECT_EQ(judge(MadeUp{.utilization = 0.5, .copy = 0.99}.report(), 0.4).speedup_limit, 1)
+      << "more workers do not help a copy";
 }
 
 TEST(Verdict, ABusyCopyStreamBoundsTheRun) {
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.95, .stall = 0.3, .ahead = 0.4}.report(), 0.5), Bound::copy, "copy",
-                 "95.0%");
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.95, .stall = 0, .ahead = 0.7}.report()), Bound::copy, "copy",
-                 "2.1 GB/s");
+  expect_verdict(
+      judge(MadeUp{.utilization = 0.3, .copy = 0.95, .stall = 0.3, .ahead = 0.4}.report(), 0.5),
+      Bound::copy, "copy", "95.0%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .copy = 0.95, .stall = 0, .ahead = 0.7}.report()),
+                 Bound::copy, "copy", "2.1 GB/s");
 }
 
 TEST(Verdict, WorkersThatAreKeptFromTheirProcessorsLackCores) {
-  expect_verdict(judge(MadeUp{.delay = 0.6, .workers = 4, .cores = 1}.report(), 0.4), Bound::cores, "cores", "60.0%");
-  EXPECT_THAT(judge(MadeUp{.delay = 0.6, .workers = 4, .cores = 1}.report()).advice, HasSubstr("more processors"));
-  EXPECT_THAT(judge(MadeUp{.delay = 0.6, .workers = 2, .cores = 2}.report()).advice, HasSubstr("Other work"));
-  expect_verdict(judge(MadeUp{.stall = 0.001, .delay = 0.6}.report(), 0.001), Bound::step, "step", "0.1%");
+  expect_verdict(judge(MadeUp{.delay = 0.6, .workers = 4, .cores = 1}.report(), 0.4), Bound::cores,
+                 "cores", "60.0%");
+  EXPECT_THAT(judge(MadeUp{.delay = 0.6, .workers = 4, .cores = 1}.report()).advice,
+              HasSubstr("more processors"));
+  EXPECT_THAT(judge(MadeUp{.delay = 0.6, .workers = 2, .cores = 2}.report()).advice,
+              HasSubstr("Other work"));
+  expect_verdict(judge(MadeUp{.stall = 0.001, .delay = 0.6}.report(), 0.001), Bound::step, "step",
+                 "0.1%");
 }
 
 TEST(Verdict, ATrainerThatComesLateBoundsTheRun) {
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .trainer = 0.97, .stall = 0.001, .ahead = 0.001}.report(), 0.5), Bound::trainer,
-                 "trainer", "97.0%");
-  expect_verdict(judge(MadeUp{.utilization = 0.3, .trainer = 0.97, .stall = 0.001}.report()), Bound::trainer, "trainer", "97.0%");
+  expect_verdict(
+      judge(MadeUp{.utilization = 0.3, .trainer = 0.97, .stall = 0.001, .ahead = 0.001}.report(),
+            0.5),
+      Bound::trainer, "trainer", "97.0%");
+  expect_verdict(judge(MadeUp{.utilization = 0.3, .trainer = 0.97, .stall = 0.001}.report()),
+                 Bound::trainer, "trainer", "97.0%");
 }
 
 TEST(Verdict, AnEmptyReportIsNoTrouble) {
@@ -132,7 +146,9 @@ TEST(WarnOfDelay, SaysThatWorkersWaitForProcessors) {
   EXPECT_THAT(calm.warnings, IsEmpty());
   Report report = MadeUp{.delay = 0.234}.report();
   warn_of_delay(report);
-  EXPECT_THAT(report.warnings, ElementsAre(HasSubstr("the 2 workers are kept waiting for a processor 23.4% of the time")));
+  EXPECT_THAT(
+      report.warnings,
+      ElementsAre(HasSubstr("the 2 workers are kept waiting for a processor 23.4% of the time")));
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ TEST(AutoWorkers, SettlesOnTheFewestThatFeedTheTrainer) {
       const Settled settled = settle(most, work);
       const auto fewest = static_cast<unsigned>(std::ceil(work));
       EXPECT_GE(settled.workers, std::min(most, fewest)) << work << " of " << most;
-      EXPECT_LE(settled.workers, std::min(most, std::max(fewest, static_cast<unsigned>(std::ceil(work * 1.1)))))
+      EXPECT_LE(settled.workers,
+                std::min(most, std::max(fewest, static_cast<unsigned>(std::ceil(work * 1.1)))))
           << work << " of " << most;
       if (fewest <= most) {
         EXPECT_LT(settled.stalled_windows, 0.1) << work << " of " << most;

@@ -23,7 +23,8 @@ using ::testing::SizeIs;
 
 /// `nodes` nodes of `cores` processors each.
 Topology machine_of(unsigned nodes, unsigned cores) {
-  return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:" + std::to_string(cores) + " pu:1");
+  return synthetic_topology("pack:" + std::to_string(nodes) +
+                            " [numa] core:" + std::to_string(cores) + " pu:1");
 }
 
 /// Lets a machine's process have `quota` processors' time.
@@ -37,13 +38,16 @@ Topology with_quota(Topology machine, double quota, unsigned cores) {
 Topology with_gpus(Topology machine, const std::vector<int>& nodes) {
   for (const int node : nodes)
     machine.devices.push_back(
-        {.address = "0000:4" + std::to_string(machine.devices.size()) + ":00.0", .node = node, .launches = true});
+        {.address = "0000:4" + std::to_string(machine.devices.size()) + ":00.0",
+         .node = node,
+         .launches = true});
   return machine;
 }
 
 std::vector<int> cpus_of(const Topology& topology) {
   std::vector<int> cpus;
-  for (const NumaNode& node : topology.nodes) cpus.insert(cpus.end(), node.cpus.begin(), node.cpus.end());
+  for (const NumaNode& node : topology.nodes)
+    cpus.insert(cpus.end(), node.cpus.begin(), node.cpus.end());
   return cpus;
 }
 
@@ -52,7 +56,8 @@ TEST(Placement, HasAWorkerPerProcessor) {
     const Placement placement = place_workers(machine_of(nodes, 4));
     EXPECT_EQ(placement.workers, std::vector<unsigned>(nodes, 4));
     EXPECT_EQ(placement.launch_cores, 0U);
-    EXPECT_THAT(placement.reasons, ElementsAre(HasSubstr(std::to_string(4 * nodes) + " workers: one per processor")));
+    EXPECT_THAT(placement.reasons,
+                ElementsAre(HasSubstr(std::to_string(4 * nodes) + " workers: one per processor")));
     EXPECT_THAT(placement.warnings, IsEmpty());
   }
 }
@@ -65,7 +70,8 @@ TEST(Placement, FollowsUnevenNodes) {
 }
 
 TEST(Placement, GivesNothingToNodesOfMemoryAlone) {
-  EXPECT_THAT(place_workers(synthetic_topology("pack:2 [numa] [numa] core:2 pu:1")).workers, ElementsAre(2, 2));
+  EXPECT_THAT(place_workers(synthetic_topology("pack:2 [numa] [numa] core:2 pu:1")).workers,
+              ElementsAre(2, 2));
 }
 
 TEST(Placement, KeepsToTheQuotaAndSaysSo) {
@@ -79,7 +85,8 @@ TEST(Placement, SaysWhatElseRestrictsIt) {
   machine.machine_cpus = 64;
   machine.cpuset_cpus = 8;
   EXPECT_THAT(place_workers(machine).reasons,
-              ElementsAre("8 of 64 processors: the control group's cpuset", "4 of 8 processors: the affinity of the process",
+              ElementsAre("8 of 64 processors: the control group's cpuset",
+                          "4 of 8 processors: the affinity of the process",
                           "4 workers: one per processor"));
 }
 
@@ -87,21 +94,22 @@ TEST(Placement, LeavesAProcessorOfEachGpusNodeFree) {
   const Placement one = place_workers(with_gpus(machine_of(2, 4), {1}));
   EXPECT_THAT(one.workers, ElementsAre(4, 3));
   EXPECT_EQ(one.launch_cores, 1U);
-  EXPECT_THAT(one.reasons,
-              ElementsAre("1 processor of node 1 is left free for the thread that launches kernels on GPU 0000:40:00.0",
-                          "7 workers: one per processor that is left"));
+  EXPECT_THAT(one.reasons, ElementsAre("1 processor of node 1 is left free for the thread that "
+                                       "launches kernels on GPU 0000:40:00.0",
+                                       "7 workers: one per processor that is left"));
   const Placement eight = place_workers(with_gpus(machine_of(8, 4), {0, 0, 1, 1, 4, 4, 5, 5}));
   EXPECT_THAT(eight.workers, ElementsAre(2, 2, 4, 4, 2, 2, 4, 4));
-  EXPECT_THAT(eight.reasons,
-              Contains("2 processors of node 4 are left free for the threads that launch kernels on GPU 0000:44:00.0, "
-                       "0000:45:00.0"));
+  EXPECT_THAT(eight.reasons, Contains("2 processors of node 4 are left free for the threads that "
+                                      "launch kernels on GPU 0000:44:00.0, "
+                                      "0000:45:00.0"));
   EXPECT_THAT(eight.warnings, IsEmpty());
 }
 
 TEST(Placement, TakesTheProcessorElsewhereWhereTheGpusNodeHasNoneToSpare) {
   const Topology machine{.nodes = {{0, {0, 1, 2}}, {1, {3}}}, .cores = 4};
   EXPECT_THAT(place_workers(with_gpus(machine, {1})).workers, ElementsAre(2, 1));
-  EXPECT_THAT(place_workers(with_gpus(machine, {7})).workers, ElementsAre(2, 1)) << "a node without usable processors";
+  EXPECT_THAT(place_workers(with_gpus(machine, {7})).workers, ElementsAre(2, 1))
+      << "a node without usable processors";
   Topology unknown = with_gpus(machine, {0});
   unknown.devices[0].node.reset();
   EXPECT_THAT(place_workers(unknown).workers, ElementsAre(2, 1));
@@ -111,7 +119,8 @@ TEST(Placement, LeavesNothingFreeWithFewerThanFourCoresOrNoGpuThatLaunches) {
   const Placement few = place_workers(with_gpus(machine_of(1, 3), {0}));
   EXPECT_THAT(few.workers, ElementsAre(3));
   EXPECT_THAT(few.reasons, Contains(HasSubstr("no processor is left free")));
-  EXPECT_THAT(place_workers(with_quota(with_gpus(machine_of(1, 8), {0}), 3, 3)).workers, ElementsAre(3));
+  EXPECT_THAT(place_workers(with_quota(with_gpus(machine_of(1, 8), {0}), 3, 3)).workers,
+              ElementsAre(3));
   EXPECT_THAT(place_workers(with_gpus(machine_of(1, 4), {0})).workers, ElementsAre(3));
   Topology display = with_gpus(machine_of(1, 4), {0});
   display.devices[0].launches = false;
@@ -131,7 +140,8 @@ TEST(Placement, LeavesFreeWhatIsAskedFor) {
 
 TEST(Placement, WarnsOfMoreWorkersThanProcessors) {
   EXPECT_THAT(place_workers(machine_of(2, 4), {.workers = 8}).warnings, IsEmpty());
-  EXPECT_THAT(place_workers(machine_of(2, 4), {.workers = 9}).warnings, ElementsAre("oversubscribed: 9 workers on 8 processors"));
+  EXPECT_THAT(place_workers(machine_of(2, 4), {.workers = 9}).warnings,
+              ElementsAre("oversubscribed: 9 workers on 8 processors"));
   EXPECT_THAT(place_workers(with_quota(machine_of(2, 4), 2, 2), {.workers = 3}).warnings,
               ElementsAre("oversubscribed: 3 workers on 2 processors"));
 }
@@ -164,7 +174,8 @@ TEST(Share, RanksSitOnFewNodes) {
 
 TEST(Share, RanksDoNotShareAPhysicalCore) {
   // Hardware threads are often numbered like this: 0 and 4 share a core.
-  const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}}, .cores = 8};
+  const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}, {{0, 4}, {1, 5}, {2, 6}, {3, 7}}}},
+                         .cores = 8};
   const Topology share = share_of(machine, 1, 4);
   EXPECT_THAT(share.nodes[0].cpus, ElementsAre(1, 5));
   EXPECT_THAT(share.nodes[0].physical_cores, ElementsAre(ElementsAre(1, 5)));
@@ -181,26 +192,35 @@ TEST(Share, RanksDivideTheQuota) {
     EXPECT_THAT(placement.reasons, Contains(HasSubstr("its part of the quota is")));
   }
   EXPECT_EQ(together, 6U);
-  const Placement crowded = place_workers(with_quota(machine, 2, 2), {.local_rank = 3, .local_world = 4});
+  const Placement crowded =
+      place_workers(with_quota(machine, 2, 2), {.local_rank = 3, .local_world = 4});
   EXPECT_EQ(crowded.total_workers(), 1U);
-  EXPECT_THAT(crowded.warnings, ElementsAre("oversubscribed: 4 ranks of this host share 2 processors"));
+  EXPECT_THAT(crowded.warnings,
+              ElementsAre("oversubscribed: 4 ranks of this host share 2 processors"));
 }
 
 TEST(Share, MoreRanksThanProcessorsHaveOneEachAndAWarning) {
   for (unsigned rank = 0; rank < 5; ++rank) {
-    const Placement placement = place_workers(machine_of(2, 1), {.local_rank = rank, .local_world = 5});
+    const Placement placement =
+        place_workers(machine_of(2, 1), {.local_rank = rank, .local_world = 5});
     EXPECT_THAT(cpus_of(placement.topology), ElementsAre(static_cast<int>(rank % 2)));
     EXPECT_EQ(placement.total_workers(), 1U);
-    EXPECT_THAT(placement.warnings, ElementsAre("oversubscribed: 5 ranks of this host share 2 processors"));
+    EXPECT_THAT(placement.warnings,
+                ElementsAre("oversubscribed: 5 ranks of this host share 2 processors"));
   }
 }
 
 TEST(Share, ARankThatItsLauncherHasBoundKeepsItsProcessors) {
-  Topology machine{.nodes = {{1, {8, 9, 10, 11}}}, .cores = 4, .machine_cpus = 16, .cpuset_cpus = 16, .affinity_cpus = 4};
+  Topology machine{.nodes = {{1, {8, 9, 10, 11}}},
+                   .cores = 4,
+                   .machine_cpus = 16,
+                   .cpuset_cpus = 16,
+                   .affinity_cpus = 4};
   const Placement bound = place_workers(machine, {.local_rank = 2, .local_world = 4});
   EXPECT_THAT(cpus_of(bound.topology), ElementsAre(8, 9, 10, 11));
   EXPECT_EQ(bound.total_workers(), 4U);
-  EXPECT_THAT(bound.reasons, Contains(AllOf(HasSubstr("rank 2 of 4"), HasSubstr("was bound to"), HasSubstr("8-11 of node 1"))));
+  EXPECT_THAT(bound.reasons, Contains(AllOf(HasSubstr("rank 2 of 4"), HasSubstr("was bound to"),
+                                            HasSubstr("8-11 of node 1"))));
   EXPECT_THAT(bound.warnings, IsEmpty());
   // The quota is that of all ranks.
   machine = with_quota(machine, 8, 4);
@@ -209,13 +229,17 @@ TEST(Share, ARankThatItsLauncherHasBoundKeepsItsProcessors) {
 
 TEST(Share, RanksThatWereBoundTogetherDivideWhatTheyWereBoundTo) {
   // Four ranks, each with the same half of the machine: these cannot be its own alone.
-  const Topology machine{
-      .nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}}, .cores = 8, .machine_cpus = 16, .cpuset_cpus = 16, .affinity_cpus = 8};
+  const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
+                         .cores = 8,
+                         .machine_cpus = 16,
+                         .cpuset_cpus = 16,
+                         .affinity_cpus = 8};
   EXPECT_THAT(cpus_of(share_of(machine, 3, 4)), ElementsAre(6, 7));
 }
 
 TEST(Share, RanksWithTheirParentsProcessorsDivideThem) {
-  // Two ranks, started by one that was confined to this half of the machine: so few could be each rank's own, but are not.
+  // Two ranks, started by one that was confined to this half of the machine: so few could be each
+  // rank's own, but are not.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
                          .cores = 8,
                          .machine_cpus = 16,
@@ -237,11 +261,13 @@ TEST(Share, ARankSitsOnItsGpusNode) {
     EXPECT_THAT(cpus, SizeIs(16));
     taken.insert(cpus.begin(), cpus.end());
     const bool first_of_node = rank % 2 == 0;
-    EXPECT_EQ(placement.topology.nodes.front().number == nodes[rank], first_of_node) << "rank " << rank;
+    EXPECT_EQ(placement.topology.nodes.front().number == nodes[rank], first_of_node)
+        << "rank " << rank;
     if (first_of_node) {
       EXPECT_THAT(placement.warnings, IsEmpty());
     } else {
-      EXPECT_THAT(placement.warnings, ElementsAre(HasSubstr("is on node " + std::to_string(nodes[rank]))));
+      EXPECT_THAT(placement.warnings,
+                  ElementsAre(HasSubstr("is on node " + std::to_string(nodes[rank]))));
     }
   }
   EXPECT_THAT(taken, SizeIs(128)) << "pieces overlap or are left out";
@@ -252,7 +278,8 @@ TEST(Share, GpusThatAreShownToARankAloneAreItsOwn) {
   for (std::size_t gpu = 2; gpu < 8; ++gpu) machine.devices[gpu].launches = false;
   EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 2U);
   for (std::size_t gpu = 2; gpu < 4; ++gpu) machine.devices[gpu].launches = true;
-  EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 1U) << "four for four ranks are divided";
+  EXPECT_EQ(place_workers(machine, {.local_rank = 3, .local_world = 4}).launch_cores, 1U)
+      << "four for four ranks are divided";
 }
 
 TEST(Share, EachRankLeavesAProcessorFreeForItsGpu) {
@@ -263,13 +290,16 @@ TEST(Share, EachRankLeavesAProcessorFreeForItsGpu) {
     EXPECT_THAT(placement.reasons, Contains(HasSubstr("on GPU 0000:4" + std::to_string(rank))));
   }
   EXPECT_EQ(place_workers(machine, {.local_rank = 1, .local_world = 2}).launch_cores, 4U);
-  EXPECT_EQ(place_workers(with_gpus(machine_of(2, 16), {0}), {.local_rank = 1, .local_world = 2}).launch_cores, 1U)
+  EXPECT_EQ(place_workers(with_gpus(machine_of(2, 16), {0}), {.local_rank = 1, .local_world = 2})
+                .launch_cores,
+            1U)
       << "a GPU that two ranks share";
 }
 
 TEST(Share, RefusesARankBeyondTheWorld) {
   for (const auto& [rank, world] : {std::pair(2U, 2U), std::pair(0U, 0U)}) {
-    const Error error = testing::error_of([&, rank = rank, world = world] { (void)share_of(machine_of(1, 4), rank, world); });
+    const Error error = testing::error_of(
+        [&, rank = rank, world = world] { (void)share_of(machine_of(1, 4), rank, world); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_THAT(error.what(), HasSubstr("local_rank is " + std::to_string(rank)));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the usable cores and workers that this process sees, for runtime_test to run with fewer processors.
+// Prints the usable cores and workers that this process sees, for runtime_test to run with fewer
+// processors.
 #include <millrace/runtime.h>
 
 #include <cstdio>

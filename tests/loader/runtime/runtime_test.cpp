@@ -29,7 +29,9 @@ using testing::Meeting;
 using testing::own_cpus;
 
 /// A machine of `nodes` nodes that is not this one.
-Topology made_up(unsigned nodes) { return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:1 pu:1"); }
+Topology made_up(unsigned nodes) {
+  return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:1 pu:1");
+}
 
 /// Processors that no machine has, said to be this one's.
 Topology impossible() { return {.nodes = {{4, {100000, 100001}}}, .cores = 2}; }
@@ -103,7 +105,8 @@ TEST(Runtime, HasAPoolPerNodeOfTheTopologyItIsGiven) {
     for (const auto& pool : runtime.pools()) EXPECT_EQ(pool->workers(), 1U);
     EXPECT_THAT(runtime.placement(), Contains(HasSubstr(std::to_string(nodes) + " worker")));
     std::atomic<unsigned> ended{0};
-    for (const auto& pool : runtime.pools()) pool->submit(&ended, testing::job(3, [&](std::size_t, unsigned) { ++ended; }));
+    for (const auto& pool : runtime.pools())
+      pool->submit(&ended, testing::job(3, [&](std::size_t, unsigned) { ++ended; }));
     EXPECT_TRUE(eventually([&] { return ended == 3 * nodes; }));
   }
 }
@@ -129,25 +132,31 @@ TEST(Runtime, DoesNotBindToAMadeUpMachineAndSaysSo) {
   for (const auto& pool : runtime.pools()) EXPECT_FALSE(pool->bound());
   const std::vector<std::string> warnings = runtime.warnings();
   ASSERT_EQ(warnings.size(), 8U);
-  EXPECT_THAT(warnings[5], AllOf(HasSubstr("node 5 are not bound to its processors 5"), HasSubstr("made up")));
+  EXPECT_THAT(warnings[5],
+              AllOf(HasSubstr("node 5 are not bound to its processors 5"), HasSubstr("made up")));
 }
 
 TEST(Runtime, SaysWhyWorkersCouldNotBeBound) {
   const Runtime runtime({.topology = impossible()});
   EXPECT_EQ(runtime.workers(), 2U);
   EXPECT_FALSE(runtime.pools()[0]->bound());
-  EXPECT_THAT(runtime.warnings(),
-              ElementsAre("the workers of node 4 are not bound to its processors 100000-100001: Invalid argument"));
+  EXPECT_THAT(
+      runtime.warnings(),
+      ElementsAre(
+          "the workers of node 4 are not bound to its processors 100000-100001: Invalid argument"));
 }
 
 TEST(Runtime, FailsWhereBindingIsRequiredAndImpossible) {
   for (const auto& [machine, node, reason] :
-       {std::tuple(impossible(), "node 4", "Invalid argument"), std::tuple(made_up(2), "node 0", "made up")}) {
-    const Error error = testing::error_of([&, &machine = machine] { Runtime({.numa = Numa::require, .topology = machine}); });
+       {std::tuple(impossible(), "node 4", "Invalid argument"),
+        std::tuple(made_up(2), "node 0", "made up")}) {
+    const Error error = testing::error_of(
+        [&, &machine = machine] { Runtime({.numa = Numa::require, .topology = machine}); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_THAT(error.what(), AllOf(HasSubstr("require"), HasSubstr(node), HasSubstr(reason)));
   }
-  EXPECT_EQ(Runtime({.numa = Numa::off, .topology = made_up(2)}).warnings(), std::vector<std::string>());
+  EXPECT_EQ(Runtime({.numa = Numa::off, .topology = made_up(2)}).warnings(),
+            std::vector<std::string>());
 }
 
 TEST(Runtime, IsBoundWhereThatIsRequired) {
@@ -162,7 +171,8 @@ TEST(Runtime, WarnsOfMoreWorkersThanCores) {
   const unsigned cores = read_topology().cores;
   EXPECT_THAT(Runtime({.workers = cores, .numa = Numa::off}).warnings(), IsEmpty());
   EXPECT_THAT(Runtime({.workers = cores + 1, .numa = Numa::off}).warnings(),
-              ElementsAre(HasSubstr("oversubscribed: " + std::to_string(cores + 1) + " workers on " + std::to_string(cores))));
+              ElementsAre(HasSubstr("oversubscribed: " + std::to_string(cores + 1) +
+                                    " workers on " + std::to_string(cores))));
 }
 
 TEST(Runtime, WarnsOfWorkersOfOtherRuntimes) {
@@ -172,8 +182,9 @@ TEST(Runtime, WarnsOfWorkersOfOtherRuntimes) {
   {
     const Runtime second({.workers = 1, .numa = Numa::off});
     for (const auto* one : {&first, &second})
-      EXPECT_THAT(one->warnings(), ElementsAre(AllOf(HasSubstr("has " + std::to_string(cores + 1) + " workers on"),
-                                                     HasSubstr("share one runtime"))));
+      EXPECT_THAT(one->warnings(),
+                  ElementsAre(AllOf(HasSubstr("has " + std::to_string(cores + 1) + " workers on"),
+                                    HasSubstr("share one runtime"))));
   }
   EXPECT_TRUE(eventually([&] { return first.warnings().empty(); }));
 }

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "support/affinity.h"
 #include "runtime/cgroup.h"
-#include "support/small_run.h"
 #include "runtime/pci_devices.h"
+#include "support/affinity.h"
+#include "support/small_run.h"
 #include "support/temporary_folder.h"
 
 namespace millrace {
@@ -42,12 +42,14 @@ TEST(Topology, HasUsableNodesAndCores) {
     count += node.cpus.size();
   }
   EXPECT_EQ(cpus.size(), count) << "a processor is of two nodes";
-  EXPECT_TRUE(std::is_sorted(topology.nodes.begin(), topology.nodes.end(),
-                             [](const NumaNode& a, const NumaNode& b) { return a.number < b.number; }));
+  EXPECT_TRUE(
+      std::is_sorted(topology.nodes.begin(), topology.nodes.end(),
+                     [](const NumaNode& a, const NumaNode& b) { return a.number < b.number; }));
   EXPECT_GE(topology.cores, 1U);
   EXPECT_LE(topology.cores, count);
   const std::vector<int> own = own_cpus();
-  EXPECT_TRUE(std::includes(own.begin(), own.end(), cpus.begin(), cpus.end())) << "a processor that is not ours";
+  EXPECT_TRUE(std::includes(own.begin(), own.end(), cpus.begin(), cpus.end()))
+      << "a processor that is not ours";
 }
 
 TEST(Topology, SeesFewerCoresInARestrictedProcess) {
@@ -78,8 +80,8 @@ TEST(Topology, SaysWhatRestrictsTheProcess) {
 
 TEST(SyntheticTopology, HasTheNodesThatAreDescribed) {
   for (const unsigned nodes : {1U, 2U, 8U}) {
-    const Topology topology =
-        synthetic_topology("pack:" + std::to_string(nodes) + " [numa(memory=1GB)] l3:1(size=32MB) core:4 pu:2");
+    const Topology topology = synthetic_topology("pack:" + std::to_string(nodes) +
+                                                 " [numa(memory=1GB)] l3:1(size=32MB) core:4 pu:2");
     EXPECT_TRUE(topology.synthetic);
     EXPECT_EQ(topology.cores, 8 * nodes);
     EXPECT_EQ(topology.machine_cpus, 8 * nodes);
@@ -102,7 +104,8 @@ TEST(SyntheticTopology, HasTheNodesThatAreDescribed) {
 }
 
 TEST(SyntheticTopology, CountsTheCachesOfEachNode) {
-  const Topology topology = synthetic_topology("pack:2 [numa] l3:2(size=8MB) l2:4(size=1MB) core:1 pu:2");
+  const Topology topology =
+      synthetic_topology("pack:2 [numa] l3:2(size=8MB) l2:4(size=1MB) core:1 pu:2");
   ASSERT_THAT(topology.nodes, SizeIs(2));
   ASSERT_THAT(topology.nodes[1].caches, SizeIs(2));
   EXPECT_EQ(topology.nodes[1].caches[0].count, 8U);
@@ -112,7 +115,8 @@ TEST(SyntheticTopology, CountsTheCachesOfEachNode) {
 }
 
 TEST(SyntheticTopology, GivesWorkersNoNodeOfMemoryAlone) {
-  const Topology topology = synthetic_topology("pack:2 [numa] [numa] core:2 pu:1");  // each package with two kinds of memory
+  const Topology topology = synthetic_topology(
+      "pack:2 [numa] [numa] core:2 pu:1");  // each package with two kinds of memory
   ASSERT_THAT(topology.nodes, SizeIs(2));
   EXPECT_EQ(topology.nodes[0].number, 0);
   EXPECT_EQ(topology.nodes[1].number, 2);
@@ -142,12 +146,14 @@ class Root {
     fs::create_directories((folder_ / file).parent_path());
     std::ofstream(folder_ / file) << text;
   }
-  void quota_v1(const fs::path& group, const std::string& quota, const std::string& period = "100000") {
+  void quota_v1(const fs::path& group, const std::string& quota,
+                const std::string& period = "100000") {
     write("sys/fs/cgroup" / group / "cpu.cfs_quota_us", quota + "\n");
     write("sys/fs/cgroup" / group / "cpu.cfs_period_us", period + "\n");
   }
   /// A device on the PCI bus.
-  void device(const std::string& address, const std::string& kind, const std::string& vendor, const std::string& node) {
+  void device(const std::string& address, const std::string& kind, const std::string& vendor,
+              const std::string& node) {
     const fs::path folder = fs::path("sys/bus/pci/devices") / address;
     write(folder / "class", kind + "\n");
     write(folder / "vendor", vendor + "\n");
@@ -178,14 +184,16 @@ TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(1.5)));
   root.write("sys/fs/cgroup/a/b/cpu.max", "50000 50000\n");
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(1)));
-  root.write("sys/fs/cgroup/cpu.max", "20000 100000\n");  // a container's own group, mounted as the root
+  root.write("sys/fs/cgroup/cpu.max",
+             "20000 100000\n");  // a container's own group, mounted as the root
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(0.2)));
 }
 
 TEST(CgroupQuota, OfVersion1IsTheSmallestOnTheWayUp) {
   for (const char* controllers : {"cpu", "cpu,cpuacct", "cpuacct,cpu"}) {
     Root root;
-    root.write("proc/self/cgroup", std::string("4:memory:/m\n3:") + controllers + ":/a/b\n2:cpuset:/a/b\n");
+    root.write("proc/self/cgroup",
+               std::string("4:memory:/m\n3:") + controllers + ":/a/b\n2:cpuset:/a/b\n");
     root.quota_v1(fs::path(controllers) / "a/b", "-1");
     root.quota_v1(fs::path(controllers) / "a", "400000");
     root.quota_v1("cpuset/a/b", "100000");
@@ -202,7 +210,9 @@ TEST(CgroupQuota, OfVersion1IsFoundInAContainer) {
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(2.5)));
 }
 
-TEST(PciDevices, AreNoneWithoutABus) { EXPECT_THAT(read_pci_devices(Root().path(), nullptr), IsEmpty()); }
+TEST(PciDevices, AreNoneWithoutABus) {
+  EXPECT_THAT(read_pci_devices(Root().path(), nullptr), IsEmpty());
+}
 
 TEST(PciDevices, AreTheGpusAndNicsWithTheirNodes) {
   Root root;
@@ -233,7 +243,8 @@ TEST(PciDevices, LaunchWhereTheDriverShowsThem) {
   Root root;
   root.device("0000:41:00.0", "0x030200", "0x10de", "0");
   root.device("0000:81:00.0", "0x030200", "0x10de", "1");
-  root.write("proc/driver/nvidia/gpus/0000:81:00.0/information", "Model: \t\t NVIDIA H200\nIRQ:   \t\t 5\n");
+  root.write("proc/driver/nvidia/gpus/0000:81:00.0/information",
+             "Model: \t\t NVIDIA H200\nIRQ:   \t\t 5\n");
   const std::vector<PciDevice> devices = read_pci_devices(root.path(), nullptr);
   ASSERT_THAT(devices, SizeIs(2));
   EXPECT_FALSE(devices[0].launches);
@@ -247,7 +258,8 @@ TEST(PciDevices, LaunchWhereCudaIsToldToSeeThem) {
   for (const char* gpu : {"4", "5", "6"}) {
     const std::string address = std::string("0000:") + gpu + "1:00.0";
     root.device(address, "0x030200", "0x10de", "0");
-    root.write("proc/driver/nvidia/gpus/" + address + "/information", std::string("GPU UUID: \t GPU-") + gpu + "44-55\n");
+    root.write("proc/driver/nvidia/gpus/" + address + "/information",
+               std::string("GPU UUID: \t GPU-") + gpu + "44-55\n");
   }
   const auto seen = [&](const char* visible) {
     std::string launching;

@@ -49,7 +49,8 @@ struct Pools {
 };
 
 /// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
-void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner, Help help = Help::never) {
+void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner,
+               Help help = Help::never) {
   const std::size_t arrived = gate->arrived();
   pool.submit(who, job(1, [gate](std::size_t, unsigned) { EXPECT_TRUE(gate->pass()); }), help);
   ASSERT_TRUE(eventually([&] { return gate->arrived() > arrived; }));
@@ -147,7 +148,8 @@ TEST(WorkerPoolHelp, GoesBackToItsOwnItemsAfterEachOfTheOthers) {
     if (!ending) std::this_thread::sleep_for(1ms);
   }));
   ASSERT_TRUE(eventually([&] { return helped > 3; }));
-  pools[1].submit(&owner, job(1, [&](std::size_t, unsigned) { helped_before_own = helped.load(); }));
+  pools[1].submit(&owner,
+                  job(1, [&](std::size_t, unsigned) { helped_before_own = helped.load(); }));
   ASSERT_TRUE(eventually([&] { return helped_before_own >= 0; }));
   EXPECT_LT(helped_before_own, 5000);
   ending = true;
@@ -183,7 +185,9 @@ TEST(WorkerPoolHelp, ComesForAJobBehindOneThatIsConfined) {
   const OpensAtEnd opens_first(*gates[0]);
   const OpensAtEnd opens_second(*gates[1]);
   std::atomic<unsigned> ran_by{99};
-  pools[0].submit(&owner, job(2, [gates](std::size_t item, unsigned) { EXPECT_TRUE(gates.at(item)->pass()); }), Help::never);
+  pools[0].submit(
+      &owner, job(2, [gates](std::size_t item, unsigned) { EXPECT_TRUE(gates.at(item)->pass()); }),
+      Help::never);
   ASSERT_TRUE(eventually([&] { return gates[0]->arrived() == 1; }));
   pools[0].submit(&owner, job(1, [&](std::size_t, unsigned worker) { ran_by = worker; }));
   std::this_thread::sleep_for(10ms);
@@ -210,7 +214,8 @@ TEST(WorkerPoolHelp, OwnersTakeTurnsWithHelpers) {
   pools[0].submit(&other_owner, items('b'));
   pools[1].set_concurrency(1);
   ASSERT_TRUE(eventually([&] { return ended == 40; }));
-  for (std::size_t begin = 0; begin < order.size(); begin += 2) ASSERT_NE(order[begin], order[begin + 1]) << "at " << begin;
+  for (std::size_t begin = 0; begin < order.size(); begin += 2)
+    ASSERT_NE(order[begin], order[begin + 1]) << "at " << begin;
 }
 
 TEST(WorkerPoolHelp, IsNeverMissed) {
@@ -299,8 +304,10 @@ TEST(WorkerPoolHelp, CancelWaitsForAHelpersItem) {
   pools[0].submit(&owner, std::move(helped));
   ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
   EXPECT_FALSE(pools[0].cancel(&owner, 30ms));
-  auto cancelled = std::async(std::launch::async, [&] { return pools[0].cancel(&owner, patience) && ended.load(); });
-  EXPECT_EQ(cancelled.wait_for(50ms), std::future_status::timeout) << "cancel did not wait for the helper's item";
+  auto cancelled = std::async(std::launch::async,
+                              [&] { return pools[0].cancel(&owner, patience) && ended.load(); });
+  EXPECT_EQ(cancelled.wait_for(50ms), std::future_status::timeout)
+      << "cancel did not wait for the helper's item";
   gate.open();
   EXPECT_TRUE(cancelled.get());
   EXPECT_TRUE(watched.expired()) << "a cancelled job is kept";
@@ -308,7 +315,8 @@ TEST(WorkerPoolHelp, CancelWaitsForAHelpersItem) {
 }
 
 TEST(WorkerPoolHelp, PoolsMayEndInAnyOrderAndWaitForTheirHelpers) {
-  for (const std::array<std::size_t, 3> order : {std::array<std::size_t, 3>{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}}) {
+  for (const std::array<std::size_t, 3> order :
+       {std::array<std::size_t, 3>{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}}) {
     Pools pools({1, 2, 1});
     std::atomic<int> begun{0};
     std::atomic<int> running{0};

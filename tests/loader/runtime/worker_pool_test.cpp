@@ -39,7 +39,9 @@ TEST(WorkerPool, OneWorkerRunsItemsAndJobsInOrder) {
   std::atomic<bool> done{false};
   pool.set_concurrency(0);
   for (std::size_t first : {0U, 10U, 20U})
-    pool.submit(&owner, job(10, [&order, first](std::size_t item, unsigned) { order.push_back(first + item); }));
+    pool.submit(&owner, job(10, [&order, first](std::size_t item, unsigned) {
+      order.push_back(first + item);
+    }));
   pool.submit(&owner, job(1, [&](std::size_t, unsigned) { done = true; }));
   pool.set_concurrency(1);
   ASSERT_TRUE(eventually([&] { return done.load(); }));
@@ -202,7 +204,10 @@ TEST(WorkerPool, OwnersTakeTurnsItemByItem) {
   pool.set_concurrency(1);
   ASSERT_TRUE(eventually([&] { return ended == 120; }));
   for (std::size_t begin = 0; begin + 3 <= order.size(); begin += 3)
-    ASSERT_EQ(std::set<char>(order.begin() + static_cast<long>(begin), order.begin() + static_cast<long>(begin) + 3).size(), 3U)
+    ASSERT_EQ(std::set<char>(order.begin() + static_cast<long>(begin),
+                             order.begin() + static_cast<long>(begin) + 3)
+                  .size(),
+              3U)
         << "at item " << begin << ": " << std::string(order.begin(), order.end());
 }
 
@@ -250,7 +255,8 @@ TEST(WorkerPool, CancelDropsWhatHasNotBegunAndWaitsForTheRest) {
     const bool all_ended = pool.cancel(&owner, patience);
     return all_ended && ended.load();
   });
-  EXPECT_EQ(cancelled.wait_for(50ms), std::future_status::timeout) << "cancel did not wait for the item that runs";
+  EXPECT_EQ(cancelled.wait_for(50ms), std::future_status::timeout)
+      << "cancel did not wait for the item that runs";
   gate.open();
   EXPECT_TRUE(cancelled.get());
   EXPECT_TRUE(watched.expired()) << "a cancelled job is kept";
@@ -292,7 +298,8 @@ TEST(WorkerPool, CancelOfAnIdleOwnerReturnsAtOnceAndItMayGoOn) {
 TEST(WorkerPool, AJobWithoutItemsIsNoTrouble) {
   WorkerPool pool(0, 1, {});
   std::atomic<bool> ran{false};
-  pool.submit(&owner, job(0, [](std::size_t, unsigned) { ADD_FAILURE() << "ran an item of none"; }));
+  pool.submit(&owner,
+              job(0, [](std::size_t, unsigned) { ADD_FAILURE() << "ran an item of none"; }));
   pool.submit(&owner, job(1, [&](std::size_t, unsigned) { ran = true; }));
   EXPECT_TRUE(eventually([&] { return ran.load(); }));
 }
@@ -300,8 +307,9 @@ TEST(WorkerPool, AJobWithoutItemsIsNoTrouble) {
 TEST(WorkerPool, AnItemMaySubmitFurtherWork) {
   WorkerPool pool(0, 1, {});
   std::atomic<bool> ran{false};
-  pool.submit(&owner,
-              job(1, [&](std::size_t, unsigned) { pool.submit(&owner, job(1, [&](std::size_t, unsigned) { ran = true; })); }));
+  pool.submit(&owner, job(1, [&](std::size_t, unsigned) {
+    pool.submit(&owner, job(1, [&](std::size_t, unsigned) { ran = true; }));
+  }));
   EXPECT_TRUE(eventually([&] { return ran.load(); }));
 }
 

@@ -16,8 +16,9 @@
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
-// Datasets whose files were changed at random, read in full: each record is then as it was written, or there is an `Error`. A change
-// is given by its number alone. MILLRACE_DAMAGES sets how many there are.
+// Datasets whose files were changed at random, read in full: each record is then as it was written,
+// or there is an `Error`. A change is given by its number alone. MILLRACE_DAMAGES sets how many
+// there are.
 
 namespace millrace {
 namespace {
@@ -30,7 +31,8 @@ std::uint64_t damages(std::uint64_t usual) {
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual;
 }
 
-/// Writes a number of 1, 2, 4 or 8 bytes, as far as there is room: one that LMDB's format gives a meaning to, or any.
+/// Writes a number of 1, 2, 4 or 8 bytes, as far as there is room: one that LMDB's format gives a
+/// meaning to, or any.
 void overwrite(std::span<char> bytes, std::size_t at, const SoundFile& sound, Random& random) {
   const std::size_t page_bytes = sound.page_bytes();
   const std::array<std::uint64_t, 10> telling = {0,
@@ -50,7 +52,9 @@ void overwrite(std::span<char> bytes, std::size_t at, const SoundFile& sound, Ra
 
 /// Changes the file's bytes in one of many ways, most of them where its structure is.
 void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
-  const auto any_of = [&](const std::vector<std::size_t>& pages) { return pages[random.below(pages.size())]; };
+  const auto any_of = [&](const std::vector<std::size_t>& pages) {
+    return pages[random.below(pages.size())];
+  };
   const auto any_page = [&] {
     constexpr std::uint64_t meta_pages = 2;
     if (random.below(8) == 0) return sound.headers()[random.below(meta_pages)];
@@ -60,7 +64,8 @@ void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
     constexpr std::size_t meta_bytes = 152;
     const std::size_t page = any_page();
     if (page < 2 * sound.page_bytes()) return page + 16 + random.below(meta_bytes - 16);
-    // The header, the nodes' offsets, anything, or a node: its header, its key, the number of the page with its value.
+    // The header, the nodes' offsets, anything, or a node: its header, its key, the number of the
+    // page with its value.
     const std::array<std::size_t, 3> reach = {16, 100, sound.page_bytes()};
     const std::uint64_t part = random.below(2 * reach.size());
     if (part < reach.size()) return page + random.below(reach[part]);
@@ -72,11 +77,13 @@ void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
   switch (random.below(6)) {
     case 0:
     case 1:
-      for (std::size_t time = 0; time < times; ++time) bytes[structural()] ^= static_cast<char>(1 << random.below(8));
+      for (std::size_t time = 0; time < times; ++time)
+        bytes[structural()] ^= static_cast<char>(1 << random.below(8));
       break;
     case 2:
     case 3:
-      for (std::size_t time = 0; time < times; ++time) overwrite(bytes, structural(), sound, random);
+      for (std::size_t time = 0; time < times; ++time)
+        overwrite(bytes, structural(), sound, random);
       break;
     case 4:
       for (std::size_t time = 0; time < times; ++time)
@@ -87,7 +94,8 @@ void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
       const std::size_t from = any_page();
       const std::size_t to = any_page();
       const std::size_t header = random.below(2) * 8;
-      std::memmove(bytes.data() + to + header, bytes.data() + from + header, sound.page_bytes() - header);
+      std::memmove(bytes.data() + to + header, bytes.data() + from + header,
+                   sound.page_bytes() - header);
     }
   }
 }
@@ -102,7 +110,9 @@ struct Outcome {
 Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
   Outcome outcome;
   try {
-    const auto meta_at = [&](std::size_t at) { return parse_lmdb_meta(file.subspan(at).first<LmdbMeta::bytes>()); };
+    const auto meta_at = [&](std::size_t at) {
+      return parse_lmdb_meta(file.subspan(at).first<LmdbMeta::bytes>());
+    };
     const std::optional<LmdbMeta> first = meta_at(0);
     const std::optional<LmdbMeta> second = first ? meta_at(first->page_bytes) : std::nullopt;
     if (!second || first->page_bytes != second->page_bytes) return outcome;
@@ -136,7 +146,8 @@ Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
       }
     }
   } catch (const Error& error) {
-    EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::incomplete)) << error.what();
+    EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::incomplete))
+        << error.what();
   }
   return outcome;
 }
@@ -152,21 +163,29 @@ void damage_in_memory(const Sample& sample, std::uint64_t count) {
     std::ranges::copy(sound.contents(), bytes.get());
     Random random(2024, number);
     damage({bytes.get(), size}, sound, random);
-    const Outcome outcome = read_all(std::as_bytes(std::span<const char>(bytes.get(), size)), sound);
+    const Outcome outcome =
+        read_all(std::as_bytes(std::span<const char>(bytes.get(), size)), sound);
     ASSERT_FALSE(::testing::Test::HasFailure()) << sample.name << ", damage number " << number;
     refused += outcome.opened ? 0 : 1;
     with_bad_records += outcome.bad > 0 ? 1 : 0;
   }
-  std::cout << sample.name << ": " << count << " damages, " << refused << " refused when opened, " << with_bad_records
-            << " with bad records, " << count - refused - with_bad_records << " in parts that hold nothing\n";
+  std::cout << sample.name << ": " << count << " damages, " << refused << " refused when opened, "
+            << with_bad_records << " with bad records, " << count - refused - with_bad_records
+            << " in parts that hold nothing\n";
   // Else the damages hit nothing.
   EXPECT_GT(refused, 0u);
   EXPECT_GT(with_bad_records, count / 10);
 }
 
-TEST(DamagedDataset, TinyRecordsAreSoundOrRefused) { damage_in_memory(tiny_records(), damages(600)); }
-TEST(DamagedDataset, RecordsOnManyLeavesAreSoundOrRefused) { damage_in_memory(many_leaves(), damages(600)); }
-TEST(DamagedDataset, RecordsWithPagesOfTheirOwnAreSoundOrRefused) { damage_in_memory(big_records(), damages(600)); }
+TEST(DamagedDataset, TinyRecordsAreSoundOrRefused) {
+  damage_in_memory(tiny_records(), damages(600));
+}
+TEST(DamagedDataset, RecordsOnManyLeavesAreSoundOrRefused) {
+  damage_in_memory(many_leaves(), damages(600));
+}
+TEST(DamagedDataset, RecordsWithPagesOfTheirOwnAreSoundOrRefused) {
+  damage_in_memory(big_records(), damages(600));
+}
 
 /// The same through a file that is mapped, which also may be cut short.
 void damage_files(const Sample& sample, std::uint64_t count) {
@@ -183,15 +202,18 @@ void damage_files(const Sample& sample, std::uint64_t count) {
     write_file(path, bytes);
     try {
       const auto dataset = open_dataset(path);
-      ask_everything(*dataset, [&](const Record& record, std::uint64_t index) { sound.expect_sound(record, index); });
+      ask_everything(*dataset, [&](const Record& record, std::uint64_t index) {
+        sound.expect_sound(record, index);
+      });
       // Without checksums a record may hold anything, but nowhere else than in the file.
       const Mapping map = mappings_of(path).at(0);
-      ask_everything(*open_dataset(path, {.verify_checksums = false}), [&](const Record& record, std::uint64_t) {
-        for (const RecordField& field : record.fields()) {
-          const auto begin = reinterpret_cast<std::uintptr_t>(field.bytes.data());
-          ASSERT_TRUE(begin >= map.begin && begin + field.bytes.size() <= map.end);
-        }
-      });
+      ask_everything(*open_dataset(path, {.verify_checksums = false}),
+                     [&](const Record& record, std::uint64_t) {
+                       for (const RecordField& field : record.fields()) {
+                         const auto begin = reinterpret_cast<std::uintptr_t>(field.bytes.data());
+                         ASSERT_TRUE(begin >= map.begin && begin + field.bytes.size() <= map.end);
+                       }
+                     });
     } catch (const Error& error) {
       ASSERT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::incomplete));
       ASSERT_THAT(error.what(), HasSubstr(path.string()));

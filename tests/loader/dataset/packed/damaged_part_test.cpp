@@ -29,11 +29,13 @@ TEST(DamagedPart, AnyBitOfARecordSpoilsJustThatRecord) {
     const std::uint64_t spoiled = random.below(sound.records());
     const std::vector<std::byte> image = big_records().image(spoiled);
     std::string bytes = sound.contents();
-    const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+    const std::size_t at =
+        bytes.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
     ASSERT_NE(at, std::string::npos);
     // Checksum, number of fields and their lengths lie before it.
     constexpr std::size_t header = 8 + 4 + 2 * 4;
-    bytes[at - header + random.below(header + image.size())] ^= static_cast<char>(1 << random.below(8));
+    bytes[at - header + random.below(header + image.size())] ^=
+        static_cast<char>(1 << random.below(8));
     write_file(folder / "a.lmdb", bytes);
     const auto dataset = open_dataset(folder / "a.lmdb");
     std::vector<std::uint64_t> bad;
@@ -54,14 +56,16 @@ TEST(DamagedPart, AZeroByteInARecordsNameHidesNothing) {
   const TemporaryFolder folder;
   std::string bytes = sound.contents();
   const std::vector<std::byte> image = big_records().image(77);
-  const std::size_t at = bytes.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
+  const std::size_t at =
+      bytes.find(std::string(reinterpret_cast<const char*>(image.data()), image.size()));
   ASSERT_NE(at, std::string::npos);
   bytes[at + image.size()] = '\0';  // of its path, "77"
   write_file(folder / "a.lmdb", bytes);
   const auto dataset = open_dataset(folder / "a.lmdb");
   ReadBuffer buffer;
   const Error error = thrown_by([&] { (void)dataset->read(77, buffer); });
-  EXPECT_THAT(error.what(), HasSubstr("record 77 (?7) of " + dataset->name() + " cannot be read: its bytes do not match"));
+  EXPECT_THAT(error.what(), HasSubstr("record 77 (?7) of " + dataset->name() +
+                                      " cannot be read: its bytes do not match"));
 }
 
 TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
@@ -72,13 +76,17 @@ TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
   for (const std::size_t page : sound.headers())
     for (const std::uint64_t index : {std::uint64_t{300}, many / 2, many - 1, many}) {
       LmdbPlace place;
-      const LmdbTree tree{.flags = 8, .depth = 1, .entries = many, .root = page / sound.page_bytes()};
+      const LmdbTree tree{
+          .flags = 8, .depth = 1, .entries = many, .root = page / sound.page_bytes()};
       EXPECT_THROW((void)pages.find_record(tree, index, place), LmdbDamage) << page << " " << index;
-      EXPECT_THROW((void)pages.find_record({.depth = 9999, .entries = many, .root = tree.root}, index, place), LmdbDamage);
+      EXPECT_THROW((void)pages.find_record({.depth = 9999, .entries = many, .root = tree.root},
+                                           index, place),
+                   LmdbDamage);
     }
 }
 
-// Nothing that a page says of itself may be wrong, even where the records could be found all the same.
+// Nothing that a page says of itself may be wrong, even where the records could be found all the
+// same.
 TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
   Sample sample = big_records();
   sample.records = 30;
@@ -121,13 +129,15 @@ TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
   EXPECT_LE(missed[2], 3u);
 }
 
-// A leaf whose first key was changed to the next one would have record n + 1 twice and give the wrong one of them.
+// A leaf whose first key was changed to the next one would have record n + 1 twice and give the
+// wrong one of them.
 TEST(DamagedPart, AChangedKeyNeverLeadsToAnotherRecord) {
   const SoundFile sound(tiny_records());
   const TemporaryFolder folder;
   for (std::uint64_t index = 1; index < sound.records(); index += 97) {
     std::string bytes = sound.contents();
-    // Each node that has this key and the length of a small value; older copies of the page have it, too.
+    // Each node that has this key and the length of a small value; older copies of the page have
+    // it, too.
     std::string node(8, '\0');
     node[6] = 8;
     std::uint64_t changed = 0;
@@ -173,7 +183,8 @@ TEST(DamagedPart, ADescriptionIsOnlyTakenAsItWasWritten) {
   const TemporaryFolder folder;
   std::string bytes = sound.contents();
   std::size_t changed = 0;
-  for (std::size_t at = bytes.find("\"cat\""); at != std::string::npos; at = bytes.find("\"cat\"", at + 1), ++changed)
+  for (std::size_t at = bytes.find("\"cat\""); at != std::string::npos;
+       at = bytes.find("\"cat\"", at + 1), ++changed)
     bytes[at + 1] = 'r';
   ASSERT_GT(changed, 0u);
   write_file(folder / "a.lmdb", bytes);

@@ -128,11 +128,14 @@ TEST(ResumedWriter, RefusesWhatAnotherBegan) {
     EXPECT_EQ(file_contents(path), before);
     return std::string(error.what());
   };
-  EXPECT_THAT(refused(options(true, "fifty records")),
-              HasSubstr("cannot be resumed: it was begun from \"forty records\", and this is \"fifty records\""));
+  EXPECT_THAT(
+      refused(options(true, "fifty records")),
+      HasSubstr(
+          "cannot be resumed: it was begun from \"forty records\", and this is \"fifty records\""));
   WriterOptions how = options(true);
   how.shard_bytes = 1000;
-  EXPECT_THAT(refused(how), HasSubstr("it is one file, and this is to be shards of up to 1000 bytes"));
+  EXPECT_THAT(refused(how),
+              HasSubstr("it is one file, and this is to be shards of up to 1000 bytes"));
   how = options(true);
   how.overwrite = true;
   EXPECT_THAT(refused(how), HasSubstr("either overwritten or resumed"));
@@ -141,7 +144,8 @@ TEST(ResumedWriter, RefusesWhatAnotherBegan) {
   const RecordField other[] = {{"image", {}}};
   EXPECT_THAT(thrown_by([&] { writer.append(other); }).what(),
               HasSubstr("has the fields image; the records before it have image, label, path"));
-  EXPECT_THAT(thrown_by([&] { DatasetWriter second(path, options(true)); }).what(), HasSubstr("another writer"));
+  EXPECT_THAT(thrown_by([&] { DatasetWriter second(path, options(true)); }).what(),
+              HasSubstr("another writer"));
 }
 
 TEST(ResumedWriter, RefusesWhatAnotherVersionBegan) {
@@ -156,7 +160,8 @@ TEST(ResumedWriter, RefusesWhatAnotherVersionBegan) {
        at = bytes.find("millrace " MILLRACE_VERSION, at))
     bytes.replace(at + 9, 1, "9");
   // A description may lack its checksum.
-  for (std::size_t at = bytes.find("\"checksum\""); at != std::string::npos; at = bytes.find("\"checksum\"", at))
+  for (std::size_t at = bytes.find("\"checksum\""); at != std::string::npos;
+       at = bytes.find("\"checksum\"", at))
     bytes.replace(at + 1, 8, "checksun");
   write_file(path, bytes);
   const Error error = thrown_by([&] { DatasetWriter writer(path, options(true)); });
@@ -173,7 +178,8 @@ TEST(ResumedWriter, RefusesWhatIsNoDataset) {
       WriterOptions how = options(true);
       how.shard_bytes = shard_bytes;
       const Error error = thrown_by([&] { DatasetWriter writer(folder / name, how); });
-      EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::invalid_argument)) << error.what();
+      EXPECT_THAT(error.code(), ::testing::AnyOf(ErrorCode::corrupt, ErrorCode::invalid_argument))
+          << error.what();
       EXPECT_EQ(std::filesystem::file_size(folder / name), name[0] == 't' ? 10000u : 10001u);
     }
 }
@@ -204,7 +210,8 @@ TEST(ResumedWriter, GoesOnWhenKilledAtACommit) {
       if (child == 0) {
         DatasetWriter writer(path, how);
         const std::uint64_t committed = writer.committed();
-        while (writer.items() < records && writer.committed() == committed) write_on(writer, writer.items() + 1);
+        while (writer.items() < records && writer.committed() == committed)
+          write_on(writer, writer.items() + 1);
         if (writer.items() == records) writer.finish();
         raise(SIGKILL);
       }

@@ -54,7 +54,8 @@ TEST(DatasetWriter, LetsNoSecondWriterIn) {
   const TemporaryFolder folder;
   DatasetWriter writer(folder / "a.lmdb");
   for (const bool overwrite : {false, true}) {
-    const Error error = thrown_by([&] { DatasetWriter second(folder / "a.lmdb", {.overwrite = overwrite}); });
+    const Error error =
+        thrown_by([&] { DatasetWriter second(folder / "a.lmdb", {.overwrite = overwrite}); });
     EXPECT_EQ(error.code(), ErrorCode::already_exists);
     EXPECT_THAT(error.what(), HasSubstr("being written by another writer"));
   }
@@ -67,11 +68,13 @@ TEST(DatasetWriter, LetsNoSecondWriterIn) {
 TEST(DatasetWriter, CannotWriteWhereThereIsNoFolder) {
   const TemporaryFolder folder;
   for (const bool overwrite : {false, true}) {
-    const Error error = thrown_by([&] { DatasetWriter writer(folder / "missing" / "a.lmdb", {.overwrite = overwrite}); });
+    const Error error = thrown_by(
+        [&] { DatasetWriter writer(folder / "missing" / "a.lmdb", {.overwrite = overwrite}); });
     EXPECT_EQ(error.code(), ErrorCode::io);
     EXPECT_THAT(error.what(), HasSubstr("No such file or directory"));
   }
-  EXPECT_EQ(thrown_by([&] { DatasetWriter writer(folder.path(), {.overwrite = true}); }).code(), ErrorCode::io);
+  EXPECT_EQ(thrown_by([&] { DatasetWriter writer(folder.path(), {.overwrite = true}); }).code(),
+            ErrorCode::io);
 }
 
 TEST(DatasetWriter, IsIncompleteUntilFinished) {
@@ -90,8 +93,10 @@ TEST(DatasetWriter, IsIncompleteUntilFinished) {
   }
   const Error error = thrown_by([&] { (void)open_dataset(path); });
   EXPECT_EQ(error.code(), ErrorCode::incomplete);
-  EXPECT_THAT(error.what(),
-              HasSubstr(path.string() + " is incomplete: its packing was interrupted after 2 records were committed"));
+  EXPECT_THAT(
+      error.what(),
+      HasSubstr(path.string() +
+                " is incomplete: its packing was interrupted after 2 records were committed"));
 }
 
 TEST(DatasetWriter, CommitsAsItGoes) {
@@ -110,7 +115,8 @@ TEST(DatasetWriter, GrowsItsMap) {
   // Beyond the first size by many commits, and by one.
   for (const std::size_t commit_bytes : {8 * megabyte, 512 * megabyte}) {
     DatasetWriter writer(folder / "a.lmdb", {.overwrite = true, .commit_bytes = commit_bytes});
-    for (unsigned record = 0; record < 150; ++record) append_bytes(writer, megabyte, static_cast<std::byte>(record));
+    for (unsigned record = 0; record < 150; ++record)
+      append_bytes(writer, megabyte, static_cast<std::byte>(record));
     writer.finish();
     const auto dataset = open_dataset(folder / "a.lmdb");
     ASSERT_EQ(dataset->size(), 150u);
@@ -146,9 +152,11 @@ TEST(DatasetWriter, RefusesOtherFields) {
   EXPECT_THAT(refused({{"", {}}}), HasSubstr("without a name"));
   EXPECT_THAT(refused({{"a", {}}, {"a", {}}}), HasSubstr("two fields named \"a\""));
   append_record(writer, 0);
-  EXPECT_THAT(refused({{"image", {}}, {"path", {}}, {"label", {}}}),
-              HasSubstr("record 1 of " + (folder / "a.lmdb").string() +
-                        " has the fields image, path, label; the records before it have image, label, path"));
+  EXPECT_THAT(
+      refused({{"image", {}}, {"path", {}}, {"label", {}}}),
+      HasSubstr(
+          "record 1 of " + (folder / "a.lmdb").string() +
+          " has the fields image, path, label; the records before it have image, label, path"));
   append_record(writer, 1);
   writer.finish();
   EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 2u);
@@ -176,7 +184,8 @@ TEST(DatasetWriter, KeepsClassNamesThatAreNoUtf8) {
   DatasetWriter writer(folder / "a.lmdb");
   writer.set_classes({"caf\xc3\xa9", "caf\xe9"});
   writer.finish();
-  EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(), (std::vector<std::string>{"caf\xc3\xa9", "caf\xef\xbf\xbd"}));
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(),
+            (std::vector<std::string>{"caf\xc3\xa9", "caf\xef\xbf\xbd"}));
 }
 
 // Appends until it fails, and checks what it says and leaves behind, also when there is room again.
@@ -221,9 +230,12 @@ TEST(DatasetWriter, SaysThatTheDiskIsFull) {
   const TemporaryFolder folder;
   const std::filesystem::path disk = folder / "disk";
   std::filesystem::create_directory(disk);
-  if (mount("millrace-test", disk.c_str(), "tmpfs", 0, "size=5m") != 0) GTEST_SKIP() << "may not mount a small file system";
+  if (mount("millrace-test", disk.c_str(), "tmpfs", 0, "size=5m") != 0)
+    GTEST_SKIP() << "may not mount a small file system";
   const Unmount at_end{disk};
-  expect_full(disk / "a.lmdb", [&] { EXPECT_EQ(mount("millrace-test", disk.c_str(), "tmpfs", MS_REMOUNT, "size=50m"), 0); });
+  expect_full(disk / "a.lmdb", [&] {
+    EXPECT_EQ(mount("millrace-test", disk.c_str(), "tmpfs", MS_REMOUNT, "size=50m"), 0);
+  });
 }
 
 TEST(DatasetWriter, KilledKeepsWhatItCommitted) {

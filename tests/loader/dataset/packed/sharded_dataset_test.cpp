@@ -19,7 +19,8 @@ using namespace testing;
 constexpr std::uint64_t records = 60;
 
 /// Writes records into shards of `records` items each.
-void write_shards(const fs::path& path, std::uint64_t shards, std::uint64_t count = records, std::uint64_t first = 0) {
+void write_shards(const fs::path& path, std::uint64_t shards, std::uint64_t count = records,
+                  std::uint64_t first = 0) {
   WriterOptions options;
   options.overwrite = true;
   options.shards = shards;
@@ -65,9 +66,11 @@ TEST_F(ShardedDataset, IsOneDataset) {
 
 TEST_F(ShardedDataset, HasTheFingerprintOfOneFile) {
   write_dataset(folder_ / "whole.lmdb", records);
-  EXPECT_THAT(file_contents(folder_ / "whole.lmdb"),
-              HasSubstr("\"fingerprint\":\"" + index().at("fingerprint").get<std::string>() + "\""));
-  EXPECT_NE(index().at("shards").at(0).at("fingerprint"), index().at("shards").at(1).at("fingerprint"));
+  EXPECT_THAT(
+      file_contents(folder_ / "whole.lmdb"),
+      HasSubstr("\"fingerprint\":\"" + index().at("fingerprint").get<std::string>() + "\""));
+  EXPECT_NE(index().at("shards").at(0).at("fingerprint"),
+            index().at("shards").at(1).at("fingerprint"));
 }
 
 TEST_F(ShardedDataset, OneBufferServesItAndOthers) {
@@ -91,7 +94,8 @@ TEST_F(ShardedDataset, IsReadByManyThreadsAtOnce) {
       for (std::uint64_t step = 0; step < 2 * records; ++step) {
         const std::uint64_t index = (step * 7 + thread * 15) % records;
         expect_record(dataset->read(index, buffer), index);
-        if (step % 8 == 0) dataset->prefetch(std::vector<std::uint64_t>{index, (index + 31) % records});
+        if (step % 8 == 0)
+          dataset->prefetch(std::vector<std::uint64_t>{index, (index + 31) % records});
       }
     });
 }
@@ -99,7 +103,8 @@ TEST_F(ShardedDataset, IsReadByManyThreadsAtOnce) {
 TEST_F(ShardedDataset, IsFoundWhereverItsFilesAreTogether) {
   fs::create_directory(folder_ / "moved");
   for (const auto& entry : fs::directory_iterator(folder_.path()))
-    if (entry.is_regular_file()) fs::rename(entry.path(), folder_ / "moved" / entry.path().filename());
+    if (entry.is_regular_file())
+      fs::rename(entry.path(), folder_ / "moved" / entry.path().filename());
   EXPECT_EQ(open_dataset(folder_ / "moved" / "a.lmdb")->size(), records);
   fs::create_symlink(folder_ / "moved" / "a.lmdb", folder_ / "link.lmdb");
   EXPECT_EQ(open_dataset(folder_ / "link.lmdb")->size(), records);
@@ -109,17 +114,20 @@ TEST_F(ShardedDataset, RefusesAMissingShard) {
   fs::remove(second_);
   const Error error = opening();
   EXPECT_EQ(error.code(), ErrorCode::not_found);
-  EXPECT_THAT(error.what(), HasSubstr("a shard of " + path_.string() + " is missing: " + second_.string() + " does not exist"));
+  EXPECT_THAT(error.what(), HasSubstr("a shard of " + path_.string() +
+                                      " is missing: " + second_.string() + " does not exist"));
 }
 
 TEST_F(ShardedDataset, RefusesAShardOfAnother) {
   write_shards(folder_ / "b.lmdb", 4, records, 1000);
   write_shards(folder_ / "c.lmdb", 4, records + 4);
-  for (const char* other : {"b-00001-of-00004.lmdb", "c-00001-of-00004.lmdb", "a-00002-of-00004.lmdb"}) {
+  for (const char* other :
+       {"b-00001-of-00004.lmdb", "c-00001-of-00004.lmdb", "a-00002-of-00004.lmdb"}) {
     fs::copy_file(folder_ / other, second_, fs::copy_options::overwrite_existing);
     const Error error = opening();
     EXPECT_EQ(error.code(), ErrorCode::corrupt);
-    EXPECT_THAT(error.what(), HasSubstr("a shard of " + path_.string() + " is another one than it lists: " + second_.string()));
+    EXPECT_THAT(error.what(), HasSubstr("a shard of " + path_.string() +
+                                        " is another one than it lists: " + second_.string()));
   }
 }
 
@@ -145,7 +153,8 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
     write_file(path_, text.substr(0, length));
     EXPECT_EQ(opening().code(), ErrorCode::corrupt);
   }
-  const auto refused = [&](const std::function<void(nlohmann::json&)>& change, const std::string& why) {
+  const auto refused = [&](const std::function<void(nlohmann::json&)>& change,
+                           const std::string& why) {
     nlohmann::json changed = good;
     change(changed);
     write_file(path_, changed.dump());
@@ -160,8 +169,10 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
   refused([](auto& json) { json["shards"][0]["records"] = -1; }, "");
   refused([](auto& json) { json["fingerprint"] = "xyz"; }, "xyz");
   for (const char* name : {"../a-00001-of-00004.lmdb", "/etc/passwd", "", ".."})
-    refused([&](auto& json) { json["shards"][1]["file"] = name; }, "is no name of a file beside it");
-  for (const char* key : {"shards", "complete", "records", "plan"}) refused([&](auto& json) { json.erase(key); }, key);
+    refused([&](auto& json) { json["shards"][1]["file"] = name; },
+            "is no name of a file beside it");
+  for (const char* key : {"shards", "complete", "records", "plan"})
+    refused([&](auto& json) { json.erase(key); }, key);
   write_file(path_, good.dump());
   EXPECT_EQ(open_dataset(path_)->size(), records);
 }
@@ -180,8 +191,8 @@ TEST_F(ShardedDataset, ABadRecordHasItsNumberInTheWhole) {
   const Error error = thrown_by([&] { (void)dataset->read(20, buffer); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 20u);
-  EXPECT_THAT(error.what(),
-              HasSubstr("record 20 of " + path_.string() + ": record 5 (" + stored_path(20) + ") of " + second_.string()));
+  EXPECT_THAT(error.what(), HasSubstr("record 20 of " + path_.string() + ": record 5 (" +
+                                      stored_path(20) + ") of " + second_.string()));
   expect_record(dataset->read(21, buffer), 21);
 }
 
@@ -197,7 +208,8 @@ TEST(ShardWriter, IsIncompleteUntilFinished) {
       append_record(writer, index);
       const Error error = thrown_by([&] { (void)open_dataset(path); });
       EXPECT_EQ(error.code(), ErrorCode::incomplete);
-      EXPECT_THAT(error.what(), HasSubstr("is being written at this moment (" + std::to_string(index + 1) + " record"));
+      EXPECT_THAT(error.what(), HasSubstr("is being written at this moment (" +
+                                          std::to_string(index + 1) + " record"));
     }
     const Error second = thrown_by([&] {
       WriterOptions again = options;
@@ -207,7 +219,8 @@ TEST(ShardWriter, IsIncompleteUntilFinished) {
     EXPECT_EQ(second.code(), ErrorCode::already_exists);
     EXPECT_THAT(second.what(), HasSubstr("another writer"));
   }
-  EXPECT_THAT(thrown_by([&] { (void)open_dataset(path); }).what(), HasSubstr("was interrupted after 30 records were committed"));
+  EXPECT_THAT(thrown_by([&] { (void)open_dataset(path); }).what(),
+              HasSubstr("was interrupted after 30 records were committed"));
   options.resume = true;
   DatasetWriter writer(path, options);
   EXPECT_EQ(writer.items(), 30u);
@@ -235,7 +248,8 @@ TEST(ShardWriter, WantsTheSameFieldsInAllShards) {
   DatasetWriter writer(folder / "a.lmdb", options);
   append_record(writer, 0);
   const RecordField other[] = {{"image", {}}};
-  EXPECT_THAT(thrown_by([&] { writer.append(other); }).what(), HasSubstr("the records before it have image, label, path"));
+  EXPECT_THAT(thrown_by([&] { writer.append(other); }).what(),
+              HasSubstr("the records before it have image, label, path"));
   append_record(writer, 1);
   writer.finish();
   EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 2u);
@@ -244,13 +258,15 @@ TEST(ShardWriter, WantsTheSameFieldsInAllShards) {
 TEST(ShardWriter, WantsOptionsThatMakeSense) {
   const TemporaryFolder folder;
   const auto refused = [&](WriterOptions options) {
-    const Error error = thrown_by([&] { DatasetWriter writer(folder / "a.lmdb", std::move(options)); });
+    const Error error =
+        thrown_by([&] { DatasetWriter writer(folder / "a.lmdb", std::move(options)); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     EXPECT_FALSE(fs::exists(folder / "a.lmdb"));
     return std::string(error.what());
   };
   EXPECT_THAT(refused({.shards = 2}), HasSubstr("source_items"));
-  EXPECT_THAT(refused({.shards = 2, .source_items = 9, .shard_bytes = 9}), HasSubstr("one of the two"));
+  EXPECT_THAT(refused({.shards = 2, .source_items = 9, .shard_bytes = 9}),
+              HasSubstr("one of the two"));
   EXPECT_THAT(refused({.shards = 100000, .source_items = 9}), HasSubstr("99999"));
 }
 
