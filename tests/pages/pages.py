@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 FENCE = re.compile(r"```(\w*)$")
-SPAN = re.compile(r"`([^`]+)`")
+SPAN = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 NAME = re.compile(r"[A-Za-z_]\w{2,}")
 CODE = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh", ".cmake", ".txt", ".json", ".js", ".css", ".in"}
@@ -25,10 +25,11 @@ COMMAND_SECONDS = 100
 
 
 class Page:
-    """A page's text lines and its fenced blocks as (language, line of the first, lines)."""
+    """A page's text, with empty lines in place of its fenced blocks, and these as (language, line of
+    the first, lines)."""
 
     def __init__(self, path):
-        self.path, self.text, self.blocks = path, [], []
+        self.path, self.text, self.blocks = path, "", []
         block = None
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             fence = FENCE.match(line)
@@ -39,8 +40,12 @@ class Page:
                 block = (fence.group(1), number + 1, [])
             elif block is not None:
                 block[2].append(line)
-            else:
-                self.text.append((number, line))
+            self.text += ("" if block or fence else line) + "\n"
+
+    def found(self, pattern):
+        """What the pattern's group matches in the text, with its line."""
+        for match in pattern.finditer(self.text):
+            yield self.text.count("\n", 0, match.start()) + 1, match.group(1)
 
     def commands(self):
         """The command lines of the console blocks with the lines they begin at."""
@@ -80,14 +85,13 @@ def check_text(root):
     compiled = [squeezed(path.read_text(encoding="utf-8").splitlines()) for path in files
                 if path.suffix in {".cpp", ".h", ".cu"}]
     for page in pages_of(files):
-        for number, line in page.text:
-            for span in SPAN.findall(line):
-                for name in NAME.findall(span):
-                    if name not in words:
-                        yield page.path, number, f"`{name}` is in no source"
-            for link in LINK.findall(line):
-                if not (page.path.parent / link).exists():
-                    yield page.path, number, f"{link} is not there"
+        for number, span in page.found(SPAN):
+            for name in NAME.findall(span):
+                if name not in words:
+                    yield page.path, number, f"`{name}` is in no source"
+        for number, link in page.found(LINK):
+            if not (page.path.parent / link).exists():
+                yield page.path, number, f"{link} is not there"
         for language, number, lines in page.blocks:
             if language == "cpp" and not any(squeezed(lines) in source for source in compiled):
                 yield page.path, number, "this C++ stands in no source that is compiled"
