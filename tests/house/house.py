@@ -22,37 +22,18 @@ from pathlib import Path, PurePosixPath
 # The rooms of each folder from the ground up. A file's name stands for that file on its folder's
 # top level, "*" for all other files there.
 ROOMS = {
-    "loader": [
-        "base",
-        "dataset",
-        "dataset/packed",
-        "order",
-        "runtime",
-        "device",
-        "report",
-        "pipeline",
-    ],
+    "loader": ["base", "dataset", "dataset/packed", "dataset/open", "order", "runtime", "device",
+               "report", "pipeline"],
     "decode": ["jpeg", "*"],
     "augment": ["geometry", "resample", "ops", "*"],
-    "gpu": ["device", "pixel"],
-    "bench": [
-        "command.h",
-        "console",
-        "machine",
-        "page",
-        "measure/device",
-        "measure",
-        "dataset",
-        "diagnose",
-        "tune",
-        "micro",
-        "main.cpp",
-    ],
+    "gpu": ["pixel", "device"],
+    "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
+              "diagnose", "tune", "micro", "main.cpp"],
 }
 # The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
 CXX = {".h", ".cpp", ".cu", ".cuh"}
-OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".json", ".in"}
+OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
 SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
 MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 1500
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
