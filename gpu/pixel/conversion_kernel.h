@@ -12,7 +12,7 @@
 // without asking.
 #pragma once
 
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/pixel_arithmetic.h>
 
 #include <cstddef>
