@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/jpeg_decoder.h>
 
 #include <functional>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 struct Size {
   int width = 0;

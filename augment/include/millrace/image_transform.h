@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/recipe.h>
 #include <millrace/transform.h>
 
 #include <memory>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A transform from the record fields "image" (an encoded image) and "label" (int64, little-endian)
 /// to the sample fields

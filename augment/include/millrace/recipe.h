@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/geometry.h>
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <variant>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A random box, resized to the output size: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {

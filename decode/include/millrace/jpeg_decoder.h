@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <memory>
 #include <span>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A rectangle of pixels, from the top left corner.
 struct Region {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What the segments before a JPEG's first scan say of it (ITU-T T.81), without anything decoded.
 struct JpegInfo {

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 
 #include <memory>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Several datasets as one: numbers run on from part to part, in this order; a part may come more
 /// than once, or be empty itself. `Order::mixed` gives each its share. The fingerprint is what the

@@ -7,12 +7,13 @@
 #pragma once
 
 #include <millrace/conversion.h>
+#include <millrace/detail/export.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One conversion (`Stream::launch`). All memory is the device's.
 struct ConversionWork {

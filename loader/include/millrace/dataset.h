@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One named byte field of a record, as stored.
 struct RecordField {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 struct WriterOptions {
   /// Replace an existing file. The old one leaves its folder as the writer is made, with its shards

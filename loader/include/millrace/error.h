@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What kind of failure an `Error` is; the message says the rest.
 enum class ErrorCode {

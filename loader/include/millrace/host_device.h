@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 
 #include <atomic>
@@ -11,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What the steps on a `HostStream` added up to since the stream began or `reset_steps()`.
 struct StepStatistics {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/runtime.h>
 
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What about a machine decides which options are good on it.
 struct MachineIdentity {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// In which order a run takes its records: a trainer describes it by an `Order`.
+//
+// Threads: an `Order` does not change once it is made; any threads may share one.
+// Lifetimes: it keeps copies of the weights and indices that it is given.
 #pragma once
+
+#include <millrace/detail/export.h>
 
 #include <cstdint>
 #include <functional>
@@ -7,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// In which order a run takes a dataset's records, as data: cheap to copy, immutable, for any
 /// thread. A `Sampler` makes it into records. Which positions are an epoch is said at each mode.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <array>
 #include <cstdint>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The block function Philox4x32-10: 128 bits of counter and 64 of key to 128 random bits.
 /// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which process of a data-parallel run this one is: a trainer reads it from its launcher.
+//
+// Threads: the functions may be called from any thread while none changes the environment.
+// Lifetimes: everything here is plain data; `source` is text of static storage.
 #pragma once
+
+#include <millrace/detail/export.h>
 
 #include <cstdint>
 #include <functional>
@@ -7,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Which process of a data-parallel run this is. By itself: the only one.
 struct Ranks {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A distribution of durations, in milliseconds. Percentiles are exact to 1%.
 struct Durations {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/topology.h>
-#include <millrace/worker_pool.h>
 
 #include <chrono>
 #include <memory>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Whether workers are bound to the processors of their NUMA node.
 enum class Numa {
@@ -39,6 +39,7 @@ struct RuntimeOptions {
 };
 
 struct Placement;
+class WorkerPool;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share
 /// its cores. All methods may be called from any thread at once.

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// The fields of a sample: a transform says them, and batches have them by these names.
+//
+// Threads: a `SampleSpec` is plain data; any threads may read one.
+// Lifetimes: it owns its fields' names.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/tensor.h>
 
 #include <cstddef>
@@ -8,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One named field of a sample.
 struct FieldSpec {

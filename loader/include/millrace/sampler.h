@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which record comes at which position: for those who write a loader of their own or look at an
+// order; a `Pipeline` has a sampler itself.
+//
+// Threads: a `Sampler` does not change; any threads may share one.
+// Lifetimes: it keeps what it needs of the order that it is made of.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/order.h>
 #include <millrace/random.h>
 
@@ -8,7 +14,7 @@
 #include <memory>
 #include <span>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 class OrderMode;
 

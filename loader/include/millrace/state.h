@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where a run is, and of which run that is: a trainer saves it and resumes from it.
+//
+// Threads: a `State` is plain data; each thread uses its own.
+// Lifetimes: it refers to nothing.
 #pragma once
+
+#include <millrace/detail/export.h>
 
 #include <cstdint>
 #include <optional>
@@ -7,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Where a run is: seed and position are the whole of its iteration state, since order is a pure
 /// function of them. The rest says what they count, so that a run that something else is given is

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Types, shapes and views of elements: what batches are read by.
+//
+// Threads: a `Tensor` is a value that each thread may copy; what it points to is as safe as memory.
+// Lifetimes: it refers to the memory of its batch and must not be used after the batch is let go.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 
 #include <array>
@@ -10,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 enum class DType : std::uint8_t {
   uint8,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A stretch of time in which a lane did one thing. Times are nanoseconds since the trace began.
 struct TraceSpan {

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The threads of a runtime, for what works on them: pipelines and the command.
+//
+// Threads: all methods of a `WorkerPool` may be called from any thread at once.
+// Lifetimes: a pool shares the ownership of its jobs until their items are done; an owner, which is
+// but an address, cancels its jobs before it goes.
 #pragma once
+
+#include <millrace/detail/export.h>
 
 #include <chrono>
 #include <cstddef>
@@ -9,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Work for a pool: items 0 .. items()-1, each run once by some worker, begun in this order.
 class Job {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// Memory on a NUMA node, for devices and pipelines.
+//
+// Threads: all functions may be called from any thread at once.
+// Lifetimes: a `Memory` owns its pages and refers to nothing else.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/topology.h>
 
 #include <cstddef>
 #include <optional>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Zeroed memory of whole pages, in huge ones where it is big and the system has them. Its pages
 /// come to lie on the NUMA node of the thread that first writes them. Throws `Error` (`device`)

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+// How a runtime's workers are placed, for the runtime and for the command that shows it.
+//
+// Threads: all functions may be called from any thread at once.
+// Lifetimes: everything here is plain data.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/runtime.h>
 #include <millrace/topology.h>
 
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Where workers go, and why.
 struct Placement {
