@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 #include <xxhash.h>
 
@@ -70,9 +71,9 @@ class ImageWorker : public TransformWorker {
 
   Status make(const Record& record, Random& random, Sample& sample) override {
     const std::int64_t label = record.integer("label");
-    if (Status opened = decoder_.open(record["image"]); !opened.is_ok()) return opened;
+    if (Status opened = decoder_->open(record["image"]); !opened.is_ok()) return opened;
 
-    const Size image{decoder_.header().width, decoder_.header().height};
+    const Size image = decoder_->header().size();
     const Plan made = std::visit(
         [&](const auto& crop) { return plan(crop, image, recipe_.output, random); }, recipe_.crop);
     const bool flip = random.uniform() < recipe_.flip;
@@ -86,7 +87,7 @@ class ImageWorker : public TransformWorker {
     needed.x += made.box.x;
     needed.y += made.box.y;
     PixelView pixels;
-    if (Status decoded = decoder_.decode(needed, pixels); !decoded.is_ok()) return decoded;
+    if (Status decoded = decoder_->decode(needed, pixels); !decoded.is_ok()) return decoded;
 
     sample.enter_stage(augment_stage);
     const bool on_device = recipe_.flip_on == FlipOn::device;
@@ -109,7 +110,7 @@ class ImageWorker : public TransformWorker {
   }
 
   const Recipe& recipe_;
-  JpegDecoder decoder_;
+  std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
   Resampler resampler_;
   std::vector<std::uint8_t> row_;
 };

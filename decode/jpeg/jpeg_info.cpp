@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/jpeg_info.h>
+#include "jpeg/jpeg_info.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include "image_kind.h"
 
 namespace millrace {
 namespace {
@@ -82,7 +82,7 @@ constexpr Table luminance = {16,  11, 12, 14,  12,  10,  16,  14,  13, 14,  18, 
                              68,  87, 69, 55,  56,  80,  109, 81,  87, 95,  98,  103, 104,
                              103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
 
-/// How far a table is from the one of a quality, or nothing where a single step is further off than
+/// Tells how far a table is from the one of a quality; nullopt if a single step is further off than
 /// rounding explains.
 std::optional<int> distance(const Table& table, int quality) {
   const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
@@ -210,6 +210,15 @@ class Header {
     return {factors >> 4, factors & 15};
   }
 
+  std::string scan_type() const {
+    constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless",
+                                     "hierarchical"};
+    return names[static_cast<std::size_t>(info_.process)] +
+           std::string(info_.arithmetic ? ", arithmetic" : "") +
+           (info_.bits_per_sample == 8 ? ""
+                                       : ", " + std::to_string(info_.bits_per_sample) + " bits");
+  }
+
   std::string chroma() const {
     if (info_.components == 1) return "gray";
     const auto [h, v] = sampling(0);
@@ -237,6 +246,7 @@ class Header {
 
   Status finish() {
     if (!has_frame_) return Status::bad("it has a scan without a frame header before it");
+    info_.scan_type = scan_type();
     info_.chroma = chroma();
     const int number = byte_at(frame_, 6 + 2);
     if (number < 4 && tables_[static_cast<std::size_t>(number)])
@@ -255,16 +265,9 @@ class Header {
 
 }  // namespace
 
-const char* to_string(JpegInfo::Process process) {
-  constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless",
-                                   "hierarchical"};
-  return names[static_cast<std::size_t>(process)];
-}
-
 Status read_jpeg_info(std::span<const std::byte> encoded, JpegInfo& info) {
   info = {};
-  if (std::string reason = why_no_jpeg(encoded); !reason.empty())
-    return Status::bad(std::move(reason));
+  info.kind = ImageKind::jpeg;
   return Header(encoded, info).read();
 }
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Pure functions on values: they may be called from any thread.
 #pragma once
 
-#include <millrace/jpeg_decoder.h>
+#include <millrace/image.h>
 
 #include <functional>
 
 namespace millrace {
-
-struct Size {
-  int width = 0;
-  int height = 0;
-  friend bool operator==(const Size&, const Size&) = default;
-};
 
 /// From `low` to `high`, both included.
 struct Range {
