@@ -202,7 +202,7 @@ TEST_F(Bench, CeilingComparesWithThePlainDecode) {
 TEST_F(Bench, TakesARecipeFromAFile) {
   const fs::path file = folder_ / "recipe.json";
   std::ofstream(file)
-      << R"({"output": [40, 24], "crop": {"kind": "center", "resize": 48}, "flip": 0})";
+      << R"({"output": [40, 24], "ops": [{"op": "resize", "size": 48}, {"op": "center_crop"}]})";
   const Json json = bench_json({"--recipe", file.string(), "--batches", "3"});
   EXPECT_EQ(json.at("options").at("recipe_program").at("output"), Json({40, 24}));
 
