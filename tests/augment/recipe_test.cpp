@@ -33,7 +33,9 @@ TEST(Recipe, ComesThroughJson) {
 
 TEST(Recipe, ReadsWhatTheHeaderShows) {
   const Recipe random = Recipe::from_json(
-      R"({"output": [200, 100], "ops": [{"op": "random_resized_crop", "scale": [0.08, 1], "ratio": [0.75, 1.3333]}, {"op": "random_horizontal_flip", "p": 0.25}]})");
+      R"({"output": [200, 100],
+          "ops": [{"op": "random_resized_crop", "scale": [0.08, 1], "ratio": [0.75, 1.3333]},
+                  {"op": "random_horizontal_flip", "p": 0.25}]})");
   EXPECT_EQ(random,
             (Recipe{{200, 100},
                     {RandomResizedCrop{{0.08, 1}, {0.75, 1.3333}}, RandomHorizontalFlip{0.25}}}));
@@ -46,9 +48,9 @@ TEST(Recipe, ReadsWhatTheHeaderShows) {
 // A state to resume from names the recipe by its text, which thus must not change where nothing
 // else does.
 TEST(Recipe, IsWrittenInOneWay) {
-  EXPECT_EQ(
-      Recipe::train().to_json(),
-      R"({"output":[224,224],"ops":[{"op":"random_resized_crop","scale":[0.08,1.0],"ratio":[0.75,1.3333333333333333]},{"op":"random_horizontal_flip","p":0.5}]})");
+  EXPECT_EQ(Recipe::train().to_json(),
+            R"({"output":[224,224],"ops":[{"op":"random_resized_crop","scale":[0.08,1.0],)"
+            R"("ratio":[0.75,1.3333333333333333]},{"op":"random_horizontal_flip","p":0.5}]})");
   EXPECT_EQ(Recipe::eval(112).to_json(),
             R"({"output":[112,112],"ops":[{"op":"resize","size":128},{"op":"center_crop"}]})");
 }

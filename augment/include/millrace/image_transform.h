@@ -11,8 +11,8 @@
 
 namespace millrace {
 
-/// Makes a transform from the record fields "image" (an encoded image) and "label" (int64, little-endian)
-/// to the sample fields
+/// Makes a transform from the record fields "image" (an encoded image) and "label" (int64,
+/// little-endian) to the sample fields
 ///     image  uint8  [output.height, output.width, 3]   RGB, NHWC in the batch
 ///     label  int64  scalar
 /// and, for a recipe whose last operation flips on the device, the images unflipped and

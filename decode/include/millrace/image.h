@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that describe images. They may be copied and used on any thread; a `PixelView` does not own
-// what it shows.
+// Values that describe images. They may be copied and used on any thread; what a `PixelView` shows
+// must outlive it.
 #pragma once
 
 #include <cstddef>
