@@ -89,8 +89,8 @@ struct ImageInfo : ImageHeader {
 
 /// Reads an image's segments up to its first pixel, and decodes nothing. Bad, with the reason, for
 /// what `check_image_kind` refuses and where these segments are damaged or cut short; `info` is
-/// then unspecified. Images that cannot be decoded for another reason (12-bit or lossless JPEGs) are not
-/// bad here.
+/// then unspecified. Images that cannot be decoded for another reason (12-bit or lossless JPEGs)
+/// are not bad here.
 Status read_image_info(std::span<const std::byte> encoded, ImageInfo& info);
 
 }  // namespace millrace
