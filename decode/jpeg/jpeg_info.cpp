@@ -25,7 +25,7 @@ int big_endian16(Bytes bytes, std::size_t at) {
   return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1);
 }
 
-/// Numbers of a TIFF structure, in its byte order.
+/// Reads numbers of a TIFF structure, in its byte order.
 class Tiff {
  public:
   Tiff(Bytes bytes, bool little_endian) : bytes_(bytes), little_endian_(little_endian) {}
@@ -48,7 +48,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// The orientation of an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
+/// Finds the orientation in an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
 /// SHORT).
 std::optional<int> exif_orientation(Bytes segment) {
   using namespace std::string_view_literals;
@@ -108,7 +108,7 @@ std::optional<int> quality_of(const Table& table) {
   return best;
 }
 
-/// The segments of one image, read one after the other.
+/// Reads the segments of one image, one after the other.
 class Header {
  public:
   Header(Bytes bytes, JpegInfo& info) : bytes_(bytes), info_(info) {}
@@ -204,7 +204,7 @@ class Header {
     return Status::ok();
   }
 
-  /// Sampling factors of a component, horizontal and vertical.
+  /// Tells a component's sampling factors, horizontal and vertical.
   std::pair<int, int> sampling(int component) const {
     const int factors = byte_at(frame_, 6 + 3 * static_cast<std::size_t>(component) + 1);
     return {factors >> 4, factors & 15};
