@@ -20,7 +20,7 @@ class Histogram {
   /// Adds what was counted so far to `sum`.
   void add_to(Histogram& sum) const;
   Durations summary() const;
-  void clear() { *this = Histogram(); }
+  void clear() { subtract(*this); }
   /// Takes away an earlier state of this histogram. The largest value is then known to 1%.
   void subtract(const Histogram& earlier);
 
