@@ -4,16 +4,13 @@
 #include <fmt/format.h>
 
 #include "page/machine_table.h"
+#include "console/text.h"
 #include "tune/tune_text.h"
 
 namespace millrace::cli {
 namespace {
 
 constexpr double mega = 1e6;
-
-std::string mean_text(Mean value, int digits) {
-  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.sd, digits);
-}
 
 std::string idle_text(const TuneSummary& summary) {
   return summary.device_idle ? fmt::format("{:.1f}% (≤ {:.1f}%)", 100 * summary.device_idle->mean,
@@ -44,7 +41,7 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
        .detail = fmt::format("of at most {}", result.goal.max_workers)},
       {.name = "Prefetch",
        .value = fmt::format("{}", chosen.prefetch),
-       .detail = fmt::format("{} each", plural(chosen.micro_batches, "part"))},
+       .detail = fmt::format("{} each", count_text(chosen.micro_batches, "part"))},
       {.name = "Batch size",
        .value = fmt::format("{}", chosen.batch_size),
        .detail = fmt::format("p99 {}, {:.0f} MB", duration_text(summary.batch_p99_ms),
@@ -53,7 +50,7 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
        .value = fmt::format("{:.1f}", summary.samples_per_second.mean),
        .unit = "samples/s",
        .detail = fmt::format("± {:.1f}, {}", summary.samples_per_second.sd,
-                             plural(summary.runs, "run"))}};
+                             count_text(summary.runs, "run"))}};
   if (summary.device_idle)
     numbers.push_back(
         {.name = "Device idle",
