@@ -59,48 +59,6 @@ std::string to_html(const PageSection& section) {
 
 }  // namespace
 
-std::string escape(std::string_view text) {
-  std::string escaped;
-  escaped.reserve(text.size());
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        if (static_cast<unsigned char>(letter) < 0x20 && letter != '\n' && letter != '\t')
-          escaped += "\xEF\xBF\xBD";
-        else
-          escaped += letter;
-    }
-  }
-  return escaped;
-}
-
-std::string duration_text(double milliseconds) {
-  if (milliseconds <= 0) return "0";
-  if (milliseconds < 0.01) return fmt::format("{:.1f} µs", 1e3 * milliseconds);
-  if (milliseconds < 0.9995) return fmt::format("{:.0f} µs", 1e3 * milliseconds);
-  if (milliseconds < 9.995) return fmt::format("{:.2f} ms", milliseconds);
-  if (milliseconds < 99.95) return fmt::format("{:.1f} ms", milliseconds);
-  if (milliseconds < 999.5) return fmt::format("{:.0f} ms", milliseconds);
-  return fmt::format("{:.2f} s", 1e-3 * milliseconds);
-}
-
-std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
 std::string to_html(const HtmlTable& table) {
   const bool named_values = table.columns.empty();
   std::string html =

@@ -2,29 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "page/page.h"
+
 namespace millrace::cli {
-
-/// Text as HTML shows it as it is, within elements and quoted attributes. Control characters become
-/// U+FFFD.
-std::string escape(std::string_view text);
-
-/// For people, with three digits or so and the unit that fits: "0", "412 µs", "12.3 ms", "1.25 s".
-std::string duration_text(double milliseconds);
-
-/// "12.3%", of a share from 0 to 1.
-std::string percent_text(double share);
-
-/// One of the few numbers at the top of a page. All texts are plain.
-struct KeyNumber {
-  std::string name;
-  std::string value;
-  std::string unit{};
-  /// A line in small print.
-  std::string detail{};
-};
 
 /// A table; all texts are plain. The first column names the row, the last `text_columns` hold
 /// texts, those between numbers.
