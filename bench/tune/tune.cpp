@@ -11,7 +11,7 @@
 #include "console/output_file.h"
 #include "measure/pipeline_options.h"
 #include "tune/tune_output.h"
-#include "tune/tune_result_page.h"
+#include "tune/tune_page.h"
 #include "tune/tune_run.h"
 #include "tune/tune_text.h"
 
@@ -98,7 +98,7 @@ int run(const TuneArguments& arguments) {
   result.recipe_name = arguments.source.recipe;
   if (arguments.json != "-") fmt::print("{}", to_text(result));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(result));
-  if (!arguments.html.empty()) write_text(arguments.html, to_html(page_of(result)));
+  if (!arguments.html.empty()) write_text(arguments.html, page_html(page_of(result)));
   if (!arguments.out.empty()) save(result, arguments.out);
   return 0;
 }

@@ -63,10 +63,12 @@ std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
       held += fmt::format("{}{} {}", held.empty() ? "" : ", ", to_string(other),
                           value_of(findings.points[phase.chosen].setting, other));
   std::string text = fmt::format("{} (with {})\n", to_string(phase.variable), held);
-  for (const auto& row : table_of(findings, phase)) {
-    text += fmt::format("{:>{}}", row[0], value_width);
-    for (std::size_t cell = 1; cell < row.size(); ++cell)
-      text += fmt::format("{:>{}}", row[cell], columns[cell - 1].width);
+  const std::vector<std::vector<std::string>> table = table_of(findings, phase);
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const bool is_chosen = row > 0 && phase.points[row - 1] == phase.chosen;
+    text += fmt::format("{:>{}}", (is_chosen ? "> " : "") + table[row][0], value_width);
+    for (std::size_t cell = 1; cell < table[row].size(); ++cell)
+      text += fmt::format("{:>{}}", table[row][cell], columns[cell - 1].width);
     text += '\n';
   }
   return text + "  " + phase.why + "\n\n";
@@ -207,19 +209,6 @@ Json goal_json(const TuneGoal& goal) {
           {"budget_seconds", goal.budget_seconds}};
 }
 
-Json machine_json(const Machine& machine) {
-  Json libraries = Json::object();
-  for (const auto& [name, version] : machine.libraries) libraries[name] = version;
-  return {{"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"numa_nodes", machine.numa_nodes},
-          {"kernel", machine.kernel},
-          {"compiler", machine.compiler},
-          {"memory_bytes", machine.memory_bytes},
-          {"commit", machine.commit},
-          {"libraries", libraries}};
-}
-
 }  // namespace
 
 std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
@@ -228,8 +217,7 @@ std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
   for (const Column& column : columns) table.front().emplace_back(column.title);
   for (const std::size_t index : phase.points) {
     const TunePoint& point = findings.points[index];
-    table.push_back({fmt::format("{}{}", index == phase.chosen ? "> " : "",
-                                 value_of(point.setting, phase.variable))});
+    table.push_back({std::to_string(value_of(point.setting, phase.variable))});
     for (const Column& column : columns) table.back().push_back(column.cell(point));
   }
   return table;
@@ -270,6 +258,8 @@ std::string to_json(const TuneResult& result) {
                       {"points", phase.points},
                       {"chosen", phase.chosen},
                       {"why", phase.why}});
+  Json machine = facts_json(result.machine);
+  machine["memory_bytes"] = result.machine.memory_bytes;
   const Json json = {{"dataset", result.dataset},
                      {"records", result.records},
                      {"recipe", result.recipe_name},
@@ -288,7 +278,7 @@ std::string to_json(const TuneResult& result) {
                      {"points", points},
                      {"run_seconds", findings.run_seconds},
                      {"total_seconds", findings.total_seconds},
-                     {"machine", machine_json(result.machine)}};
+                     {"machine", machine}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

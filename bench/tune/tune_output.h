@@ -8,8 +8,8 @@
 
 namespace millrace::cli {
 
-/// A table for people of the settings that were measured for a variable: a head, then a row each.
-/// The first cell is the variable's value, with "> " before the chosen one.
+/// A table for people of the settings that were measured for a variable: a head, then a row each,
+/// which begins with the variable's value.
 std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
                                                const TunePhase& phase);
 
