@@ -36,11 +36,14 @@ std::string bytes_text(double bytes) {
 }
 
 std::string count_text(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+  return fmt::format("{} {}{}", count, noun,
+                     count == 1                                    ? ""
+                     : noun.ends_with("s") || noun.ends_with("ch") ? "es"
+                                                                   : "s");
 }
 
-std::string table_row(std::string_view name, std::string_view value) {
-  return fmt::format("  {:<18}{}\n", name, value);
+std::string table_row(std::string_view name, std::string_view value, int width) {
+  return fmt::format("  {:<{}}{}\n", name, width, value);
 }
 
 }  // namespace millrace::cli

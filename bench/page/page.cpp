@@ -4,9 +4,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "page_assets.h"
 
@@ -111,31 +114,17 @@ void fill(std::string& html, std::string_view mark, const std::string& text) {
 }  // namespace
 
 std::string escape(std::string_view text) {
+  constexpr std::pair<char, const char*> entities[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string escaped;
-  escaped.reserve(text.size());
   for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        if (static_cast<unsigned char>(letter) < 0x20 && letter != '\n' && letter != '\t')
-          escaped += "\xEF\xBF\xBD";
-        else
-          escaped += letter;
-    }
+    const auto* entity = std::ranges::find(entities, letter, &std::pair<char, const char*>::first);
+    if (entity != std::end(entities))
+      escaped += entity->second;
+    else if (static_cast<unsigned char>(letter) < 0x20 && letter != '\n' && letter != '\t')
+      escaped += "\xEF\xBF\xBD";
+    else
+      escaped += letter;
   }
   return escaped;
 }
