@@ -12,7 +12,6 @@
 #include "bench/page/made_up_run.h"
 #include "console/figures.h"
 #include "measure/bench_output.h"
-#include "page/svg_chart.h"
 #include "page/timeline.h"
 #include "support/well_formed.h"
 
@@ -267,16 +266,6 @@ TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
   ASSERT_EQ(data.at("marks").size(), 2u) << "p50 is below all waits";
   EXPECT_EQ(data["marks"][0][1], "p95 of all calls: 1.10 ms");
   EXPECT_THAT(stalls.tables.at(0).rows.at(1), ::testing::ElementsAre("1.00 ms to 1.26 ms", "2"));
-}
-
-TEST(ChartAxis, HasRoundMarks) {
-  EXPECT_THAT(cli::round_marks(0, 100, 5), ::testing::ElementsAre(0, 20, 40, 60, 80, 100));
-  EXPECT_THAT(cli::round_marks(1.43, 4.4, 6), ::testing::ElementsAre(1.5, 2, 2.5, 3, 3.5, 4));
-  const cli::ChartAxis axis = cli::linear_axis("x", 0, 0.3, 3);
-  ASSERT_EQ(axis.ticks.size(), 4u);
-  EXPECT_EQ(axis.ticks[0].label, "0.0");
-  EXPECT_EQ(axis.ticks[3].label, "0.3");
-  EXPECT_DOUBLE_EQ(cli::ChartAxis({.low = 1, .high = 100, .logarithmic = true}).at(10), 0.5);
 }
 
 TEST(DurationText, HasTheUnitThatFits) {
