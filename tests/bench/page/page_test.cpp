@@ -12,10 +12,8 @@
 #include "bench/page/made_up_run.h"
 #include "console/figures.h"
 #include "measure/bench_output.h"
-#include "page/svg_chart.h"
 #include "page/timeline.h"
 #include "support/well_formed.h"
-#include "tune/tune_page.h"
 
 namespace millrace {
 namespace {
@@ -50,33 +48,6 @@ void expect_sound(const std::string& html) {
   EXPECT_EQ(count_of(html, "url("), count_of(html, "url(#"));
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
   for (const char* name : {"nan", "inf%", "-0<"}) EXPECT_THAT(html, Not(HasSubstr(name)));
-}
-
-cli::TunePage made_up_tune() {
-  return {
-      .dataset = "train.lmdb",
-      .verdict = "6 workers feed a step of 34 ms.",
-      .why = "5 leave the device idle 9.1% of the time.",
-      .numbers = {{.name = "Workers", .value = "6", .detail = "of 16"}},
-      .points =
-          {{.workers = 1, .mean = 187.25, .standard_deviation = 2.5, .runs = 3, .note = "too slow"},
-           {.workers = 6,
-            .mean = 941.5,
-            .standard_deviation = 0,
-            .runs = 1,
-            .note = "feeds the step"},
-           {.workers = 16, .mean = 1850, .standard_deviation = 64, .runs = 3}},
-      .law = cli::SweepLaw{.lambda = 189.25, .sigma = 0.021, .kappa = 0.0021, .r_squared = 0.998},
-      .chosen_workers = 6,
-      .needed_rate = 941,
-      .not_measured = {"Batch sizes above 512."},
-      .variables = {{.title = "Prefetch",
-                     .text = "4 is the smallest with no loss.",
-                     .body = to_html(cli::HtmlTable{.title = {},
-                                                    .columns = {"Prefetch", "Samples/s"},
-                                                    .rows = {{"2", "902.1"}}})}},
-      .settings = {.title = "Settings", .rows = {{"Budget", "100 s"}}},
-      .machine = {.title = "Machine", .rows = {{"Processor", "a fast one"}}}};
 }
 
 TEST(MarkupCheck, FindsWhatIsWrong) {
@@ -295,57 +266,6 @@ TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
   ASSERT_EQ(data.at("marks").size(), 2u) << "p50 is below all waits";
   EXPECT_EQ(data["marks"][0][1], "p95 of all calls: 1.10 ms");
   EXPECT_THAT(stalls.tables.at(0).rows.at(1), ::testing::ElementsAre("1.00 ms to 1.26 ms", "2"));
-}
-
-TEST(TunePage, HasTheSweepTheLawAndTheChoice) {
-  const std::string html = cli::to_html(made_up_tune());
-  expect_sound(html);
-  EXPECT_THAT(html, HasSubstr("<h1>6 workers feed a step of 34 ms.</h1>"));
-  EXPECT_THAT(
-      html,
-      HasSubstr(
-          "189.2 samples/s for one worker, contention 0.0210 and coherency 0.002100 (R² 0.998)"));
-  EXPECT_THAT(html, HasSubstr("highest with 22 workers"));
-  EXPECT_THAT(html, HasSubstr("1 worker: 187.2 ± 2.5 samples/s, 3 runs; too slow"));
-  EXPECT_THAT(html, HasSubstr("chosen: 6 workers"));
-  EXPECT_EQ(count_of(html, "<g class=\"point chosen\"><title>"), 1u);
-  EXPECT_EQ(count_of(html, "<g class=\"point\"><title>"), 2u);
-  for (const char* text :
-       {"path class=\"fit\"", "path class=\"reference\"", "path class=\"needed\"",
-        "4 is the smallest", "902.1", "Batch sizes above 512.", "a fast one", "100 s"})
-    EXPECT_THAT(html, HasSubstr(text)) << text;
-}
-
-TEST(TunePage, NeedsNoLawNoStepAndNoSecondPoint) {
-  cli::TunePage tune = made_up_tune();
-  tune.law.reset();
-  tune.needed_rate.reset();
-  tune.points.resize(1);
-  tune.points[0] = {.workers = 1, .mean = 0};
-  tune.chosen_workers = 1;
-  const std::string html = cli::to_html(tune);
-  expect_sound(html);
-  EXPECT_THAT(html, HasSubstr("Too few worker counts"));
-  EXPECT_THAT(html, Not(HasSubstr("path class=\"fit\"")));
-  EXPECT_THAT(html, Not(HasSubstr("path class=\"needed\"")));
-}
-
-TEST(TunePage, KeepsItsScaleWhereTheStepTakesFarMore) {
-  cli::TunePage tune = made_up_tune();
-  tune.needed_rate = 100'000;
-  const std::string html = cli::to_html(tune);
-  EXPECT_THAT(html, HasSubstr("100000 samples/s, off the scale"));
-  EXPECT_THAT(html, HasSubstr(">2000</text>"));
-}
-
-TEST(ChartAxis, HasRoundMarks) {
-  EXPECT_THAT(cli::round_marks(0, 100, 5), ::testing::ElementsAre(0, 20, 40, 60, 80, 100));
-  EXPECT_THAT(cli::round_marks(1.43, 4.4, 6), ::testing::ElementsAre(1.5, 2, 2.5, 3, 3.5, 4));
-  const cli::ChartAxis axis = cli::linear_axis("x", 0, 0.3, 3);
-  ASSERT_EQ(axis.ticks.size(), 4u);
-  EXPECT_EQ(axis.ticks[0].label, "0.0");
-  EXPECT_EQ(axis.ticks[3].label, "0.3");
-  EXPECT_DOUBLE_EQ(cli::ChartAxis({.low = 1, .high = 100, .logarithmic = true}).at(10), 0.5);
 }
 
 TEST(DurationText, HasTheUnitThatFits) {
