@@ -47,6 +47,16 @@ CLI::Validator between(Number low, Number high) {
   return CLI::Range(low, high).description("");
 }
 
+/// Adds an option for a number from `low` to `high`, whose default is what `value` has.
+template <typename Value, typename Limit>
+CLI::Option* add_number(CLI::App& command, const char* name, Value& value, const char* text,
+                        Limit low, Limit high, const char* type = "N") {
+  return command.add_option(name, value, text)
+      ->type_name(type)
+      ->capture_default_str()
+      ->check(between(low, high));
+}
+
 /// For --step-ms: "auto" or milliseconds up to an hour; 0, no step, only if it may be none.
 CLI::Validator step_check(bool may_be_none);
 /// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
