@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/json_members.h"
-#include "dataset/packed/record_format.h"
+#include "dataset/fingerprint.h"
 
 namespace millrace {
 namespace {

@@ -67,13 +67,6 @@ struct Description {
   std::vector<LeftOutItem> left_out;
 };
 
-/// The fingerprint of some records and `second_records` more behind them.
-std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
-                                  std::uint64_t second_records);
-std::string hex16(std::uint64_t number);
-/// Throws `Error` (`corrupt`).
-std::uint64_t parse_hex16(const std::string& digits);
-
 /// Who began a dataset, from what.
 struct Origin {
   std::string created_by;

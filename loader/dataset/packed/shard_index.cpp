@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "dataset/fingerprint.h"
 #include "dataset/packed/dataset_lock.h"
 
 namespace millrace {
@@ -98,8 +99,7 @@ ShardIndex read_shard_index(const std::filesystem::path& path) {
             "again (" +
             error.what() + ")");
   } catch (const Error& error) {
-    throw Error(ErrorCode::corrupt,
-                path.string() + ", a list of shards, cannot be read: " + error.what());
+    throw error.at(path.string() + ", a list of shards, cannot be read: ");
   }
 }
 
@@ -123,7 +123,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path
     found_file = DatasetFile::open(path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found)
-      throw refuse(error.code(), "unreadable: " + std::string(error.what()));
+      throw error.at("a shard of " + index.string() + " is unreadable: ");
     throw refuse(error.code(),
                  "missing: " + path.string() + " does not exist; put it there, or pack again");
   }
