@@ -14,21 +14,23 @@ void require_positive(std::size_t value, const char* option) {
 }
 
 const PipelineOptions& checked(const PipelineOptions& options, const Device& device) {
-  require_positive(options.prefetch, "prefetch");
-  if (device.copies() || options.conversion) require_positive(options.device_slots, "device_slots");
-  require_positive(options.micro_batches, "micro_batches");
-  if (options.stop_timeout.count() < 0)
-    throw Error(ErrorCode::invalid_argument,
-                "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
+  require_positive(options.slots.prefetch, "prefetch");
+  if (device.copies() || options.conversion)
+    require_positive(options.slots.device_slots, "device_slots");
+  require_positive(options.slots.micro_batches, "micro_batches");
+  if (options.debug.stop_timeout.count() < 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "stop_timeout is " + std::to_string(options.debug.stop_timeout.count()) + " ms, below 0");
   return options;
 }
 
 /// Samples of a slot.
 std::size_t slot_size(const Schedule& schedule, const PipelineOptions& options) {
   const std::size_t size = schedule.largest_batch();
-  if (options.micro_batches > size)
+  if (options.slots.micro_batches > size)
     throw Error(ErrorCode::invalid_argument,
-                "micro_batches is " + std::to_string(options.micro_batches) +
+                "micro_batches is " + std::to_string(options.slots.micro_batches) +
                     ", more than the batch's " + std::to_string(size) + " samples");
   return size;
 }
@@ -36,14 +38,14 @@ std::size_t slot_size(const Schedule& schedule, const PipelineOptions& options) 
 /// The position to begin at, of a run that `here` describes.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset) {
-  if (!options.resume) return 0;
-  const std::vector<std::string> differences = state_differences(*options.resume, here);
-  if (differences.empty() || options.resume_anyway) return options.resume->position;
+  if (!options.resume.from) return 0;
+  const std::vector<std::string> differences = state_differences(*options.resume.from, here);
+  if (differences.empty() || options.resume.anyway) return options.resume.from->position;
   std::string message =
       "the state to resume from is of another run than this one over " + dataset.name() + ": ";
   for (const std::string& difference : differences) message += difference + "; ";
   throw Error(ErrorCode::invalid_argument,
-              message + "resume_anyway takes its position all the same", "plan");
+              message + "resume.anyway takes its position all the same", "plan");
 }
 
 }  // namespace
@@ -58,15 +60,15 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       schedule_(sampler_.epoch_size(), options_),
       copies_(device_->copies() || options_.conversion),
       fields_(transform_->spec(), options_.conversion),
-      parts_{slot_size(schedule_, options_), options_.micro_batches},
+      parts_{slot_size(schedule_, options_), options_.slots.micro_batches},
       host_layout_(fields_.made(), {parts_.samples, copies_ ? parts_.count : 1}),
       batch_layout_(fields_.converted(), {parts_.samples, 1}),
       runtime_(runtime),
-      nodes_(runtime, *device_, options_.nodes, options_.prefetch),
-      trace_group_(options_.trace ? options_.trace->add_group("millrace") : 0),
+      nodes_(runtime, *device_, options_.slots.nodes, options_.slots.prefetch),
+      trace_group_(options_.debug.trace ? options_.debug.trace->add_group("millrace") : 0),
       profiler_(device_->profiler()),
       maker_(dataset_, transform_, host_layout_, sampler_, options_.seed, options_.bad_records,
-             runtime.workers(), options_.trace.get(), trace_group_, profiler_),
+             runtime.workers(), options_.debug.trace.get(), trace_group_, profiler_),
       identity_{.seed = options_.seed,
                 .sampler = sampler_.hash(),
                 .global_batch = schedule_.global_batch(),
@@ -76,11 +78,11 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
       next_planned_(schedule_.number_at(first_position_)),
       next_prefetched_(next_planned_),
       next_handed_out_(next_planned_),
-      steady_at_(next_planned_ + options_.prefetch + options_.device_slots),
+      steady_at_(next_planned_ + options_.slots.prefetch + options_.slots.device_slots),
       position_(first_position_),
       made_(next_planned_),
-      meter_(options_.trace.get(), trace_group_,
-             copies_ && (options_.conversion || options_.micro_batches > 1), Clock::now()),
+      meter_(options_.debug.trace.get(), trace_group_,
+             copies_ && (options_.conversion || options_.slots.micro_batches > 1), Clock::now()),
       auto_workers_(nodes_.workers()) {
   make_host_slots();
   make_leases();
@@ -94,7 +96,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
 
 void Engine::make_host_slots() {
   MutexLock lock(mutex_);
-  for (std::size_t number = 0; number < options_.prefetch; ++number) {
+  for (std::size_t number = 0; number < options_.slots.prefetch; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
     host->memory = device_->allocate_host(host_layout_.bytes(), nodes_.node_of(number));
@@ -102,8 +104,8 @@ void Engine::make_host_slots() {
     host->records.indices.reserve(parts_.samples);
     host->records.valid.reserve(parts_.samples);
     host->positions.reserve(parts_.samples);
-    host->unmade = std::vector<std::atomic<std::size_t>>(options_.micro_batches);
-    for (std::size_t part = 0; copies_ && part < options_.micro_batches; ++part)
+    host->unmade = std::vector<std::atomic<std::size_t>>(options_.slots.micro_batches);
+    for (std::size_t part = 0; copies_ && part < options_.slots.micro_batches; ++part)
       host->copies.push_back({{}, device_->make_timed_event(), device_->make_timed_event()});
     free_hosts_.push_back(host.get());
     hosts_.push_back(std::move(host));
@@ -112,14 +114,14 @@ void Engine::make_host_slots() {
 
 void Engine::make_leases() {
   MutexLock lock(mutex_);
-  const std::size_t count = copies_ ? options_.device_slots : options_.prefetch;
+  const std::size_t count = copies_ ? options_.slots.device_slots : options_.slots.prefetch;
   for (std::size_t number = 0; number < count; ++number) {
     auto lease = std::make_unique<Lease>();
     lease->slot = number;
     if (copies_) {
       lease->memory = device_->allocate_device(batch_layout_.bytes());
       lease->base = lease->memory.data();
-      for (std::size_t part = 0; part < options_.micro_batches; ++part)
+      for (std::size_t part = 0; part < options_.slots.micro_batches; ++part)
         lease->ready.push_back(device_->make_event());
       free_leases_.push_back(lease.get());
     } else {

@@ -125,7 +125,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   /// Whether blocking calls on the batch path end the run by now.
   bool watched() const {
-    return options_.forbid_blocking_calls && steady_.load(std::memory_order_relaxed);
+    return options_.debug.forbid_blocking_calls && steady_.load(std::memory_order_relaxed);
   }
 
   /// Tells the meter what the road looks like; to be called after what `RoadState` has may have

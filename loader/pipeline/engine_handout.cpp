@@ -65,7 +65,7 @@ Lease* Engine::wait_for_batch(const Request& request) {
   for (;;) {
     throw_if_closed();
     if (!ready_.empty() &&
-        (request.in_parts || ready_.front()->parts_ready == options_.micro_batches))
+        (request.in_parts || ready_.front()->parts_ready == options_.slots.micro_batches))
       break;
     if (ready_.empty() && !schedule_.batch(next_handed_out_)) return nullptr;
     const bool exhausted = ready_.empty() && live_ == leases_.size();
@@ -98,7 +98,8 @@ void Engine::hand_out(Lease& lease, const Request& request, Clock::time_point as
   position_ = lease.plan.position_after;
   lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
   lease.stream = request.stream;
-  lease.parts_taken.store(request.in_parts ? 0 : options_.micro_batches, std::memory_order_relaxed);
+  lease.parts_taken.store(request.in_parts ? 0 : options_.slots.micro_batches,
+                          std::memory_order_relaxed);
   meter_.handed_out({asked, now, lease.planned_at, lease.slot_wait_begin, lease.slot_wait_end,
                      lease.plan.number, lease.plan.size});
   adapt_workers(now);
@@ -140,7 +141,7 @@ void Engine::wait_for_copies(Lease& lease, const Request& request) {
 
 std::size_t Engine::part_count(const Lease& lease) const {
   std::size_t parts = 0;
-  while (parts < options_.micro_batches && part_begin(parts) < lease.plan.size) ++parts;
+  while (parts < options_.slots.micro_batches && part_begin(parts) < lease.plan.size) ++parts;
   return parts;
 }
 
@@ -162,7 +163,7 @@ void Engine::take_part(Lease& lease, std::size_t part) {
     }
     if (part > 0) meter_.waited_for_part(asked, Clock::now(), lease.plan.number);
     // Parts without samples come with the last one that has some.
-    lease.parts_taken.store(part + 1 == part_count(lease) ? options_.micro_batches : part + 1,
+    lease.parts_taken.store(part + 1 == part_count(lease) ? options_.slots.micro_batches : part + 1,
                             std::memory_order_relaxed);
   }
   if (lease.stream == nullptr) return;
@@ -233,7 +234,7 @@ void Engine::release(Lease& lease) noexcept {
   }
   MutexLock lock(mutex_);
   --live_;
-  if (lease.parts_ready == options_.micro_batches) {
+  if (lease.parts_ready == options_.slots.micro_batches) {
     recycle(lease);
   } else {
     lease.released_early = true;

@@ -68,7 +68,7 @@ void Engine::feed() {
 bool Engine::upload_batch(HostSlot& host) {
   const bool staged = copies_ && upload_->staged();
   Lease* lease = nullptr;
-  for (std::size_t part = 0; part < options_.micro_batches; ++part) {
+  for (std::size_t part = 0; part < options_.slots.micro_batches; ++part) {
     if (!wait_for_part(host, part)) return false;
     if (copies_) host.copies[part].made_at = Clock::now();
     std::size_t copied = 0;
@@ -165,7 +165,7 @@ void Engine::upload_part(HostSlot& host, Lease& lease, std::size_t part, std::si
     lease.released_early = false;
     ready_.push_back(&lease);
   }
-  if (lease.released_early && lease.parts_ready == options_.micro_batches) recycle(lease);
+  if (lease.released_early && lease.parts_ready == options_.slots.micro_batches) recycle(lease);
   trainer_wakes_.notify_all();
 }
 
@@ -268,10 +268,10 @@ void Engine::plan(HostSlot& host) {
     host.records.valid[sample] = schedule_.is_padding(host.plan, sample) ? 0 : 1;
   }
   sampler_.draw(host.positions, host.records.indices);
-  for (std::size_t part = 0; part < options_.micro_batches; ++part)
+  for (std::size_t part = 0; part < options_.slots.micro_batches; ++part)
     host.unmade[part].store(std::min(part_begin(part + 1), size) - std::min(part_begin(part), size),
                             std::memory_order_relaxed);
-  prefetch_records(next_planned_ + options_.read_ahead);
+  prefetch_records(next_planned_ + options_.slots.read_ahead);
   ++next_planned_;
   path.check("plan");
 

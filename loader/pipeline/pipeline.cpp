@@ -17,12 +17,12 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
   if (device == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
   runtime_ = options.runtime ? std::exchange(options.runtime, nullptr)
-                             : make_runtime({.local_rank = options.ranks.local_rank,
-                                             .local_world = options.ranks.local_world});
+                             : make_runtime({.local_rank = options.ranks.mine.local_rank,
+                                             .local_world = options.ranks.mine.local_world});
   engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device),
                                      options, *runtime_);
-  stop_timeout_ = options.stop_timeout;
-  on_stuck_ = std::move(options.on_stuck);
+  stop_timeout_ = options.debug.stop_timeout;
+  on_stuck_ = std::move(options.debug.on_stuck);
   engine_->start();
 }
 

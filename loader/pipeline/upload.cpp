@@ -35,7 +35,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
   if (!image_ && host_.parts().count == 1) return;
   for (StagingSlot& slot : staging_)
     slot = {device_->allocate_device(host_.bytes()), device_->make_event()};
-  rounds_.resize(options.prefetch + staging_.size());
+  rounds_.resize(options.slots.prefetch + staging_.size());
   for (Round& round : rounds_) {
     round.arrived = device_->make_timed_event();
     for (std::size_t part = 0; part < host_.parts().count; ++part)

@@ -68,7 +68,7 @@ class Batch {
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
-  /// Where a pipeline goes on that has had this batch: `PipelineOptions::resume`.
+  /// Where a pipeline goes on that has had this batch: `ResumeOptions::from`.
   State state_after() const;
 
   /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits
