@@ -13,7 +13,7 @@ struct DTypeFacts {
   std::size_t bytes;
 };
 
-/// What is known of a dtype; null for what is none.
+/// What is known of a dtype; null if it is no dtype.
 const DTypeFacts* facts_of(DType dtype) {
   // In the order of the dtypes.
   static constexpr DTypeFacts facts[] = {{"uint8", 1},   {"int32", 4},   {"uint32", 4},

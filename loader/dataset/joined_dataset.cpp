@@ -37,7 +37,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
  private:
   class Reader;
 
-  /// Of a record < `size()`.
+  /// Where a record < `size()` lies.
   Place place(std::uint64_t index) const {
     const auto behind = std::ranges::upper_bound(begins_, index);
     return {static_cast<std::size_t>(behind - begins_.begin() - 1), index - *(behind - 1)};

@@ -35,8 +35,8 @@ struct stat stat_of(int file, const std::string& name) {
   return status;
 }
 
-/// Of two meta pages the newer one, of a file that is as long as that says: no page of a file that
-/// is cut short is touched.
+/// The newer one of the two meta pages. Throws `Error` unless the file is as long as that says, so
+/// that no page of a file that is cut short is touched.
 LmdbMeta newest_meta(int file, const std::string& name) {
   const std::optional<LmdbMeta> first = read_meta_page(file, 0);
   const auto second = first ? read_meta_page(file, first->page_bytes) : std::nullopt;

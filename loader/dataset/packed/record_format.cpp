@@ -71,7 +71,7 @@ std::string to_json(const Description& description) {
                          {"bytes", description.bytes},
                          {"items", description.items},
                          {"left_out", left_out}};
-  // Of the text, in which what is no UTF-8 is replaced.
+  // The checksum is that of the written text, in which what is no UTF-8 is replaced.
   json = nlohmann::json::parse(text_of(json));
   json["checksum"] = checksum_of_description(json);
   return text_of(json);
@@ -94,21 +94,20 @@ Description parse_description(std::string_view json, const std::string& file) {
             ErrorCode::corrupt,
             "its description does not match its checksum: it is damaged; copy or pack it again");
     }
-    std::vector<LeftOutItem> left_out;
+    Description found;
+    found.format = format;
+    parsed.at("complete").get_to(found.complete);
+    parsed.at("records").get_to(found.records);
+    parsed.at("fields").get_to(found.fields);
+    parsed.at("classes").get_to(found.classes);
+    found.fingerprint = parse_hex16(parsed.at("fingerprint"));
+    parsed.at("created_by").get_to(found.created_by);
+    found.source = parsed.value("source", std::string());
+    found.bytes = parsed.value("bytes", std::uint64_t{0});
+    found.items = parsed.value("items", found.records);
     for (const nlohmann::json& item : parsed.value("left_out", nlohmann::json::array()))
-      left_out.push_back({item.at(0).get<std::uint64_t>(), item.at(1).get<std::string>()});
-    const auto records = parsed.at("records").get<std::uint64_t>();
-    return {.format = format,
-            .complete = parsed.at("complete").get<bool>(),
-            .records = records,
-            .fields = parsed.at("fields").get<std::vector<std::string>>(),
-            .classes = parsed.at("classes").get<std::vector<std::string>>(),
-            .fingerprint = parse_hex16(parsed.at("fingerprint").get<std::string>()),
-            .created_by = parsed.at("created_by").get<std::string>(),
-            .source = parsed.value("source", std::string()),
-            .bytes = parsed.value("bytes", std::uint64_t{0}),
-            .items = parsed.value("items", records),
-            .left_out = std::move(left_out)};
+      found.left_out.push_back({item.at(0).get<std::uint64_t>(), item.at(1)});
+    return found;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,
                 file + " has a damaged description, so it cannot be read; pack it again (" +

@@ -73,8 +73,7 @@ struct Origin {
   std::string source;
 };
 std::string this_version();
-/// Throws `Error` (`invalid_argument`) where what was begun at `path` would not be continued by
-/// `now`.
+/// Throws `Error` (`invalid_argument`) if what was begun at `path` would not be continued by `now`.
 void check_same_pack(const std::filesystem::path& path, const Origin& begun, const Origin& now);
 
 std::string to_json(const Description& description);
@@ -90,7 +89,7 @@ std::uint64_t encode_record(std::span<const RecordField> fields, std::vector<std
 /// points into `value`.
 Status parse_record(std::span<const std::byte> value, std::span<const std::string> names,
                     std::vector<RecordField>& fields);
-/// The checksum that a stored value holds; nothing where it is too short to hold one.
+/// The checksum that a stored value holds; nullopt if it is too short to hold one.
 std::optional<std::uint64_t> stored_checksum(std::span<const std::byte> value);
 /// Whether the value's bytes are those its checksum was made of.
 Status check_checksum(std::span<const std::byte> value);
