@@ -125,10 +125,10 @@ class TurboJpeg {
 /// T, on as many threads.
 class ReferenceSide {
  public:
-  ReferenceSide(std::shared_ptr<const Dataset> dataset, std::uint64_t seed, unsigned threads)
-      : dataset_(std::move(dataset)),
-        sampler_(Order::shuffled(), dataset_->size(), seed),
-        readers_(threads) {}
+  ReferenceSide(const Dataset& dataset, std::uint64_t seed, unsigned threads)
+      : sampler_(Order::shuffled(), dataset.size(), seed), readers_(threads) {
+    for (Reader& reader : readers_) reader.records = dataset.make_reader();
+  }
 
   Window run() {
     std::atomic<std::uint64_t> decoded{0};  // a count, read after the threads have ended
@@ -149,7 +149,7 @@ class ReferenceSide {
  private:
   struct Reader {
     TurboJpeg decoder;
-    ReadBuffer buffer;
+    std::unique_ptr<DatasetReader> records;
   };
 
   std::uint64_t decode_until(Clock::time_point end, Reader& reader) {
@@ -157,7 +157,7 @@ class ReferenceSide {
     try {
       for (; Clock::now() < end; ++count) {
         const std::uint64_t index = sampler_(position_.fetch_add(1, std::memory_order_relaxed));
-        reader.decoder.decode(dataset_->read(index, reader.buffer)["image"]);
+        reader.decoder.decode(reader.records->read(index)["image"]);
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -166,7 +166,6 @@ class ReferenceSide {
     return count;
   }
 
-  std::shared_ptr<const Dataset> dataset_;
   Sampler sampler_;
   std::vector<Reader> readers_;
   std::atomic<std::uint64_t> position_{0};  // only handed out, orders nothing
@@ -184,7 +183,7 @@ Spread spread_of(std::vector<double> values) {
 CeilingResult measure_ceiling(const BenchSettings& settings) {
   LoaderSide loader(settings);
   // T reads without comparing checksums, which the loader does: it is the plain decode.
-  ReferenceSide reference(open_dataset(settings.dataset->name(), {.verify_checksums = false}),
+  ReferenceSide reference(*open_dataset(settings.dataset->name(), {.verify_checksums = false}),
                           settings.seed, settings.runtime->workers());
   std::vector<double> rate_ratios;
   std::vector<double> cpu_ratios;
