@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order a run takes its records: a trainer describes it by an `Order`.
-//
-// Threads: an `Order` does not change once it is made; any threads may share one.
-// Lifetimes: it keeps copies of the weights and indices that it is given.
 #pragma once
 
 #include <millrace/detail/export.h>
+
+// Threads and lifetimes: an `Order` is a value that does not change once it is made and that shares
+// its lists with its copies; it may be used from any thread.
 
 #include <cstdint>
 #include <functional>
@@ -15,16 +14,16 @@
 
 namespace MILLRACE_API millrace {
 
-/// In which order a run takes a dataset's records, as data: cheap to copy, immutable, for any
-/// thread. A `Sampler` makes it into records. Which positions are an epoch is said at each mode.
-/// All functions throw `Error` (`invalid_argument`) that names the value and its place; what
-/// contradicts the dataset's size is found by `Sampler`.
+/// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
+/// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`
+/// (`invalid_argument`), which names the value and its place; what contradicts the dataset's size is
+/// found by `Sampler`.
 class Order {
  public:
   struct Blocks {
     /// Consecutive records per block; the dataset's last block may be shorter.
     std::uint64_t block_records = 1024;
-    /// Blocks among whose records is shuffled.
+    /// How many blocks have their records shuffled among each other.
     std::uint64_t window_blocks = 16;
   };
   struct Part {
@@ -68,8 +67,8 @@ class Order {
   static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
 
   /// The same over some records: what is ordered is this list, and its length is what the mode
-  /// takes for the number of records. A record that is listed twice comes twice. Of a subset, the
-  /// numbers are places in its list. O(indices) memory.
+  /// takes for the number of records. A record that is listed twice comes twice. The indices of a
+  /// subset's subset are places in its list. It takes O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
   /// The subset of those of the first `records` indices for which `keep` is true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
@@ -93,7 +92,7 @@ class Order {
   };
 
   std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed> mode_{};
-  /// None: all records.
+  /// Null for all records.
   std::shared_ptr<const std::vector<std::uint64_t>> indices_{};
   std::uint64_t times_ = 1;
 };
