@@ -19,9 +19,12 @@
 // What cudaStream_t points to; the CUDA headers are not needed here.
 struct CUstream_st;
 
-namespace MILLRACE_API millrace {
-
+// Private, so outside of what is shown.
+namespace millrace {
 class EventClock;
+}  // namespace millrace
+
+namespace MILLRACE_API millrace {
 
 /// A CUDA stream: one of its own, or the caller's.
 class CudaStream final : public Stream {

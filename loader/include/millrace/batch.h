@@ -13,10 +13,14 @@
 #include <span>
 #include <string_view>
 
-namespace MILLRACE_API millrace {
-
+// Private, so outside of what is shown.
+namespace millrace {
 class Engine;
 struct Lease;
+}  // namespace millrace
+
+namespace MILLRACE_API millrace {
+
 class Part;
 class PartRange;
 

@@ -12,9 +12,12 @@
 #include <memory>
 #include <span>
 
-namespace MILLRACE_API millrace {
-
+// Private, so outside of what is shown.
+namespace millrace {
 class OrderMode;
+}  // namespace millrace
+
+namespace MILLRACE_API millrace {
 
 /// The order of a dataset's records: a pure function from (seed, global position) to a record's
 /// index. Positions count the samples of the global sequence through all epochs; position p lies in
