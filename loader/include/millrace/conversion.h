@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-// Threads: `convert_on_host` may be called from any thread at once. Lifetimes: the structs are plain
-// data; the memory that a `ConversionWork` names must live until the work is done.
+// Threads: `convert_on_host` may be called from any thread at once. Lifetimes: the structs are
+// plain data; the memory that a `ConversionWork` names must live until the work is done.
 
 namespace millrace {
 
