@@ -139,55 +139,39 @@ Command add_tune(CLI::App& millrace) {
   CLI::App* command =
       millrace.add_subcommand("tune", "Find the smallest setting that feeds a training step");
   add_source_arguments(*command, arguments->source);
-  command
-      ->add_option("--step-ms", arguments->step_ms,
-                   "Time of the training step per batch in ms (of --batch-size); 0 = none: the "
-                   "knee of throughput is searched")
-      ->type_name("MS")
+  const auto option = [command](const char* name, auto& value, const char* type, const char* text) {
+    return command->add_option(name, value, text)->type_name(type);
+  };
+  option("--step-ms", arguments->step_ms, "MS",
+         "Time of the training step per batch in ms (of --batch-size); 0 = none: the knee of "
+         "throughput is searched")
       ->capture_default_str()
       ->check(between(0.0, 3600000.0));
-  command
-      ->add_option("--batch-size", arguments->batch_size,
-                   "Samples per batch; auto = searched, beginning with 64")
-      ->type_name("N|auto")
+  option("--batch-size", arguments->batch_size, "N|auto",
+         "Samples per batch; auto = searched, beginning with 64")
       ->capture_default_str()
       ->check(CLI::Validator(check_batch_size, ""));
-  command
-      ->add_option("--p99-ms", arguments->p99_ms,
-                   "Search the largest batch that takes no more time at the 99th percentile")
-      ->type_name("MS")
+  option("--p99-ms", arguments->p99_ms, "MS",
+         "Search the largest batch that takes no more time at the 99th percentile")
       ->check(between(0.001, 3600000.0));
-  command
-      ->add_option("--memory", arguments->memory_bytes,
-                   "Search the largest batch whose pinned and device memory and scratch keep "
-                   "within this; measuring may take more")
-      ->type_name("BYTES|512M|2G")
+  option("--memory", arguments->memory_bytes, "BYTES|512M|2G",
+         "Search the largest batch whose pinned and device memory and scratch keep within this; "
+         "measuring may take more")
       ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::PositiveNumber.description(""));
-  command
-      ->add_option("--max-workers", arguments->max_workers, "Try no more workers; 0 = usable cores")
-      ->type_name("N")
+  option("--max-workers", arguments->max_workers, "N", "Try no more workers; 0 = usable cores")
       ->capture_default_str()
       ->check(between(0, 4096));
-  command
-      ->add_option("--budget-s", arguments->budget_seconds,
-                   "Time for everything; what does not fit in is said")
-      ->type_name("S")
+  option("--budget-s", arguments->budget_seconds, "S",
+         "Time for everything; what does not fit in is said")
       ->capture_default_str()
       ->check(between(0.1, 86400.0));
-  command
-      ->add_option(
-          "--out", arguments->out,
-          "Write the setting, why and the machine, for `bench --config` and load_options()")
-      ->type_name("FILE.json");
-  command
-      ->add_option("--json", arguments->json,
-                   "Write every run as JSON to a file; - prints it instead of the tables")
-      ->type_name("FILE");
-  command
-      ->add_option("--html", arguments->html,
-                   "Write a page for people: what was chosen and why, the sweep and the tables")
-      ->type_name("FILE")
+  option("--out", arguments->out, "FILE.json",
+         "Write the setting, why and the machine, for `bench --config` and load_options()");
+  option("--json", arguments->json, "FILE",
+         "Write every run as JSON to a file; - prints it instead of the tables");
+  option("--html", arguments->html, "FILE",
+         "Write a page for people: what was chosen and why, the sweep and the tables")
       ->check(file_check());
   command->footer(footer);
   return {command, [arguments] { return run(*arguments); }};

@@ -23,7 +23,6 @@ constexpr double knee_share = 0.95;
 constexpr double least_start_gain = 0.10;
 constexpr double longest_run_seconds = 3;
 constexpr double shortest_run_seconds = 0.02;
-
 /// About how many settings are tried for each variable. The budget is shared out by these numbers;
 /// what one variable leaves over is for the next ones.
 constexpr double prefetch_settings = 3;
@@ -84,6 +83,13 @@ class Search {
   }
   const TuneSetting& setting(std::size_t point) const { return measured_.setting(point); }
   TuneSummary summary(std::size_t point) const { return measured_.summary(point); }
+  /// The point of a setting that differs from `base` in one value.
+  std::size_t point_with(std::size_t base, std::size_t TuneSetting::*variable, std::size_t value) {
+    TuneSetting changed = setting(base);
+    changed.*variable = value;
+    changed.micro_batches = std::min(changed.micro_batches, changed.batch_size);
+    return measured_.point(changed);
+  }
   /// Goes down to the cheapest point that is within noise of `chosen`, as often as there is one.
   std::size_t cheapest_within_noise(std::size_t chosen, const Points& cheapest_first);
 
@@ -95,10 +101,8 @@ class Search {
   void refine_knee();
 
   void search_prefetch();
-
   void search_micro_batches();
   std::string micro_batches_gain(std::size_t current, std::size_t more) const;
-
   void search_batch_size();
   /// How the search over batch sizes went.
   struct BatchSizes {
@@ -111,11 +115,10 @@ class Search {
   /// 0 if none keeps within the limits.
   std::size_t largest_within_limits(BatchSizes& sizes);
   std::size_t largest_that_gains(BatchSizes& sizes);
-  std::size_t batch_size_point(std::size_t base, std::size_t batch_size);
   /// Why a batch size does not fit; empty if it does.
   std::string misfit(BatchSizes& sizes, std::size_t batch_size);
 
-  void end(TuneVariable variable, Points points);
+  TunePhase& end(TuneVariable variable, Points points);
   TuneFindings finish();
 
   const TuneGoal& goal_;
@@ -230,22 +233,17 @@ void Search::refine_knee() {
 void Search::search_prefetch() {
   begin(prefetch_settings);
   const std::size_t ample = chosen_;
-  const auto point_with = [&](std::size_t prefetch) {
-    TuneSetting changed = setting(ample);
-    changed.prefetch = prefetch;
-    return measured_.point(changed);
-  };
   Points tried = {ample};
   const std::optional<std::size_t> found = smallest(ample_prefetch, [&](std::size_t prefetch) {
     if (prefetch == ample_prefetch) return true;
-    const std::size_t less = point_with(prefetch);
+    const std::size_t less = point_with(ample, &TuneSetting::prefetch, prefetch);
     tried.push_back(less);
     if (feeds_) return measured_.judge(less) == Feeds::yes;
     // Only what was measured can be within noise.
     return !measured_.beats(ample, less) && summary(less).runs >= 2;
   });
   tried = measured_.ascending(std::move(tried), TuneVariable::prefetch);
-  chosen_ = point_with(*found);
+  chosen_ = point_with(ample, &TuneSetting::prefetch, *found);
   if (!feeds_ && !measured_.refused()) chosen_ = cheapest_within_noise(chosen_, tried);
   end(TuneVariable::prefetch, std::move(tried));
 }
@@ -255,9 +253,7 @@ void Search::search_micro_batches() {
   Points tried = {chosen_};
   std::string gained;
   for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
-    TuneSetting changed = setting(chosen_);
-    changed.micro_batches = parts;
-    const std::size_t more = measured_.point(changed);
+    const std::size_t more = point_with(chosen_, &TuneSetting::micro_batches, parts);
     if (measured_.run_in_turn({chosen_, more}, few_runs)) tried.push_back(more);
     std::string gain = micro_batches_gain(chosen_, more);
     // One of several comparisons may come out well by chance: it must do so again with more runs.
@@ -267,8 +263,7 @@ void Search::search_micro_batches() {
     chosen_ = more;
     gained = gain;
   }
-  end(TuneVariable::micro_batches, std::move(tried));
-  findings_.phases.back().gained = gained;
+  end(TuneVariable::micro_batches, std::move(tried)).gained = gained;
 }
 
 std::string Search::micro_batches_gain(std::size_t current, std::size_t more) const {
@@ -293,19 +288,18 @@ void Search::search_batch_size() {
   BatchSizes sizes{.base = chosen_};
   const std::size_t size = limited ? largest_within_limits(sizes) : largest_that_gains(sizes);
   sizes.tried = measured_.ascending(std::move(sizes.tried), TuneVariable::batch_size);
-  if (size > 0)
-    chosen_ = batch_size_point(sizes.base, size);
-  else if (!sizes.tried.empty())
-    chosen_ = sizes.tried.front();
-  const std::string limits = limits_text(goal_);
-  std::string why = "No batch size keeps within " + limits;
-  if (size == 0) findings_.outcome = TuneOutcome::nothing_fits;
-  if (size > 0)
-    why = fmt::format("Batches of {}{}", count_text(setting(chosen_).batch_size, "sample"),
-                      limited ? " keep within " + limits : "");
+  std::string why;
+  if (size > 0) {
+    chosen_ = point_with(sizes.base, &TuneSetting::batch_size, size);
+    why = fmt::format("Batches of {}{}", count_text(size, "sample"),
+                      limited ? " keep within " + limits_text(goal_) : "");
+  } else {
+    if (!sizes.tried.empty()) chosen_ = sizes.tried.front();
+    findings_.outcome = TuneOutcome::nothing_fits;
+    why = "No batch size keeps within " + limits_text(goal_);
+  }
   if (!sizes.limit.empty()) why += (size > 0 && limited ? "; " : ": ") + sizes.limit;
-  end(TuneVariable::batch_size, std::move(sizes.tried));
-  findings_.phases.back().why = why + ".";
+  end(TuneVariable::batch_size, std::move(sizes.tried)).why = why + ".";
 }
 
 std::size_t Search::largest_within_limits(BatchSizes& sizes) {
@@ -334,19 +328,13 @@ std::size_t Search::largest_that_gains(BatchSizes& sizes) {
     const std::size_t more = std::min(2 * size, goal_.most_batch_size);
     sizes.limit = misfit(sizes, more);
     if (sizes.limit.empty() &&
-        !measured_.beats(batch_size_point(sizes.base, more), batch_size_point(sizes.base, size)))
+        !measured_.beats(point_with(sizes.base, &TuneSetting::batch_size, more),
+                         point_with(sizes.base, &TuneSetting::batch_size, size)))
       sizes.limit = fmt::format("{} samples are made at no higher rate", more);
     if (!sizes.limit.empty()) break;
     size = more;
   }
   return size;
-}
-
-std::size_t Search::batch_size_point(std::size_t base, std::size_t batch_size) {
-  TuneSetting changed = setting(base);
-  changed.batch_size = batch_size;
-  changed.micro_batches = std::min(changed.micro_batches, batch_size);
-  return measured_.point(changed);
 }
 
 std::string Search::misfit(BatchSizes& sizes, std::size_t batch_size) {
@@ -359,7 +347,7 @@ std::string Search::misfit(BatchSizes& sizes, std::size_t batch_size) {
   // Known without a run; the scratch does not grow with the batch, so a little above may still fit.
   if (expected_bytes > 1.5 * static_cast<double>(most_bytes))
     return fmt::format("{} samples take about {}", batch_size, megabytes(expected_bytes));
-  const std::size_t point = batch_size_point(sizes.base, batch_size);
+  const std::size_t point = point_with(sizes.base, &TuneSetting::batch_size, batch_size);
   measured_.run_in_turn({point}, few_runs);
   const TuneSummary measured = summary(point);
   if (measured.runs == 0) return fmt::format("{} samples could not be tried in time", batch_size);
@@ -378,11 +366,11 @@ std::string Search::misfit(BatchSizes& sizes, std::size_t batch_size) {
   return {};
 }
 
-void Search::end(TuneVariable variable, Points points) {
+TunePhase& Search::end(TuneVariable variable, Points points) {
   if (measured_.refused())
     findings_.not_measured.push_back(not_measured_text(variable, setting(chosen_)));
-  findings_.phases.push_back(
-      {.variable = variable, .points = std::move(points), .chosen = chosen_});
+  return findings_.phases.emplace_back(
+      TunePhase{.variable = variable, .points = std::move(points), .chosen = chosen_});
 }
 
 TuneFindings Search::finish() {
