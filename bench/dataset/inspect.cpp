@@ -75,7 +75,7 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
                   .stored = dataset.stored(index)};
   view.fault = fault_of(options.dataset, index);
   if (view.record.has("image")) {
-    const Status read = read_jpeg_info(view.record["image"], view.image.emplace());
+    const Status read = read_image_info(view.record["image"], view.image.emplace());
     if (!read.is_ok()) {
       view.image.reset();
       view.no_image = read.reason();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
-#include <millrace/jpeg_info.h>
+#include <millrace/image_decoder.h>
 #include <millrace/runtime.h>
 
 #include <cstdint>
@@ -54,8 +54,6 @@ struct Survey {
   /// Records that could not be read, or whose image is no JPEG, in the order of their numbers.
   std::vector<UnreadRecord> unread{};
 };
-
-std::string scan_type_text(const JpegInfo& info);
 
 /// The label of a record; nothing where it has none.
 std::optional<std::int64_t> label_of(const Record& record);

@@ -171,7 +171,7 @@ void Packing::take_up() {
 
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
-  const auto decoders = std::make_shared<std::vector<JpegDecoder>>(runtime.workers());
+  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers());
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
   // Workers have something to do while this thread writes, and no more is in memory than that.

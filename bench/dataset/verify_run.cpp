@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 #include <millrace/error.h>
-#include <millrace/jpeg_decoder.h>
+#include <millrace/image_decoder.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 /// What a worker keeps.
 struct Place {
   ReadBuffer buffer;
-  JpegDecoder decoder;
+  std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
 };
 
 /// What became of one record.
@@ -37,7 +37,7 @@ std::string size_text(std::int64_t width, std::int64_t height) {
 }
 
 /// Whether the record's fields "width" and "height", where it has them, are those of the image.
-Status check_size(const Record& record, const JpegHeader& header) {
+Status check_size(const Record& record, const ImageHeader& header) {
   constexpr std::size_t integer_bytes = sizeof(std::int64_t);
   const auto is_integer = [&](std::string_view name) {
     return record.has(name) && record[name].size() == integer_bytes;
@@ -50,7 +50,7 @@ Status check_size(const Record& record, const JpegHeader& header) {
                                  size_text(width, height), size_text(header.width, header.height)));
 }
 
-Status check_image(const Record& record, JpegDecoder& decoder) {
+Status check_image(const Record& record, ImageDecoder& decoder) {
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   if (Status size = check_size(record, decoder.header()); !size.is_ok()) return size;
   return decoder.check();
@@ -63,7 +63,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
     const Record record = dataset.read(index, place.buffer);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
     if (!quick && record.has("image")) {
-      reason = check_image(record, place.decoder).reason();
+      reason = check_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
     }
   } catch (const Error& error) {

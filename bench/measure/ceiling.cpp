@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/ceiling.h"
 
+#include <millrace/error.h>
 #include <millrace/sampler.h>
+#include <turbojpeg.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "measure/process.h"
-#include "measure/turbojpeg_reference.h"
 
 namespace millrace::cli {
 namespace {
@@ -85,6 +88,40 @@ class LoaderSide {
   Pipeline pipeline_;
 };
 
+/// The decode of T: of whole images to RGB by libjpeg-turbo's own simple interface, with handle and
+/// buffer reused. Not for two threads at once.
+class TurboJpeg {
+ public:
+  TurboJpeg() : handle_(tjInitDecompress()) {
+    if (handle_ == nullptr) throw Error(ErrorCode::internal, "libjpeg-turbo gives no decompressor");
+  }
+
+  /// Throws `Error` (`bad_record`) with libjpeg-turbo's text if it fails.
+  void decode(std::span<const std::byte> encoded) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(encoded.data());
+    int width = 0;
+    int height = 0;
+    int subsampling = 0;
+    int colorspace = 0;
+    if (tjDecompressHeader3(handle_.get(), bytes, encoded.size(), &width, &height, &subsampling,
+                            &colorspace) != 0)
+      throw Error(ErrorCode::bad_record, tjGetErrorStr2(handle_.get()));
+    pixels_.resize(std::max(
+        pixels_.size(), static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3));
+    if (tjDecompress2(handle_.get(), bytes, encoded.size(), pixels_.data(), width, 0, height,
+                      TJPF_RGB, 0) != 0 &&
+        tjGetErrorCode(handle_.get()) == TJERR_FATAL)
+      throw Error(ErrorCode::bad_record, tjGetErrorStr2(handle_.get()));
+  }
+
+ private:
+  struct Destroy {
+    void operator()(void* handle) const { tjDestroy(handle); }
+  };
+  std::unique_ptr<void, Destroy> handle_;
+  std::vector<unsigned char> pixels_;
+};
+
 /// T, on as many threads.
 class ReferenceSide {
  public:
@@ -111,7 +148,7 @@ class ReferenceSide {
 
  private:
   struct Reader {
-    TurboJpegReference decoder;
+    TurboJpeg decoder;
     ReadBuffer buffer;
   };
 

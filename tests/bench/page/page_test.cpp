@@ -149,9 +149,9 @@ TEST(BenchPage, ShowsTextsAsTheyAre) {
   EXPECT_GE(count_of(html, shown), 13u);
   // In the data of the charts the same text ends nothing, and is itself again when it is parsed.
   EXPECT_EQ(chart_of(html, "bars").at("rows")[1].at("name"), attack);
-  const auto lane = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
-  EXPECT_EQ(lane.at("name"), attack);
-  EXPECT_EQ(lane.at("kinds")[0].at("name"), attack);
+  const auto drawn = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
+  EXPECT_EQ(drawn.at("name"), attack);
+  EXPECT_EQ(drawn.at("kinds")[0].at("name"), attack);
 }
 
 TEST(Page, TakesTextsThatAreNoUtf8IntoItsCharts) {
@@ -232,8 +232,10 @@ TEST(StageBars, AreAsLongAsTheStagesTimes) {
   const cli::Section section = cli::stage_section(report, 0.25);
   EXPECT_EQ(section.chart.value().kind, "bars");
   EXPECT_EQ(nlohmann::json::parse(section.chart->data), nlohmann::json::parse(R"({"rows": [
-              {"name": "decode", "note": "4 workers", "busy": 0.5, "waits_input": 0.1, "waits_output": 0.05},
-              {"name": "device", "note": "", "busy": 0.75, "waits_input": 0.25, "waits_output": 0}]})"));
+              {"name": "decode", "note": "4 workers",
+               "busy": 0.5, "waits_input": 0.1, "waits_output": 0.05},
+              {"name": "device", "note": "",
+               "busy": 0.75, "waits_input": 0.25, "waits_output": 0}]})"));
   EXPECT_THAT(section.tables.at(0).head,
               ::testing::ElementsAre("stage", "lanes", "busy", "waits for input", "for output",
                                      "count", "p50", "p95", "p99", "max ms"));

@@ -7,30 +7,17 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
-#include "pipeline/batch_path.h"
+#include "loader/pipeline/blocking_call_of.h"
 #include "stand_in/stand_in_cuda.h"
 
 namespace millrace {
 namespace {
 
+using testing::blocking_call_of;
 using ::testing::HasSubstr;
 namespace stand_in = testing::stand_in;
-
-/// The first blocking call that `function` makes; empty where it makes none.
-std::string blocking_call_of(const std::function<void()>& function) {
-  const BatchPath path(true);
-  function();
-  try {
-    path.check("test");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 class BlockingCalls : public ::testing::Test {
  protected:

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 
 namespace millrace {
 namespace {
@@ -20,11 +20,6 @@ namespace {
 /// A few encoded images over and over.
 class JpegDataset final : public Dataset {
  public:
-  JpegDataset() {
-    for (unsigned seed = 0; seed < 4; ++seed)
-      images_.push_back(
-          testing::encode(testing::noise(40 + static_cast<int>(seed) * 7, 33, seed), {}));
-  }
   std::uint64_t size() const override { return 30; }
   Record read(std::uint64_t index, ReadBuffer& buffer) const override {
     const auto label = static_cast<std::int64_t>(index);
@@ -36,7 +31,7 @@ class JpegDataset final : public Dataset {
   std::string name() const override { return "jpegs"; }
 
  private:
-  std::vector<testing::Bytes> images_;
+  const std::vector<testing::Bytes> images_ = testing::pictures(4, 40, 33, 7);
 };
 
 struct Made {
@@ -47,7 +42,7 @@ struct Made {
 Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
              std::size_t micro_batches = 1) {
   Recipe recipe = Recipe::train(24);
-  recipe.flip_on = flip_on;
+  recipe.ops.back() = RandomHorizontalFlip{.p = 0.5, .on = flip_on};
   PipelineOptions options{.batch_size = 8,
                           .seed = 5,
                           .epochs = 2,
