@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/pipeline_nodes.h"
 
-#include <millrace/numa_memory.h>
+#include <millrace/detail/numa_memory.h>
 
 #include <algorithm>
 #include <string>

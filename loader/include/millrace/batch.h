@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/state.h>
 #include <millrace/tensor.h>
@@ -12,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 class Engine;
 struct Lease;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream is given to do beside copies and events, by `Stream::launch`. It is public for those
-// who write a device or a kernel; a trainer needs none of it.
+// What a stream is given to do beside copies and events, by `Stream::launch`. It is public for
+// those who write a device or a kernel; a trainer needs none of it.
 //
 // Threads: a `DeviceWork` is for the thread that makes it.
 // Lifetimes: it refers to the arguments that it was made of, so these outlive it. A stream copies
@@ -8,12 +8,14 @@
 // the stream has done the work.
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <concepts>
 #include <functional>
 #include <type_traits>
 #include <typeinfo>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The arguments of a kernel: a plain struct that has the kernel's name and does its work on the
 /// host, which is the reference for what devices do:

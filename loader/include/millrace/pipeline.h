@@ -12,6 +12,7 @@
 #include <millrace/batch.h>
 #include <millrace/conversion.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/error.h>
 #include <millrace/order.h>
@@ -29,7 +30,7 @@
 #include <optional>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {

@@ -4,6 +4,7 @@
 // Threads and lifetimes: a `SampleSpec` is a value that does not change once it is made, so all its
 // functions may be called from any thread at once. References that it gives are valid as long as it.
 
+#include <millrace/detail/export.h>
 #include <millrace/tensor.h>
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One named field of a sample.
 struct FieldSpec {
