@@ -48,6 +48,11 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
            ", and last_batch is drop: there would never be a batch");
 }
 
+std::uint64_t Schedule::end() const {
+  const bool endless = epochs_ == 0 || epochs_ > UINT64_MAX / batches_per_epoch_;
+  return endless ? UINT64_MAX : epochs_ * batches_per_epoch_;
+}
+
 std::optional<BatchPlan> Schedule::batch(std::uint64_t number) const {
   const std::uint64_t epoch = number / batches_per_epoch_;
   if (epochs_ > 0 && epoch >= epochs_) return std::nullopt;

@@ -23,6 +23,8 @@
 
 namespace millrace {
 
+class Engine;
+
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {
   drop,     ///< left out
@@ -63,11 +65,11 @@ struct PipelineOptions {
   /// Host slots: batches being made, waiting or being copied.
   std::size_t prefetch = 4;
   /// Device slots, for a device that copies: 2 = double buffering. Where batches are converted or
-  /// come in several parts, two staging slots of the size of a host slot come on top
+  /// come in several micro-batches, two staging slots of the size of a host slot come on top
   /// (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
-  /// Parts in which a batch is copied, each at once and as soon as its samples are made. Where
-  /// ranks' shares of a batch differ, so may the number of parts that have samples.
+  /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made. Where
+  /// ranks' shares of a batch differ, so may the number of those that have samples.
   std::size_t micro_batches = 1;
   /// What the device makes of the images; none = they stay as the transform made them. With one,
   /// batches are copied to memory of their own also on a device that does not copy otherwise
@@ -104,6 +106,18 @@ struct PipelineOptions {
   std::function<void(std::string_view)> on_stuck{};
 };
 
+/// How `Pipeline::next` gives the next batch.
+struct NextRequest {
+  /// What the batch is used on; null = the host. It must outlive the batch.
+  Stream* stream = nullptr;
+  /// How long to wait for data, or for another thread to let go of a batch; nullopt = as long as
+  /// the data takes, but not for slots that live batches hold.
+  std::optional<std::chrono::nanoseconds> timeout{};
+  /// The batch comes as soon as its first micro-batch is on its way, and `Batch::parts()` gives
+  /// them one by one, each of which is then waited for without a timeout.
+  bool in_parts = false;
+};
+
 /// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to
 /// the device before they are asked for. All methods may be called from any thread; of two threads
 /// in `next` each gets a batch of its own.
@@ -119,21 +133,18 @@ class Pipeline {
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
 
-  /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not
-  /// wait for the device. Blocks while the batch is not made. Empty after the last epoch. Throws
-  /// the run's first error, on every call from then on, and `Error` `slots_exhausted` when live
-  /// batches hold every slot, `invalid_argument` while `stream` is being captured into a graph; the
-  /// run then goes on.
+  /// The next batch. With a stream, that is made to wait for the data, and this thread does not
+  /// wait for the device; without, it returns when the data can be read, which on a device that
+  /// copies it waits for. Blocks while the batch is not made. Empty after the last epoch. Throws the
+  /// run's first error, on every call from then on, and `Error`, after which the run goes on:
+  /// `slots_exhausted` if live batches hold every slot and there is no timeout, `timeout` when that
+  /// has passed, `invalid_argument` while the stream is being captured into a graph.
+  Batch next(const NextRequest& request);
+  /// The short forms: for use on a stream, the same with a timeout, for use on the host, and
+  /// micro-batch by micro-batch.
   Batch next(Stream& stream);
-  /// As above, but waits up to `timeout` for data or for another thread to let go of a batch;
-  /// throws `Error` (`timeout`) then.
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);
-  /// For use on the host: returns when the data can be read. On a device that copies, this thread
-  /// waits for the copy.
   Batch next();
-
-  /// As `next(stream)`, but returns as soon as the first part is on its way; `batch.parts()` gives
-  /// them one by one as they come.
   Batch next_in_parts(Stream& stream);
 
   /// Where a new pipeline would go on: after the last batch handed out.
@@ -148,10 +159,9 @@ class Pipeline {
   void stop();
 
  private:
-  Engine& engine() const;
+  std::shared_ptr<Engine> engine() const;
   void end() noexcept;
 
-  std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<Engine> engine_;
   std::chrono::milliseconds stop_timeout_{0};
   std::function<void(std::string_view)> on_stuck_;
