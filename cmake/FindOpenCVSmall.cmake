@@ -1,15 +1,20 @@
-# OpenCV's core and imgproc modules alone. Debian's packages of single modules carry no CMake configuration, so the target is
-# made here; a full OpenCV installation has the same headers and libraries.
+# OpenCV's core and imgproc modules alone. Debian's packages of single modules carry no CMake
+# configuration, so the target is made here; a full OpenCV installation has the same headers and
+# libraries.
 #   OpenCVSmall::imgproc   imgproc and core
 find_path(OpenCVSmall_INCLUDE_DIR opencv2/imgproc.hpp PATH_SUFFIXES opencv4)
 find_library(OpenCVSmall_CORE_LIBRARY opencv_core)
 find_library(OpenCVSmall_IMGPROC_LIBRARY opencv_imgproc)
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(OpenCVSmall REQUIRED_VARS OpenCVSmall_INCLUDE_DIR OpenCVSmall_CORE_LIBRARY OpenCVSmall_IMGPROC_LIBRARY)
+find_package_handle_standard_args(OpenCVSmall REQUIRED_VARS OpenCVSmall_INCLUDE_DIR
+                                  OpenCVSmall_CORE_LIBRARY OpenCVSmall_IMGPROC_LIBRARY)
 if(OpenCVSmall_FOUND AND NOT TARGET OpenCVSmall::imgproc)
   add_library(OpenCVSmall::core UNKNOWN IMPORTED)
-  set_target_properties(OpenCVSmall::core PROPERTIES IMPORTED_LOCATION ${OpenCVSmall_CORE_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${OpenCVSmall_INCLUDE_DIR})
+  set_target_properties(OpenCVSmall::core PROPERTIES IMPORTED_LOCATION ${OpenCVSmall_CORE_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${OpenCVSmall_INCLUDE_DIR})
   add_library(OpenCVSmall::imgproc UNKNOWN IMPORTED)
-  set_target_properties(OpenCVSmall::imgproc PROPERTIES IMPORTED_LOCATION ${OpenCVSmall_IMGPROC_LIBRARY} INTERFACE_LINK_LIBRARIES OpenCVSmall::core)
+  set_target_properties(OpenCVSmall::imgproc
+                        PROPERTIES IMPORTED_LOCATION ${OpenCVSmall_IMGPROC_LIBRARY}
+                        INTERFACE_LINK_LIBRARIES OpenCVSmall::core)
 endif()
 mark_as_advanced(OpenCVSmall_INCLUDE_DIR OpenCVSmall_CORE_LIBRARY OpenCVSmall_IMGPROC_LIBRARY)

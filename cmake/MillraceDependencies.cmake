@@ -1,4 +1,5 @@
-# The libraries below millrace, found the same way when millrace is built and when an installed millrace is used.
+# The libraries below millrace, found the same way when millrace is built and when an installed
+# millrace is used.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)

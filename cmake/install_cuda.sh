@@ -3,9 +3,10 @@
 #
 #   bash cmake/install_cuda.sh DIRECTORY
 #
-# Puts CUDA's compiler, headers, cuBLAS and CUPTI into DIRECTORY, from their Python packages: enough to build millrace with its CUDA device on
-# a machine that has no CUDA toolkit, such as one of CI. Quick where they are there already. Needs python3 with pip; about 540 MB are
-# fetched. Afterwards DIRECTORY/bin belongs on the PATH.
+# Puts CUDA's compiler, headers, cuBLAS and CUPTI into DIRECTORY, from their Python packages: enough
+# to build millrace with its CUDA device on a machine that has no CUDA toolkit, such as one of CI.
+# Quick where they are there already. Needs python3 with pip; about 540 MB are fetched. Afterwards
+# DIRECTORY/bin belongs on the PATH.
 set -euo pipefail
 
 fail() {
@@ -15,8 +16,9 @@ fail() {
 
 [ $# -eq 1 ] || fail "usage: bash cmake/install_cuda.sh DIRECTORY"
 directory=$1
-packages=('nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*'
-  'nvidia-nvtx==13.0.*' 'nvidia-cuda-cupti==13.0.*' 'nvidia-cublas==13.0.*')
+packages=('nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-crt==13.0.*' 'nvidia-nvvm==13.0.*'
+  'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' 'nvidia-nvtx==13.0.*'
+  'nvidia-cuda-cupti==13.0.*' 'nvidia-cublas==13.0.*')
 
 if [ -e "$directory/complete" ]; then
   printf 'CUDA is in %s.\n' "$directory"
@@ -27,7 +29,8 @@ mkdir -p "$directory"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 printf 'Fetching CUDA into %s\n' "$directory"
-python3 -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --target "$directory/packages" "${packages[@]}" >"$log" 2>&1 || {
+python3 -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+  --target "$directory/packages" "${packages[@]}" >"$log" 2>&1 || {
   tail -n 10 "$log" >&2
   fail "pip could not install: ${packages[*]} (its last lines are above)."
 }
@@ -40,6 +43,8 @@ for library in "$toolkit"/lib/lib*.so.*; do
   plain=${library%%.so.*}.so
   [ -e "$plain" ] || ln -s "$(basename "$library")" "$plain"
 done
-for part in bin include lib lib64 nvvm; do ln -s "packages/nvidia/cu13/$part" "$directory/$part"; done
+for part in bin include lib lib64 nvvm; do
+  ln -s "packages/nvidia/cu13/$part" "$directory/$part"
+done
 touch "$directory/complete"
 "$directory/bin/nvcc" --version | tail -n 2

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian 12 packages that millrace needs. Quick, and without a call of apt-get, where all of them are there.
+# Installs the Debian 12 packages that millrace needs. Quick, and without a call of apt-get, where
+# all of them are there.
 #
-#   bash cmake/install_packages.sh build    to build the library, the command and the examples (the default)
+#   bash cmake/install_packages.sh build    to build library, command and examples (the default)
 #   bash cmake/install_packages.sh test     and the tests
 #   bash cmake/install_packages.sh ci       and the format, lint and sanitizer checks of .ci/run
 set -euo pipefail
@@ -13,12 +14,14 @@ fail() {
   exit 1
 }
 
-packages=(g++ cmake ninja-build pkg-config libtbb-dev libtbbbind-2-5 liblmdb-dev libhwloc-dev libjpeg62-turbo-dev libturbojpeg0-dev
-  libopencv-core-dev libopencv-imgproc-dev libcli11-dev libfmt-dev nlohmann-json3-dev libxxhash-dev libarchive-dev)
+packages=(g++ cmake ninja-build pkg-config libtbb-dev libtbbbind-2-5 liblmdb-dev libhwloc-dev
+  libjpeg62-turbo-dev libturbojpeg0-dev libopencv-core-dev libopencv-imgproc-dev libcli11-dev
+  libfmt-dev nlohmann-json3-dev libxxhash-dev libarchive-dev)
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev python3)
-# llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are for tests/numa_vm.sh, pip for
-# cmake/install_cuda.sh.
-ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86 busybox-static python3-pip)
+# llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are
+# for tests/numa_vm.sh, pip for cmake/install_cuda.sh.
+ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86
+  busybox-static python3-pip)
 
 level=${1:-build}
 case "$level" in
@@ -31,17 +34,21 @@ case "$level" in
     ;;
 esac
 
-system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") || system=unknown
+system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") ||
+  system=unknown
 if [ "$system" != "debian 12" ]; then
-  printf 'This is not Debian 12 but %s, so nothing is installed. millrace needs what Debian 12 calls:\n  %s\n' "$system" "${packages[*]}"
+  printf 'This is not Debian 12 but %s, so nothing is installed. ' "$system"
+  printf 'millrace needs what Debian 12 calls:\n  %s\n' "${packages[*]}"
   for tool in cmake ninja pkg-config c++; do
-    command -v "$tool" >/dev/null || fail "'$tool' is missing; install it and the libraries above, then run this again."
+    command -v "$tool" >/dev/null ||
+      fail "'$tool' is missing; install it and the libraries above, then run this again."
   done
   printf 'The build tools are there: going on.\n'
   exit 0
 fi
 
-installed=" $(dpkg-query -W -f '${db:Status-Abbrev}${Package} ' "${packages[@]}" 2>/dev/null || true)"
+format='${db:Status-Abbrev}${Package} '
+installed=" $(dpkg-query -W -f "$format" "${packages[@]}" 2>/dev/null || true)"
 missing=()
 for package in "${packages[@]}"; do
   [[ "$installed" == *" ii $package "* ]] || missing+=("$package")
@@ -54,14 +61,16 @@ fi
 root=()
 if [ "$(id -u)" -ne 0 ]; then
   command -v sudo >/dev/null ||
-    fail "not root and no sudo. Have an administrator run: apt-get install --no-install-recommends ${missing[*]}"
+    fail "not root and no sudo. Have an administrator run:" \
+      "apt-get install --no-install-recommends ${missing[*]}"
   root=(sudo)
 fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() {
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 -o Dpkg::Use-Pty=0 "$@" >>"$log" 2>&1 </dev/null
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 \
+    -o Dpkg::Use-Pty=0 "$@" >>"$log" 2>&1 </dev/null
 }
 # Package lists are fetched when they are missing or too old to know a package.
 lists_know() {

@@ -3,9 +3,9 @@
 #
 #   bash examples/quickstart.sh [FOLDER]
 #
-# From nothing to numbers on Debian 12: installs the packages that millrace needs, builds it, packs the photographs of FOLDER into a
-# dataset and runs the throughput bench on it. Without FOLDER it makes 300 photograph-like pictures first. What it
-# writes lies in build/.
+# From nothing to numbers on Debian 12: installs the packages that millrace needs, builds it, packs
+# the photographs of FOLDER into a dataset and runs the throughput bench on it. Without FOLDER it
+# makes 300 photograph-like pictures first. What it writes lies in build/.
 set -euo pipefail
 
 usage() { sed -n 's/^# \?//; 4,8p' "${BASH_SOURCE[0]}"; }
@@ -17,7 +17,8 @@ esac
 folder=${1:-}
 if [ -n "$folder" ]; then
   if [ ! -d "$folder" ]; then
-    printf 'quickstart.sh: %s is not a folder. Name one with photographs, or none to have some made.\n' "$folder" >&2
+    printf 'quickstart.sh: %s is not a folder. ' "$folder" >&2
+    printf 'Name one with photographs, or none to have some made.\n' >&2
     exit 1
   fi
   folder=$(cd "$folder" && pwd)
@@ -48,4 +49,5 @@ if [ -z "$folder" ]; then
   run build/release/examples/make_photos "$folder" 300
 fi
 run build/release/bench/millrace pack "$folder" "$out/photos.lmdb" --skip-bad --force
-run build/release/bench/millrace bench "$out/photos.lmdb" --recipe train --size 224 --batch-size 64 --step-ms auto --seconds 5
+run build/release/bench/millrace bench "$out/photos.lmdb" --recipe train --size 224 \
+  --batch-size 64 --step-ms auto --seconds 5

@@ -101,9 +101,9 @@ void train(const Options& options) {
        .seed = 7,
        .order = millrace::Order::shuffled().filtered(dataset->size(), trained_on),
        .epochs = options.epochs,
-       .micro_batches = options.accumulate,
        .conversion = conversion,
-       .runtime = runtime});
+       .runtime = runtime,
+       .slots = {.micro_batches = options.accumulate}});
   millrace::Pipeline evaluation(
       dataset, millrace::image_transform(millrace::Recipe::eval(thumbnail)), trainer->device(),
       {.batch_size = options.batch_size,

@@ -95,15 +95,14 @@ int train(const Options& options) {
   Perceptron model(thumbnail * thumbnail * 3, 32,
                    std::max<std::size_t>(dataset->classes().size(), 1), seed);
   millrace::PipelineOptions pipeline_options{
-      .global_batch_size = options.global_batch,
       .seed = seed,
       .epochs = options.epochs,
       .conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
                                          .mean = {0.5F, 0.5F, 0.5F, 0},
                                          .std = {0.5F, 0.5F, 0.5F, 1}},
-      .ranks = ranks};
+      .ranks = {.mine = ranks, .global_batch_size = options.global_batch}};
   if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint))
-    pipeline_options.resume = load(options.checkpoint, model);
+    pipeline_options.resume.from = load(options.checkpoint, model);
   millrace::Pipeline pipeline(dataset,
                               millrace::image_transform(millrace::Recipe::train(thumbnail)),
                               std::make_shared<millrace::HostDevice>(), pipeline_options);

@@ -3,12 +3,14 @@
 #
 #   bash tests/numa_vm.sh [--require] PROGRAM [ARGUMENT ...]
 #
-# Runs a program on a made-up machine with two NUMA nodes, each of two processors (0-1 and 2-3) and 512 MiB: a Debian kernel in QEMU, which
-# imitates the processors in software. Besides the program there are the libraries it is linked with and busybox. Shows what the program prints and
-# ends with its status.
+# Runs a program on a made-up machine with two NUMA nodes, each of two processors (0-1 and 2-3) and
+# 512 MiB: a Debian kernel in QEMU, which imitates the processors in software. Besides the program
+# there are the libraries it is linked with and busybox. Shows what the program prints and ends with
+# its status.
 #
-# Where something is missing it says what and ends with 77. With --require, or MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a kernel
-# where there is none, and whatever else is missing is a failure.
+# Where something is missing it says what and ends with 77. With --require, or
+# MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a kernel where there is none, and
+# whatever else is missing is a failure.
 set -euo pipefail
 
 require=${MILLRACE_REQUIRE_NUMA_VM:-}
@@ -33,7 +35,8 @@ missing() {
 
 [ "$(uname -m)" = x86_64 ] || missing "this machine is no x86-64"
 for tool in qemu-system-x86_64 busybox; do
-  command -v "$tool" >/dev/null || missing "there is no $tool; 'bash cmake/install_packages.sh ci' installs it"
+  command -v "$tool" >/dev/null ||
+    missing "there is no $tool; 'bash cmake/install_packages.sh ci' installs it"
 done
 
 work=$(mktemp -d)
@@ -51,22 +54,26 @@ find_kernel() {
 
 # Takes the kernel alone out of its package: nothing is installed.
 download_kernel() (
-  package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
+  package=$(apt-cache depends linux-image-cloud-amd64 |
+    sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
   [ -n "$package" ] && cd "$work" && apt-get download "$package" &&
-    dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*' && mkdir -p "$kernels" && mv boot/vmlinuz-* "$kernels"
+    dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x --wildcards './boot/vmlinuz-*' &&
+    mkdir -p "$kernels" && mv boot/vmlinuz-* "$kernels"
 )
 
 fetch_kernel() {
   printf 'Fetching a Debian kernel to %s\n' "$kernels"
   { download_kernel || { apt-get update && download_kernel; }; } >"$work/apt.log" 2>&1 || {
     tail -n 20 "$work/apt.log" >&2
-    fail "a Debian kernel (package linux-image-cloud-amd64) could not be fetched; apt's last lines are above."
+    fail "a Debian kernel (package linux-image-cloud-amd64) could not be fetched;" \
+      "apt's last lines are above."
   }
 }
 
 if ! find_kernel; then
   [ -n "$require" ] ||
-    missing "there is no Debian kernel /boot/vmlinuz-*-amd64 that can be read; 'bash $0 --require ...' fetches one (27 MB)"
+    missing "there is no Debian kernel /boot/vmlinuz-*-amd64 that can be read;" \
+      "'bash $0 --require ...' fetches one (27 MB)"
   fetch_kernel
   find_kernel || fail "the package linux-image-cloud-amd64 brought no kernel."
 fi
@@ -105,8 +112,9 @@ chmod +x "$root/init"
 (cd "$root" && find . | busybox cpio -o -H newc) >"$work/files.cpio" 2>"$work/cpio.log" ||
   fail "busybox cpio: $(tail -n 1 "$work/cpio.log")"
 
-# Three serial lines: the kernel's messages, what the program prints, its status. The kernel gives up when its timer does not tick as
-# expected, which is so where QEMU does not get its share of a processor: hence no_timer_check.
+# Three serial lines: the kernel's messages, what the program prints, its status. The kernel gives
+# up when its timer does not tick as expected, which is so where QEMU does not get its share of a
+# processor: hence no_timer_check.
 touch "$work/console" "$work/status"
 ended=0
 timeout --foreground 240 qemu-system-x86_64 -accel tcg -cpu max -smp 4,sockets=2,cores=2 -m 1024 \

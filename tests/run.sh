@@ -3,12 +3,13 @@
 #
 #   bash tests/run.sh [ctest arguments ...]
 #
-# Installs what the tests need (Debian 12), builds millrace with warnings as errors and runs all its tests; e.g. `bash tests/run.sh -R Sampler` runs
-# those with "Sampler" in their name.
+# Installs what the tests need (Debian 12), builds millrace with warnings as errors and runs all its
+# tests; e.g. `bash tests/run.sh -R Sampler` runs those with "Sampler" in their name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash cmake/install_packages.sh test
-cmake --preset release -DMILLRACE_TESTS=ON -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=ON -DMILLRACE_WERROR=ON
+cmake --preset release -DMILLRACE_TESTS=ON -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=ON \
+  -DMILLRACE_WERROR=ON
 cmake --build --preset release
 ctest --preset release --no-tests=error -j "$(nproc)" "$@"

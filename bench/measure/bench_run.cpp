@@ -92,11 +92,11 @@ Pipeline make_bench_pipeline(const BenchSettings& settings,
   options.seed = settings.seed;
   options.last_batch =
       settings.dataset->size() >= settings.batch_size ? LastBatch::drop : LastBatch::pad;
-  options.prefetch = settings.prefetch;
-  options.micro_batches = settings.micro_batches;
+  options.slots.prefetch = settings.prefetch;
+  options.slots.micro_batches = settings.micro_batches;
   options.conversion = settings.conversion;
   options.runtime = settings.runtime;
-  options.trace = settings.trace;
+  options.debug.trace = settings.trace;
   return Pipeline(settings.dataset, std::move(transform), settings.device->device(), options);
 }
 

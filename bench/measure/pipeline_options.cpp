@@ -73,8 +73,8 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
     fmt::print(stderr, "millrace: {}: tuned for another recipe: {}\n", path,
                loaded.tuned_for.recipe);
   settings.batch_size = loaded.pipeline.batch_size;
-  settings.prefetch = loaded.pipeline.prefetch;
-  settings.micro_batches = loaded.pipeline.micro_batches;
+  settings.prefetch = loaded.pipeline.slots.prefetch;
+  settings.micro_batches = loaded.pipeline.slots.micro_batches;
   return loaded.workers;
 }
 

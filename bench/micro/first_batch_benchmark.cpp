@@ -21,7 +21,7 @@ void first_batch(benchmark::State& state, Order order, bool resumed) {
       .batch_size = 256, .order = std::move(order), .runtime = make_runtime({.workers = 1})};
   const std::uint64_t batches_per_epoch = (dataset->size() - 1) / options.batch_size + 1;
   if (resumed)
-    options.resume =
+    options.resume.from =
         State{.position = 1000 * dataset->size() + batches_per_epoch / 2 * options.batch_size};
   while (state.KeepRunning()) {
     Pipeline pipeline(dataset, transform, device, options);

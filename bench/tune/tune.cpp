@@ -91,8 +91,8 @@ void save(const TuneResult& result, const std::string& path) {
   const TuneSetting& chosen = findings.chosen;
   SavedOptions options;
   options.pipeline.batch_size = chosen.batch_size;
-  options.pipeline.prefetch = chosen.prefetch;
-  options.pipeline.micro_batches = chosen.micro_batches;
+  options.pipeline.slots.prefetch = chosen.prefetch;
+  options.pipeline.slots.micro_batches = chosen.micro_batches;
   options.workers = chosen.workers;
   options.why = findings.why;
   const double step_ms = result.goal.step_ms * static_cast<double>(chosen.batch_size) /

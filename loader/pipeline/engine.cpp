@@ -23,12 +23,13 @@ bool copies(const PipelineOptions& options, const Device& device) {
 }
 
 void check(const PipelineOptions& options, const Device& device) {
-  require_positive(options.prefetch, "prefetch");
-  if (copies(options, device)) require_positive(options.device_slots, "device_slots");
-  require_positive(options.micro_batches, "micro_batches");
-  if (options.stop_timeout.count() < 0)
-    throw Error(ErrorCode::invalid_argument,
-                "stop_timeout is " + std::to_string(options.stop_timeout.count()) + " ms, below 0");
+  require_positive(options.slots.prefetch, "prefetch");
+  if (copies(options, device)) require_positive(options.slots.device_slots, "device_slots");
+  require_positive(options.slots.micro_batches, "micro_batches");
+  if (options.debug.stop_timeout.count() < 0)
+    throw Error(
+        ErrorCode::invalid_argument,
+        "stop_timeout is " + std::to_string(options.debug.stop_timeout.count()) + " ms, below 0");
 }
 
 MicroBatches dealt(const Schedule& schedule, std::size_t micro_batches) {
@@ -43,14 +44,14 @@ MicroBatches dealt(const Schedule& schedule, std::size_t micro_batches) {
 /// The position to begin at, of a run that `here` describes.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset) {
-  if (!options.resume) return 0;
-  const std::vector<std::string> differences = state_differences(*options.resume, here);
-  if (differences.empty() || options.resume_anyway) return options.resume->position;
+  if (!options.resume.from) return 0;
+  const std::vector<std::string> differences = state_differences(*options.resume.from, here);
+  if (differences.empty() || options.resume.anyway) return options.resume.from->position;
   std::string message =
       "the state to resume from is of another run than this one over " + dataset.name() + ": ";
   for (const std::string& difference : differences) message += difference + "; ";
   throw Error(ErrorCode::invalid_argument,
-              message + "resume_anyway takes its position all the same", "plan");
+              message + "resume.anyway takes its position all the same", "plan");
 }
 
 std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const SlotLayout& layout,
@@ -81,13 +82,13 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const Sampler sampler(options.order, dataset->size(), options.seed);
   const Schedule schedule(sampler.epoch_size(), options);
   const BatchFields fields(transform->spec(), options.conversion);
-  const MicroBatches micro_batches = dealt(schedule, options.micro_batches);
+  const MicroBatches micro_batches = dealt(schedule, options.slots.micro_batches);
   const SlotLayout made(fields.made(), {micro_batches.samples, copying ? micro_batches.count : 1});
   const SlotLayout handed_out(fields.converted(), {micro_batches.samples, 1});
 
-  Trace* const trace = options.trace.get();
+  Trace* const trace = options.debug.trace.get();
   const std::size_t group = trace != nullptr ? trace->add_group("millrace") : 0;
-  PipelineNodes nodes(*runtime_, *device_, options.nodes, options.prefetch);
+  PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
   crew_ = std::make_shared<Crew>(
       std::make_unique<SampleMaker>(dataset, transform, made, sampler, options.seed,
                                     options.bad_records, runtime_->workers(), trace, group,
@@ -101,32 +102,32 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                        .recipe = transform->fingerprint()};
   const std::uint64_t position = first_position(options, identity, *dataset);
   const std::uint64_t first = schedule.number_at(position);
-  planner_ = std::make_shared<Planner>(dataset, sampler, schedule, first, options.read_ahead);
+  planner_ = std::make_shared<Planner>(dataset, sampler, schedule, first, options.slots.read_ahead);
 
   road_ = std::make_shared<Road>(
       Road::Run{.micro_batches = micro_batches,
                 .first = first,
                 .end = schedule.end(),
                 .position = position,
-                .watched_from = options.forbid_blocking_calls
-                                    ? first + options.prefetch + options.device_slots
+                .watched_from = options.debug.forbid_blocking_calls
+                                    ? first + options.slots.prefetch + options.slots.device_slots
                                     : UINT64_MAX},
-      Slots{device_, make_host_slots(options.prefetch, made, *device_, crew_->nodes())},
+      Slots{device_, make_host_slots(options.slots.prefetch, made, *device_, crew_->nodes())},
       RunMeter(trace, group, copying && (options.conversion || micro_batches.count > 1), started));
   if (copying)
-    outlet_ =
-        std::make_shared<CopyOutlet>(road_, *device_,
-                                     std::make_unique<Upload>(device_, made, handed_out, fields,
-                                                              options.conversion, options.prefetch),
-                                     options.device_slots, handed_out.bytes());
+    outlet_ = std::make_shared<CopyOutlet>(
+        road_, *device_,
+        std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
+                                 options.slots.prefetch),
+        options.slots.device_slots, handed_out.bytes());
   else
     outlet_ = std::make_shared<InPlaceOutlet>(road_, device_->profiler());
   desk_ = std::make_shared<Desk>(road_, device_, handed_out, identity);
 
-  memory_.pinned_bytes = options.prefetch * made.bytes();
+  memory_.pinned_bytes = options.slots.prefetch * made.bytes();
   memory_.staging_bytes = outlet_->staging_bytes();
   if (copying)
-    memory_.device_bytes = options.device_slots * handed_out.bytes() + memory_.staging_bytes;
+    memory_.device_bytes = options.slots.device_slots * handed_out.bytes() + memory_.staging_bytes;
   road_->note_workers(crew_->concurrency());
   road_->begin_report(crew_->figures());
 }

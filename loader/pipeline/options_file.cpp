@@ -34,11 +34,11 @@ constexpr NumberOption number_options[] = {
      [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.batch_size; },
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.batch_size = value; }},
     {"prefetch", 1, 1024,
-     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.prefetch; },
-     [](SavedOptions& to, std::uint64_t value) { to.pipeline.prefetch = value; }},
+     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.slots.prefetch; },
+     [](SavedOptions& to, std::uint64_t value) { to.pipeline.slots.prefetch = value; }},
     {"micro_batches", 1, 1 << 20,
-     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.micro_batches; },
-     [](SavedOptions& to, std::uint64_t value) { to.pipeline.micro_batches = value; }},
+     [](const SavedOptions& from) -> std::uint64_t { return from.pipeline.slots.micro_batches; },
+     [](SavedOptions& to, std::uint64_t value) { to.pipeline.slots.micro_batches = value; }},
 };
 
 std::string read_text(const std::filesystem::path& path) {
@@ -67,9 +67,9 @@ Json read_json(const std::filesystem::path& path) {
 }
 
 void check_parts(const SavedOptions& options, const Place& place) {
-  if (options.pipeline.micro_batches > options.pipeline.batch_size)
+  if (options.pipeline.slots.micro_batches > options.pipeline.batch_size)
     place.fail(place.name("micro_batches") + " is " +
-               std::to_string(options.pipeline.micro_batches) + ", more than " +
+               std::to_string(options.pipeline.slots.micro_batches) + ", more than " +
                place.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
 }
 

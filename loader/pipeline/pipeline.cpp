@@ -16,14 +16,14 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
   if (device == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
-  std::shared_ptr<Runtime> runtime = options.runtime
-                                         ? std::exchange(options.runtime, nullptr)
-                                         : make_runtime({.local_rank = options.ranks.local_rank,
-                                                         .local_world = options.ranks.local_world});
+  std::shared_ptr<Runtime> runtime =
+      options.runtime ? std::exchange(options.runtime, nullptr)
+                      : make_runtime({.local_rank = options.ranks.mine.local_rank,
+                                      .local_world = options.ranks.mine.local_world});
   engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device),
                                      options, std::move(runtime));
-  stop_timeout_ = options.stop_timeout;
-  on_stuck_ = std::move(options.on_stuck);
+  stop_timeout_ = options.debug.stop_timeout;
+  on_stuck_ = std::move(options.debug.on_stuck);
   engine_->start();
 }
 

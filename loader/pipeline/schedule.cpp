@@ -15,23 +15,23 @@ namespace {
 
 Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     : records_(records),
-      global_batch_(options.global_batch_size > 0
-                        ? options.global_batch_size
-                        : std::uint64_t{options.batch_size} * options.ranks.world),
+      global_batch_(options.ranks.global_batch_size > 0
+                        ? options.ranks.global_batch_size
+                        : std::uint64_t{options.batch_size} * options.ranks.mine.world),
       batches_per_epoch_(0),
       epochs_(options.epochs),
       last_batch_(options.last_batch),
-      rank_(options.ranks.rank),
-      world_(options.ranks.world) {
+      rank_(options.ranks.mine.rank),
+      world_(options.ranks.mine.world) {
   if (world_ == 0) refuse("ranks.world is 0; there is at least one rank");
   const std::uint64_t most =
       UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
-  if (options.global_batch_size == 0 && options.batch_size > most)
+  if (options.ranks.global_batch_size == 0 && options.batch_size > most)
     refuse("batch_size is " + std::to_string(options.batch_size) + ", more than " +
            std::to_string(most) + " with a world of " + std::to_string(world_));
-  if (options.global_batch_size > most)
-    refuse("global_batch_size is " + std::to_string(options.global_batch_size) + ", more than " +
-           std::to_string(most) + " with a world of " + std::to_string(world_));
+  if (options.ranks.global_batch_size > most)
+    refuse("global_batch_size is " + std::to_string(options.ranks.global_batch_size) +
+           ", more than " + std::to_string(most) + " with a world of " + std::to_string(world_));
   if (rank_ >= world_)
     refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) +
            "; ranks count from 0");

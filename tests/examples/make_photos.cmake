@@ -1,7 +1,9 @@
-# Runs PROGRAM in WORK_DIR: the same seed gives the same pictures, another seed gives others, and a wrong call is refused.
+# Runs PROGRAM in WORK_DIR: the same seed gives the same pictures, another seed gives others, and a
+# wrong call is refused.
 
 function(make folder count seed)
-  execute_process(COMMAND ${PROGRAM} ${WORK_DIR}/${folder} ${count} ${seed} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${PROGRAM} ${WORK_DIR}/${folder} ${count} ${seed}
+                  COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK_DIR})

@@ -3,15 +3,18 @@
 #
 #   bash tests/gpu/bundle.sh OUT [BUILD_DIR] [PHOTOS]
 #
-# Packs what tests/gpu/run.sh needs in the new folder OUT, for an x86-64 Linux machine with a GPU whose C library is as new as this one's:
-# the programs of BUILD_DIR (build/release) with their shared libraries (programs.tar.gz: bin and lib), and a dataset of at most 20 MB made
-# of every so-and-so-many-th JPEG in PHOTOS (a folder of class folders; ../shared/data/photos beside the project). The C and C++
-# libraries, the driver and CUDA's large libraries (cuBLAS, CUPTI) are left to that machine. There: bash OUT/run.sh
+# Packs what tests/gpu/run.sh needs in the new folder OUT, for an x86-64 Linux machine with a GPU
+# whose C library is as new as this one's: the programs of BUILD_DIR (build/release) with their
+# shared libraries (programs.tar.gz: bin and lib), and a dataset of at most 20 MB made of every
+# so-and-so-many-th JPEG in PHOTOS (a folder of class folders; ../shared/data/photos beside the
+# project). The C and C++ libraries, the driver and CUDA's large libraries (cuBLAS, CUPTI) are left
+# to that machine. There: bash OUT/run.sh
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../.." && pwd)
-programs=(bench/millrace bench/micro/millrace_gpu_benchmarks examples/train tests/gpu/gpu_tests tests/gpu/gpu_call_tests)
+programs=(bench/millrace bench/micro/millrace_gpu_benchmarks examples/train tests/gpu/gpu_tests
+  tests/gpu/gpu_call_tests)
 most_photo_bytes=20000000
 most_bytes=60000000
 
@@ -26,7 +29,8 @@ fi
 out=$1
 build=${2:-$project/build/release}
 photos=${3:-$project/../shared/data/photos}
-[ -x "$build/bench/millrace" ] || fail "$build/bench/millrace: there is no such program; build millrace first, or name its build folder"
+[ -x "$build/bench/millrace" ] ||
+  fail "$build/bench/millrace: there is no such program; build millrace, or name its build folder"
 [ -d "$photos" ] || fail "$photos: there is no such folder; name one with JPEGs in class folders"
 [ ! -e "$out" ] || fail "$out: is there already; name a new folder"
 work=$(mktemp -d)
@@ -35,7 +39,9 @@ chosen=$work/photos
 mkdir -p "$out" "$work/bin" "$work/lib" "$chosen"
 
 # What every Linux machine has, and what is of CUDA and goes with the driver or is large.
-leave='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libutil|libstdc\+\+|libgcc_s|libcuda|libnvidia-.*|libcublas|libcublasLt|libcupti|libnvrtc|libnvJitLink)[.-]'
+linux='linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s)'
+cuda='lib(cuda|nvidia-.*|cublas|cublasLt|cupti|nvrtc|nvJitLink)'
+leave="^($linux|$cuda)[.-]"
 copy_libraries() {
   local name path
   while read -r name path; do
@@ -53,18 +59,21 @@ for program in "${programs[@]}"; do
   copy_libraries "$build/$program"
 done
 # oneTBB opens the library that binds threads to NUMA nodes by its name.
-for library in "$(dirname "$(ldd "$build/bench/millrace" | awk '$1 ~ /^libtbb[.]/ {print $3}')")"/libtbbbind_2_5.so.3; do
-  if [ -e "$library" ]; then
-    cp -L "$library" "$work/lib/"
-    copy_libraries "$library"
-  fi
-done
-tar -czf "$out/programs.tar.gz" -C "$work" bin lib  # half of the libraries' bytes are tables that shrink well
+tbb=$(ldd "$build/bench/millrace" | awk '$1 ~ /^libtbb[.]/ {print $3}')
+library=$(dirname "$tbb")/libtbbbind_2_5.so.3
+if [ -e "$library" ]; then
+  cp -L "$library" "$work/lib/"
+  copy_libraries "$library"
+fi
+# Half of the libraries' bytes are tables that shrink well.
+tar -czf "$out/programs.tar.gz" -C "$work" bin lib
 
-# Every k-th of the photographs, k as small as the limit allows. Copies, in their class folders: their names become the classes.
+# Every k-th of the photographs, k as small as the limit allows. Copies, in their class folders:
+# their names become the classes.
 mapfile -t files < <(cd "$photos" && find . -type f \( -iname '*.jpg' -o -iname '*.jpeg' \) | sort)
 [ ${#files[@]} -gt 0 ] || fail "$photos: has no .jpg or .jpeg"
-all_bytes=$(cd "$photos" && printf '%s\0' "${files[@]}" | du -bc --files0-from=- | tail -n 1 | cut -f 1)
+all_bytes=$(cd "$photos" && printf '%s\0' "${files[@]}" | du -bc --files0-from=- | tail -n 1 |
+  cut -f 1)
 every=$(((all_bytes * 21 / 20 + most_photo_bytes - 1) / most_photo_bytes))
 for ((i = 0; i < ${#files[@]}; i += every)); do
   mkdir -p "$chosen/$(dirname "${files[i]}")"
@@ -73,9 +82,12 @@ done
 "$build/bench/millrace" pack "$chosen" "$out/photos.lmdb" --skip-bad
 
 cp "$here/run.sh" "$here/summarize.py" "$out/"
-{ git -C "$project" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown; } >"$out/commit"
+{ git -C "$project" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown; } \
+  >"$out/commit"
 
-for part in programs.tar.gz photos.lmdb; do printf '%s: %d bytes\n' "$part" "$(du -sb "$out/$part" | cut -f 1)"; done
+for part in programs.tar.gz photos.lmdb; do
+  printf '%s: %d bytes\n' "$part" "$(du -sb "$out/$part" | cut -f 1)"
+done
 bytes=$(du -sb "$out" | cut -f 1)
 printf '%s: %d bytes\n' "$out" "$bytes"
 [ "$bytes" -le "$most_bytes" ] || fail "$out: is larger than $most_bytes bytes"

@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-#   bash tests/gpu/run.sh [DATASET] [--out FOLDER]          measures, on a machine with a GPU, in less than 8 minutes
-#   bash tests/gpu/run.sh --bundle OUT [BUILD_DIR] [PHOTOS] packs what that needs: see bundle.sh
+#   bash tests/gpu/run.sh [DATASET] [--out FOLDER]            measures, on a machine with a GPU
+#   bash tests/gpu/run.sh --bundle OUT [BUILD_DIR] [PHOTOS]   packs what that needs: see bundle.sh
 #
-# Runs the tests, sanitizers and measurements that need a GPU, from a bundle (whose own photographs are the default DATASET) or from a build tree
-# (MILLRACE_BUILD=build/release). Each step has a time limit, and the next ones run whatever became of it. Prints one table of what was measured
-# against what is asked for, and leaves it in FOLDER/table.txt (gpu_results) and everything in FOLDER/results.json.
-# Ends with 0 where all ran and nothing falls short, 1 where something failed or falls short, 77 where there is no GPU.
+# Runs the tests, sanitizers and measurements that need a GPU in less than 8 minutes, from a bundle
+# (whose own photographs are the default DATASET) or a build tree (MILLRACE_BUILD=build/release).
+# Each step has a time limit, and the next ones run whatever became of it. Prints one table of what
+# was measured against what is asked for, and leaves it in FOLDER/table.txt (gpu_results) and
+# everything in FOLDER/results.json. Ends with 0 if all ran and nothing falls short, 1 if something
+# failed or falls short, 77 if there is no GPU.
 #
-# For trying the script: MILLRACE_GPU_PROGRAMS=FOLDER has programs that go before all others, MILLRACE_GPU_LIMIT=SECONDS is the most that a
-# step may take, MILLRACE_GPU_TIME=SECONDS (470) the most for all.
+# For trying the script: MILLRACE_GPU_PROGRAMS=FOLDER has programs that go before all others,
+# MILLRACE_GPU_LIMIT=SECONDS is the most that a step may take, MILLRACE_GPU_TIME=SECONDS (470) the
+# most for all.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -46,7 +49,8 @@ done
 programs=${MILLRACE_GPU_PROGRAMS:-}
 if [ -n "$programs" ]; then PATH=$programs:$PATH; fi
 PATH=$PATH:/usr/local/nvidia/bin
-gpu=$(timeout 30 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null) || gpu=
+gpu=$(timeout 30 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null) ||
+  gpu=
 gpu=${gpu%%$'\n'*}
 if [ -z "$gpu" ]; then
   printf 'no CUDA device\n'
@@ -75,14 +79,20 @@ mkdir -p "$out"
 raw=$(mktemp -d)
 trap 'rm -rf "$raw"' EXIT
 
-# Where this machine has the libraries of CUDA that a bundle leaves to it: its toolkit, or else the packages of Python.
+# Where this machine has the libraries of CUDA that a bundle leaves to it: its toolkit, or else the
+# packages of Python.
 cuda_libraries() {
   local nvcc folder
   nvcc=$(command -v nvcc || true)
-  for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} ${nvcc:+"$(dirname "$(dirname "$(readlink -f "$nvcc")")")/lib64"} /usr/local/cuda/lib64; do
-    if compgen -G "$folder/libcublas.so*" >/dev/null; then printf '%s:' "$folder" "${folder%/*}/extras/CUPTI/lib64"; fi
+  [ -z "$nvcc" ] || nvcc=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+  for folder in ${CUDA_HOME:+"$CUDA_HOME/lib64"} ${nvcc:+"$nvcc/lib64"} /usr/local/cuda/lib64; do
+    if compgen -G "$folder/libcublas.so*" >/dev/null; then
+      printf '%s:' "$folder" "${folder%/*}/extras/CUPTI/lib64"
+    fi
   done
-  python3 -c 'import site; print(":".join(f"{p}/nvidia/{d}/lib" for p in site.getsitepackages() for d in ("cu13", "cublas", "cuda_cupti")))' || true
+  python3 -c 'import site
+print(":".join(f"{p}/nvidia/{d}/lib" for p in site.getsitepackages()
+               for d in ("cu13", "cublas", "cuda_cupti")))' || true
 }
 libraries=$here/lib:$(cuda_libraries)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
@@ -102,7 +112,8 @@ if ! sanitizer=$(command -v compute-sanitizer); then
   done
 fi
 
-# plan NAME SECONDS PROGRAM ARGUMENT...: a step, with its limit. Its result is NAME.json, where the arguments name that.
+# plan NAME SECONDS PROGRAM ARGUMENT...: a step, with its limit. Its result is NAME.json, where the
+# arguments name that.
 names=()
 limits=()
 commands=()
@@ -128,7 +139,8 @@ plan_sanitizer() {
   fi
 }
 plan_bench() {
-  plan "$1" "$2" millrace bench "$dataset" --device cuda:0 --convert bfloat16 --json "$raw/$1.json" "${@:3}"
+  plan "$1" "$2" millrace bench "$dataset" --device cuda:0 --convert bfloat16 \
+    --json "$raw/$1.json" "${@:3}"
 }
 
 # A few photographs, where they are there: what train learns in a minute.
@@ -143,22 +155,28 @@ plan conversion 60 millrace_gpu_benchmarks --benchmark_format=json
 # A step of 1.25 x the loader's time per batch: what the loader just feeds.
 plan_bench auto_256 40 --step-ms auto --batch-size 256 --workers "$cores" --seconds 6
 plan_bench auto_64 30 --step-ms auto --batch-size 64 --workers "$cores" --seconds 6
-for ((workers = 1; workers < cores; workers *= 2)); do
-  plan_bench "scaling_$workers" 25 --step-ms 0 --batch-size 64 --workers "$workers" --warmup 6 --seconds 4
-done
-plan_bench "scaling_$cores" 25 --step-ms 0 --batch-size 64 --workers "$cores" --warmup 6 --seconds 4
+plan_scaling() {
+  plan_bench "scaling_$1" 25 --step-ms 0 --batch-size 64 --workers "$1" --warmup 6 --seconds 4
+}
+for ((workers = 1; workers < cores; workers *= 2)); do plan_scaling "$workers"; done
+plan_scaling "$cores"
 plan train 40 train "$train_on" --device cuda:0
 plan_bench soak 215 --step-ms auto --batch-size 256 --workers "$cores" --seconds 180
-# What is good to know, if there is time: the first step on parts, fewer workers, a longer step, and one of matrix products.
-plan_bench auto_256_parts 40 --step-ms auto --batch-size 256 --workers "$cores" --micro-batches 4 --seconds 6
+# What is good to know, if there is time: the first step on parts, fewer workers, a longer step, and
+# one of matrix products.
+plan_bench auto_256_parts 40 --step-ms auto --batch-size 256 --workers "$cores" --micro-batches 4 \
+  --seconds 6
 plan_bench auto_256_half 40 --step-ms auto --batch-size 256 --workers "$half" --seconds 6
 plan_bench step_200ms 30 --step-ms 200 --batch-size 256 --workers "$cores" --seconds 6
 # About 10 ms each: the conversion waits behind products that fill the GPU.
 plan_bench step_gemm_short 30 --step gemm:16384 --batch-size 64 --workers "$cores" --seconds 6
 plan_bench step_gemm 30 --step gemm:32768 --batch-size 256 --workers "$cores" --seconds 6
 
-printf '%s, commit %s, %s, %d cores\nThe plan, with the most seconds that each may take:\n' "$gpu" "$commit" "$dataset" "$cores"
-for i in "${!names[@]}"; do printf '  %-16s %4d  %s\n' "${names[i]}" "${limits[i]}" "${commands[i]}"; done
+printf '%s, commit %s, %s, %d cores\n' "$gpu" "$commit" "$dataset" "$cores"
+printf 'The plan, with the most seconds that each may take:\n'
+for i in "${!names[@]}"; do
+  printf '  %-16s %4d  %s\n' "${names[i]}" "${limits[i]}" "${commands[i]}"
+done
 
 # steps.tsv has a line for each: name, status (or why there is none), seconds, limit, command.
 note() { printf '%s\t%s\t%s\t%s\t%s\n' "$@" >>"$raw/steps.tsv"; }
@@ -168,18 +186,21 @@ for i in "${!names[@]}"; do
   limit=${limits[i]}
   command=${commands[i]}
   left=$((time_for_all - SECONDS))
-  if [ -n "${MILLRACE_GPU_LIMIT:-}" ] && [ "$limit" -gt "$MILLRACE_GPU_LIMIT" ]; then limit=$MILLRACE_GPU_LIMIT; fi
-  if [ "$limit" -gt "$left" ]; then limit=$left; fi
+  for most in ${MILLRACE_GPU_LIMIT:+"$MILLRACE_GPU_LIMIT"} "$left"; do
+    if [ "$limit" -gt "$most" ]; then limit=$most; fi
+  done
   if [[ $command == missing:* ]]; then
     note "$name" "not run: ${command#missing: }" 0 "$limit" ""
     continue
   elif [ "$limit" -lt 1 ] || { [ "$limit" -eq "$left" ] && [ "$left" -lt 20 ]; }; then
-    note "$name" "not run: of $time_for_all s in all $((left > 0 ? left : 0)) are left" 0 0 "$command"
+    if [ "$left" -lt 0 ]; then left=0; fi
+    note "$name" "not run: of $time_for_all s in all $left are left" 0 0 "$command"
     continue
   fi
   begin=$SECONDS
   status=0
-  LD_LIBRARY_PATH=$libraries timeout -k 5 "$limit" bash -c "exec $command" >"$raw/$name.out" 2>"$raw/$name.err" </dev/null || status=$?
+  LD_LIBRARY_PATH=$libraries timeout -k 5 "$limit" bash -c "exec $command" \
+    >"$raw/$name.out" 2>"$raw/$name.err" </dev/null || status=$?
   note "$name" "$status" $((SECONDS - begin)) "$limit" "$command"
   printf '%-16s ended with %d after %d s\n' "$name" "$status" $((SECONDS - begin))
 done
@@ -187,6 +208,7 @@ done
 if [ -s "$raw/conversion.out" ]; then mv "$raw/conversion.out" "$raw/conversion.json"; fi
 
 status=0
-python3 "$here/summarize.py" "$raw" --gpu "${gpu%, *}" --driver "${gpu##*, }" --commit "$commit" --dataset "$dataset" \
-  --command "$command_line" --cores "$cores" --json "$out/results.json" | tee "$out/table.txt" || status=${PIPESTATUS[0]}
+python3 "$here/summarize.py" "$raw" --gpu "${gpu%, *}" --driver "${gpu##*, }" --commit "$commit" \
+  --dataset "$dataset" --command "$command_line" --cores "$cores" --json "$out/results.json" |
+  tee "$out/table.txt" || status=${PIPESTATUS[0]}
 exit "$status"

@@ -1,4 +1,5 @@
-# Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples in SOURCE_DIR against it and runs both.
+# Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples
+# in SOURCE_DIR against it and runs both.
 #   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P install.cmake
 
 function(run)
@@ -8,8 +9,10 @@ function(run)
 endfunction()
 
 function(build name)
-  run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/${name} -B ${WORK_DIR}/${name} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
-      -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Werror" -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
+  run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/${name} -B ${WORK_DIR}/${name} -G ${GENERATOR}
+      -DCMAKE_CXX_COMPILER=${CXX}
+      -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Werror"
+      -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
   run(${CMAKE_COMMAND} --build ${WORK_DIR}/${name})
 endfunction()
 
@@ -33,7 +36,8 @@ foreach(file IN LISTS config_files)
 endforeach()
 
 build(tests/install/consumer)
-run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/tests/install/consumer --output-on-failure --no-tests=error)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/tests/install/consumer --output-on-failure
+    --no-tests=error)
 
 build(examples)
 run(${WORK_DIR}/examples/make_photos ${WORK_DIR}/photos 20)

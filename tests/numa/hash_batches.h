@@ -21,10 +21,10 @@ inline std::string hash_batches() {
   for (const unsigned workers : {1U, 2U, 4U}) {
     SmallRun run(53);
     run.options.epochs = 2;
-    run.options.global_batch_size = 12;
+    run.options.ranks.global_batch_size = 12;
     run.workers(workers);
     for (const std::size_t prefetch : {1U, 4U}) {
-      run.options.prefetch = prefetch;
+      run.options.slots.prefetch = prefetch;
       for (const std::uint32_t world : {1U, 2U, 3U, 4U}) {
         const auto line = [&](const std::vector<BatchContents>& batches) -> std::ostream& {
           return text << std::hex << std::setw(16) << std::setfill('0') << hash_of(batches)

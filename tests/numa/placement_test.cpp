@@ -87,7 +87,7 @@ class PlacedRun {
   PlacedRun(std::optional<int> node, bool copies = false)
       : device_(std::make_shared<PlacedDevice>(node, copies)) {
     options.batch_size = 8;
-    options.prefetch = 4;
+    options.slots.prefetch = 4;
     options.epochs = 8;
   }
 
@@ -234,7 +234,7 @@ TEST_F(Placement, IsAllNodesForADeviceWithoutANode) { expect_on_both(PlacedRun(s
 
 TEST_F(Placement, IsAllNodesWhereAskedFor) {
   PlacedRun run(1);
-  run.options.nodes = Nodes::all;
+  run.options.slots.nodes = Nodes::all;
   expect_on_both(std::move(run));
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-//
 // A batch holds its slot's memory and what orders that memory's reuse, but neither the dataset nor
 // the transform; it may outlive its pipeline, and is let go by any thread. One object is not for
 // two threads at once; copies, which share the slot, are. Streams that a batch is used on outlive
@@ -75,7 +74,7 @@ class Batch {
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
-  /// Where a pipeline goes on that has had this batch: `PipelineOptions::resume`.
+  /// Where a pipeline goes on that has had this batch: `ResumeOptions::from`.
   State state_after() const;
 
   /// The micro-batches, in order. For a batch that comes in parts, going to the next one waits

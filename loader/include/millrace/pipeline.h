@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// The loader's front door: a trainer describes a run in `PipelineOptions`, makes a `Pipeline` of it
+// and takes batches from it.
+//
+// Threads: every method of a `Pipeline` may be called from any thread, several at a time. Only its
+// move and its destruction need it alone.
+// Lifetimes: a pipeline shares the ownership of its dataset, transform, device and runtime. A
+// `Batch` may outlive the pipeline that made it. A stream that is given to `next` outlives the
+// batches that are used on it.
 #pragma once
 
 #include <millrace/batch.h>
@@ -27,83 +35,106 @@ class Engine;
 
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {
-  drop,     ///< left out
-  partial,  ///< shorter than the others; with more ranks than samples left, a rank's may have none
-  pad,      ///< filled up with the epoch's first samples, which are marked as not valid
+  drop,     ///< It is left out.
+  partial,  ///< It is shorter than the others; a rank's share is empty if ranks outnumber samples.
+  pad,      ///< It is filled up with the epoch's first samples, which are marked as not valid.
 };
 
 /// What becomes of a record that cannot be made into a sample. In every case `report()` has its key
 /// and the reason.
 enum class BadRecords {
-  fail,     ///< the run ends with an `Error` that names it
-  replace,  ///< another takes its place, drawn by (seed, position, attempt) with the order's odds,
-            ///< at most 16 times
-  mark,     ///< the sample is zeroed and marked as not valid
+  fail,     ///< The run ends with an `Error` that names the record.
+  replace,  ///< Another record takes its place, drawn by (seed, position, attempt) with the order's
+            ///< odds, at most 16 times.
+  mark,     ///< The sample is zeroed and marked as not valid.
 };
 
 /// Whose workers make a pipeline's samples, and where its host slots lie.
 enum class Nodes {
-  device,  ///< the device's NUMA node only, where it has one that has workers; else all nodes
-  all,     ///< every node's: each fills the slots that lie on it, and helps the others when it has
-           ///< nothing to do
+  device,  ///< Those of the device's NUMA node, if it has one with workers; else all nodes'.
+  all,     ///< Every node's: each worker fills the slots that lie on its node, and helps the others
+           ///< when it has nothing to do.
 };
 
-struct PipelineOptions {
-  /// Samples per batch on this rank.
-  std::size_t batch_size = 64;
-  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one;
-  /// `batch_size` then is not looked at. The same number gives the same sequence of global batches
-  /// for any `ranks.world`. 0 = ranks.world x batch_size.
-  std::size_t global_batch_size = 0;
-  std::uint64_t seed = 0;
-  /// Which records come when, and what an epoch is.
-  Order order{};
-  /// The run ends after this many epochs; 0 = never.
-  std::uint64_t epochs = 0;
-  LastBatch last_batch = LastBatch::partial;
-  BadRecords bad_records = BadRecords::fail;
-  /// Host slots: batches being made, waiting or being copied.
+/// How many batches are on their way at a time, and where.
+struct SlotOptions {
+  /// Host slots: batches that are being made, wait or are being copied.
   std::size_t prefetch = 4;
-  /// Device slots, for a device that copies: 2 = double buffering. Where batches are converted or
-  /// come in several micro-batches, two staging slots of the size of a host slot come on top
+  /// Device slots, for a device that copies: 2 means double buffering. Where batches are converted
+  /// or come in several micro-batches, two staging slots of the size of a host slot come on top
   /// (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
-  /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made. Where
-  /// ranks' shares of a batch differ, so may the number of those that have samples.
+  /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made.
+  /// Where ranks' shares of a batch differ, so may the number of micro-batches that have samples.
   std::size_t micro_batches = 1;
-  /// What the device makes of the images; none = they stay as the transform made them. With one,
-  /// batches are copied to memory of their own also on a device that does not copy otherwise
-  /// (`HostDevice`).
-  std::optional<Conversion> conversion{};
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
   std::size_t read_ahead = 2;
-  /// Each global batch is dealt to the ranks in consecutive pieces; every rank makes the pipeline
-  /// with the same options but this.
-  Ranks ranks{};
-  /// Where to go on: what `Batch::state_after` or `Pipeline::state` said, on any number of ranks.
-  /// It must be of this seed, order, global batch, dataset and recipe, as far as it names them;
-  /// else the pipeline is refused with what differs.
-  std::optional<State> resume{};
-  /// Take of `resume` the position alone, and do not look at the rest.
-  bool resume_anyway = false;
-  /// Whose workers make the samples; none = a runtime of the pipeline's own, with workers as they
-  /// are placed by default on this rank's share of the host (`ranks`).
-  std::shared_ptr<Runtime> runtime{};
   Nodes nodes = Nodes::device;
-  /// Where every span of the run goes; none = nothing is traced.
+};
+
+/// How a run is shared by the processes of a data-parallel trainer. Every rank makes its pipeline
+/// with the same options but for `mine`.
+struct RankOptions {
+  /// Which process this is. Each global batch is dealt to the ranks in consecutive pieces.
+  Ranks mine{};
+  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one;
+  /// `batch_size` is not looked at then. The same number gives the same sequence of global batches
+  /// for any `mine.world`. 0 means mine.world x batch_size.
+  std::size_t global_batch_size = 0;
+};
+
+/// Where a run goes on that was stopped.
+struct ResumeOptions {
+  /// What `Batch::state_after` or `Pipeline::state` said, on any number of ranks. It must be of
+  /// this seed, order, global batch, dataset and recipe, as far as it names them; else the pipeline
+  /// is refused with what differs. Without one the run begins at its beginning.
+  std::optional<State> from{};
+  /// Take the position of `from` alone, and do not look at the rest.
+  bool anyway = false;
+};
+
+/// What helps to find faults, and what happens to a run that hangs.
+struct DebugOptions {
+  /// Where every span of the run goes. Without one nothing is traced.
   std::shared_ptr<Trace> trace{};
-  /// For finding faults: once every slot has been used (`prefetch` + `device_slots` batches were
-  /// handed out), the run ends with an error that names the call when anything on the way of the
-  /// batches allocates memory of the device, streams or events, or waits for the device: what
-  /// devices tell by `note_blocking_call`, on any thread, datasets and transforms included. What
-  /// the trainer does between its calls is its own. A batch that is used on a stream more than any
-  /// before it needs an event, which also ends the run then: use them all from the beginning.
+  /// Once every slot has been used (`slots.prefetch` + `slots.device_slots` batches were handed
+  /// out), the run ends with an error that names the call when anything on the way of the batches
+  /// allocates memory of the device, streams or events, or waits for the device: what devices tell
+  /// by `note_blocking_call`, on any thread, datasets and transforms included. What the trainer
+  /// does between its calls is its own. A batch that is used on more streams than any before it
+  /// needs another event, which also ends the run then: use them all from the beginning.
   bool forbid_blocking_calls = false;
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints;
   /// without this it is silent.
   std::function<void(std::string_view)> on_stuck{};
+};
+
+/// A run. The first eight are those that every trainer looks at; what it seldom needs is grouped
+/// behind them: `{.batch_size = 256, .seed = 7, .slots = {.prefetch = 8}}`.
+struct PipelineOptions {
+  /// Samples per batch on this rank.
+  std::size_t batch_size = 64;
+  std::uint64_t seed = 0;
+  /// Which records come when, and what an epoch is.
+  Order order{};
+  /// The run ends after this many epochs; 0 means never.
+  std::uint64_t epochs = 0;
+  LastBatch last_batch = LastBatch::partial;
+  BadRecords bad_records = BadRecords::fail;
+  /// What the device makes of the images. Without one they stay as the transform made them. With
+  /// one, batches are copied to memory of their own also on a device that does not copy otherwise
+  /// (`HostDevice`).
+  std::optional<Conversion> conversion{};
+  /// Whose workers make the samples. Without one the pipeline makes a runtime of its own, with
+  /// workers as they are placed by default on this rank's share of the host (`ranks.mine`).
+  std::shared_ptr<Runtime> runtime{};
+
+  SlotOptions slots{};
+  RankOptions ranks{};
+  ResumeOptions resume{};
+  DebugOptions debug{};
 };
 
 /// How `Pipeline::next` gives the next batch.
@@ -119,16 +150,15 @@ struct NextRequest {
 };
 
 /// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to
-/// the device before they are asked for. All methods may be called from any thread; of two threads
-/// in `next` each gets a batch of its own.
+/// the device before they are asked for. Of two threads in `next` each gets a batch of its own.
 class Pipeline {
  public:
   /// Takes memory for all slots and starts working. Throws `Error` (`invalid_argument`) that names
   /// the option that is wrong.
   Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
            std::shared_ptr<Device> device, PipelineOptions options = {});
-  /// Stops. Returns within `stop_timeout` even when a dataset, transform or device call hangs: what
-  /// it uses is then kept until it returns, and `on_stuck` is told.
+  /// Stops. Returns within `debug.stop_timeout` even when a dataset, transform or device call
+  /// hangs: what it uses is then kept until it returns, and `debug.on_stuck` is told.
   ~Pipeline();
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
@@ -155,7 +185,7 @@ class Pipeline {
   void restart_report();
 
   /// Ends the run: whoever is in `next` gets an `Error` (`stopped`). Throws `Error` (`timeout`,
-  /// with the stage) when something is still running after `stop_timeout`.
+  /// with the stage) when something is still running after `debug.stop_timeout`.
   void stop();
 
  private:

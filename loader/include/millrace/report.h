@@ -128,7 +128,7 @@ struct Report {
   /// converted or come in several parts, which are then put together on the device), "trainer": in
   /// the order of the road.
   std::vector<StageReport> stages;
-  /// Of the nodes that it runs on (`PipelineOptions::nodes`).
+  /// Of the nodes that it runs on (`SlotOptions::nodes`).
   unsigned workers = 0;
   /// Of them took part, a mean over time: fewer where `RuntimeOptions::adaptive` lets the need
   /// decide.

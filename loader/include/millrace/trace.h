@@ -49,7 +49,7 @@ struct TraceOptions {
 };
 
 /// Every span of every stage of one or several pipelines, for a picture of time. Give it to a
-/// pipeline by `PipelineOptions::trace`; a trainer adds lanes of its own (the bench adds the
+/// pipeline by `DebugOptions::trace`; a trainer adds lanes of its own (the bench adds the
 /// device's steps). All methods may be called from any thread at once.
 class Trace {
  public:

@@ -51,8 +51,8 @@ Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
   PipelineOptions options{.batch_size = 8,
                           .seed = 5,
                           .epochs = 2,
-                          .micro_batches = micro_batches,
-                          .conversion = conversion};
+                          .conversion = conversion,
+                          .slots = {.micro_batches = micro_batches}};
   Pipeline pipeline(std::make_shared<JpegDataset>(), image_transform(recipe),
                     std::make_shared<HostDevice>(), options);
   Made made;

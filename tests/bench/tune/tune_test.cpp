@@ -97,8 +97,8 @@ TEST_F(Tune, WritesOptionsThatTheLibraryAndTheBenchRead) {
 
   const Json options = bench_options({"--config", config_.string()});
   EXPECT_EQ(options.at("workers"), loaded.workers);
-  EXPECT_EQ(options.at("prefetch"), loaded.pipeline.prefetch);
-  EXPECT_EQ(options.at("micro_batches"), loaded.pipeline.micro_batches);
+  EXPECT_EQ(options.at("prefetch"), loaded.pipeline.slots.prefetch);
+  EXPECT_EQ(options.at("micro_batches"), loaded.pipeline.slots.micro_batches);
   EXPECT_EQ(options.at("batch_size"), 4);
   EXPECT_EQ(bench({"--config", config_.string()}).err, "");
 }

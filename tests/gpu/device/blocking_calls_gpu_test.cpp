@@ -99,7 +99,7 @@ TEST_F(BlockingCallsOnGpu, NoneBetweenBatch20AndBatch200) {
   run.height = 64;
   run.width = 64;
   run.options.epochs = 0;
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   run.options.conversion = GpuRun::conversion();
   CudaStream stream(0);
   Pipeline pipeline = run.on(std::make_shared<CudaDevice>());

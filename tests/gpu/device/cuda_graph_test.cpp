@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Conversion, CudaGraph, ::testing::Bool(),
 TEST_P(CudaGraph, OnePerSlotServesTheWholeRunBesideAnotherPipeline) {
   GpuRun run;
   run.options.epochs = 8;
-  run.options.device_slots = 3;
+  run.options.slots.device_slots = 3;
   run.options.last_batch = LastBatch::drop;
   if (GetParam()) run.options.conversion = GpuRun::conversion();
   const auto expected = run.expected();

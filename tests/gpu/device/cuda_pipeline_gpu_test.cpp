@@ -56,7 +56,7 @@ TEST_F(CudaPipelineOnGpu, BatchesAreThoseOfTheHost) {
       SCOPED_TRACE(std::to_string(micro_batches) + " parts, width " + std::to_string(width));
       GpuRun run;
       run.width = width;
-      run.options.micro_batches = micro_batches;
+      run.options.slots.micro_batches = micro_batches;
       expect_the_hosts_batches(run, device);
       for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32})
         for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw}) {
@@ -69,7 +69,7 @@ TEST_F(CudaPipelineOnGpu, BatchesAreThoseOfTheHost) {
 
 TEST_F(CudaPipelineOnGpu, PartsAreThoseOfTheHost) {
   GpuRun run;
-  run.options.micro_batches = 3;
+  run.options.slots.micro_batches = 3;
   for (const bool converts : {false, true}) {
     if (converts) run.options.conversion = GpuRun::conversion();
     const auto expected = run.expected();
@@ -106,7 +106,7 @@ TEST_F(CudaPipelineOnGpu, TwoPipelinesShareOneGpu) {
 TEST_F(CudaPipelineOnGpu, ALongRunMakesNoBlockingCall) {
   GpuRun run;
   run.options.epochs = 30;
-  run.options.forbid_blocking_calls = true;
+  run.options.debug.forbid_blocking_calls = true;
   run.options.conversion = GpuRun::conversion(DType::bfloat16, ImageLayout::nhwc);
   expect_the_hosts_batches(run, std::make_shared<CudaDevice>());
 }

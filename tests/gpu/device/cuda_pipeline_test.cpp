@@ -30,7 +30,7 @@ namespace stand_in = testing::stand_in;
 TEST_F(CudaPipeline, BatchesAreThoseOfTheHost) {
   for (const std::size_t device_slots : {1U, 2U, 3U}) {
     GpuRun run;
-    run.options.device_slots = device_slots;
+    run.options.slots.device_slots = device_slots;
     run.options.epochs = 3;
     Checker checker(run.expected());
     Pipeline pipeline = run.on(std::make_shared<CudaDevice>());
@@ -86,7 +86,7 @@ TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
 TEST_F(CudaPipeline, NothingAllocatesOrSynchronisesInSteadyState) {
   run_.options.epochs = 20;
   run_.options.conversion = GpuRun::conversion();
-  run_.options.forbid_blocking_calls = true;
+  run_.options.debug.forbid_blocking_calls = true;
   Checker checker(run_.expected());
   Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
   for (int n = 0; n < 8; ++n) checker.step(pipeline.next(checker.stream(), patience));
@@ -108,7 +108,7 @@ TEST_F(CudaPipeline, TheReportHasTheTimesOfCopies) {
     return stage == report.stages.end() ? 0 : stage->each.count;
   };
   EXPECT_TRUE(testing::eventually([&] {
-    return copies() == checker.batches() * run_.options.micro_batches;
+    return copies() == checker.batches() * run_.options.slots.micro_batches;
   })) << copies();
 }
 
@@ -120,7 +120,7 @@ TEST_F(CudaPipeline, ConvertedBatchesAreThoseOfTheHost) {
     for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32})
       for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw}) {
         GpuRun run;
-        run.options.micro_batches = micro_batches;
+        run.options.slots.micro_batches = micro_batches;
         run.options.conversion = GpuRun::conversion(dtype, layout);
         Checker checker(run.expected());
         Pipeline pipeline = run.on(std::make_shared<CudaDevice>());

@@ -27,7 +27,7 @@ struct GpuRun {
   std::size_t channels = 3;
   std::shared_ptr<Runtime> runtime = make_runtime({.workers = 2});
   PipelineOptions options{
-      .batch_size = 8, .seed = 11, .epochs = 1, .micro_batches = 2, .runtime = runtime};
+      .batch_size = 8, .seed = 11, .epochs = 1, .runtime = runtime, .slots = {.micro_batches = 2}};
 
   /// With `float32` for ImageNet.
   static Conversion conversion(DType dtype = DType::float32,
@@ -48,7 +48,7 @@ struct GpuRun {
   std::vector<std::vector<std::uint8_t>> expected() const {
     PipelineOptions plain = options;
     plain.conversion.reset();
-    plain.forbid_blocking_calls = false;
+    plain.debug.forbid_blocking_calls = false;
     Pipeline pipeline(dataset, transform(false), std::make_shared<HostDevice>(), plain);
     std::vector<std::vector<std::uint8_t>> batches;
     while (const Batch batch = pipeline.next()) batches.push_back(converted(batch));

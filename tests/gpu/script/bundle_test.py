@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bundle_test.py BUILD_DIR PHOTOS: a bundle of what is built, and its programs where nothing else of the build is found."""
+"""bundle_test.py BUILD_DIR PHOTOS: a bundle of what is built, and its programs where nothing else
+of the build is found."""
 import json
 import os
 import pathlib
@@ -30,7 +31,8 @@ class BundleTest(unittest.TestCase):
         cls.size = sum(path.stat().st_size for path in cls.bundle.rglob("*"))
         cls.unpacked = pathlib.Path(folder.name) / "unpacked"
         cls.unpacked.mkdir()
-        subprocess.run(["tar", "-xzf", cls.bundle / "programs.tar.gz", "-C", cls.unpacked], check=True)
+        subprocess.run(["tar", "-xzf", cls.bundle / "programs.tar.gz", "-C", cls.unpacked],
+                       check=True)
 
     def test_it_is_small(self):
         self.assertLess(self.size, MOST_BYTES)
@@ -40,18 +42,21 @@ class BundleTest(unittest.TestCase):
         libraries = os.listdir(self.unpacked / "lib")
         self.assertTrue([name for name in libraries if name.startswith("libtbb.so")], libraries)
         for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas"):
-            self.assertFalse([library for library in libraries if library.startswith(name)], libraries)
+            self.assertFalse([library for library in libraries if library.startswith(name)],
+                             libraries)
 
     def test_its_programs_take_their_libraries_from_it(self):
-        loaded = run("ldd", self.unpacked / "bin/millrace", LD_LIBRARY_PATH=str(self.unpacked / "lib")).stdout
+        loaded = run("ldd", self.unpacked / "bin/millrace",
+                     LD_LIBRARY_PATH=str(self.unpacked / "lib")).stdout
         paths = {line.split()[0]: line.split()[2] for line in loaded.splitlines() if "=>" in line}
         for name in os.listdir(self.unpacked / "lib"):
             if name in paths:
                 self.assertEqual(paths[name], str(self.unpacked / "lib" / name))
 
     def test_it_reads_its_photographs(self):
-        result = run(self.unpacked / "bin/millrace", "bench", self.bundle / "photos.lmdb", "--batches", "2", "--warmup", "0", "--batch-size", "8",
-                     "--json", "-", LD_LIBRARY_PATH=str(self.unpacked / "lib"))
+        result = run(self.unpacked / "bin/millrace", "bench", self.bundle / "photos.lmdb",
+                     "--batches", "2", "--warmup", "0", "--batch-size", "8", "--json", "-",
+                     LD_LIBRARY_PATH=str(self.unpacked / "lib"))
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(json.loads(result.stdout)["samples"], 16)
 
@@ -61,16 +66,20 @@ class BundleTest(unittest.TestCase):
             none.write_text("#!/bin/sh\nexit 9\n")
             none.chmod(0o755)
             result = run("bash", self.bundle / "run.sh", MILLRACE_GPU_PROGRAMS=folder)
-        self.assertEqual((result.returncode, result.stdout, result.stderr), (77, "no CUDA device\n", ""))
+        self.assertEqual((result.returncode, result.stdout, result.stderr),
+                         (77, "no CUDA device\n", ""))
 
     def test_it_finds_its_programs_and_photographs(self):
         with tempfile.TemporaryDirectory() as folder:
             smi = pathlib.Path(folder) / "nvidia-smi"
             smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
             smi.chmod(0o755)
-            result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out", MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
+            result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out",
+                         MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
         self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertRegex(result.stdout, f"train +40  {self.bundle}/bin/train {self.bundle}/photos.lmdb --device cuda:0")
+        self.assertRegex(
+            result.stdout,
+            f"train +40  {self.bundle}/bin/train {self.bundle}/photos.lmdb --device cuda:0")
 
     def test_it_is_not_made_over_another(self):
         again = run("bash", RUN, "--bundle", self.bundle, BUILD, PHOTOS)

@@ -19,9 +19,10 @@ while [ $# -gt 0 ]; do
   shift
 done
 cat >"$json" <<END
-{"device_idle_percent": 0.3, "idle_by_synthetic_percent": 0.2, "h2d_gb_per_second": 54, "h2d_percent_of_plain": 99.3,
- "copy_hidden_percent": 99.9, "consumer_us_per_batch": {"mean": 7.5}, "rss_growth_mb": 0.4, "device_memory_growth_mb": 0,
- "samples_per_second": $((workers * 300)), "seconds": 180, "first_step_ms": {"parts": 20, "whole": 60}}
+{"device_idle_percent": 0.3, "idle_by_synthetic_percent": 0.2, "h2d_gb_per_second": 54,
+ "h2d_percent_of_plain": 99.3, "copy_hidden_percent": 99.9, "consumer_us_per_batch": {"mean": 7.5},
+ "rss_growth_mb": 0.4, "device_memory_growth_mb": 0, "samples_per_second": $((workers * 300)),
+ "seconds": 180, "first_step_ms": {"parts": 20, "whole": 60}}
 END
 """
 STAND_INS = {
@@ -32,7 +33,8 @@ STAND_INS = {
     "compute-sanitizer": 'while [[ $1 == --* ]]; do shift 2; done; exec "$@"',
     "millrace_gpu_benchmarks": """echo '{"benchmarks": [{"name": "one", "of_copy": 0.9}]}'""",
     "millrace": MILLRACE,
-    "train": "printf 'on cuda:0\\nepoch 0: loss 0.7, training accuracy 50.0%%\\nepoch 1: loss 0.2, training accuracy 95.0%%\\n'",
+    "train": "printf 'on cuda:0\\nepoch 0: loss 0.7, training accuracy 50.0%%\\n"
+             "epoch 1: loss 0.2, training accuracy 95.0%%\\n'",
 }
 
 
@@ -55,8 +57,12 @@ class RunTest(unittest.TestCase):
 
     def run_script(self, *arguments, **settings):
         # No build of this machine's may be found: the folder is empty.
-        environment = {**os.environ, "MILLRACE_GPU_PROGRAMS": str(self.programs), "MILLRACE_BUILD": str(self.folder), **settings}
-        return subprocess.run(["bash", RUN, *arguments], cwd=self.folder, env=environment, capture_output=True, text=True)
+        environment = {
+            **os.environ, "MILLRACE_GPU_PROGRAMS": str(self.programs),
+            "MILLRACE_BUILD": str(self.folder), **settings
+        }
+        return subprocess.run(["bash", RUN, *arguments], cwd=self.folder, env=environment,
+                              capture_output=True, text=True)
 
     def measure(self, **settings):
         """Exit status, output, and the verdicts by what they are about."""
@@ -70,7 +76,8 @@ class RunTest(unittest.TestCase):
         for body in ("exit 9", "true"):
             self.stand_in("nvidia-smi", body)
             done = self.run_script(self.dataset)
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (77, "no CUDA device\n", ""))
+            self.assertEqual((done.returncode, done.stdout, done.stderr),
+                             (77, "no CUDA device\n", ""))
 
     def test_all_is_well(self):
         code, out, rows = self.measure()
@@ -109,14 +116,16 @@ class RunTest(unittest.TestCase):
             (self.programs / name).unlink()
         code, out, rows = self.measure()
         self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: not run: there is no program train")
+        self.assertEqual(rows["train on CUDA"]["measured"],
+                         "not measured: not run: there is no program train")
         self.assertEqual(rows["conversion of a copy on the device"]["measured"],
                          "not measured: not run: there is no program millrace_gpu_benchmarks")
 
     def test_there_is_an_end_to_all_of_it(self):
         code, out, rows = self.measure(MILLRACE_GPU_TIME="0")
         self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: not run: of 0 s in all 0 are left")
+        self.assertEqual(rows["train on CUDA"]["measured"],
+                         "not measured: not run: of 0 s in all 0 are left")
         self.assertNotIn("ok", {row["verdict"] for row in rows.values()})
 
     def test_wrong_calls(self):

@@ -69,7 +69,7 @@ TEST(Batch, ShrinksAtTheEpochsEnd) {
 
 TEST(Batch, CopiesAndMovesShareOneLease) {
   SmallRun run(20);
-  run.options.prefetch = 1;
+  run.options.slots.prefetch = 1;
   Pipeline pipeline = run.pipeline();
   Batch first = pipeline.next();
   Batch copy = first;
@@ -96,7 +96,7 @@ TEST_P(BatchParts, TileTheBatch) {
   for (const std::size_t micro_batches : {1U, 3U, 4U, 8U}) {
     SCOPED_TRACE(micro_batches);
     SmallRun run(20, GetParam());
-    run.options.micro_batches = micro_batches;
+    run.options.slots.micro_batches = micro_batches;
     Pipeline pipeline = run.pipeline();
     HostStream stream;
     while (const Batch batch = pipeline.next_in_parts(stream)) {
@@ -130,7 +130,7 @@ TEST_P(BatchParts, TileTheBatch) {
 
 TEST_P(BatchParts, AreTakenBeforeTheWhole) {
   SmallRun run(20, GetParam());
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   const Batch batch = pipeline.next_in_parts(stream);
@@ -141,7 +141,7 @@ TEST_P(BatchParts, AreTakenBeforeTheWhole) {
 
 TEST_P(BatchParts, OfAWholeBatchCanBeLookedAtAgain) {
   SmallRun run(20, GetParam());
-  run.options.micro_batches = 4;
+  run.options.slots.micro_batches = 4;
   Pipeline pipeline = run.pipeline();
   const Batch batch = pipeline.next();
   for (int round = 0; round < 2; ++round) {

@@ -21,9 +21,9 @@ inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t wo
                                                   std::optional<State> resume = {},
                                                   std::size_t most = SIZE_MAX) {
   std::vector<BatchContents> global;
-  run.options.resume = resume;
+  run.options.resume.from = resume;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
-    run.options.ranks = {.rank = rank, .world = world};
+    run.options.ranks.mine = {.rank = rank, .world = world};
     Pipeline pipeline = run.pipeline();
     const std::vector<BatchContents> local = take(pipeline, most);
     if (rank == 0) {

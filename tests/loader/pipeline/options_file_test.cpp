@@ -25,8 +25,8 @@ class OptionsFile : public ::testing::Test {
   static SavedOptions some_options() {
     SavedOptions options;
     options.pipeline.batch_size = 128;
-    options.pipeline.prefetch = 3;
-    options.pipeline.micro_batches = 4;
+    options.pipeline.slots.prefetch = 3;
+    options.pipeline.slots.micro_batches = 4;
     options.workers = 7;
     options.why = "7 workers feed it: \"idle\" 0.1% ± 0.0%";
     options.tuned_for = {.dataset = "some/train.lmdb",
@@ -73,8 +73,8 @@ TEST_F(OptionsFile, WhatIsWrittenIsReadBack) {
   save_options(path_, saved);
   const LoadedOptions loaded = load_options(path_);
   EXPECT_EQ(loaded.pipeline.batch_size, 128u);
-  EXPECT_EQ(loaded.pipeline.prefetch, 3u);
-  EXPECT_EQ(loaded.pipeline.micro_batches, 4u);
+  EXPECT_EQ(loaded.pipeline.slots.prefetch, 3u);
+  EXPECT_EQ(loaded.pipeline.slots.micro_batches, 4u);
   EXPECT_EQ(loaded.workers, 7u);
   EXPECT_EQ(loaded.why, saved.why);
   EXPECT_EQ(loaded.tuned_for, saved.tuned_for);
@@ -89,9 +89,9 @@ TEST_F(OptionsFile, WhatIsWrittenIsReadBack) {
 TEST_F(OptionsFile, WhatIsLeftOutHasItsDefault) {
   const LoadedOptions loaded = load(R"({"format": 1, "options": {"prefetch": 2}})");
   const PipelineOptions defaults;
-  EXPECT_EQ(loaded.pipeline.prefetch, 2u);
+  EXPECT_EQ(loaded.pipeline.slots.prefetch, 2u);
   EXPECT_EQ(loaded.pipeline.batch_size, defaults.batch_size);
-  EXPECT_EQ(loaded.pipeline.micro_batches, defaults.micro_batches);
+  EXPECT_EQ(loaded.pipeline.slots.micro_batches, defaults.slots.micro_batches);
   EXPECT_EQ(loaded.workers, 0u);
   EXPECT_EQ(loaded.why, "");
   EXPECT_EQ(loaded.tuned_for, TunedFor{});
@@ -222,9 +222,9 @@ TEST_F(OptionsFile, WhatCouldNotBeReadBackIsNotWritten) {
     EXPECT_THROW(save_options(path_, options), Error);
     EXPECT_FALSE(fs::exists(path_));
   };
-  refused([](SavedOptions& options) { options.pipeline.prefetch = 0; });
+  refused([](SavedOptions& options) { options.pipeline.slots.prefetch = 0; });
   refused([](SavedOptions& options) { options.workers = 100'000; });
-  refused([](SavedOptions& options) { options.pipeline.micro_batches = 129; });
+  refused([](SavedOptions& options) { options.pipeline.slots.micro_batches = 129; });
   refused([](SavedOptions& options) { options.tuned_for.recipe = "train"; });
   refused([](SavedOptions& options) {
     options.tuned_for.step_ms = std::numeric_limits<double>::quiet_NaN();

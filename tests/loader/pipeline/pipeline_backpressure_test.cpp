@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Copies, PipelineBackpressure, ::testing::Bool());
 TEST_P(PipelineBackpressure, FillsItsSlotsAndNoMore) {
   for (const std::size_t prefetch : {1U, 3U}) {
     SmallRun run(4000, GetParam());
-    run.options.prefetch = prefetch;
+    run.options.slots.prefetch = prefetch;
     Pipeline pipeline = run.pipeline();
     const std::uint64_t most = 8 * (prefetch + (GetParam() ? 2 : 0));
     EXPECT_TRUE(eventually([&] { return run.transform->made() == most; }));
@@ -44,7 +44,7 @@ TEST_P(PipelineBackpressure, FillsItsSlotsAndNoMore) {
 TEST_P(PipelineBackpressure, NeverRunsFurtherAheadThanItHasSlots) {
   SmallRun run(2400, GetParam());
   run.options.order = Order::sequential();  // so that the record says which batch it is of
-  run.options.prefetch = 3;
+  run.options.slots.prefetch = 3;
   const std::uint64_t slots = 3 + (GetParam() ? 2 : 0);
   std::atomic<std::uint64_t> asked{0};
   std::atomic<bool> too_far{false};
@@ -66,7 +66,7 @@ TEST_P(PipelineBackpressure, NeverRunsFurtherAheadThanItHasSlots) {
 TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
   for (const std::size_t prefetch : {1U, 2U, 4U}) {
     SmallRun run(8 * 40, GetParam());
-    run.options.prefetch = prefetch;
+    run.options.slots.prefetch = prefetch;
     std::atomic<int> wrong{0};
     std::atomic<int> checked{0};
     Pipeline pipeline = run.pipeline();
@@ -104,7 +104,7 @@ TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
 // stall.
 TEST_P(PipelineBackpressure, TellsWaitingForSlotsFromWaitingForData) {
   SmallRun run(4000, GetParam());
-  run.options.prefetch = 2;
+  run.options.slots.prefetch = 2;
   Pipeline pipeline = run.pipeline();
   Gate gate;
   HostStream stream;

@@ -61,7 +61,7 @@ TEST(PipelineBadRecords, MarkZeroesTheSampleAndClearsItsBit) {
   for (const bool copies : {false, true}) {
     SmallRun run = run_with_bad(BadRecords::mark, copies);
     run.options.epochs = 3;  // slots hold other batches' pixels by then
-    run.options.prefetch = 2;
+    run.options.slots.prefetch = 2;
     Pipeline pipeline = run.pipeline();
     std::size_t marked = 0;
     std::uint64_t position = 0;
@@ -98,7 +98,7 @@ TEST(PipelineBadRecords, ReplaceDrawsOthersReproducibly) {
       SmallRun run = run_with_bad(BadRecords::replace, copies);
       run.workers(workers);
       run.options.epochs = 2;
-      run.options.prefetch = workers;
+      run.options.slots.prefetch = workers;
       Pipeline pipeline = run.pipeline();
       const auto batches = take(pipeline);
       if (reference.empty()) reference = batches;
@@ -128,7 +128,7 @@ TEST(PipelineBadRecords, ReplaceContinuesTheSameAfterResuming) {
   SmallRun run = run_with_bad(BadRecords::replace);
   Pipeline whole = run.pipeline();
   const auto reference = take(whole);
-  run.options.resume = State{.seed = run.options.seed, .position = 48};
+  run.options.resume.from = State{.seed = run.options.seed, .position = 48};
   Pipeline resumed = run.pipeline();
   EXPECT_EQ(take(resumed), std::vector<BatchContents>(reference.begin() + 6, reference.end()));
 }
@@ -136,7 +136,7 @@ TEST(PipelineBadRecords, ReplaceContinuesTheSameAfterResuming) {
 TEST(PipelineBadRecords, ReplaceGivesUpAfterSixteenDraws) {
   SmallRun run(100);
   run.options.batch_size = 1;
-  run.options.prefetch = 1;
+  run.options.slots.prefetch = 1;
   run.options.bad_records = BadRecords::replace;
   run.workers(1);
   std::mutex mutex;

@@ -38,7 +38,7 @@ class PipelineCapture : public ::testing::TestWithParam<bool> {
   SmallRun run = [this] {
     SmallRun made(80);
     made.device = device;
-    made.options.micro_batches = 2;
+    made.options.slots.micro_batches = 2;
     return made;
   }();
 };

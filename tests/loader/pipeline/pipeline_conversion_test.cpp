@@ -65,7 +65,7 @@ TEST_P(PipelineConversion, BatchesAreThoseOfTheReference) {
                      << micro_batches << " parts, " << channels << " channels, flips " << flips);
         ImageRun run(44, channels);
         run.flips = flips;
-        run.options.micro_batches = micro_batches;
+        run.options.slots.micro_batches = micro_batches;
         run.options.conversion = to(std::get<0>(GetParam()), std::get<1>(GetParam()));
         const auto expected = testing::expected_bytes(run);
         ASSERT_EQ(expected.size(), 6U);
@@ -111,7 +111,7 @@ TEST(PipelineConversions, OfAFieldOfAnotherName) {
 TEST(PipelineConversions, PartsAreConvertedOneByOne) {
   ImageRun run(44);
   run.flips = true;
-  run.options.micro_batches = 3;
+  run.options.slots.micro_batches = 3;
   run.options.conversion = to(DType::float32, ImageLayout::nchw);
   const auto expected = testing::expected_bytes(run);
   Pipeline pipeline = run.pipeline();
@@ -136,7 +136,7 @@ TEST(PipelineConversions, APartIsOneCopy) {
       ImageRun run(44);
       const auto device = std::make_shared<HookDevice>(true);
       run.device = device;
-      run.options.micro_batches = micro_batches;
+      run.options.slots.micro_batches = micro_batches;
       if (converts) run.options.conversion = Conversion{};
       const auto expected = testing::expected_bytes(run);
       EXPECT_EQ(testing::all_bytes(run.pipeline()), expected);
@@ -220,7 +220,7 @@ TEST(PipelineConversions, NothingIsOverwrittenEarly) {
     const auto device = std::make_shared<HookDevice>(true);
     run.device = device;
     run.flips = true;
-    run.options.device_slots = device_slots;
+    run.options.slots.device_slots = device_slots;
     run.options.conversion = to(DType::float16, ImageLayout::nchw);
     const auto expected = testing::expected_bytes(run);
     Progress progress;
@@ -258,7 +258,7 @@ TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   const auto device = std::make_shared<HookDevice>(true);
   run.device = device;
   run.options.conversion = Conversion{};
-  run.options.stop_timeout = 50ms;
+  run.options.debug.stop_timeout = 50ms;
   std::atomic<bool> under_way{false};
   device->hooks().before_convert = [&](HostStream& stream) {
     stream.launch([&gate] { EXPECT_TRUE(gate.pass()); });
@@ -267,7 +267,7 @@ TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   Progress progress;
   progress.watch(device->hooks());
   std::string stuck;
-  run.options.on_stuck = [&stuck](std::string_view what) { stuck = what; };
+  run.options.debug.on_stuck = [&stuck](std::string_view what) { stuck = what; };
   {
     Pipeline pipeline = run.pipeline();
     EXPECT_TRUE(eventually([&] { return under_way.load(); }));
@@ -282,7 +282,7 @@ TEST(PipelineConversions, AHostDeviceThatDoesNotCopyDoesSoThen) {
   ImageRun run(80);
   const auto device = std::make_shared<HookDevice>(false);
   run.device = device;
-  run.options.prefetch = 3;
+  run.options.slots.prefetch = 3;
   run.options.conversion = Conversion{};
   Pipeline pipeline = run.pipeline();
   const Report report = pipeline.report();
@@ -307,9 +307,9 @@ TEST(PipelineConversions, WithoutStagingThereIsNone) {
 
 TEST(PipelineConversions, AreInReportAndTrace) {
   ImageRun run(44);
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   run.options.conversion = Conversion{};
-  run.options.trace = std::make_shared<Trace>();
+  run.options.debug.trace = std::make_shared<Trace>();
   Pipeline pipeline = run.pipeline();
   while (pipeline.next()) continue;
   const auto conversions = [&]() -> std::uint64_t {
@@ -319,7 +319,7 @@ TEST(PipelineConversions, AreInReportAndTrace) {
   };
   EXPECT_TRUE(eventually([&] { return conversions() == 12; })) << "two parts of six batches";
   std::size_t spans = 0;
-  for (const TraceLane& lane : run.options.trace->lanes())
+  for (const TraceLane& lane : run.options.debug.trace->lanes())
     if (lane.name == "conversions")
       for (const TraceSpan& span : lane.spans) spans += std::string(span.name) == "convert" ? 1 : 0;
   EXPECT_GT(spans, 0U);
@@ -364,7 +364,7 @@ TEST(PipelineConversions, OfFiveChannelsAreRefused) {
 
 TEST(PipelineConversions, NeedDeviceSlots) {
   ImageRun run(8);
-  run.options.device_slots = 0;
+  run.options.slots.device_slots = 0;
   run.options.conversion = Conversion{};
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("device_slots is 0"));
 }
@@ -396,7 +396,7 @@ TEST_P(PipelineRecords, TravelWithTheBatch) {
   const auto [copies, micro_batches] = GetParam();
   for (const BadRecords policy : {BadRecords::mark, BadRecords::replace}) {
     testing::SmallRun run(44, copies);
-    run.options.micro_batches = micro_batches;
+    run.options.slots.micro_batches = micro_batches;
     run.options.bad_records = policy;
     run.options.last_batch = LastBatch::pad;
     run.transform->on_end = [](const Record& record) {

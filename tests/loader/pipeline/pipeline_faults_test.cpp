@@ -169,7 +169,7 @@ TEST_P(PipelineDeviceFaults, ReachTheTrainer) {
       ImageRun run(800);
       run.device = device;
       run.flips = true;
-      run.options.micro_batches = 2;
+      run.options.slots.micro_batches = 2;
       run.options.conversion = Conversion{};
       expect_error(run, device.get(), thrown);
       continue;
@@ -281,7 +281,7 @@ TEST(PipelineFaultyTransform, TheFirstErrorStays) {
 TEST(PipelineFaultyTransform, AnErrorReachesATrainerThatWaitsForAPart) {
   SmallRun run(800);
   run.options.order = Order::sequential();
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   testing::Gate gate;
   run.transform->on_begin = [&gate](const Record& record) {
     if (record.index() < 4) return;

@@ -29,7 +29,7 @@ std::vector<BatchContents> behind(const std::vector<BatchContents>& batches, std
 TEST(GlobalSequence, IsTheSameForAnyWorkersPrefetchWorldAndResume) {
   SmallRun run = uneven_run(53);
   run.options.epochs = 2;
-  run.options.global_batch_size = 12;
+  run.options.ranks.global_batch_size = 12;
   run.workers(1);
   const std::vector<BatchContents> reference = global_sequence(run, 1);
   ASSERT_EQ(reference.size(), 10U);
@@ -40,7 +40,7 @@ TEST(GlobalSequence, IsTheSameForAnyWorkersPrefetchWorldAndResume) {
   for (const unsigned workers : {1U, 2U, 4U}) {
     run.workers(workers);
     for (const std::size_t prefetch : {1U, 4U}) {
-      run.options.prefetch = prefetch;
+      run.options.slots.prefetch = prefetch;
       for (const std::uint32_t world : {1U, 2U, 3U, 4U}) {
         SCOPED_TRACE(::testing::Message()
                      << workers << " workers, prefetch " << prefetch << ", world " << world);
@@ -62,7 +62,7 @@ TEST(GlobalSequence, IsTheSameForAnyWorldAtTheEndsOfEpochs) {
     for (const std::uint64_t records : {24U, 25U, 26U, 35U}) {
       SmallRun run(records);
       run.options.epochs = 3;
-      run.options.global_batch_size = 8;
+      run.options.ranks.global_batch_size = 8;
       run.options.last_batch = last_batch;
       run.workers(2);
       const std::vector<BatchContents> reference = global_sequence(run, 1);
@@ -81,8 +81,8 @@ TEST(GlobalSequence, IsTheSameForAnyWorldAtTheEndsOfEpochs) {
 
 TEST(GlobalSequence, RanksMayBeFewerThanTheLastBatchsSamplesOrMore) {
   SmallRun run(17);
-  run.options.global_batch_size = 8;
-  run.options.ranks = {.rank = 2, .world = 4};
+  run.options.ranks.global_batch_size = 8;
+  run.options.ranks.mine = {.rank = 2, .world = 4};
   Pipeline pipeline = run.pipeline();
   const std::vector<BatchContents> batches = take(pipeline);
   ASSERT_EQ(batches.size(), 3U);
@@ -95,16 +95,16 @@ TEST(GlobalSequence, RanksMayBeFewerThanTheLastBatchsSamplesOrMore) {
 TEST(GlobalSequence, SlotsHoldTheLargestShareAlone) {
   SmallRun run(40);
   run.options.batch_size = 1'000'000;
-  run.options.global_batch_size = 10;
-  run.options.ranks = {.rank = 0, .world = 3};
-  run.options.prefetch = 1;
+  run.options.ranks.global_batch_size = 10;
+  run.options.ranks.mine = {.rank = 0, .world = 3};
+  run.options.slots.prefetch = 1;
   Pipeline pipeline = run.pipeline();
   EXPECT_LT(pipeline.report().memory.pinned_bytes, 10'000U) << "batch_size is not looked at";
-  run.options.micro_batches = 5;
+  run.options.slots.micro_batches = 5;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
               HasSubstr("micro_batches is 5, more than the batch's 4 samples"));
-  run.options.micro_batches = 1;
-  run.options.ranks.world = 11;
+  run.options.slots.micro_batches = 1;
+  run.options.ranks.mine.world = 11;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("global_batch_size is 10"));
 }
 
@@ -112,8 +112,8 @@ TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
   const auto refusal = [](std::size_t batch_size, std::size_t global_batch_size) {
     SmallRun run(40);
     run.options.batch_size = batch_size;
-    run.options.global_batch_size = global_batch_size;
-    run.options.ranks.world = 2;
+    run.options.ranks.global_batch_size = global_batch_size;
+    run.options.ranks.mine.world = 2;
     return std::string(error_of([&] { (void)run.pipeline(); }).what());
   };
   EXPECT_THAT(refusal(std::size_t{1} << 63, 0), HasSubstr("batch_size is 9223372036854775808"));
@@ -124,7 +124,7 @@ TEST(GlobalSequence, SizesThatCannotBeCountedAreRefused) {
 
 TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
   SmallRun run(40);
-  run.options.ranks = {.rank = 0, .world = 2, .local_rank = 0, .local_world = 2};
+  run.options.ranks.mine = {.rank = 0, .world = 2, .local_rank = 0, .local_world = 2};
   Pipeline pipeline = run.pipeline();
   const Topology machine = read_topology();
   EXPECT_EQ(pipeline.report().cores, share_of(machine, 0, 2).cores);
@@ -137,7 +137,7 @@ TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
 TEST(GlobalSequence, EpochsRunOnWithoutABubble) {
   SmallRun run(16);
   run.options.epochs = 2;
-  run.options.prefetch = 4;
+  run.options.slots.prefetch = 4;
   Pipeline pipeline = run.pipeline();
   EXPECT_TRUE(testing::eventually([&] { return run.transform->made() == 32; }))
       << "made only " << run.transform->made();
@@ -207,28 +207,28 @@ TEST(ResumeState, NamesItsRun) {
 
 TEST(ResumeState, FitsItsOwnRunOnOtherRanks) {
   NamedRun run;
-  run.options.resume = state_of_a_run();
+  run.options.resume.from = state_of_a_run();
   EXPECT_EQ(run.pipeline().next().number(), 1U);
   run.options.batch_size = 4;
-  run.options.ranks.world = 2;
+  run.options.ranks.mine.world = 2;
   EXPECT_EQ(run.pipeline().next().number(), 1U);
 }
 
 TEST(ResumeState, OfAnotherRunIsRefusedWithWhatDiffers) {
   const auto refusal = [](auto change) {
     NamedRun run;
-    run.options.resume = state_of_a_run();
+    run.options.resume.from = state_of_a_run();
     change(run);
     const Error error = error_of([&] { (void)run.pipeline(); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-    run.options.resume_anyway = true;
+    run.options.resume.anyway = true;
     EXPECT_EQ(run.pipeline().state().position, 8U) << "it was told otherwise";
     return std::string(error.what());
   };
   EXPECT_THAT(refusal([](NamedRun& run) { run.dataset = 3; }),
               ::testing::AllOf(
                   HasSubstr("drawer.lmdb"), HasSubstr("dataset's fingerprint was 000000000000da7a"),
-                  HasSubstr("here it is 0000000000000003"), HasSubstr("resume_anyway")));
+                  HasSubstr("here it is 0000000000000003"), HasSubstr("resume.anyway")));
   EXPECT_THAT(refusal([](NamedRun& run) { run.recipe = 3; }),
               HasSubstr("recipe's fingerprint was"));
   EXPECT_THAT(refusal([](NamedRun& run) { run.records = 48; }), HasSubstr("order of records"));
@@ -245,19 +245,19 @@ TEST(ResumeState, OfAnotherRunIsRefusedWithWhatDiffers) {
 
 TEST(ResumeState, ComparesOnlyWhatBothSidesName) {
   NamedRun run;
-  run.options.resume = State{.seed = 5, .position = 16};
+  run.options.resume.from = State{.seed = 5, .position = 16};
   EXPECT_EQ(run.pipeline().next().number(), 2U);
   // A transform and a dataset that say nothing of themselves.
   SmallRun silent(40);
   silent.options.seed = 5;
-  silent.options.resume = state_of_a_run();
+  silent.options.resume.from = state_of_a_run();
   EXPECT_EQ(silent.pipeline().next().number(), 1U);
 }
 
 TEST(ResumeState, OfAnOtherBatchSizeIsNotTakenInTheMiddleOfABatch) {
   NamedRun run;
-  run.options.resume = state_of_a_run();
-  run.options.resume_anyway = true;
+  run.options.resume.from = state_of_a_run();
+  run.options.resume.anyway = true;
   run.options.batch_size = 16;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
               HasSubstr("position is 8, where no batch begins"));

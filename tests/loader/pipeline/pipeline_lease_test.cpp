@@ -34,7 +34,7 @@ class PipelineLease : public ::testing::TestWithParam<bool> {
  protected:
   /// As many batches as can be live.
   static std::size_t slots(const SmallRun& run) {
-    return GetParam() ? run.options.device_slots : run.options.prefetch;
+    return GetParam() ? run.options.slots.device_slots : run.options.slots.prefetch;
   }
 };
 INSTANTIATE_TEST_SUITE_P(Copies, PipelineLease, ::testing::Bool());
@@ -108,7 +108,7 @@ TEST_P(PipelineLease, ManyThreadsMayShareABatch) {
 
 TEST_P(PipelineLease, ASlotIsReusedOnlyBehindEveryStreamThatUsesIt) {
   SmallRun run(8 * 30, GetParam());
-  run.options.prefetch = 2;
+  run.options.slots.prefetch = 2;
   Pipeline pipeline = run.pipeline();
   Gate gate;
   HostStream stream;
@@ -150,7 +150,7 @@ TEST_P(PipelineLease, ASlotIsReusedOnlyBehindEveryStreamThatUsesIt) {
 
 TEST_P(PipelineLease, OneMoreBatchThanSlotsIsRefusedAtOnce) {
   SmallRun run(800, GetParam());
-  run.options.prefetch = 3;
+  run.options.slots.prefetch = 3;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   std::vector<Batch> held;
@@ -199,7 +199,7 @@ TEST_P(PipelineLease, WithATimeoutWaitsForAnotherThreadToLetGo) {
 
 TEST_P(PipelineLease, ASlotKeepsItsAddresses) {
   SmallRun run(8 * 50, GetParam());
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   Pipeline pipeline = run.pipeline();
   std::map<std::size_t, std::vector<void*>> addresses;
   std::size_t batches = 0;
@@ -217,8 +217,8 @@ TEST_P(PipelineLease, ASlotKeepsItsAddresses) {
 
 TEST_P(PipelineLease, LiveBatchesAreInSlotsOfTheirOwn) {
   SmallRun run(800, GetParam());
-  run.options.prefetch = 4;
-  run.options.device_slots = 4;
+  run.options.slots.prefetch = 4;
+  run.options.slots.device_slots = 4;
   Pipeline pipeline = run.pipeline();
   std::vector<Batch> held;
   for (int n = 0; n < 4; ++n) held.push_back(pipeline.next());

@@ -28,7 +28,7 @@ SmallRun picture_run(const std::shared_ptr<Device>& device) {
   run.options.epochs = 0;
   run.transform = std::make_shared<testing::StampTransform>(2 * picture_bytes);
   run.options.batch_size = 4;
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   return run;
 }
 

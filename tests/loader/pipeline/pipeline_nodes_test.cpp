@@ -130,7 +130,7 @@ TEST(PipelineNodes, BatchesAreTheSameOnAnyNumberOfThem) {
         SmallRun run = uneven_run(53, copies);
         run.options.epochs = 2;
         run.options.runtime = runtime;
-        run.options.prefetch = prefetch;
+        run.options.slots.prefetch = prefetch;
         Pipeline pipeline = run.pipeline();
         ASSERT_EQ(take(pipeline), reference);
       }
@@ -183,7 +183,7 @@ TEST(PipelineNodes, TakesAllWhereTheDeviceHasNoneOfThem) {
 TEST(PipelineNodes, TakesAllWhenAskedTo) {
   NodesRun run(40, 1);
   run.options.runtime = made_up_runtime({0, 1});
-  run.options.nodes = Nodes::all;
+  run.options.slots.nodes = Nodes::all;
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(take(pipeline).size(), 5U);
   EXPECT_EQ(pipeline.report().nodes.size(), 2U);
@@ -228,7 +228,7 @@ TEST(PipelineNodes, TheReportTellsWhereTheMemoryLies) {
 TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
   NodesRun run(8, std::nullopt);
   run.node_device->unwritten = true;
-  run.options.prefetch = 1;
+  run.options.slots.prefetch = 1;
   run.options.runtime = made_up_runtime({0, 1});
   {
     Pipeline pipeline = run.pipeline();
@@ -245,7 +245,7 @@ TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
 
 TEST(PipelineNodes, OneWithoutSlotsSaysNothingOfMemory) {
   SmallRun run(16);
-  run.options.prefetch = 1;
+  run.options.slots.prefetch = 1;
   run.options.runtime = made_up_runtime({0, 1});
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(take(pipeline).size(), 2U);

@@ -45,8 +45,8 @@ TEST(PipelineOrder, IsTheSameForAnyLayoutOfTheWork) {
           SmallRun run = uneven_run(53, copies);
           run.options.epochs = 2;
           run.options.runtime = runtime;
-          run.options.prefetch = prefetch;
-          run.options.micro_batches = micro_batches;
+          run.options.slots.prefetch = prefetch;
+          run.options.slots.micro_batches = micro_batches;
           Pipeline pipeline = run.pipeline();
           ASSERT_EQ(take(pipeline), reference);
         }
@@ -127,7 +127,7 @@ TEST(PipelineOrder, StaysAtTheEnd) {
 
 TEST(PipelineOrder, TheEndIsSeenWhileTheLastBatchesLive) {
   SmallRun run(16);
-  run.options.prefetch = 2;
+  run.options.slots.prefetch = 2;
   Pipeline pipeline = run.pipeline();
   const Batch first = pipeline.next();
   const Batch second = pipeline.next();
@@ -164,7 +164,7 @@ TEST(PipelineLastBatch, DropOfAllIsRefused) {
   EXPECT_THAT(error.what(), HasSubstr("last_batch"));
   run = SmallRun(20);
   run.options.last_batch = LastBatch::drop;
-  run.options.ranks.world = 3;
+  run.options.ranks.mine.world = 3;
   EXPECT_EQ(error_of([&] { (void)run.pipeline(); }).code(), ErrorCode::invalid_argument);
 }
 
@@ -221,15 +221,16 @@ TEST(PipelineOptions, NamesTheOptionThatIsWrong) {
   };
   EXPECT_THAT(refusal([](PipelineOptions& options) { options.batch_size = 0; }),
               HasSubstr("batch_size"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.prefetch = 0; }),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.slots.prefetch = 0; }),
               HasSubstr("prefetch"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.device_slots = 0; }, true),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.slots.device_slots = 0; }, true),
               HasSubstr("device_slots"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.micro_batches = 0; }),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.slots.micro_batches = 0; }),
               HasSubstr("micro_batches"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.world = 0; }),
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.mine.world = 0; }),
               HasSubstr("world"));
-  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.rank = 1; }), HasSubstr("rank"));
+  EXPECT_THAT(refusal([](PipelineOptions& options) { options.ranks.mine.rank = 1; }),
+              HasSubstr("rank"));
 }
 
 TEST(PipelineOptions, NeedsDatasetTransformDeviceAndRecords) {

@@ -54,7 +54,7 @@ TEST(PipelineOrders, GoOnAfterResuming) {
     run.options.order = order;
     Pipeline whole = run.pipeline();
     const auto reference = take(whole);
-    run.options.resume = State{.seed = run.options.seed, .position = 24};
+    run.options.resume.from = State{.seed = run.options.seed, .position = 24};
     Pipeline resumed = run.pipeline();
     EXPECT_EQ(take(resumed), std::vector<BatchContents>(reference.begin() + 3, reference.end()));
   }

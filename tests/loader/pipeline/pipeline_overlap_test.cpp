@@ -49,7 +49,7 @@ TEST(PipelineOverlap, NextReturnsBeforeTheStepIsDone) {
 
 TEST(PipelineOverlap, BatchesAreMadeAndCopiedDuringAStep) {
   SmallRun run(400, true);
-  run.options.prefetch = 3;
+  run.options.slots.prefetch = 3;
   Pipeline pipeline = run.pipeline();
   Gate gate;
   HostStream stream;
@@ -99,7 +99,7 @@ TEST(PipelineOverlap, TheStreamWaitsForTheCopyAndTheTrainerDoesNot) {
 TEST(PipelineOverlap, TheStreamWaitsForThePartsCopy) {
   Gate gate;
   SmallRun run(400);
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   const auto device = device_with_slow_copies(gate);
   run.device = device;
   Pipeline pipeline = run.pipeline();
@@ -204,7 +204,7 @@ auto blocks_at(const std::vector<std::uint64_t>& records, Gate& gate) {
 TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
   SmallRun run(16, GetParam());
   run.options.order = Order::sequential();
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   run.workers(2);
   Gate gate;
   run.transform->on_begin = blocks_at({4, 5, 6, 7}, gate);
@@ -240,7 +240,7 @@ TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
 TEST_P(PipelineParts, ABatchAsAWholeWaitsForThemAll) {
   SmallRun run(16, GetParam());
   run.options.order = Order::sequential();
-  run.options.micro_batches = 4;
+  run.options.slots.micro_batches = 4;
   run.workers(2);
   Gate gate;
   run.transform->on_begin = blocks_at({7}, gate);
@@ -260,9 +260,9 @@ TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
        {1U, 2U}) {  // with one slot a lost one is missed, with two an early reuse is seen
     SmallRun run(64, GetParam());
     run.options.order = Order::sequential();
-    run.options.micro_batches = 2;
-    run.options.prefetch = slots;
-    run.options.device_slots = slots;
+    run.options.slots.micro_batches = 2;
+    run.options.slots.prefetch = slots;
+    run.options.slots.device_slots = slots;
     run.workers(2);
     Gate gate;
     run.transform->on_begin = blocks_at({6}, gate);
@@ -288,8 +288,8 @@ TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
 
 TEST_P(PipelineParts, ABatchMayGoWithOnlySomePartsTaken) {
   SmallRun run(160, GetParam());
-  run.options.micro_batches = 4;
-  run.options.prefetch = 2;
+  run.options.slots.micro_batches = 4;
+  run.options.slots.prefetch = 2;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   std::uint64_t number = 0;

@@ -46,7 +46,7 @@ TEST(PipelinePair, NeitherStarvesTheOther) {
   SmallRun train(4000);
   train.workers(2);
   train.options.epochs = 0;
-  train.options.prefetch = 16;
+  train.options.slots.prefetch = 16;
   const auto slow = [](const Record&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };

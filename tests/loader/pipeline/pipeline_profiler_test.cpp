@@ -73,7 +73,7 @@ class PipelineProfiler : public ::testing::TestWithParam<std::size_t> {
     SmallRun run(records);
     run.device =
         std::make_shared<HookDevice>(true, std::function<void(testing::DeviceCall)>{}, &profiler);
-    run.options.micro_batches = GetParam();
+    run.options.slots.micro_batches = GetParam();
     run.workers(2);
     return run;
   }

@@ -29,7 +29,7 @@ TEST(PipelineResume, StateAfterABatchContinuesWithTheVeryNextOne) {
       SCOPED_TRACE(::testing::Message()
                    << "after batch " << number << ", last_batch " << static_cast<int>(last_batch));
       SmallRun resumed = run;
-      resumed.options.resume = reference[number].after;
+      resumed.options.resume.from = reference[number].after;
       Pipeline pipeline = resumed.pipeline();
       EXPECT_EQ(pipeline.state(), reference[number].after);
       const std::vector<BatchContents> expected(
@@ -56,7 +56,7 @@ TEST(PipelineResume, RefusesAPositionWhereNoBatchBegins) {
   for (const std::uint64_t position : {1U, 7U, 28U, 30U, 36U}) {
     SmallRun run(29);
     run.options.epochs = 5;
-    run.options.resume = State{.seed = run.options.seed, .position = position};
+    run.options.resume.from = State{.seed = run.options.seed, .position = position};
     const Error error = error_of([&] { (void)run.pipeline(); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << position;
     EXPECT_THAT(error.what(), HasSubstr("position"));
@@ -65,7 +65,7 @@ TEST(PipelineResume, RefusesAPositionWhereNoBatchBegins) {
 
 TEST(PipelineResume, AtTheRunsEndIsEmpty) {
   SmallRun run(29);
-  run.options.resume = State{.seed = run.options.seed, .position = 29};
+  run.options.resume.from = State{.seed = run.options.seed, .position = 29};
   Pipeline pipeline = run.pipeline();
   EXPECT_FALSE(pipeline.next());
 }
@@ -93,8 +93,8 @@ TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
     SmallRun run = uneven_run(ranks.records, rank % 2 == 1);
     run.options.batch_size = batch_size;
     run.options.epochs = 2;
-    run.options.ranks.world = ranks.world;
-    run.options.ranks.rank = rank;
+    run.options.ranks.mine.world = ranks.world;
+    run.options.ranks.mine.rank = rank;
     run.options.last_batch = ranks.last_batch;
     Pipeline pipeline = run.pipeline();
     of_rank.push_back(take(pipeline));

@@ -82,7 +82,7 @@ TEST_P(PipelineShutdown, EarlyBreakWithLiveBatches) {
 }
 
 TEST_P(PipelineShutdown, EarlyBreakInTheMiddleOfABatch) {
-  run.options.micro_batches = 4;
+  run.options.slots.micro_batches = 4;
   HostStream stream;
   std::optional<Pipeline> pipeline(run.pipeline());
   for (const Part& part : pipeline->next_in_parts(stream).parts()) {
@@ -155,7 +155,7 @@ TEST_P(PipelineShutdown, AThreadInNextGetsStopped) {
 TEST_P(PipelineShutdown, AThreadWaitingForAPartGetsStopped) {
   Gate gate;
   run.options.order = Order::sequential();
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   run.transform->on_begin = [&gate](const Record& record) {
     if (record.index() >= 4) {
       EXPECT_TRUE(gate.pass());
@@ -183,7 +183,7 @@ TEST_P(PipelineShutdown, DestructionWhileAThreadIsInNext) {
   const auto gate = std::make_shared<Gate>();  // the workers that are let go come to it later
   run.transform->on_begin = [gate](const Record&) { EXPECT_TRUE(gate->pass()); };
   run.workers(2);
-  run.options.stop_timeout = 200ms;
+  run.options.debug.stop_timeout = 200ms;
   const OpensAtEnd opens(*gate);
   std::optional<Pipeline> pipeline(run.pipeline());
   Pipeline* shared = &*pipeline;
@@ -223,7 +223,7 @@ void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in
                     bool shared_runtime) {
   const std::weak_ptr<Transform> watched = run.transform;
   std::vector<std::string> told;
-  run.options.on_stuck = [&told](std::string_view what) { told.emplace_back(what); };
+  run.options.debug.on_stuck = [&told](std::string_view what) { told.emplace_back(what); };
   if (shared_runtime) run.workers(2);
   const std::shared_ptr<Runtime> runtime = run.options.runtime;
   {
@@ -305,7 +305,7 @@ TEST(PipelineStop, AnEventThatDoesNotTellItsTimeIsLetGo) {
 TEST(PipelineStop, StopNamesWhatIsStuck) {
   Gate gate;
   SmallRun run(80);
-  run.options.stop_timeout = 100ms;
+  run.options.debug.stop_timeout = 100ms;
   run.options.order = Order::sequential();
   run.workers(2);
   run.transform->on_begin = [&gate](const Record& record) {

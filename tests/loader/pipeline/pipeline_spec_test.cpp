@@ -50,8 +50,8 @@ TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
     for (const std::size_t micro_batches : {1U, 3U}) {
       SmallRun run(50, copies);
       run.options.epochs = 3;
-      run.options.prefetch = 2;
-      run.options.micro_batches = micro_batches;
+      run.options.slots.prefetch = 2;
+      run.options.slots.micro_batches = micro_batches;
       run.options.bad_records = BadRecords::mark;
       Pipeline pipeline(run.dataset, pair_transform(), run.device, run.options);
       std::size_t samples = 0;
@@ -94,7 +94,7 @@ TEST(PipelineSpec, TwoImagesVariableBoxesAndAFloatTarget) {
 
 TEST(PipelineSpec, PartsHaveTheirShareOfEveryField) {
   SmallRun run(16, true);
-  run.options.micro_batches = 4;
+  run.options.slots.micro_batches = 4;
   run.options.bad_records = BadRecords::mark;
   Pipeline pipeline(run.dataset, pair_transform(), run.device, run.options);
   HostStream stream;

@@ -30,9 +30,9 @@ constexpr int warm_up = 2 + 2;
 /// Batches of eight from a run that is watched, with two slots on either side.
 SmallRun watched_run(bool copies = true) {
   SmallRun run(4000, copies);
-  run.options.prefetch = 2;
-  run.options.device_slots = 2;
-  run.options.forbid_blocking_calls = true;
+  run.options.slots.prefetch = 2;
+  run.options.slots.device_slots = 2;
+  run.options.debug.forbid_blocking_calls = true;
   return run;
 }
 
@@ -127,7 +127,7 @@ TEST_P(ForbidBlockingCalls, NamesTheCall) {
 
 TEST_P(ForbidBlockingCalls, LetsItBeWithoutTheOption) {
   SmallRun run = planted();
-  run.options.forbid_blocking_calls = false;
+  run.options.debug.forbid_blocking_calls = false;
   armed_ = true;
   HookDevice& device = dynamic_cast<HookDevice&>(*run.device);
   const auto stream = device.trainer_stream();
@@ -154,8 +154,8 @@ TEST(ForbidBlockingCallsOnce, AnInnocentRunPasses) {
       for (const bool converts : {false, true}) {
         testing::ImageRun run(240);
         run.device = std::make_shared<HostDevice>(HostDeviceOptions{.copies = copies});
-        run.options.forbid_blocking_calls = true;
-        run.options.micro_batches = micro_batches;
+        run.options.debug.forbid_blocking_calls = true;
+        run.options.slots.micro_batches = micro_batches;
         if (converts) run.options.conversion = Conversion{};
         HostStream stream;
         HostStream second;

@@ -84,7 +84,7 @@ TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
       .copies = true,
       .copy_bytes_per_second =
           static_cast<double>(8 * run.transform->spec().bytes_per_sample()) / copy_seconds});
-  run.options.micro_batches = 2;
+  run.options.slots.micro_batches = 2;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   while (Batch batch = pipeline.next(stream)) std::this_thread::sleep_for(1ms);
@@ -116,7 +116,7 @@ TEST(Report, HasTheTimesOfCopiesAndTheTrainer) {
 
 TEST(Report, CountsBatchesThatWaitForTheTrainer) {
   SmallRun run(800);
-  run.options.prefetch = 4;
+  run.options.slots.prefetch = 4;
   Pipeline pipeline = run.pipeline();
   ASSERT_TRUE(testing::eventually([&] { return run.transform->made() == 32; }));
   pipeline.restart_report();
@@ -131,7 +131,7 @@ TEST(Report, CountsBatchesThatWaitForTheTrainer) {
 TEST(Report, HasPlausiblePercentiles) {
   SmallRun run(8 * 100);
   run.options.order = Order::sequential();
-  run.options.prefetch = 1;
+  run.options.slots.prefetch = 1;
   run.workers(1);
   // Each tenth batch is late.
   run.transform->on_begin = [](const Record& record) {
@@ -182,8 +182,8 @@ TEST(Report, MemoryIsWhatWasAllocated) {
     SmallRun run(800, copies);
     const auto device = std::make_shared<testing::HookDevice>(copies);
     run.device = device;
-    run.options.prefetch = 3;
-    run.options.micro_batches = 2;
+    run.options.slots.prefetch = 3;
+    run.options.slots.micro_batches = 2;
     Pipeline pipeline = run.pipeline();
     for (int batches = 0; batches < 3; ++batches) {
       const Report report = pipeline.report();

@@ -82,8 +82,8 @@ const TraceLane& lane_of(const std::vector<TraceLane>& lanes, const std::string&
 TEST(Trace, AgreesWithTheReport) {
   for (const bool copies : {false, true}) {
     SmallRun run = testing::uneven_run(400, copies);
-    run.options.trace = std::make_shared<Trace>();
-    run.options.micro_batches = 2;
+    run.options.debug.trace = std::make_shared<Trace>();
+    run.options.slots.micro_batches = 2;
     run.workers(2);
     Pipeline pipeline = run.pipeline();
     while (Batch batch = pipeline.next()) std::this_thread::sleep_for(500us);
@@ -94,7 +94,7 @@ TEST(Trace, AgreesWithTheReport) {
     };
     ASSERT_TRUE(testing::eventually(all_there));
     const Report report = pipeline.report();
-    const Trace& trace = *run.options.trace;
+    const Trace& trace = *run.options.debug.trace;
     expect_well_formed(json_of(trace));
     EXPECT_EQ(trace.dropped(), 0U);
 
@@ -115,11 +115,11 @@ TEST(Trace, AgreesWithTheReport) {
 
 TEST(Trace, HasALanePerWorkerThreadAndCounter) {
   SmallRun run(80, true);
-  run.options.trace = std::make_shared<Trace>();
+  run.options.debug.trace = std::make_shared<Trace>();
   run.workers(2);
   Pipeline pipeline = run.pipeline();
   while (pipeline.next()) continue;
-  const std::vector<TraceLane> lanes = run.options.trace->lanes();
+  const std::vector<TraceLane> lanes = run.options.debug.trace->lanes();
   EXPECT_FALSE(lane_of(lanes, "worker 0").spans.empty() &&
                lane_of(lanes, "worker 1").spans.empty());
   for (const char* name : {"planner", "feeder"})
@@ -138,12 +138,12 @@ TEST(Trace, HasALanePerWorkerThreadAndCounter) {
 
 TEST(Trace, SpansNameTheirBatchAndRecord) {
   SmallRun run(16);
-  run.options.trace = std::make_shared<Trace>();
+  run.options.debug.trace = std::make_shared<Trace>();
   run.options.order = Order::sequential();
   Pipeline pipeline = run.pipeline();
   while (pipeline.next()) continue;
   std::map<std::uint64_t, std::uint64_t> batch_of;
-  for (const TraceLane& lane : run.options.trace->lanes())
+  for (const TraceLane& lane : run.options.debug.trace->lanes())
     for (const TraceSpan& span : lane.spans)
       if (std::string(span.name) == "stamp") batch_of[span.record] = span.batch;
   ASSERT_EQ(batch_of.size(), 16U);

@@ -77,7 +77,7 @@ TEST(AutoWorkers, ComesBackAtOnceWhenTheTrainerStalls) {
 TEST(AutoWorkers, AnAdaptiveRuntimeFollowsTheNeed) {
   SmallRun run(100'000);
   run.options.runtime = make_runtime({.workers = 4, .adaptive = true});
-  run.options.trace = std::make_shared<Trace>();
+  run.options.debug.trace = std::make_shared<Trace>();
   run.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(100us); };
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(run.options.runtime->concurrency(), 4U);
@@ -94,7 +94,7 @@ TEST(AutoWorkers, AnAdaptiveRuntimeFollowsTheNeed) {
   while (run.options.runtime->concurrency() < 4 && again.seconds() < 30) (void)pipeline.next();
   EXPECT_EQ(run.options.runtime->concurrency(), 4U);
   std::set<std::int64_t> seen;
-  for (const TraceLane& lane : run.options.trace->lanes())
+  for (const TraceLane& lane : run.options.debug.trace->lanes())
     if (lane.name == "active workers")
       for (const TraceValue& value : lane.values) seen.insert(value.value);
   EXPECT_TRUE(seen.contains(1) && seen.contains(4)) << "visible in the trace";

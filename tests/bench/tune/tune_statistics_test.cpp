@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tune/tune_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace millrace::cli {
+namespace {
+
+TuneRun run_with(double rate, double idle, double disturbed = 0) {
+  TuneRun run;
+  run.samples_per_second = rate;
+  run.device_idle = idle;
+  run.disturbed = disturbed;
+  run.batch_ms = {rate / 100, rate / 50};
+  return run;
+}
+
+TEST(TuneStatistics, SummarisesRuns) {
+  const std::vector<TuneRun> runs = {run_with(100, 0.01), run_with(110, 0.02), run_with(120, 0.03)};
+  const TuneSummary summary = summarise(runs);
+  EXPECT_EQ(summary.runs, 3u);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.mean, 110);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.sd, 10);
+  EXPECT_DOUBLE_EQ(summary.batch_p50_ms, 1.2);
+  EXPECT_DOUBLE_EQ(summary.batch_p99_ms, 2.4);
+  EXPECT_NEAR(summary.device_idle->mean, 0.02, 1e-12);
+  EXPECT_NEAR(summary.idle_high, 0.02 + 2.920 * 0.01 / std::sqrt(3), 1e-9);
+  EXPECT_NEAR(summary.idle_low, 0.02 - 2.920 * 0.01 / std::sqrt(3), 1e-9);
+}
+
+TEST(TuneStatistics, DisturbedRunsAreSetAsideWhileEnoughAreLeft) {
+  std::vector<TuneRun> runs = {run_with(100, 0), run_with(100, 0), run_with(50, 0.5, 0.4)};
+  EXPECT_EQ(summarise(runs).set_aside, 0u);
+  runs.push_back(run_with(100, 0));
+  const TuneSummary summary = summarise(runs);
+  EXPECT_EQ(summary.set_aside, 1u);
+  EXPECT_EQ(summary.runs, 3u);
+  EXPECT_DOUBLE_EQ(summary.samples_per_second.mean, 100);
+  EXPECT_EQ(feeds_step(summary), Feeds::yes);
+}
+
+TEST(TuneStatistics, FeedingTakesConfidence) {
+  const auto of = [](std::vector<double> idles) {
+    std::vector<TuneRun> runs;
+    for (const double idle : idles) runs.push_back(run_with(100, idle));
+    return feeds_step(summarise(runs));
+  };
+  EXPECT_EQ(of({0}), Feeds::unsure);
+  EXPECT_EQ(of({0, 0}), Feeds::unsure);
+  EXPECT_EQ(of({0, 0, 0}), Feeds::yes);
+  EXPECT_EQ(of({0, 0, 0.03}), Feeds::unsure);
+  EXPECT_EQ(of({0.5, 0.51}), Feeds::no);
+  const std::vector<TuneRun> disturbed(6, run_with(100, 0.5, 0.4));
+  EXPECT_EQ(feeds_step(summarise(disturbed)), Feeds::unsure);
+  EXPECT_EQ(feeds_step(summarise(std::vector<TuneRun>(7, run_with(100, 0.5, 0.4)))), Feeds::no);
+  EXPECT_EQ(of({0.02, 0.5}), Feeds::unsure);
+  EXPECT_EQ(feeds_step({}), Feeds::no_step);
+}
+
+TEST(TuneStatistics, HigherMeansBeyondNoise) {
+  EXPECT_TRUE(compare({110, 1}, 3, {100, 1}, 3).higher);
+  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).higher);
+  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).certain);
+  EXPECT_FALSE(compare({101, 0}, 3, {100, 0}, 3).higher);
+  EXPECT_TRUE(compare({101, 0}, 3, {100, 0}, 3).certain);
+  EXPECT_FALSE(compare({110, 0}, 1, {100, 0}, 3).higher);
+  EXPECT_FALSE(compare({110, 0}, 0, {100, 0}, 3).certain);
+}
+
+TEST(TuneStatistics, StudentsQuantiles) {
+  EXPECT_DOUBLE_EQ(student_t(1, Confidence::percent_95), 6.314);
+  EXPECT_DOUBLE_EQ(student_t(2.9, Confidence::percent_95), 2.920);
+  EXPECT_NEAR(student_t(30, Confidence::percent_95), 1.697, 0.01);
+  EXPECT_NEAR(student_t(1e9, Confidence::percent_95), 1.645, 1e-6);
+  EXPECT_DOUBLE_EQ(student_t(0, Confidence::percent_95), 6.314);
+  EXPECT_DOUBLE_EQ(student_t(4, Confidence::percent_99), 3.747);
+  EXPECT_NEAR(student_t(30, Confidence::percent_99), 2.457, 0.02);
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""house.py ROOT: the rules of the house, read from the sources of the tree ROOT.
+
+It prints one line "file:line: what is wrong" for each breach and exits with 1 if there is one:
+
+1. A room includes only itself and the rooms that stand before it in its folder's list.
+2. A private header is included by its own folder and by the tests of that folder alone, and a
+   public header by the folders that build on its own.
+3. A source has at most 400 lines of at most 100 characters. Pages have as long lines, but for the
+   rows of tables.
+4. A room holds at most 30 sources, any folder at most 35 files.
+5. The front page has at most 1,500 words.
+"""
+
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path, PurePosixPath
+
+# The rooms of each folder from the ground up. A file's name stands for that file on its folder's
+# top level, "*" for all other files there.
+ROOMS = {
+    "loader": ["base", "dataset", "dataset/packed", "dataset/open", "order", "runtime", "device",
+               "report", "pipeline"],
+    "decode": ["jpeg", "*"],
+    "augment": ["geometry", "resample", "ops", "*"],
+    "gpu": ["pixel", "device"],
+    "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
+              "diagnose", "tune", "micro", "main.cpp"],
+}
+# The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
+BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
+CXX = {".h", ".cpp", ".cu", ".cuh"}
+OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
+SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
+MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 1500
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def is_source(path):
+    return (
+        path.suffix in CXX | OTHER_SOURCES
+        or path.name in SOURCES_BY_NAME
+        or str(path) in SOURCES_BY_NAME
+    )
+
+
+def tree_files(root):
+    """All files of the project, relative to `root`: what git knows or would add, if it is there."""
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "--deduplicate"]
+        output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        names = output.split("\n")
+    else:
+        names = [str(path.relative_to(root)) for path in root.rglob("*")]
+    return sorted(PurePosixPath(name) for name in names if name and (root / name).is_file())
+
+
+def place(path):
+    """(folder, position of the room in the folder's list, name of the room), position None if it is
+    not in the list."""
+    folder, inside = path.parts[0], PurePosixPath(*path.parts[1:])
+    rooms = ROOMS[folder]
+    if inside.parts[0] == "include":
+        return folder, 0, "include"
+    if len(inside.parts) > 1:
+        room = str(inside.parent)
+    else:
+        room = "*" if "*" in rooms and inside.name not in rooms else inside.name
+    return folder, rooms.index(room) if room in rooms else None, room
+
+
+class House:
+    def __init__(self, root):
+        self.root, self.files = root, tree_files(root)
+        self.known = set(self.files)
+        self.breaches = []
+
+    def breach(self, path, line, text):
+        self.breaches.append(f"{path}:{line}: {text}")
+
+    def check(self):
+        for path in self.files:
+            if is_source(path) or path.suffix == ".md":
+                lines = (self.root / path).read_text(encoding="utf-8").splitlines()
+                self.check_size(path, lines)
+                if path.suffix in CXX:
+                    self.check_room(path)
+                    self.check_includes(path, lines)
+        self.check_folders()
+        return self.breaches
+
+    def check_size(self, path, lines):
+        page = path.suffix == ".md"
+        if len(lines) > MAX_LINES and not page:
+            self.breach(path, MAX_LINES + 1, f"{len(lines)} lines, at most {MAX_LINES}")
+        for number, line in enumerate(lines, 1):
+            if len(line) > MAX_COLUMNS and not (page and line.startswith("|")):
+                self.breach(path, number, f"{len(line)} characters, at most {MAX_COLUMNS}")
+        words = sum(len(line.split()) for line in lines)
+        if str(path) == "README.md" and words > MAX_WORDS:
+            self.breach(path, len(lines), f"{words} words, at most {MAX_WORDS}")
+
+    def check_room(self, path):
+        if path.parts[0] in ROOMS and place(path)[1] is None:
+            self.breach(path, 1, f"{place(path)[2]} is not in house.py's list of {path.parts[0]}/")
+
+    def check_includes(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            if match := INCLUDE.match(line):
+                kind, name = match.groups()
+                wrong = (self.wrong_public if kind == "<" else self.wrong_private)(path, name)
+                if wrong:
+                    self.breach(path, number, f"{name} is {wrong}")
+
+    def wrong_public(self, path, name):
+        """What is wrong with including the public header `name`; None if nothing is."""
+        folder = path.parts[0]
+        for owner in ROOMS:
+            if PurePosixPath(owner, "include", name) in self.known:
+                if folder in BUILDS_ON and owner not in [folder, *BUILDS_ON[folder]]:
+                    return f"a header of {owner}/, on which {folder}/ does not build"
+        return None
+
+    def wrong_private(self, path, name):
+        """What is wrong with including the private header `name`; None if nothing is."""
+        folder = path.parts[0]
+        if folder == "tests":
+            # The folder tested, what all tests share, the test's own; tests/gpu has the stand-in
+            # for CUDA, over which programs of other folders are tested as well.
+            tested = path.parts[1]
+            if any(
+                self.find(base, name) for base in (tested, "tests", f"tests/{tested}", "tests/gpu")
+            ):
+                return None
+        elif target := self.find(folder, name):
+            if folder not in ROOMS:
+                return None
+            if path.parts[1] == "include":
+                return "private, and the including header is public"
+            _, own, room = place(path)
+            _, other, other_room = place(target)
+            if own is not None and other is not None and other > own:
+                return f"in {folder}/'s room {other_room}, which stands behind {room}"
+            return None
+        for owner in [*ROOMS, "examples", "tests"]:
+            if self.find(owner, name):
+                return f"a private header of {owner}/"
+        return "not there: a private header is included with its room"
+
+    def find(self, base, name):
+        """The header `name` of the folder `base`, or what it is generated from; None if there is
+        neither."""
+        for candidate in (PurePosixPath(base, name), PurePosixPath(base, f"{name}.in")):
+            if candidate in self.known:
+                return candidate
+        return None
+
+    def check_folders(self):
+        files = Counter(path.parent for path in self.files)
+        sources = Counter(path.parent for path in self.files if is_source(path))
+        for folder, count in files.items():
+            room = len(folder.parts) > 1 and "include" not in folder.parts
+            if room and sources[folder] > MAX_SOURCES:
+                self.breach(
+                    folder, 1, f"{sources[folder]} sources, at most {MAX_SOURCES} in a room"
+                )
+            elif count > MAX_FILES:
+                self.breach(folder, 1, f"{count} files, at most {MAX_FILES} in a folder")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: house.py ROOT")
+    breaches = House(Path(sys.argv[1]).resolve()).check()
+    print("\n".join(breaches) if breaches else "The rules of the house are kept.")
+    sys.exit(1 if breaches else 0)
+
+
+if __name__ == "__main__":
+    main()

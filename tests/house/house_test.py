@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Made-up trees, each of which breaks one rule of house.py once: the breach must be named."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from house import House
+
+# A tree that keeps all rules, with an include of every allowed kind.
+SOUND = {
+    "README.md": "word " * 15 + "\n| a table's row may be long |" + " x" * 60 + "\n",
+    "loader/include/millrace/pipeline.h": "#include <millrace/error.h>\n",
+    "loader/include/millrace/error.h": "#include <string>\n",
+    "loader/base/mutex.h": "#include <mutex>\n",
+    "loader/pipeline/road.h": '#include <millrace/pipeline.h>\n#include "base/mutex.h"\n',
+    "loader/pipeline/road.cpp": '#include "pipeline/road.h"\n',
+    "loader/dataset/packed/pages.h": "",
+    "augment/ops/flip.h": "#include <millrace/error.h>\n",
+    "augment/recipe.cpp": '#include "ops/flip.h"\n',
+    "bench/command.h": "#include <millrace/pipeline.h>\n",
+    "bench/page/assets.h.in": "",
+    "bench/page/page.cpp": '#include "command.h"\n  #  include "page/assets.h"\n',
+    "bench/main.cpp": '#include "command.h"\n#include "page/page.h"\n',
+    "bench/page/page.h": "",
+    "examples/trainer.h": "#include <millrace/pipeline.h>\n",
+    "examples/train.cpp": '#include "trainer.h"\n',
+    "tests/support/waiting.h": "",
+    "tests/loader/order/drawn.h": "",
+    "tests/loader/road_test.cpp": '#include "base/mutex.h"\n#include "order/drawn.h"\n',
+    "tests/decode/jpeg_test.cpp": '#include "support/waiting.h"\n',
+    "tests/gpu/stand_in/cuda.h": "",
+    "tests/examples/train_test.cpp": '#include "trainer.h"\n#include "stand_in/cuda.h"\n',
+    "loader/base/hundred.cpp": "é" * 100 + "\n" * 400,
+    "LICENSE": "x" * 101,
+}
+
+
+class Rules(unittest.TestCase):
+    def expect(self, changes, *breaches):
+        """Expects `breaches` of the sound tree with `changes`, which are contents by path."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder), SOUND | changes)
+            self.assertEqual(House(Path(folder)).check(), list(breaches))
+
+    @staticmethod
+    def write(root, files):
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, encoding="utf-8")
+
+    def test_a_sound_tree(self):
+        self.expect({})
+
+    def test_a_room_that_stands_behind(self):
+        self.expect(
+            {"loader/base/error.cpp": '#include <string>\n#include "pipeline/road.h"\n'},
+            "loader/base/error.cpp:2: pipeline/road.h is in loader/'s room pipeline, which "
+            "stands behind base",
+        )
+
+    def test_a_room_within_a_room_stands_behind_it(self):
+        self.expect(
+            {"loader/dataset/open.cpp": '#include "dataset/packed/pages.h"\n'},
+            "loader/dataset/open.cpp:1: dataset/packed/pages.h is in loader/'s room "
+            "dataset/packed, which stands behind dataset",
+        )
+
+    def test_a_file_on_top_stands_behind_rooms(self):
+        self.expect(
+            {"augment/json.h": "", "augment/ops/crop.cpp": '#include "json.h"\n'},
+            "augment/ops/crop.cpp:1: json.h is in augment/'s room *, which stands " "behind ops",
+        )
+
+    def test_a_room_that_is_in_no_list(self):
+        self.expect(
+            {"loader/lmdb/flavour.cpp": ""},
+            "loader/lmdb/flavour.cpp:1: lmdb is not in house.py's list of loader/",
+        )
+
+    def test_a_file_on_top_that_is_in_no_list(self):
+        self.expect(
+            {"bench/text.h": ""}, "bench/text.h:1: text.h is not in house.py's list of bench/"
+        )
+
+    def test_a_private_header_of_another_folder(self):
+        self.expect(
+            {"bench/page/bars.cpp": '\n#include "base/mutex.h"\n'},
+            "bench/page/bars.cpp:2: base/mutex.h is a private header of loader/",
+        )
+
+    def test_a_private_header_of_a_folder_that_is_not_tested(self):
+        includes = '#include "ops/flip.h"\n#include "base/mutex.h"\n'
+        self.expect(
+            {"tests/augment/flip_test.cpp": includes},
+            "tests/augment/flip_test.cpp:2: base/mutex.h is a private header of loader/",
+        )
+
+    def test_a_header_of_the_tests_outside_of_them(self):
+        self.expect(
+            {"examples/other.cpp": '#include "support/waiting.h"\n'},
+            "examples/other.cpp:1: support/waiting.h is a private header of tests/",
+        )
+
+    def test_a_private_header_in_a_public_one(self):
+        self.expect(
+            {"loader/include/millrace/batch.h": '#include "base/mutex.h"\n'},
+            "loader/include/millrace/batch.h:1: base/mutex.h is private, and the including "
+            "header is public",
+        )
+
+    def test_a_header_without_its_room(self):
+        self.expect(
+            {"loader/pipeline/engine.cpp": '#include "road.h"\n'},
+            "loader/pipeline/engine.cpp:1: road.h is not there: a private header is "
+            "included with its room",
+        )
+
+    def test_a_public_header_of_a_folder_above(self):
+        self.expect(
+            {
+                "augment/include/millrace/recipe.h": "",
+                "decode/image.cpp": "#include <millrace/recipe.h>\n",
+            },
+            "decode/image.cpp:1: millrace/recipe.h is a header of augment/, on which "
+            "decode/ does not build",
+        )
+
+    def test_a_long_source(self):
+        for name in [
+            "loader/base/x.cpp",
+            "gpu/pixel/x.cu",
+            "tests/x.py",
+            "cmake/x.sh",
+            "bench/page/x.js",
+            "bench/page/x.css",
+            "cmake/x.cmake",
+            "CMakeLists.txt",
+            ".ci/run",
+        ]:
+            self.expect({name: "\n" * 401}, f"{name}:401: 401 lines, at most 400")
+
+    def test_a_long_line_counted_in_characters(self):
+        for name in ["loader/base/x.h", "gpu/pixel/x.cuh", "gpu/CMakeLists.txt", "gpu/README.md"]:
+            self.expect({name: "\n\n" + "é" * 101 + "\n"}, f"{name}:3: 101 characters, at most 100")
+
+    def test_a_long_front_page(self):
+        self.expect(
+            {"README.md": "a word\n" * 750 + "more\n"}, "README.md:751: 1501 words, at most 1500"
+        )
+
+    def test_a_full_room(self):
+        self.expect(
+            {f"loader/order/x{n}.cpp": "" for n in range(31)},
+            "loader/order:1: 31 sources, at most 30 in a room",
+        )
+
+    def test_a_full_folder(self):
+        self.expect(
+            {f"examples/x{n}.txt": "" for n in range(34)},
+            "examples:1: 36 files, at most 35 in a folder",
+        )
+
+    def test_the_command(self):
+        command = [sys.executable, Path(__file__).with_name("house.py")]
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder), SOUND)
+            sound = subprocess.run([*command, folder], capture_output=True, text=True)
+            self.write(Path(folder), {"bench/text.h": ""})
+            broken = subprocess.run([*command, folder], capture_output=True, text=True)
+        self.assertEqual(sound.returncode, 0)
+        self.assertEqual(sound.stdout, "The rules of the house are kept.\n")
+        self.assertEqual(broken.returncode, 1)
+        self.assertEqual(
+            broken.stdout, "bench/text.h:1: text.h is not in house.py's list of bench/\n"
+        )
+        self.assertEqual(subprocess.run(command, capture_output=True).returncode, 1)
+
+    def test_git_names_the_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(Path(folder), SOUND | {".gitignore": "/build/\n", "build/x.cpp": "\n" * 401})
+            subprocess.run(["git", "init", "-q", folder], check=True)
+            self.assertEqual(House(Path(folder)).check(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
