@@ -127,7 +127,7 @@ void Crew::fill(Report& report, const CrewFigures& now, const CrewFigures& base)
   report.cores = std::min(runtime_.topology().cores, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();
-  nodes_.fill(report, now.made, base.made);
+  nodes_.fill(report, now.nodes, base.nodes);
   report.samples_made = now.work.samples - base.work.samples;
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;
   for (std::size_t stage = 0; stage < now.work.stages.size(); ++stage) {

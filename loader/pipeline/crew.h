@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "pipeline/batch_fields.h"
 #include "pipeline/pipeline_nodes.h"
-#include "pipeline/road.h"
+#include "pipeline/road/road.h"
 #include "pipeline/sample_maker.h"
 #include "runtime/auto_workers.h"
 

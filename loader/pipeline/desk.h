@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "pipeline/road.h"
-#include "pipeline/slot_layout.h"
+#include "pipeline/road/road.h"
+#include "pipeline/road/slot_layout.h"
 
 namespace millrace {
 
@@ -24,9 +24,8 @@ class Desk : public std::enable_shared_from_this<Desk> {
   Batch next(const NextRequest& request);
 
   const SlotLayout& layout() const { return layout_; }
-  /// How a batch is dealt to micro-batches, and how many of its have samples.
   const MicroBatches& micro_batches() const { return road_->micro_batches(); }
-  std::size_t filled(const Lease& lease) const { return road_->filled(lease.plan); }
+  std::size_t filled(const Lease& lease) const { return micro_batches().filled(lease.plan.size); }
   /// The run's state at a position of it.
   State state_at(std::uint64_t position) const;
   /// Makes the batch's stream wait for a micro-batch, or without a stream waits for it.

@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/feeder.h"
-#include "pipeline/reaper.h"
 #include "report/verdict.h"
 
 namespace millrace {

@@ -12,8 +12,8 @@
 #include "pipeline/desk.h"
 #include "pipeline/outlet.h"
 #include "pipeline/planner.h"
-#include "pipeline/road.h"
-#include "pipeline/road_thread.h"
+#include "pipeline/road/road.h"
+#include "pipeline/road_threads.h"
 
 namespace millrace {
 

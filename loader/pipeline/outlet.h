@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/road.h"
+#include "pipeline/road/road.h"
 #include "pipeline/upload.h"
 
 namespace millrace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/schedule.h"
-#include "pipeline/slots.h"
+#include "pipeline/road/schedule.h"
+#include "pipeline/road/slots.h"
 
 namespace millrace {
 

@@ -6,8 +6,8 @@
 namespace millrace {
 namespace {
 
-/// Waits for what a stream was given; false if that has not ended by `deadline`. A device that fails
-/// while it is left has nothing under way any more.
+/// Waits for what a stream was given; false if that has not ended by `deadline`. A device that
+/// fails while it is left has nothing under way any more.
 bool drain_stream(Device& device, Stream& stream,
                   std::chrono::steady_clock::time_point deadline) noexcept {
   try {

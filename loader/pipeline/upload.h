@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "pipeline/batch_fields.h"
-#include "pipeline/run_meter.h"
-#include "pipeline/slot_layout.h"
-#include "pipeline/slots.h"
+#include "pipeline/road/run_meter.h"
+#include "pipeline/road/slot_layout.h"
+#include "pipeline/road/slots.h"
 
 namespace millrace {
 
-/// The way of made micro-batches to their place on the device, one copy each. Where host and device slot
-/// have one layout, that copy goes straight there:
+/// The way of made micro-batches to their place on the device, one copy each. If host and device
+/// slot have one layout, that copy goes straight there:
 ///
 ///     copy stream:     [done of the slot's last batch] copy
 ///
-/// Otherwise it goes into one of two staging slots of the host slot's layout, and a stream of its own
-/// moves it on:
+/// Otherwise it goes into one of two staging slots of the host slot's layout, and a stream of its
+/// own moves it on:
 ///
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert

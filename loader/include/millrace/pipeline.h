@@ -165,8 +165,8 @@ class Pipeline {
 
   /// The next batch. With a stream, that is made to wait for the data, and this thread does not
   /// wait for the device; without, it returns when the data can be read, which on a device that
-  /// copies it waits for. Blocks while the batch is not made. Empty after the last epoch. Throws the
-  /// run's first error, on every call from then on, and `Error`, after which the run goes on:
+  /// copies it waits for. Blocks while the batch is not made. Empty after the last epoch. Throws
+  /// the run's first error, on every call from then on, and `Error`, after which the run goes on:
   /// `slots_exhausted` if live batches hold every slot and there is no timeout, `timeout` when that
   /// has passed, `invalid_argument` while the stream is being captured into a graph.
   Batch next(const NextRequest& request);

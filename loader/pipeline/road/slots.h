@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "pipeline/schedule.h"
+#include "pipeline/road/schedule.h"
 
 namespace millrace {
 
@@ -119,6 +119,17 @@ struct Lease {
   /// they are not by `deadline`. A device that fails has nothing under way any more.
   bool wait_for_uses(std::chrono::steady_clock::time_point deadline) const noexcept;
 };
+
+/// Throws `Error` (`internal`) that names `call` and the slot's state if `allowed` is false.
+void require(bool allowed, const HostSlot& slot, const char* call);
+void require(bool allowed, const Lease& slot, const char* call);
+
+/// Moves a slot on from the one state in which `call` may be made.
+template <typename Slot, typename State>
+void change(Slot& slot, State from, State to, const char* call) {
+  require(slot.state == from, slot, call);
+  slot.state = to;
+}
 
 /// How long what goes waits for work on a device that still uses its memory. If that work does not
 /// end by then, the memory is never freed.

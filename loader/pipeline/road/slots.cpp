@@ -1,12 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/slots.h"
+#include "pipeline/road/slots.h"
+
+#include <millrace/error.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <thread>
 
 namespace millrace {
+namespace {
+
+constexpr std::array host_states{"free", "planning", "planned", "leaving"};
+constexpr std::array lease_states{"free", "filling", "ready", "live", "returned"};
+
+[[noreturn]] void refuse(const char* call, const char* state) {
+  throw Error(ErrorCode::internal,
+              std::string("Road::") + call + " was called for a slot that is " + state);
+}
+
+}  // namespace
 
 using Clock = std::chrono::steady_clock;
+
+void require(bool allowed, const HostSlot& slot, const char* call) {
+  if (!allowed) refuse(call, host_states.at(static_cast<std::size_t>(slot.state)));
+}
+
+void require(bool allowed, const Lease& slot, const char* call) {
+  if (!allowed) refuse(call, lease_states.at(static_cast<std::size_t>(slot.state)));
+}
 
 bool Lease::wait_for_uses(Clock::time_point deadline) const noexcept {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/reaper.h"
+#include "pipeline/road_threads.h"
 
 #include <new>
 
@@ -9,6 +9,22 @@
 namespace millrace {
 
 using Clock = Road::Clock;
+
+void Feeder::run() noexcept {
+  try {
+    device->bind_thread();
+    Clock::time_point since = Clock::now();
+    while (!road->closed()) {
+      const Clock::time_point look_again = outlet->look();
+      const std::optional<Road::Made> made = road->next_made(since, look_again);
+      if (!made) continue;
+      outlet->pass_on(*made->host, made->micro_batch);
+      since = Clock::now();
+    }
+  } catch (...) {
+    road->fail("upload");
+  }
+}
 
 void Reaper::run() noexcept {
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/slot_layout.h"
+#include "pipeline/road/slot_layout.h"
 
 namespace millrace {
 namespace {

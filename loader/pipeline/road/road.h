@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "pipeline/run_meter.h"
-#include "pipeline/slot_layout.h"
-#include "pipeline/slots.h"
+#include "pipeline/road/run_meter.h"
+#include "pipeline/road/slot_layout.h"
+#include "pipeline/road/slots.h"
 
 namespace millrace {
 
@@ -68,8 +68,6 @@ class Road {
   void set_words(SlotWords words) { words_ = words; }
 
   const MicroBatches& micro_batches() const { return run_.micro_batches; }
-  /// How many of a batch's micro-batches have samples.
-  std::size_t filled(const BatchPlan& plan) const;
 
   // The reaper.
   /// A free slot for the next batch, whose number is in its plan; null if there is none, or no
@@ -124,7 +122,7 @@ class Road {
   void fail(const char* stage) noexcept;
   /// The same for the trainer's thread, which is told the run's first error.
   [[noreturn]] void fail_and_throw(const char* stage);
-  void close() noexcept;
+  void close() noexcept { close_with(nullptr); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   void throw_if_closed() const;
   /// Whether blocking calls on the batch path end the run by now.

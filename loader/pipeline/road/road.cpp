@@ -1,36 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/road.h"
+#include "pipeline/road/road.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
 namespace millrace {
 namespace {
-
-const char* name_of(HostState state) {
-  static constexpr std::array names{"free", "planning", "planned", "leaving"};
-  return names.at(static_cast<std::size_t>(state));
-}
-
-const char* name_of(LeaseState state) {
-  static constexpr std::array names{"free", "filling", "ready", "live", "returned"};
-  return names.at(static_cast<std::size_t>(state));
-}
-
-template <typename Slot>
-void require(bool allowed, const Slot& slot, const char* call) {
-  if (!allowed)
-    throw Error(ErrorCode::internal, std::string("Road::") + call +
-                                         " was called for a slot that is " + name_of(slot.state));
-}
-
-template <typename Slot, typename State>
-void change(Slot& slot, State from, State to, const char* call) {
-  require(slot.state == from, slot, call);
-  slot.state = to;
-}
 
 template <typename Slot>
 Slot* pop(std::deque<Slot*>& queue) {
@@ -79,13 +55,6 @@ void Road::add_lease(std::unique_ptr<Lease> lease) {
   lease->slot = slots_.leases.size();
   if (lease->host == nullptr) queues_.free_leases.push_back(lease.get());
   slots_.leases.push_back(std::move(lease));
-}
-
-std::size_t Road::filled(const BatchPlan& plan) const {
-  std::size_t filled = 0;
-  while (filled < run_.micro_batches.count && run_.micro_batches.begin(filled) < plan.size)
-    ++filled;
-  return filled;
 }
 
 // ---- reaper
@@ -298,9 +267,10 @@ void Road::taken(Lease& lease, std::size_t micro_batch, Clock::time_point asked,
   if (micro_batch < lease.taken.load(std::memory_order_relaxed)) return;  // by another thread since
   if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, lease.plan.number);
   // Micro-batches without samples come with the last one that has some.
-  lease.taken.store(
-      micro_batch + 1 == filled(lease.plan) ? run_.micro_batches.count : micro_batch + 1,
-      std::memory_order_release);
+  lease.taken.store(micro_batch + 1 == run_.micro_batches.filled(lease.plan.size)
+                        ? run_.micro_batches.count
+                        : micro_batch + 1,
+                    std::memory_order_release);
 }
 
 bool Road::use(Lease& lease, Stream& stream, std::unique_ptr<Event> event) {
@@ -360,8 +330,6 @@ void Road::fail_and_throw(const char* stage) {
   throw_if_closed();
   throw Error(ErrorCode::internal, "the run was closed without an error", stage);
 }
-
-void Road::close() noexcept { close_with(nullptr); }
 
 void Road::close_with(std::exception_ptr error) noexcept {
   MutexLock lock(mutex_);

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "pipeline/pipeline_nodes.h"
 #include "report/histogram.h"
 #include "report/level.h"
 
@@ -25,10 +24,26 @@ struct RoadState {
   bool nothing_to_begin = true;
 };
 
+/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
+struct WorkCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t encoded_bytes = 0;
+  /// Per sample: "read", then the transform's stages.
+  std::vector<Histogram> stages{};
+};
+
+/// Samples made on a NUMA node: by its workers in whatever slots, by its workers in other nodes'
+/// slots, by others in its slots.
+struct NodeFigures {
+  std::uint64_t by_workers = 0;
+  std::uint64_t elsewhere = 0;
+  std::uint64_t by_helpers = 0;
+};
+
 /// What the crew has done so far.
 struct CrewFigures {
   WorkCounts work{};
-  std::vector<PipelineNodes::Made> made{};
+  std::vector<NodeFigures> nodes{};
   /// See `WorkerPool::delay`.
   std::optional<std::chrono::nanoseconds> delay{};
 };

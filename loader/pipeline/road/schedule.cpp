@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/schedule.h"
+#include "pipeline/road/schedule.h"
 
 #include <algorithm>
 #include <string>

@@ -20,6 +20,8 @@ struct MicroBatches {
   std::size_t samples_of(std::size_t micro_batch, std::size_t size) const {
     return std::min(begin(micro_batch + 1), size) - std::min(begin(micro_batch), size);
   }
+  /// How many micro-batches a batch of `size` samples has samples for.
+  std::size_t filled(std::size_t size) const { return size == 0 ? 0 : of(size - 1) + 1; }
   /// The micro-batch of a sample.
   std::size_t of(std::size_t sample) const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/run_meter.h"
+#include "pipeline/road/run_meter.h"
 
 #include <algorithm>
 #include <utility>
