@@ -362,8 +362,6 @@ bool Road::wait_for_uses(Clock::time_point deadline) const {
       returned, [deadline](const Lease* lease) { return lease->wait_for_uses(deadline); });
 }
 
-// ---- meter
-
 RunMeter Road::meter() const {
   MutexLock lock(mutex_);
   return meter_;
