@@ -2,7 +2,7 @@
 //
 // The conversion's kernels: what one block of threads does. For conversion_kernel.cu alone.
 //
-// What they compute is said plainly by `convert_on_host`, which the tests hold each of them
+// What they compute is said plainly by `ConversionWork::run_on_host`, which tests hold each of them
 // against: every byte of an image becomes (value / 255 - mean) / std, rounded to the output's type.
 //
 // They look the results up in a table instead, since a byte has 256 values and so a channel has

@@ -60,7 +60,7 @@ if(SHARED)
       message(FATAL_ERROR "${loader} hides ${name}")
     endif()
   endforeach()
-  string(REGEX MATCH "[^\n]*(millrace::(Engine|Permutation|SampleMaker)::|nlohmann)[^\n]*" found
+  string(REGEX MATCH "[^\n]*(millrace::(Engine|Road|Permutation)::|nlohmann)[^\n]*" found
          "${symbols}")
   if(found)
     message(FATAL_ERROR "${loader} shows what is private:\n${found}")
