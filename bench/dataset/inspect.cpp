@@ -134,19 +134,17 @@ Command add_inspect(CLI::App& millrace) {
       throw CLI::ValidationError("--out - and --json - cannot both have stdout");
   });
   app->footer(
-      "Counts records and classes and tells the distribution of bytes, sizes, quality, chroma "
-      "subsampling and scan type, by the\n"
-      "images' headers: no pixel is decoded and checksums are not compared (`millrace verify` does "
-      "both). Quality is estimated\n"
-      "from the quantisation tables, on the scale of libjpeg; n/a where an encoder has tables of "
-      "its own.\n"
-      "With --record the checksum is compared; where it does not match the exit code is 1.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace inspect train.lmdb\n"
-      "  millrace inspect train.lmdb --sample 10000 --json train.json\n"
-      "  millrace inspect train.lmdb --record 1234\n"
-      "  millrace inspect train.lmdb --record 1234 --out 1234.jpg");
+      R"(Counts records and classes and tells the distribution of bytes, sizes, quality, chroma
+subsampling and scan type, by the images' headers: no pixel is decoded and checksums are not
+compared (`millrace verify` does both). Quality is estimated from the quantisation tables, on the
+scale of libjpeg; n/a where an encoder has tables of its own. With --record the checksum is
+compared; where it does not match the exit code is 1.
+
+Examples:
+  millrace inspect train.lmdb
+  millrace inspect train.lmdb --sample 10000 --json train.json
+  millrace inspect train.lmdb --record 1234
+  millrace inspect train.lmdb --record 1234 --out 1234.jpg)");
   return {app, [options] {
             const std::shared_ptr<const Dataset> dataset =
                 open_dataset(options->dataset, {.verify_checksums = false});

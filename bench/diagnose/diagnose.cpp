@@ -11,7 +11,6 @@
 #include "command.h"
 #include "console/output_file.h"
 #include "diagnose/diagnose_output.h"
-#include "measure/bench_output.h"
 #include "measure/pipeline_options.h"
 
 namespace millrace::cli {
@@ -31,17 +30,14 @@ struct Arguments {
 int run(const Arguments& arguments) {
   check_writable(arguments.json);
   DiagnoseRecord record;
-  record.recipe_name = arguments.source.recipe;
-  record.device = arguments.source.device;
   DiagnoseSettings& settings = record.settings;
   settings.dataset = arguments.source.dataset;
-  settings.batches = arguments.batches;
-  settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   settings.rounds = arguments.rounds;
   BenchSettings& bench = settings.bench;
   bench = bench_settings(arguments.source, arguments.pipeline);
-  record.machine = describe_machine(bench.runtime->topology());
-  record.step_is_auto = arguments.step_ms == "auto";
+  bench.batches = arguments.batches;
+  bench.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
+  static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, bench);
   bench.step = step_of(arguments.step_ms, bench);
   bench.dataset.reset();  // whose pages could not be dropped while it is open
 

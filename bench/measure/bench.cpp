@@ -14,7 +14,6 @@
 #include "command.h"
 #include "console/output_file.h"
 #include "measure/bench_output.h"
-#include "measure/bench_page.h"
 #include "measure/pipeline_options.h"
 
 namespace millrace::cli {
@@ -71,7 +70,7 @@ void check_together(const Arguments& arguments) {
         "--copy-gb-s", "only the host imitates a bus; " + arguments.source.device + " has its own");
 }
 
-/// Spans of all lanes where they are written down, else the few that are measured.
+/// A trace of all lanes if it is written to a file, else of the few that are measured.
 std::shared_ptr<Trace> trace_for(const Arguments& arguments) {
   const bool written = !arguments.html.empty() || !arguments.trace.empty();
   return std::make_shared<Trace>(
@@ -82,19 +81,13 @@ int run(const Arguments& arguments) {
   for (const std::string& file : {arguments.json, arguments.html, arguments.trace})
     check_writable(file);
   BenchRecord record;
-  record.dataset = arguments.source.dataset;
-  record.recipe_name = arguments.source.recipe;
-  record.device = arguments.source.device;
-  record.convert = arguments.source.convert;
   BenchSettings& settings = record.settings;
   settings = bench_settings(arguments.source, arguments.pipeline);
+  static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, settings);
   settings.warmup = arguments.warmup;
   settings.batches = arguments.batches;
   settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   settings.digest = arguments.digest;
-  record.machine = describe_machine(settings.runtime->topology());
-
-  record.step_is_auto = arguments.step_ms == "auto";
   settings.step = step_of(arguments.step_ms, settings);
   if (!arguments.step.empty()) settings.gemm = parse_gemm(arguments.step);
   settings.trace = trace_for(arguments);

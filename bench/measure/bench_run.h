@@ -18,6 +18,10 @@
 
 namespace millrace::cli {
 
+inline double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
 /// What is measured: a pipeline over a dataset, and the step it feeds.
 struct BenchSettings {
   std::shared_ptr<const Dataset> dataset;

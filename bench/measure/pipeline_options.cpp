@@ -190,6 +190,16 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
       std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
 }
 
+RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
+                   const BenchSettings& settings) {
+  return {.dataset = source.dataset,
+          .recipe_name = source.recipe,
+          .device = source.device,
+          .convert = source.convert,
+          .step_is_auto = step_ms == "auto",
+          .machine = describe_machine(settings.runtime->topology())};
+}
+
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
   settings.recipe = load_recipe(arguments);

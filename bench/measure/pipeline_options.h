@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "measure/bench_run.h"
+#include "measure/run_setup.h"
 
 namespace millrace::cli {
 
@@ -59,6 +59,10 @@ Conversion parse_conversion(const std::string& text);
 /// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something
 /// follows the number.
 std::chrono::nanoseconds parse_milliseconds(const std::string& text);
+
+/// The arguments in words, and the machine that the settings' runtime is of.
+RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
+                   const BenchSettings& settings);
 
 /// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no
 /// runtime yet.

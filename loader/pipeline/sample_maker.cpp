@@ -48,7 +48,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     auto worker = std::make_unique<Worker>();
     worker->fields.resize(transform_->spec().fields().size());
     worker->stage_ns.resize(stages_.size() - 1);
-    worker->stages = std::vector<SharedHistogram>(stages_.size());
+    worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
       worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
     workers_.push_back(std::move(worker));

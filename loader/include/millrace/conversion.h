@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
+// Threads: `convert_on_host` may be called from any thread at once. Lifetimes: the structs are plain
+// data; the memory that a `ConversionWork` names must live until the work is done.
+
 namespace millrace {
 
 /// In which order an image's elements lie, outermost first.
@@ -56,7 +59,7 @@ struct ConversionWork {
   std::array<float, Conversion::max_channels> std{};
 };
 
-/// Does it on the calling thread, in host memory, element by element: the reference for what
+/// Does the work on the calling thread, in host memory, element by element: the reference for what
 /// devices do.
 void convert_on_host(const ConversionWork& work);
 

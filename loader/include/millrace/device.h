@@ -12,6 +12,10 @@
 #include <optional>
 #include <string>
 
+// Threads: all methods may be called from any thread at once; an event is recorded by one thread at
+// a time. Lifetimes: memory that work of a stream uses, and its release, must wait until the stream
+// has passed that work. A device outlives its streams, events and memory.
+
 namespace millrace {
 
 /// Memory with its owner: freed by `release` when it goes.

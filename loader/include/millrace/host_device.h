@@ -11,6 +11,10 @@
 #include <memory>
 #include <string>
 
+// Threads: all methods may be called from any thread at once; each stream does its work on a thread
+// of its own. Lifetimes: what a stream's work uses must live until the stream has done it, which its
+// destructor waits for. Events may go before the work that records or awaits them.
+
 namespace millrace {
 
 /// What the steps on a `HostStream` added up to since the stream began or `reset_steps()`.
@@ -58,6 +62,7 @@ class HostStream final : public Stream {
 
  private:
   class Queue;
+  const double copy_bytes_per_second_;
   std::unique_ptr<Queue> queue_;
 };
 
