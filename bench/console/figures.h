@@ -4,11 +4,18 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace millrace::cli {
+
+/// A value as JSON; null for nullopt.
+template <typename Value>
+nlohmann::ordered_json json_of(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
 
 /// What a result says: each figure once, with its key for programs, and its name and its text for
 /// people. What prints a result in whatever form takes the figures from here.

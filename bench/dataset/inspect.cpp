@@ -16,7 +16,6 @@
 #include "console/interrupt.h"
 #include "console/output_file.h"
 #include "console/text.h"
-#include "dataset/bad_record.h"
 #include "dataset/inspect_output.h"
 #include "dataset/inspect_survey.h"
 
@@ -59,20 +58,18 @@ void write_bytes(const std::string& path, bool force, std::span<const std::byte>
 /// Why the record's bytes are not those that were written; empty where they are.
 std::string fault_of(const std::string& path, std::uint64_t index) {
   try {
-    ReadBuffer buffer;
-    (void)open_dataset(path, {.verify_checksums = true})->read(index, buffer);
+    (void)open_dataset(path, {.verify_checksums = true})->make_reader()->read(index);
     return {};
   } catch (const Error& error) {
-    return reason_of(error);
+    return error.reason();
   }
 }
 
 int inspect_record(const InspectOptions& options, const Dataset& dataset) {
-  ReadBuffer buffer;
+  const auto reader = dataset.make_reader();
   const std::uint64_t index = *options.record;
-  RecordView view{.record = dataset.read(index, buffer),
-                  .key = dataset.key(index),
-                  .stored = dataset.stored(index)};
+  RecordView view{
+      .record = reader->read(index), .key = dataset.key(index), .stored = dataset.stored(index)};
   view.fault = fault_of(options.dataset, index);
   if (view.record.has("image")) {
     const Status read = read_image_info(view.record["image"], view.image.emplace());

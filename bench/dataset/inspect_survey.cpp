@@ -9,7 +9,6 @@
 
 #include "console/progress.h"
 #include "dataset/all_records.h"
-#include "dataset/bad_record.h"
 
 namespace millrace::cli {
 namespace {
@@ -26,10 +25,10 @@ struct Glance {
   std::string key{};
 };
 
-Glance glance_at(const Dataset& dataset, std::uint64_t index, ReadBuffer& buffer) {
+Glance glance_at(const Dataset& dataset, std::uint64_t index, DatasetReader& reader) {
   Glance glance{.index = index};
   try {
-    const Record record = dataset.read(index, buffer);
+    const Record record = reader.read(index);
     for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
     glance.label = label_of(record);
     if (!record.has("image")) return glance;
@@ -39,7 +38,7 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, ReadBuffer& buffer
       glance.reason = read.reason();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
-    glance.reason = reason_of(error);
+    glance.reason = error.reason();
   }
   if (!glance.reason.empty()) {
     glance.image.reset();
@@ -96,12 +95,14 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t records = found.records;
   const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
   Progress progress(stderr, "looked at", count);
-  const auto buffers = std::make_shared<std::vector<ReadBuffer>>(runtime.workers());
-  const auto look = [dataset, buffers, count, records](IndexRange range, unsigned worker) {
+  const auto readers =
+      std::make_shared<std::vector<std::unique_ptr<DatasetReader>>>(runtime.workers());
+  for (auto& reader : *readers) reader = dataset->make_reader();
+  const auto look = [dataset, readers, count, records](IndexRange range, unsigned worker) {
     std::vector<Glance> glances;
     glances.reserve(range.end - range.begin);
     for (std::uint64_t n = range.begin; n < range.end; ++n)
-      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*buffers)[worker]));
+      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), *(*readers)[worker]));
     return glances;
   };
   const std::uint64_t length = range_length(count, runtime, 2048);

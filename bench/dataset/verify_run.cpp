@@ -12,14 +12,13 @@
 
 #include "console/progress.h"
 #include "dataset/all_records.h"
-#include "dataset/bad_record.h"
 
 namespace millrace::cli {
 namespace {
 
 /// What a worker keeps.
 struct Place {
-  ReadBuffer buffer;
+  std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
 };
 
@@ -60,7 +59,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
   Checked checked;
   std::string reason;
   try {
-    const Record record = dataset.read(index, place.buffer);
+    const Record record = place.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
     if (!quick && record.has("image")) {
       reason = check_image(record, *place.decoder).reason();
@@ -68,7 +67,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
-    reason = reason_of(error);
+    reason = error.reason();
   }
   if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
   if (const auto stored = dataset.stored(index)) checked.checksum = stored->checksum;
@@ -107,6 +106,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, R
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
   const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
+  for (Place& place : *places) place.reader = dataset->make_reader();
   const auto check_range = [dataset, places, quick](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);

@@ -135,13 +135,11 @@ Json parts_json(const DiagnoseRecord& record) {
   return json;
 }
 
-Json optional_json(std::optional<std::uint64_t> value) { return value ? Json(*value) : Json(); }
-
 Json cold_json(const ColdPasses& cold) {
   return {{"measured", cold.missing.empty()},
           {"missing", cold.missing.empty() ? Json() : Json(cold.missing)},
           {"kept_percent", 100 * cold.kept},
-          {"storage_bytes", optional_json(cold.storage_bytes)},
+          {"storage_bytes", json_of(cold.storage_bytes)},
           {"seconds", cold.seconds}};
 }
 
@@ -175,7 +173,7 @@ std::string to_json(const DiagnoseRecord& record) {
                      {"parts", parts_json(record)},
                      {"rounds_ms_per_batch", rounds},
                      {"cold_cache", cold_json(result.cold)},
-                     {"warm_storage_bytes", optional_json(result.warm_storage_bytes)},
+                     {"warm_storage_bytes", json_of(result.warm_storage_bytes)},
                      {"device_idle_percent", 100 * result.device_idle},
                      {"sampled_records", result.sampled_records},
                      {"pass_batches", result.pass_batches},

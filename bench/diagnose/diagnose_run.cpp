@@ -140,9 +140,8 @@ void Diagnosis::close_dataset() {
 
 /// Brings every record into the page cache.
 void Diagnosis::read_all() const {
-  ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
-    bench_.dataset->read(index, buffer);
+  const auto reader = bench_.dataset->make_reader();
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) reader->read(index);
 }
 
 /// Trains on what the pipeline gives, or where there is none on batches that are there already, and

@@ -54,8 +54,8 @@ struct DiagnoseResult {
   double device_idle = 0;
 };
 
-/// Measures all phases in turn, `rounds` times. If the page cache cannot be emptied, the cold passes
-/// are left out and `cold` says why. Throws what the pipeline throws.
+/// Measures all phases in turn, `rounds` times. If the page cache cannot be emptied, the cold
+/// passes are left out and `cold` says why. Throws what the pipeline throws.
 DiagnoseResult run_diagnose(const DiagnoseSettings& settings);
 
 }  // namespace millrace::cli

@@ -139,8 +139,8 @@ bool stays_cached(const StallContext& context) {
 
 Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
   const bool waits = account.waiting() >= fed;
-  // Waiting for storage ends with the first epoch if the dataset stays cached; what else there is to
-  // wait for goes on.
+  // Waiting for storage ends with the first epoch if the dataset stays cached; what else there is
+  // to wait for goes on.
   const double passing = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
   const bool goes_on = account.waiting() - passing >= fed;
   const auto lasts = [&](EpochPart part) {

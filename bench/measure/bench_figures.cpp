@@ -57,7 +57,7 @@ void add_waits(Figures& figures, const BenchResult& result) {
   figures.key("device_idle_percent", percent_json(result.device_idle));
   figures.row("device idle", result.device_idle ? fmt::format("{:.2f}%", 100 * *result.device_idle)
                                                 : "no step to be idle for");
-  figures.key("device_step_ms", result.device_step_ms ? Json(*result.device_step_ms) : Json());
+  figures.key("device_step_ms", json_of(result.device_step_ms));
 }
 
 void add_copies(Figures& figures, const BenchRecord& record) {
@@ -147,14 +147,13 @@ void add_workers(Figures& figures, const Report& report) {
 void add_nodes(Figures& figures, const Report& report) {
   Json nodes = Json::array();
   for (const NodeReport& node : report.nodes) {
-    nodes.push_back(
-        {{"node", node.node},
-         {"workers", node.workers},
-         {"workers_bound", node.workers_bound},
-         {"slots", node.slots},
-         {"samples", node.samples},
-         {"samples_by_helpers", node.samples_by_helpers},
-         {"memory_on_node", node.memory_on_node ? Json(*node.memory_on_node) : Json()}});
+    nodes.push_back({{"node", node.node},
+                     {"workers", node.workers},
+                     {"workers_bound", node.workers_bound},
+                     {"slots", node.slots},
+                     {"samples", node.samples},
+                     {"samples_by_helpers", node.samples_by_helpers},
+                     {"memory_on_node", json_of(node.memory_on_node)}});
     if (report.nodes.size() < 2) continue;
     const double helped = node.samples > 0 ? 100 * static_cast<double>(node.samples_by_helpers) /
                                                  static_cast<double>(node.samples)

@@ -40,8 +40,8 @@ std::string to_text(const BenchRecord& record);
 /// For programs; README.md lists the keys.
 std::string to_json(const BenchRecord& record);
 
-/// For people, as one file that needs no other: the verdict, where the time went, and what was
-/// measured where.
+/// For people, as one file that needs no other: the verdict, what the time went into, and what
+/// was measured on which machine.
 std::string to_html(const BenchRecord& record, const Trace& trace);
 
 /// Of the page: a bar for each stage of the road, which says how much of its time it was busy,

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "measure/device/copy_overlap.h"
+#include "measure/device/copy_rate.h"
 #include "measure/process.h"
 #include "measure/synthetic_trainer.h"
 

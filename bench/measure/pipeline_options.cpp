@@ -88,11 +88,8 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
                   "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
       ->type_name("NAME|FILE.json")
       ->capture_default_str();
-  command
-      .add_option("--size", arguments.size, "Output width and height of the recipes train and eval")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(between(1, 8192));
+  add_number(command, "--size", arguments.size,
+             "Output width and height of the recipes train and eval", 1, 8192);
   command.add_option("--seed", arguments.seed, "Seed of order and augmentation")
       ->type_name("N")
       ->capture_default_str();

@@ -11,9 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "page_assets.h"
-
 namespace millrace::cli {
+
+/// page.html with style and script, as page_template.cpp.in has it.
+extern const char* const page_template;
+
 namespace {
 
 /// An element around `content`, or nothing if that is empty.

@@ -56,8 +56,8 @@ struct Chart {
 /// A chart from its data. Bytes that are no UTF-8 become U+FFFD.
 Chart make_chart(std::string kind, const nlohmann::json& data);
 
-/// A part of a page under a heading of its own: its chart, then its tables and its list, then a text
-/// that is folded.
+/// A part of a page under a heading of its own: its chart, then its tables and its list, then a
+/// text that is folded.
 struct Section {
   std::string title{};
   /// A sentence or two that say how to read it.

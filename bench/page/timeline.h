@@ -31,8 +31,8 @@ struct TimelineLimits {
 };
 
 /// The last stretch of a trace: a lane's spans as bars and a counter's values as a curve, and in
-/// tables what each did in that stretch. The text says what is shown and what was left out. An empty
-/// trace has neither chart nor tables.
+/// tables what each did in that stretch. The text says what is shown and what was left out. An
+/// empty trace has neither chart nor tables.
 Section timeline_section(const TracePicture& picture, const TimelineLimits& limits = {});
 
 }  // namespace millrace::cli

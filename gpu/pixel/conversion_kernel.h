@@ -24,7 +24,7 @@
 // 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block has without asking.
 #pragma once
 
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/pixel_arithmetic.h>
 
 #include <cstddef>

@@ -157,9 +157,7 @@ void HostStream::copy_on_device(void* destination, const void* source, std::size
   launch([destination, source, bytes] { std::memcpy(destination, source, bytes); });
 }
 
-void HostStream::convert(const ConversionWork& work) {
-  launch([work] { convert_on_host(work); });
-}
+void HostStream::launch(const DeviceWork& work) { launch(work.on_host()); }
 
 void HostStream::record(Event& event) {
   const auto& points = host_event(event).points();

@@ -81,7 +81,7 @@ class SampleMaker {
   /// One thread's own; on cache lines of its own.
   struct alignas(64) Worker {
     std::unique_ptr<TransformWorker> transform;
-    ReadBuffer buffer;
+    std::unique_ptr<DatasetReader> reader;
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Trace::Lane* lane = nullptr;

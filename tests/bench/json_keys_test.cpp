@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 using namespace testing;
 using Json = nlohmann::json;
 
-/// What is missing in `json` or too much, a path each. In `expected`, 0 stands for a value that is no
-/// object, "*" for anything, and an array's one element for each of an array's elements.
+/// What is missing in `json` or too much, a path each. In `expected`, 0 stands for a value that is
+/// no object, "*" for anything, and an array's one element for each of an array's elements.
 std::vector<std::string> differences(const Json& expected, const Json& json,
                                      const std::string& path) {
   std::vector<std::string> found;

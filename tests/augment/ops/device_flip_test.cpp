@@ -21,17 +21,33 @@ namespace {
 class JpegDataset final : public Dataset {
  public:
   std::uint64_t size() const override { return 30; }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-    const auto label = static_cast<std::int64_t>(index);
-    buffer.bytes.resize(sizeof label);
-    std::memcpy(buffer.bytes.data(), &label, sizeof label);
-    buffer.fields.assign({{"image", images_[index % images_.size()]}, {"label", buffer.bytes}});
-    return Record(index, buffer.fields);
+  std::unique_ptr<DatasetReader> make_reader() const override {
+    return std::make_unique<Reader>(images_);
   }
   std::string name() const override { return "jpegs"; }
 
  private:
-  const std::vector<testing::Bytes> images_ = testing::pictures(4, 40, 33, 7);
+  using Images = std::shared_ptr<const std::vector<testing::Bytes>>;
+
+  class Reader final : public DatasetReader {
+   public:
+    explicit Reader(Images images) : images_(std::move(images)) {}
+
+    Record read(std::uint64_t index) override {
+      label_ = static_cast<std::int64_t>(index);
+      fields_ = {{{"image", (*images_)[index % images_->size()]},
+                  {"label", std::as_bytes(std::span(&label_, 1))}}};
+      return Record(index, fields_);
+    }
+
+   private:
+    Images images_;
+    std::int64_t label_ = 0;
+    std::array<RecordField, 2> fields_;
+  };
+
+  const Images images_ =
+      std::make_shared<const std::vector<testing::Bytes>>(testing::pictures(4, 40, 33, 7));
 };
 
 struct Made {

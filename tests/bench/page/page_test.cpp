@@ -232,8 +232,10 @@ TEST(StageBars, AreAsLongAsTheStagesTimes) {
   const cli::Section section = cli::stage_section(report, 0.25);
   EXPECT_EQ(section.chart.value().kind, "bars");
   EXPECT_EQ(nlohmann::json::parse(section.chart->data), nlohmann::json::parse(R"({"rows": [
-              {"name": "decode", "note": "4 workers", "busy": 0.5, "waits_input": 0.1, "waits_output": 0.05},
-              {"name": "device", "note": "", "busy": 0.75, "waits_input": 0.25, "waits_output": 0}]})"));
+              {"name": "decode", "note": "4 workers",
+               "busy": 0.5, "waits_input": 0.1, "waits_output": 0.05},
+              {"name": "device", "note": "",
+               "busy": 0.75, "waits_input": 0.25, "waits_output": 0}]})"));
   EXPECT_THAT(section.tables.at(0).head,
               ::testing::ElementsAre("stage", "lanes", "busy", "waits for input", "for output",
                                      "count", "p50", "p95", "p99", "max ms"));

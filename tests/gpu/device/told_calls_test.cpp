@@ -3,6 +3,7 @@
 // Whatever of gpu/ allocates, creates, gives back or waits tells so: each such call is made on the
 // batch path and its name seen there.
 #include <gmock/gmock.h>
+#include <millrace/conversion_work.h>
 #include <millrace/cuda_device.h>
 
 #include <chrono>
@@ -53,23 +54,24 @@ TEST_F(BlockingCalls, AreNoneOfThoseOnTheWayOfABatch) {
   const Memory pinned = device.allocate_host(96, {});
   const auto event = device.make_timed_event();
   const auto stream = device.make_stream();
-  EXPECT_EQ(blocking_call_of([&] {
-              stream->copy(memory.data(), pinned.data(), 48);
-              stream->copy_on_device(memory.data() + 48, memory.data(), 48);
-              stream->convert({.source = reinterpret_cast<std::uint8_t*>(memory.data()),
-                               .destination = memory.data() + 48,
-                               .samples = 1,
-                               .height = 4,
-                               .width = 4,
-                               .channels = 3,
-                               .dtype = DType::uint8});
-              stream->record(*event);
-              stream->wait(*event);
-              EXPECT_FALSE(stream->capturing());
-              EXPECT_TRUE(event->wait(std::chrono::seconds(30)));
-              EXPECT_TRUE(event->passed_at());
-            }),
-            "");
+  EXPECT_EQ(
+      blocking_call_of([&] {
+        stream->copy(memory.data(), pinned.data(), 48);
+        stream->copy_on_device(memory.data() + 48, memory.data(), 48);
+        stream->launch(ConversionWork{.source = reinterpret_cast<std::uint8_t*>(memory.data()),
+                                      .destination = memory.data() + 48,
+                                      .samples = 1,
+                                      .height = 4,
+                                      .width = 4,
+                                      .channels = 3,
+                                      .dtype = DType::uint8});
+        stream->record(*event);
+        stream->wait(*event);
+        EXPECT_FALSE(stream->capturing());
+        EXPECT_TRUE(event->wait(std::chrono::seconds(30)));
+        EXPECT_TRUE(event->passed_at());
+      }),
+      "");
   EXPECT_EQ(stand_in::calls("launch_conversion"), 1U);
   stand_in::drain();
 }
