@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions that launch kernels, for kernel_table.cpp. On a GPU they are those of the .cu files;
-// tests put the host's version in their place.
+// The functions that launch kernels, for kernel_table.cpp. On a GPU they are those of the .cu
+// files; tests put the host's version in their place.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -10,8 +10,8 @@
 namespace millrace {
 
 /// Durations counted in buckets of which each is at most 1/128 wider than the one before
-/// (log-linear, as in HdrHistogram), so that percentiles are exact to 1% at fixed memory. One thread
-/// at a time may use it; others may call `add_to` while it adds.
+/// (log-linear, as in HdrHistogram), so that percentiles are exact to 1% at fixed memory. One
+/// thread at a time may use it; others may call `add_to` while it adds.
 class Histogram {
  public:
   Histogram();

@@ -34,7 +34,8 @@ struct ConversionWork {
   std::array<float, Conversion::max_channels> std{};
 
   /// Does it on the calling thread, in host memory, element by element: the reference for what
-  /// devices do. Throws `Error` (`invalid_argument`) for a `dtype` that images are not converted to.
+  /// devices do. Throws `Error` (`invalid_argument`) for a `dtype` that images are not converted
+  /// to.
   void run_on_host() const;
 };
 

@@ -60,9 +60,9 @@ class Stream {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Copies `bytes` of device memory to device memory of the same device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Runs the kernel that `work` names with its arguments, in device memory, when the stream reaches
-  /// it. Every kind of work goes this way, so a further kernel is no further call. Throws `Error`
-  /// (`device`) if this device has no such kernel.
+  /// Runs the kernel that `work` names with its arguments, in device memory, when the stream
+  /// reaches it. Every kind of work goes this way, so a further kernel is no further call. Throws
+  /// `Error` (`device`) if this device has no such kernel.
   virtual void launch(const DeviceWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream is given to do beside copies and events, by `Stream::launch`. It is public for those
-// who write a device or a kernel; a trainer needs none of it.
+// What a stream is given to do beside copies and events, by `Stream::launch`. It is public for
+// those who write a device or a kernel; a trainer needs none of it.
 //
 // Threads: a `DeviceWork` is for the thread that makes it.
 // Lifetimes: it refers to the arguments that it was made of, so these outlive it. A stream copies

@@ -12,8 +12,8 @@
 #include <string>
 
 // Threads: all methods may be called from any thread at once; each stream does its work on a thread
-// of its own. Lifetimes: what a stream's work uses must live until the stream has done it, which its
-// destructor waits for. Events may go before the work that records or awaits them.
+// of its own. Lifetimes: what a stream's work uses must live until the stream has done it, which
+// its destructor waits for. Events may go before the work that records or awaits them.
 
 namespace millrace {
 

@@ -136,8 +136,9 @@ TEST_F(Tune, SaysWhatTheBudgetDidNotAllow) {
 
 TEST_F(Tune, TheBenchSaysWhereTheMachineDiffers) {
   write_config(
-      R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2},
-                   "machine": {"cpu": "Abacus 3000"}})");
+      R"({"format": 1,
+          "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2},
+          "machine": {"cpu": "Abacus 3000"}})");
   const Result result = bench({"--config", config_.string()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr(config_.string()));
@@ -153,7 +154,8 @@ TEST_F(Tune, TheBenchSaysWhereTheRecipeDiffers) {
 
 TEST_F(Tune, TheCommandLineWinsOverTheFile) {
   write_config(
-      R"({"format": 1, "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2}})");
+      R"({"format": 1,
+          "options": {"workers": 1, "batch_size": 6, "prefetch": 5, "micro_batches": 2}})");
   const Json options = bench_options({"--config", config_.string(), "--batch-size", "8",
                                       "--workers", "2", "--micro-batches", "4"});
   EXPECT_EQ(options.at("batch_size"), 8);
