@@ -51,7 +51,13 @@ function(millrace_library name)
   set(target millrace_${name})
   add_library(${target} ${arg_SOURCES})
   add_library(millrace::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
+  # What a header does not open to all is hidden (millrace/detail/export.h). Installed shared
+  # libraries find each other in their own folder.
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON
+                        CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
+                        VISIBILITY_INLINES_HIDDEN ON VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                        INSTALL_RPATH "$ORIGIN")
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS include FILES ${arg_HEADERS})
   millrace_compile_options(${target})
   # Private headers are included with their room.

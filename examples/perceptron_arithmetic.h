@@ -4,15 +4,19 @@
 // and, compiled by nvcc, for the kernels.
 #pragma once
 
-#include <millrace/pixel_arithmetic.h>
-
 #include <cmath>
 
+#ifdef __CUDACC__
+#define HOST_AND_DEVICE __host__ __device__
+#else
+#define HOST_AND_DEVICE
+#endif
+
 /// Rectified linear unit. NaN stays NaN.
-MILLRACE_HOST_DEVICE inline float relu(float value) { return value < 0 ? 0 : value; }
+HOST_AND_DEVICE inline float relu(float value) { return value < 0 ? 0 : value; }
 
 /// What comes back through `relu`, whose result was `value`.
-MILLRACE_HOST_DEVICE inline float relu_gradient(float value, float gradient) {
+HOST_AND_DEVICE inline float relu_gradient(float value, float gradient) {
   return value <= 0 ? 0 : gradient;
 }
 
@@ -23,7 +27,7 @@ struct Outcome {
 
 /// Makes of a sample's outputs, `classes` of them, their gradient; the loss is the cross-entropy of
 /// their softmax. 0 <= label < classes.
-MILLRACE_HOST_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes, int label) {
+HOST_AND_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes, int label) {
   int best = 0;
   for (int c = 1; c < classes; ++c)
     if (output[c] > output[best]) best = c;
@@ -37,8 +41,8 @@ MILLRACE_HOST_DEVICE inline Outcome softmax_cross_entropy(float* output, int cla
 }
 
 /// One step of gradient descent with momentum; `scale` is 1 / samples, `rate` the learning rate.
-MILLRACE_HOST_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient,
-                                               float scale, float rate) {
+HOST_AND_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient,
+                                          float scale, float rate) {
   momentum = 0.9F * momentum + gradient * scale;
   weight -= rate * momentum;
 }

@@ -97,7 +97,7 @@ struct AddBias {
   int width;
   bool rectify;
 
-  MILLRACE_HOST_DEVICE void operator()(int index) const {
+  HOST_AND_DEVICE void operator()(int index) const {
     const float value = values[index] + bias[index % width];
     values[index] = rectify ? relu(value) : value;
   }
@@ -110,7 +110,7 @@ struct TakeLoss {
   float* outcomes;
   int classes;
 
-  MILLRACE_HOST_DEVICE void operator()(int sample) const {
+  HOST_AND_DEVICE void operator()(int sample) const {
     float* const own = output + static_cast<std::ptrdiff_t>(sample) * classes;
     float* const told = outcomes + static_cast<std::ptrdiff_t>(sample) * sum_count;
     const bool valid = samples.valid[sample] != 0;
@@ -138,7 +138,7 @@ struct AddRows {
   int columns;
   Number* sums;
 
-  MILLRACE_HOST_DEVICE void operator()(int column) const {
+  HOST_AND_DEVICE void operator()(int column) const {
     Number sum = sums[column];
     for (int row = 0; row < rows; ++row)
       sum += static_cast<Number>(values[static_cast<std::ptrdiff_t>(row) * columns + column]);
@@ -151,7 +151,7 @@ struct MaskGradient {
   const float* values;
   float* gradient;
 
-  MILLRACE_HOST_DEVICE void operator()(int index) const {
+  HOST_AND_DEVICE void operator()(int index) const {
     gradient[index] = relu_gradient(values[index], gradient[index]);
   }
 };
@@ -164,7 +164,7 @@ struct TakeStep {
   float scale;
   float rate;
 
-  MILLRACE_HOST_DEVICE void operator()(int weight) const {
+  HOST_AND_DEVICE void operator()(int weight) const {
     momentum_step(weights[weight], momentum[weight], gradients[weight], scale, rate);
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/worker_pool.h>
 #include <millrace/runtime.h>
 
 #include <algorithm>

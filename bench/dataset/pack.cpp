@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <millrace/dataset_writer.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/worker_pool.h>
 #include <millrace/image_decoder.h>
-#include <millrace/worker_pool.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <millrace/detail/placement.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
-#include <millrace/placement.h>
 
 #include <algorithm>
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/placement.h>
+#include <millrace/detail/placement.h>
 
 #include <string>
 #include <vector>

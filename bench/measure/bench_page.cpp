@@ -173,6 +173,11 @@ std::string to_html(const BenchRecord& record, const Trace& trace) {
   const Report& report = record.result.report;
   const TracePicture picture = picture_of(trace);
   const Figures figures = figures_of(record);
+  auto further = figures.rows();
+  if (report.seconds > 0)
+    further.push_back(
+        {"copied MB/s",
+         fmt::format("{:.1f}", static_cast<double>(report.copied_bytes) / 1e6 / report.seconds)});
   Page page{
       .title = "millrace bench: " + record.dataset,
       .subject = fmt::format("millrace bench of {}, {} in {:.2f} s", record.dataset,
@@ -185,7 +190,7 @@ std::string to_html(const BenchRecord& record, const Trace& trace) {
                    timeline_section(picture),
                    stall_section(picture, report),
                    {.title = "Further numbers",
-                    .tables = {{.title = "Over the measured time", .rows = figures.rows()}}}}};
+                    .tables = {{.title = "Over the measured time", .rows = std::move(further)}}}}};
   if (!report.bad_record_list.empty()) page.sections.push_back(bad_records(report));
   page.sections.push_back(circumstances(record));
   return page_html(page);

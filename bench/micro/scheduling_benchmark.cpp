@@ -4,6 +4,7 @@
 // benchmark's "wall_ns" and "cpu_ns" (of the whole process, all threads) are per sample; its time
 // is per batch.
 #include <benchmark/benchmark.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 

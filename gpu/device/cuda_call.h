@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
-#include <millrace/blocking_calls.h>
+#include <millrace/detail/blocking_calls.h>
 #include <millrace/error.h>
 
 #include <memory>

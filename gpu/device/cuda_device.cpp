@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime_api.h>
 #include <millrace/cuda_device.h>
+#include <millrace/detail/numa_memory.h>
 #include <millrace/error.h>
-#include <millrace/numa_memory.h>
 
 #include <algorithm>
 #include <array>

@@ -25,7 +25,7 @@
 #pragma once
 
 #include <millrace/conversion_work.h>
-#include <millrace/pixel_arithmetic.h>
+#include <millrace/detail/pixel_arithmetic.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/conversion_work.h>
+#include <millrace/detail/pixel_arithmetic.h>
 #include <millrace/error.h>
-#include <millrace/pixel_arithmetic.h>
 
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/blocking_calls.h>
+#include <millrace/detail/blocking_calls.h>
+#include <millrace/detail/numa_memory.h>
 #include <millrace/host_device.h>
-#include <millrace/numa_memory.h>
 
 #include "device/host_stream.h"
 

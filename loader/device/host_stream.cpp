@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host_stream.h"
 
-#include <millrace/blocking_calls.h>
+#include <millrace/detail/blocking_calls.h>
 #include <millrace/error.h>
 
 #include <algorithm>

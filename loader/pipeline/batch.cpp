@@ -4,26 +4,26 @@
 #include <algorithm>
 #include <utility>
 
-#include "pipeline/engine.h"
+#include "pipeline/desk.h"
 
 namespace millrace {
 
-Batch::Batch(const Batch& other) : engine_(other.engine_), lease_(other.lease_) {
+Batch::Batch(const Batch& other) : desk_(other.desk_), lease_(other.lease_) {
   if (lease_ != nullptr) lease_->shares.fetch_add(1, std::memory_order_relaxed);
 }
 
 Batch::Batch(Batch&& other) noexcept
-    : engine_(std::move(other.engine_)), lease_(std::exchange(other.lease_, nullptr)) {}
+    : desk_(std::move(other.desk_)), lease_(std::exchange(other.lease_, nullptr)) {}
 
 Batch& Batch::operator=(Batch other) noexcept {
-  std::swap(engine_, other.engine_);
+  std::swap(desk_, other.desk_);
   std::swap(lease_, other.lease_);
   return *this;
 }
 
 Batch::~Batch() {
   if (lease_ != nullptr && lease_->shares.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    engine_->release(*lease_);
+    desk_->release(*lease_);
 }
 
 Lease& Batch::lease() const {
@@ -32,19 +32,17 @@ Lease& Batch::lease() const {
 }
 
 Tensor Batch::operator[](std::string_view field) const {
-  const std::size_t parts = parts_taken();
-  if (parts < engine_->part_count(*lease_))
+  const std::size_t micro_batches = taken();
+  if (micro_batches < desk_->filled(*lease_))
     throw Error(ErrorCode::invalid_argument,
-                "only " + std::to_string(parts) + " of the batch's " +
-                    std::to_string(engine_->part_count(*lease_)) +
+                "only " + std::to_string(micro_batches) + " of the batch's " +
+                    std::to_string(desk_->filled(*lease_)) +
                     " parts were taken; go through parts() first, or use next() for whole batches");
-  return engine_->layout().field(lease_->base, engine_->layout().spec().index_of(field), 0,
-                                 lease_->plan.size);
+  return desk_->layout().field(lease_->base, desk_->layout().spec().index_of(field), 0,
+                               lease_->plan.size);
 }
 
-std::size_t Batch::parts_taken() const {
-  return lease().parts_taken.load(std::memory_order_relaxed);
-}
+std::size_t Batch::taken() const { return lease().taken.load(std::memory_order_acquire); }
 std::size_t Batch::size() const { return lease().plan.size; }
 std::span<const std::uint64_t> Batch::indices() const { return lease().records.indices; }
 std::span<const std::uint8_t> Batch::valid() const { return lease().records.valid; }
@@ -56,18 +54,18 @@ std::uint64_t Batch::epoch() const { return lease().plan.epoch; }
 bool Batch::last_in_epoch() const { return lease().plan.last_in_epoch; }
 std::size_t Batch::global_size() const { return lease().plan.global_size; }
 std::size_t Batch::slot() const { return lease().slot; }
-State Batch::state_after() const { return engine_->state_at(lease().plan.position_after); }
+State Batch::state_after() const { return desk_->state_at(lease().plan.position_after); }
 PartRange Batch::parts() const { return PartRange(*this); }
-void Batch::record_stream(Stream& stream) const { engine_->record_stream(lease(), stream); }
+void Batch::record_stream(Stream& stream) const { desk_->record_stream(lease(), stream); }
 
-std::size_t Part::first() const { return batch_->engine_->part_begin(number_); }
+std::size_t Part::first() const { return batch_->desk_->micro_batches().begin(number_); }
 
 std::size_t Part::size() const {
-  return std::min(batch_->engine_->part_begin(number_ + 1), batch_->size()) - first();
+  return batch_->desk_->micro_batches().samples_of(number_, batch_->size());
 }
 
 Tensor Part::operator[](std::string_view field) const {
-  const SlotLayout& layout = batch_->engine_->layout();
+  const SlotLayout& layout = batch_->desk_->layout();
   return layout.field(batch_->lease().base, layout.spec().index_of(field), first(), size());
 }
 
@@ -81,10 +79,10 @@ std::span<const std::uint8_t> Part::valid() const {
 
 Part PartRange::Iterator::operator*() const {
   const Batch& batch = range_->batch_;
-  batch.engine_->take_part(batch.lease(), number_);
+  batch.desk_->take(batch.lease(), number_);
   return Part(batch, number_);
 }
 
-std::size_t PartRange::size() const { return batch_.engine_->part_count(batch_.lease()); }
+std::size_t PartRange::size() const { return batch_.desk_->filled(batch_.lease()); }
 
 }  // namespace millrace

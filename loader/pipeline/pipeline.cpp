@@ -16,11 +16,12 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
   if (device == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
-  runtime_ = options.runtime ? std::exchange(options.runtime, nullptr)
-                             : make_runtime({.local_rank = options.ranks.mine.local_rank,
-                                             .local_world = options.ranks.mine.local_world});
+  std::shared_ptr<Runtime> runtime =
+      options.runtime ? std::exchange(options.runtime, nullptr)
+                      : make_runtime({.local_rank = options.ranks.mine.local_rank,
+                                      .local_world = options.ranks.mine.local_world});
   engine_ = std::make_shared<Engine>(std::move(dataset), std::move(transform), std::move(device),
-                                     options, *runtime_);
+                                     options, std::move(runtime));
   stop_timeout_ = options.debug.stop_timeout;
   on_stuck_ = std::move(options.debug.on_stuck);
   engine_->start();
@@ -34,7 +35,6 @@ Pipeline& Pipeline::operator=(Pipeline&& other) noexcept {
   if (this == &other) return *this;
   end();
   engine_ = std::move(other.engine_);
-  runtime_ = std::move(other.runtime_);
   stop_timeout_ = other.stop_timeout_;
   on_stuck_ = std::move(other.on_stuck_);
   return *this;
@@ -43,7 +43,7 @@ Pipeline& Pipeline::operator=(Pipeline&& other) noexcept {
 void Pipeline::end() noexcept {
   if (engine_ == nullptr) return;
   try {
-    const std::optional<Engine::Stuck> stuck = engine_->stop(stop_timeout_);
+    const std::optional<Stuck> stuck = engine_->stop(stop_timeout_);
     if (stuck && on_stuck_) on_stuck_(stuck->what);
   } catch (...) {
     // Only the caller's own on_stuck throws here, and a destructor cannot pass it on.
@@ -51,32 +51,35 @@ void Pipeline::end() noexcept {
   engine_.reset();
 }
 
-Engine& Pipeline::engine() const {
+/// A share, so that a call outlives a pipeline that goes meanwhile.
+std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
-  return *engine_;
+  return engine_;
 }
 
-Batch Pipeline::next(Stream& stream) { return engine().next({.stream = &stream}); }
+Batch Pipeline::next(const NextRequest& request) { return engine()->next(request); }
+
+Batch Pipeline::next(Stream& stream) { return next({.stream = &stream}); }
 
 Batch Pipeline::next(Stream& stream, std::chrono::nanoseconds timeout) {
-  return engine().next({.stream = &stream, .timeout = timeout});
+  return next({.stream = &stream, .timeout = timeout});
 }
 
-Batch Pipeline::next() { return engine().next({}); }
+Batch Pipeline::next() { return next(NextRequest{}); }
 
 Batch Pipeline::next_in_parts(Stream& stream) {
-  return engine().next({.stream = &stream, .in_parts = true});
+  return next({.stream = &stream, .in_parts = true});
 }
 
-State Pipeline::state() const { return engine().state(); }
+State Pipeline::state() const { return engine()->state(); }
 
-Report Pipeline::report() const { return engine().report(); }
+Report Pipeline::report() const { return engine()->report(); }
 
-void Pipeline::restart_report() { engine().restart_report(); }
+void Pipeline::restart_report() { engine()->restart_report(); }
 
 void Pipeline::stop() {
-  if (const std::optional<Engine::Stuck> stuck = engine().stop(stop_timeout_))
+  if (const std::optional<Stuck> stuck = engine()->stop(stop_timeout_))
     throw Error(ErrorCode::timeout, "the pipeline does not stop: " + stuck->what, stuck->stage);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/pipeline_nodes.h"
 
-#include <millrace/numa_memory.h>
+#include <millrace/detail/numa_memory.h>
 
 #include <algorithm>
 #include <string>
@@ -121,8 +121,8 @@ void PipelineNodes::made(std::size_t slot, unsigned worker) {
     workers_node->elsewhere.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::vector<PipelineNodes::Made> PipelineNodes::made_so_far(const SampleMaker& maker) const {
-  std::vector<Made> made;
+std::vector<NodeFigures> PipelineNodes::made_so_far(const SampleMaker& maker) const {
+  std::vector<NodeFigures> made;
   for (const Node& node : counts_)
     made.push_back({maker.samples_by(node.first_worker, node.workers),
                     node.elsewhere.load(std::memory_order_relaxed),
@@ -130,8 +130,8 @@ std::vector<PipelineNodes::Made> PipelineNodes::made_so_far(const SampleMaker& m
   return made;
 }
 
-void PipelineNodes::fill(Report& report, const std::vector<Made>& now,
-                         const std::vector<Made>& base) const {
+void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
+                         const std::vector<NodeFigures>& base) const {
   report.workers = workers();
   report.workers_bound = true;
   if (missed_node_)

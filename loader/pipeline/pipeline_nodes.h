@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/worker_pool.h>
 #include <millrace/device.h>
 #include <millrace/pipeline.h>
 #include <millrace/report.h>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/road/run_meter.h"
 #include "pipeline/sample_maker.h"
 
 namespace millrace {
@@ -29,7 +31,7 @@ class PipelineNodes {
  public:
   PipelineNodes(Runtime& runtime, const Device& device, Nodes nodes, std::size_t slots);
 
-  // Until the runtime ends, which a live batch's engine may outlive.
+  // Until the runtime ends, which what hangs in a worker may outlive.
   const std::vector<WorkerPool*>& pools() const { return pools_; }
   WorkerPool& pool_of(std::size_t slot) const { return *pools_[places_[slot]]; }
   unsigned concurrency() const;
@@ -47,16 +49,11 @@ class PipelineNodes {
   /// A worker has made a sample in this slot. From workers, at once.
   void made(std::size_t slot, unsigned worker);
 
-  /// Samples made so far, per node: by its workers in whatever slots, by its workers in other
-  /// nodes' slots, by others in its slots.
-  struct Made {
-    std::uint64_t by_workers = 0;
-    std::uint64_t elsewhere = 0;
-    std::uint64_t by_helpers = 0;
-  };
-  std::vector<Made> made_so_far(const SampleMaker& maker) const;
+  /// Per node, so far.
+  std::vector<NodeFigures> made_so_far(const SampleMaker& maker) const;
   /// Writes the report's workers, nodes and warnings, of the samples made since `base`.
-  void fill(Report& report, const std::vector<Made>& now, const std::vector<Made>& base) const;
+  void fill(Report& report, const std::vector<NodeFigures>& now,
+            const std::vector<NodeFigures>& base) const;
 
  private:
   struct Node {

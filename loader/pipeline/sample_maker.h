@@ -18,18 +18,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "pipeline/slot_layout.h"
+#include "pipeline/road/run_meter.h"
+#include "pipeline/road/slot_layout.h"
 #include "report/histogram.h"
 
 namespace millrace {
-
-/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
-struct WorkCounts {
-  std::uint64_t samples = 0;
-  std::uint64_t encoded_bytes = 0;
-  /// Per sample: "read", then the transform's stages.
-  std::vector<Histogram> stages;
-};
 
 /// The worker's part of the road: reads a record and makes it into a sample in its place, with the
 /// policy for bad records. Each worker number is used by one thread at a time; different numbers at

@@ -6,13 +6,15 @@
 namespace millrace {
 namespace {
 
-/// Waits for what a stream was given. A device that fails while it is left has nothing under way
-/// any more.
-void drain_stream(Device& device, Stream& stream) noexcept {
+/// Waits for what a stream was given; false if that has not ended by `deadline`. A device that
+/// fails while it is left has nothing under way any more.
+bool drain_stream(Device& device, Stream& stream,
+                  std::chrono::steady_clock::time_point deadline) noexcept {
   try {
     const std::unique_ptr<Event> drained = device.make_event();
     stream.record(*drained);
-    while (!drained->wait(std::chrono::milliseconds(5))) continue;
+    while (!drained->wait(std::chrono::milliseconds(5)))
+      if (std::chrono::steady_clock::now() >= deadline) return false;
   } catch (...) {
     try {
       stream.synchronize();  // events fail, but work may be under way
@@ -20,36 +22,38 @@ void drain_stream(Device& device, Stream& stream) noexcept {
       // Said above.
     }
   }
+  return true;
 }
 
 }  // namespace
 
 Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
-               const BatchFields& fields, const PipelineOptions& options)
+               const BatchFields& fields, const std::optional<Conversion>& conversion,
+               std::size_t hosts)
     : device_(std::move(device)),
       host_(host),
       batch_(batch),
       image_(fields.image()),
       flips_(fields.flips()),
       copy_stream_(device_->make_stream()) {
-  if (!image_ && host_.parts().count == 1) return;
+  if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)
     slot = {device_->allocate_device(host_.bytes()), device_->make_event()};
-  rounds_.resize(options.slots.prefetch + staging_.size());
+  rounds_.resize(hosts + staging_.size());
   for (Round& round : rounds_) {
     round.arrived = device_->make_timed_event();
-    for (std::size_t part = 0; part < host_.parts().count; ++part)
-      round.parts.push_back({device_->make_timed_event(), device_->make_timed_event()});
+    for (std::size_t number = 0; number < host_.micro_batches().count; ++number)
+      round.conversions.push_back({device_->make_timed_event(), device_->make_timed_event()});
   }
   if (image_) {
     const Shape& shape = host_.spec().fields()[*image_].shape;
     work_ = {.height = shape[0],
              .width = shape[1],
              .channels = shape[2],
-             .dtype = options.conversion->dtype,
-             .layout = options.conversion->layout,
-             .mean = options.conversion->mean,
-             .std = options.conversion->std};
+             .dtype = conversion->dtype,
+             .layout = conversion->layout,
+             .mean = conversion->mean,
+             .std = conversion->std};
   }
   convert_stream_ = device_->make_stream();
 }
@@ -60,66 +64,65 @@ std::size_t Upload::staging_bytes() const {
   return bytes;
 }
 
-SlotLayout::Piece Upload::part_of(const HostSlot& host, std::size_t part) const {
-  const std::size_t begin = host_.parts().begin(part);
-  const std::size_t end = std::min(host_.parts().begin(part + 1), host.plan.size);
-  return host_.part(part, end > begin ? end - begin : 0);
+SlotLayout::Piece Upload::piece_of(const HostSlot& host, std::size_t micro_batch) const {
+  return host_.micro_batch(micro_batch,
+                           host_.micro_batches().samples_of(micro_batch, host.plan.size));
 }
 
-std::size_t Upload::copy(HostSlot& host, std::size_t part) {
-  const SlotLayout::Piece piece = part_of(host, part);
-  if (part == 0) copy_stream_->wait(*staging().converted);
-  copy_stream_->record(*host.copies[part].begin);
+std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
+  const SlotLayout::Piece piece = piece_of(host, micro_batch);
+  if (micro_batch == 0) copy_stream_->wait(*staging().converted);
+  copy_stream_->record(*host.copies[micro_batch].begin);
   if (piece.bytes > 0)
     copy_stream_->copy(staging().memory.data() + piece.offset, host.memory.data() + piece.offset,
                        piece.bytes);
-  copy_stream_->record(*host.copies[part].end);
+  copy_stream_->record(*host.copies[micro_batch].end);
   return piece.bytes;
 }
 
-std::size_t Upload::deliver(HostSlot& host, Lease& lease, std::size_t part) {
+std::size_t Upload::deliver(HostSlot& host, Lease& lease, std::size_t micro_batch) {
   if (staged()) {
-    convert(host, lease, part);
+    convert(host, lease, micro_batch);
     return 0;
   }
-  const SlotLayout::Piece piece = part_of(host, part);
-  for (std::size_t use = 0; part == 0 && use < lease.used; ++use)
+  const SlotLayout::Piece piece = piece_of(host, micro_batch);
+  for (std::size_t use = 0; micro_batch == 0 && use < lease.used; ++use)
     copy_stream_->wait(*lease.uses[use].done);
-  copy_stream_->record(*host.copies[part].begin);
+  copy_stream_->record(*host.copies[micro_batch].begin);
   if (piece.bytes > 0)
     copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
-  copy_stream_->record(*host.copies[part].end);
-  copy_stream_->record(*lease.ready[part]);
+  copy_stream_->record(*host.copies[micro_batch].end);
+  copy_stream_->record(*lease.copied[micro_batch]);
   return piece.bytes;
 }
 
-void Upload::convert(HostSlot& host, Lease& lease, std::size_t part) {
-  if (part == 0 && next_round_ - oldest_round_ == rounds_.size())
+void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
+  if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size())
     ++oldest_round_;  // its end has passed: see `rounds_`
   Round& round = rounds_[next_round_ % rounds_.size()];
-  convert_stream_->wait(*host.copies[part].end);
-  if (part == 0) {
+  convert_stream_->wait(*host.copies[micro_batch].end);
+  if (micro_batch == 0) {
     round.batch = host.plan.number;
     convert_stream_->record(*round.arrived);
     for (std::size_t use = 0; use < lease.used; ++use) convert_stream_->wait(*lease.uses[use].done);
   }
-  convert_stream_->record(*round.parts[part].begin);
-  const std::size_t first = host_.parts().begin(part);
-  const std::size_t end = std::min(host_.parts().begin(part + 1), host.plan.size);
-  if (end > first) {
-    move_fields(lease.base, first, end - first);
-    if (image_) convert_images(staging().memory.data(), lease.base, first, end - first);
+  convert_stream_->record(*round.conversions[micro_batch].begin);
+  const std::size_t first = host_.micro_batches().begin(micro_batch);
+  const std::size_t count = host_.micro_batches().samples_of(micro_batch, host.plan.size);
+  if (count > 0) {
+    move_fields(lease.base, first, count);
+    if (image_) convert_images(staging().memory.data(), lease.base, first, count);
   }
-  convert_stream_->record(*round.parts[part].end);
-  convert_stream_->record(*lease.ready[part]);
-  if (part + 1 < host_.parts().count) return;
+  convert_stream_->record(*round.conversions[micro_batch].end);
+  convert_stream_->record(*lease.copied[micro_batch]);
+  if (micro_batch + 1 < host_.micro_batches().count) return;
   convert_stream_->record(*staging().converted);
   ++next_round_;
 }
 
-/// All fields of samples [first, first + count) but the converted one. In a slot of one part, those
-/// that lie to each other as on the device go together, with what lies between them; in others that
-/// may be another part's.
+/// All fields of samples [first, first + count) but the converted one. In a slot of one
+/// micro-batch, those that lie to each other as on the device go together, with what lies between
+/// them; in others that may be another micro-batch's.
 void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) {
   const std::size_t fields = host_.spec().fields().size();
   for (std::size_t field = 0; field < fields;) {
@@ -132,7 +135,7 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
     std::size_t bytes = 0;
     for (; field < fields && field != image_; ++field) {
       const SlotLayout::Piece piece = host_.piece(field, first, count);
-      const bool together = host_.parts().count == 1 &&
+      const bool together = host_.micro_batches().count == 1 &&
                             batch_.piece(field, first, count).offset - to == piece.offset - from;
       if (bytes > 0 && !together) break;
       bytes = piece.offset + piece.bytes - from;
@@ -153,14 +156,14 @@ void Upload::convert_images(std::byte* from, std::byte* to, std::size_t first, s
   convert_stream_->launch(work);
 }
 
-void Upload::take_conversions(std::vector<RoadMeter::StreamWork>& into) {
+void Upload::take_conversions(std::vector<RunMeter::StreamWork>& into) {
   for (; oldest_round_ < next_round_; ++oldest_round_) {
     const Round& round = rounds_[oldest_round_ % rounds_.size()];
-    if (!round.parts.back().end->complete()) return;
+    if (!round.conversions.back().end->complete()) return;
     auto arrived_at = round.arrived->passed_at();
-    for (const Round::Part& part : round.parts) {
-      const auto began_at = part.begin->passed_at();
-      const auto ended_at = part.end->passed_at();
+    for (const Round::Conversion& conversion : round.conversions) {
+      const auto began_at = conversion.begin->passed_at();
+      const auto ended_at = conversion.end->passed_at();
       if (began_at && ended_at)
         into.push_back({arrived_at.value_or(*began_at), *began_at, *ended_at, round.batch});
       arrived_at.reset();
@@ -168,9 +171,9 @@ void Upload::take_conversions(std::vector<RoadMeter::StreamWork>& into) {
   }
 }
 
-void Upload::drain() {
-  drain_stream(*device_, *copy_stream_);
-  if (staged()) drain_stream(*device_, *convert_stream_);
+bool Upload::drain(std::chrono::steady_clock::time_point deadline) noexcept {
+  const bool copied = drain_stream(*device_, *copy_stream_, deadline);
+  return (!staged() || drain_stream(*device_, *convert_stream_, deadline)) && copied;
 }
 
 }  // namespace millrace

@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "pipeline/batch_fields.h"
-#include "pipeline/road_meter.h"
-#include "pipeline/slot_layout.h"
-#include "pipeline/slots.h"
+#include "pipeline/road/run_meter.h"
+#include "pipeline/road/slot_layout.h"
+#include "pipeline/road/slots.h"
 
 namespace millrace {
 
-/// The way of made parts to their place on the device, one copy each. Where host and device slot
-/// have one layout, that copy goes straight there:
+/// The way of made micro-batches to their place on the device, one copy each. If host and device
+/// slot have one layout, that copy goes straight there:
 ///
 ///     copy stream:     [done of the slot's last batch] copy
 ///
-/// Else it goes into one of two staging slots of the host slot's layout, and a stream of its own
-/// moves it on:
+/// Otherwise it goes into one of two staging slots of the host slot's layout, and a stream of its
+/// own moves it on:
 ///
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
@@ -34,27 +34,28 @@ namespace millrace {
 /// the device but `drain`. All are made by one thread at a time.
 class Upload {
  public:
-  /// Takes the staging slots where they are needed.
+  /// Takes the staging slots where they are needed, for batches out of `hosts` host slots.
   Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
-         const BatchFields& fields, const PipelineOptions& options);
+         const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts);
 
   /// Whether batches go through staging slots.
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
 
-  /// Where staged: enqueues the copy of a part, which needs no device slot yet. Returns its bytes.
-  std::size_t copy(HostSlot& host, std::size_t part);
-  /// Enqueues the rest of a part's way, not staged: all of it. Returns the bytes it copied from the
-  /// host. Parts come in order.
-  std::size_t deliver(HostSlot& host, Lease& lease, std::size_t part);
+  /// If staged: enqueues the copy of a micro-batch, which needs no device slot yet. Returns its
+  /// bytes.
+  std::size_t copy(HostSlot& host, std::size_t micro_batch);
+  /// Enqueues the rest of a micro-batch's way; if not staged, all of it. Returns the bytes it
+  /// copied from the host. Micro-batches come in order.
+  std::size_t deliver(HostSlot& host, Lease& lease, std::size_t micro_batch);
 
   /// Adds the conversions that have ended since the last call.
-  void take_conversions(std::vector<RoadMeter::StreamWork>& into);
+  void take_conversions(std::vector<RunMeter::StreamWork>& into);
   /// Whether some have not been taken.
   bool converting() const { return oldest_round_ < next_round_; }
 
-  /// Waits for all that was enqueued.
-  void drain();
+  /// Waits for all that was enqueued; false if that has not ended by `deadline`.
+  bool drain(std::chrono::steady_clock::time_point deadline) noexcept;
 
  private:
   struct StagingSlot {
@@ -64,19 +65,20 @@ class Upload {
   };
   /// One batch's conversions, timed.
   struct Round {
-    struct Part {
+    struct Conversion {
       std::unique_ptr<Event> begin;
       std::unique_ptr<Event> end;
     };
     std::uint64_t batch = 0;
-    /// The batch's first part was there; from then on it waited for its device slot.
+    /// The batch's first micro-batch was there; from then on it waited for its device slot.
     std::unique_ptr<Event> arrived;
-    std::vector<Part> parts;
+    /// One per micro-batch.
+    std::vector<Conversion> conversions;
   };
 
   StagingSlot& staging() { return staging_[next_round_ % staging_.size()]; }
-  SlotLayout::Piece part_of(const HostSlot& host, std::size_t part) const;
-  void convert(HostSlot& host, Lease& lease, std::size_t part);
+  SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
+  void convert(HostSlot& host, Lease& lease, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
   void convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count);
 

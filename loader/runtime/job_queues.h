@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 
 #include <cstddef>
 #include <deque>

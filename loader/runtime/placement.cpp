@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/placement.h>
 #include <millrace/error.h>
-#include <millrace/placement.h>
 
 #include <algorithm>
 #include <charconv>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/placement.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
-#include <millrace/placement.h>
 #include <millrace/runtime.h>
 #include <sched.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
-#include <millrace/worker_pool.h>
 #include <pthread.h>
 #include <tbb/task_arena.h>
 #include <unistd.h>

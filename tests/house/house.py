@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 # top level, "*" for all other files there.
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/open", "order", "runtime", "device",
-               "report", "pipeline"],
+               "report", "pipeline/road", "pipeline"],
     "decode": ["jpeg", "*"],
     "augment": ["geometry", "resample", "ops", "*"],
     "gpu": ["pixel", "device"],

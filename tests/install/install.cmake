@@ -1,6 +1,8 @@
 # Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples
 # in SOURCE_DIR against it and runs both.
 #   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P install.cmake
+# With -DSHARED=ON (and -DCUDA=ON or OFF) it builds the libraries anew, as shared ones, in place of
+# BUILD_DIR, and leaves out the examples.
 
 function(run)
   list(JOIN ARGV " " line)
@@ -18,6 +20,13 @@ endfunction()
 
 set(prefix ${WORK_DIR}/prefix)
 file(REMOVE_RECURSE ${WORK_DIR})
+if(SHARED)
+  set(BUILD_DIR ${WORK_DIR}/build)
+  run(${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${BUILD_DIR} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+      -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CUDA_ARCHITECTURES=80-real -DBUILD_SHARED_LIBS=ON
+      -DMILLRACE_CUDA=${CUDA} -DMILLRACE_BENCH=OFF -DMILLRACE_EXAMPLES=OFF -DMILLRACE_TESTS=OFF)
+  run(${CMAKE_COMMAND} --build ${BUILD_DIR})
+endif()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 
 # What is installed must not point back to where it was built.
@@ -38,6 +47,26 @@ endforeach()
 build(tests/install/consumer)
 run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/tests/install/consumer --output-on-failure
     --no-tests=error)
+
+if(SHARED)
+  # What is public can be seen from outside, and what is private cannot.
+  find_program(nm nm REQUIRED)
+  file(GLOB loader ${prefix}/lib*/libmillrace_loader.so ${prefix}/lib/*/libmillrace_loader.so)
+  execute_process(COMMAND ${nm} -DC --defined-only ${loader} OUTPUT_VARIABLE symbols
+                  COMMAND_ERROR_IS_FATAL ANY)
+  foreach(name IN ITEMS millrace::Pipeline::state "typeinfo for millrace::Error")
+    string(FIND "${symbols}" "${name}" found)
+    if(found EQUAL -1)
+      message(FATAL_ERROR "${loader} hides ${name}")
+    endif()
+  endforeach()
+  string(REGEX MATCH "[^\n]*(millrace::(Engine|Permutation|SampleMaker)::|nlohmann)[^\n]*" found
+         "${symbols}")
+  if(found)
+    message(FATAL_ERROR "${loader} shows what is private:\n${found}")
+  endif()
+  return()
+endif()
 
 build(examples)
 run(${WORK_DIR}/examples/make_photos ${WORK_DIR}/photos 20)

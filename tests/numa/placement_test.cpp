@@ -2,8 +2,8 @@
 //
 // Where slots lie and where their samples are made.
 #include <gmock/gmock.h>
+#include <millrace/detail/numa_memory.h>
 #include <millrace/host_device.h>
-#include <millrace/numa_memory.h>
 #include <millrace/pipeline.h>
 #include <sched.h>
 

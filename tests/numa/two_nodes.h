@@ -2,7 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 #include <sched.h>
 #include <tbb/parallel_for.h>
 

@@ -3,7 +3,7 @@
 // Two items of a pool add to one plain integer, and nothing orders them: the thread sanitizer must
 // see it through the pool and oneTBB.
 
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 
 #include <atomic>
 #include <chrono>

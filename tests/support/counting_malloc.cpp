@@ -14,6 +14,7 @@
 namespace {
 
 std::atomic<std::uint64_t> large{0};
+thread_local bool no_memory = false;
 
 [[maybe_unused]] void count(std::size_t bytes) {
   if (bytes >= millrace::testing::picture_bytes) ++large;
@@ -31,6 +32,7 @@ void* __libc_realloc(void* memory, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
 void* malloc(std::size_t bytes) {
+  if (no_memory) return nullptr;
   count(bytes);
   return __libc_malloc(bytes);
 }
@@ -69,5 +71,8 @@ bool counts_allocations() {
 }
 
 std::uint64_t large_allocations() { return large; }
+
+NoMemory::NoMemory() { no_memory = true; }
+NoMemory::~NoMemory() { no_memory = false; }
 
 }  // namespace millrace::testing

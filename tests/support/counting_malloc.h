@@ -20,6 +20,15 @@ bool counts_allocations();
 /// Allocations of `picture_bytes` or more in this process so far.
 std::uint64_t large_allocations();
 
+/// While it lives, the calling thread gets no memory, if allocations are counted.
+class NoMemory {
+ public:
+  NoMemory();
+  ~NoMemory();
+  NoMemory(const NoMemory&) = delete;
+  NoMemory& operator=(const NoMemory&) = delete;
+};
+
 }  // namespace millrace::testing
 
 /// Skips the running test, saying so, where allocations cannot be counted.

@@ -3,11 +3,12 @@
 // Pure functions on values: they may be called from any thread.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/image.h>
 
 #include <functional>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The numbers from `low` to `high`, both included.
 struct Range {

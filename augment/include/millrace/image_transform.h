@@ -4,12 +4,13 @@
 // outlives the workers that it makes.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/recipe.h>
 #include <millrace/transform.h>
 
 #include <memory>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Makes a transform from the record fields "image" (an encoded image) and "label" (int64,
 /// little-endian) to the sample fields

@@ -4,13 +4,14 @@
 // may be copied, and read from any thread.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/geometry.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A random box of the image, resized to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {

@@ -3,13 +3,14 @@
 // A recipe is a value: it may be copied, and read from any thread.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/operation.h>
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The image program as data: a list of operations, in torchvision's names and order. The geometric
 /// ones (crops, resize) come first and are folded into one region to decode and one resampling;

@@ -4,11 +4,13 @@
 // must outlive it.
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The file formats of images that are told apart, whether they can be decoded or not.
 enum class ImageKind { unknown, jpeg, png, webp, gif, bmp, tiff, avif, heic, jpeg_xl, jpeg_2000 };

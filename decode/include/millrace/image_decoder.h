@@ -4,6 +4,7 @@
 // encoded bytes must outlive the calls that follow `open`, up to the next `open`.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 #include <millrace/image.h>
 
@@ -14,7 +15,7 @@
 #include <span>
 #include <string>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What a decoder knows of an image before it decodes any pixel.
 struct ImageHeader {

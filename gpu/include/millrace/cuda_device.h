@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// millrace on an NVIDIA GPU: a trainer gives a `CudaDevice` to its pipelines and takes batches on a
+// `CudaStream`.
+//
+// Threads: all methods may be called from any thread at once.
+// Lifetimes: a pipeline shares the ownership of its device. Memory, streams and events may outlive
+// the `CudaDevice` that made them. A caller's own stream outlives the `CudaStream` over it.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 
 #include <cstddef>
@@ -12,7 +19,7 @@
 // What cudaStream_t points to; the CUDA headers are not needed here.
 struct CUstream_st;
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 class EventClock;
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// A batch holds its slot's memory and what orders that memory's reuse, but neither the dataset nor
+// the transform; it may outlive its pipeline, and is let go by any thread. One object is not for
+// two threads at once; copies, which share the slot, are. Streams that a batch is used on outlive
+// it. In words a part of a batch is a micro-batch; `Part`, `PartRange` and `parts()` are the names
+// that code has for it.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/state.h>
 #include <millrace/tensor.h>
@@ -12,9 +18,9 @@
 #include <span>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
-class Engine;
+class Desk;
 struct Lease;
 class Part;
 class PartRange;
@@ -41,7 +47,8 @@ class Batch {
   /// A field of all samples, [size(), ...]: one of the transform's, "index" (uint64, as
   /// `indices()`) or "valid" (uint8, as `valid()`); these two travel with the samples unless the
   /// transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
-  /// `invalid_argument` while parts of a batch from `next_in_parts` have not been taken yet.
+  /// `invalid_argument` while micro-batches of a batch that comes in parts have not been taken
+  /// yet.
   Tensor operator[](std::string_view field) const;
   /// The field "image".
   Tensor images() const { return (*this)["image"]; }
@@ -51,7 +58,7 @@ class Batch {
   /// Samples in this batch; below the batch size only for the last batch of an epoch.
   std::size_t size() const;
   /// The record of each sample (after replacement), in host memory. As `valid`, complete once all
-  /// parts were taken.
+  /// micro-batches were taken.
   std::span<const std::uint64_t> indices() const;
   /// One per sample, in host memory: 1, or 0 for a marked bad record and for padding.
   std::span<const std::uint8_t> valid() const;
@@ -71,7 +78,7 @@ class Batch {
   /// Where a pipeline goes on that has had this batch: `ResumeOptions::from`.
   State state_after() const;
 
-  /// The micro-batches, in order. For a batch from `next_in_parts`, going to the next one waits
+  /// The micro-batches, in order. For a batch that comes in parts, going to the next one waits
   /// until it is made.
   PartRange parts() const;
 
@@ -81,15 +88,15 @@ class Batch {
   void record_stream(Stream& stream) const;
 
  private:
-  friend class Engine;
+  friend class Desk;
   friend class Part;
   friend class PartRange;
-  Batch(std::shared_ptr<Engine> engine, Lease* lease) : engine_(std::move(engine)), lease_(lease) {}
+  Batch(std::shared_ptr<Desk> desk, Lease* lease) : desk_(std::move(desk)), lease_(lease) {}
   /// Throws `Error` (`invalid_argument`) for an empty batch.
   Lease& lease() const;
-  std::size_t parts_taken() const;
+  std::size_t taken() const;
 
-  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Desk> desk_;
   Lease* lease_ = nullptr;
 };
 
@@ -97,7 +104,7 @@ class Batch {
 /// it is of.
 class Part {
  public:
-  /// A field of the part's samples, [size(), ...].
+  /// A field of its samples, [size(), ...].
   Tensor operator[](std::string_view field) const;
   Tensor images() const { return (*this)["image"]; }
   Tensor labels() const { return (*this)["label"]; }
@@ -115,7 +122,7 @@ class Part {
   std::size_t number_;
 };
 
-/// The parts of a batch, for a range-based for loop. Holds a share of the batch.
+/// The micro-batches of a batch, for a range-based for loop. Holds a share of the batch.
 class PartRange {
  public:
   class Iterator {
@@ -123,9 +130,9 @@ class PartRange {
     using iterator_category = std::input_iterator_tag;
     using value_type = Part;
     using difference_type = std::ptrdiff_t;
-    /// Makes the batch's stream wait for the part; blocks until the part is on its way to the
-    /// device. Throws `Error` (`invalid_argument`) while the stream is being captured; the part can
-    /// be taken later.
+    /// Makes the batch's stream wait for the micro-batch; blocks until that is on its way to the
+    /// device, or without a stream until it can be read. Throws `Error` (`invalid_argument`) while
+    /// the stream is being captured; the micro-batch can be taken later.
     Part operator*() const;
     Iterator& operator++() {
       ++number_;
@@ -143,7 +150,7 @@ class PartRange {
 
   Iterator begin() const { return Iterator(this, 0); }
   Iterator end() const { return Iterator(this, size()); }
-  /// How many parts have samples.
+  /// How many micro-batches have samples.
   std::size_t size() const;
 
  private:

@@ -5,11 +5,12 @@
 // shares its parts, so nobody else needs to keep them.
 
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 
 #include <memory>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Several datasets as one: numbers run on from part to part, in this order; a part may come more
 /// than once, or be empty itself. `Order::mixed` gives each its share. The fingerprint is what the

@@ -3,6 +3,7 @@
 // they are given to. Any thread may use its own.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/tensor.h>
 
 #include <array>
@@ -10,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// In which order an image's elements lie, outermost first.
 enum class ImageLayout : std::uint8_t {

@@ -7,12 +7,13 @@
 #pragma once
 
 #include <millrace/conversion.h>
+#include <millrace/detail/export.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One conversion (`Stream::launch`). All memory is the device's.
 struct ConversionWork {
@@ -34,8 +35,7 @@ struct ConversionWork {
   std::array<float, Conversion::max_channels> std{};
 
   /// Does it on the calling thread, in host memory, element by element: the reference for what
-  /// devices do. Throws `Error` (`invalid_argument`) for a `dtype` that images are not converted
-  /// to.
+  /// devices do. Throws `Error` (`invalid_argument`) for a `dtype` that images cannot have.
   void run_on_host() const;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
 // `DatasetReader` is for one thread at a time, and each thread makes its own.
 //
@@ -18,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One named byte field of a record, as stored.
 struct RecordField {

@@ -5,6 +5,7 @@
 // Other threads and processes may open the dataset meanwhile; they are told that it is incomplete.
 
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 struct WriterOptions {
   /// Replace an existing file. The old one leaves its folder as the writer is made, and so do its

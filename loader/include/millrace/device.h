@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device_work.h>
 #include <millrace/topology.h>
 
@@ -16,7 +17,7 @@
 // a time. Lifetimes: memory that work of a stream uses, and its release, must wait until the stream
 // has passed that work. A device outlives its streams, events and memory.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Memory with its owner: freed by `release` when it goes.
 class Memory {
@@ -100,8 +101,7 @@ class Device {
   /// handed out.
   virtual bool copies() const = 0;
   /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on
-  /// `node` where the system allows, as those of `allocate_on_node` do
-  /// (`<millrace/numa_memory.h>`).
+  /// `node` where the system allows.
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
   /// Memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;

@@ -8,12 +8,14 @@
 // the stream has done the work.
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <concepts>
 #include <functional>
 #include <type_traits>
 #include <typeinfo>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The arguments of a kernel: a plain struct that has the kernel's name and does its work on the
 /// host, which is the reference for what devices do:

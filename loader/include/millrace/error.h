@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads and lifetimes: errors and statuses are values. They hold their texts themselves, so they
 // outlive whatever made them, and a copy may go to another thread.
 
@@ -10,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What kind of failure an `Error` is; the message says the rest.
 enum class ErrorCode {

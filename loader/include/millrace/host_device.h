@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 
 #include <atomic>
@@ -15,7 +16,7 @@
 // of its own. Lifetimes: what a stream's work uses must live until the stream has done it, which
 // its destructor waits for. Events may go before the work that records or awaits them.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What the steps on a `HostStream` added up to since the stream began or `reset_steps()`.
 struct StepStatistics {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/runtime.h>
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 // Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
 // data, which refers to nothing.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What about a machine decides which options are good on it.
 struct MachineIdentity {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Options files: what `millrace tune` found is saved by one program and loaded by another.
+//
+// Threads: both functions may be called from any thread at once, of one file by one at a time.
+// Lifetimes: everything here is plain data, which refers to nothing.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/machine.h>
 #include <millrace/pipeline.h>
 
@@ -9,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// What options were found for. Information only: nothing of it is compared or used.
 struct TunedFor {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads and lifetimes: an `Order` is a value that does not change once it is made and that shares
 // its lists with its copies; it may be used from any thread.
 
@@ -10,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
 /// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`

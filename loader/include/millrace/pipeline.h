@@ -12,6 +12,7 @@
 #include <millrace/batch.h>
 #include <millrace/conversion.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/error.h>
 #include <millrace/order.h>
@@ -29,7 +30,9 @@
 #include <optional>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
+
+class Engine;
 
 /// What becomes of an epoch's last batch when the records do not fill it.
 enum class LastBatch {
@@ -135,6 +138,18 @@ struct PipelineOptions {
   DebugOptions debug{};
 };
 
+/// How `Pipeline::next` gives the next batch.
+struct NextRequest {
+  /// What the batch is used on; null = the host. It must outlive the batch.
+  Stream* stream = nullptr;
+  /// How long to wait for data, or for another thread to let go of a batch; nullopt = as long as
+  /// the data takes, but not for slots that live batches hold.
+  std::optional<std::chrono::nanoseconds> timeout{};
+  /// The batch comes as soon as its first micro-batch is on its way, and `Batch::parts()` gives
+  /// them one by one, each of which is then waited for without a timeout.
+  bool in_parts = false;
+};
+
 /// A run over a dataset: batches in order, made ahead by the runtime's workers and on their way to
 /// the device before they are asked for. Of two threads in `next` each gets a batch of its own.
 class Pipeline {
@@ -149,21 +164,18 @@ class Pipeline {
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
 
-  /// The next batch, for use on `stream`, which is made to wait for the data; this thread does not
-  /// wait for the device. Blocks while the batch is not made. Empty after the last epoch. Throws
-  /// the run's first error, on every call from then on, and `Error` `slots_exhausted` when live
-  /// batches hold every slot, `invalid_argument` while `stream` is being captured into a graph; the
-  /// run then goes on.
+  /// The next batch. With a stream, that is made to wait for the data, and this thread does not
+  /// wait for the device; without, it returns when the data can be read, which on a device that
+  /// copies it waits for. Blocks while the batch is not made. Empty after the last epoch. Throws
+  /// the run's first error, on every call from then on, and `Error`, after which the run goes on:
+  /// `slots_exhausted` if live batches hold every slot and there is no timeout, `timeout` when that
+  /// has passed, `invalid_argument` while the stream is being captured into a graph.
+  Batch next(const NextRequest& request);
+  /// The short forms: for use on a stream, the same with a timeout, for use on the host, and
+  /// micro-batch by micro-batch.
   Batch next(Stream& stream);
-  /// As above, but waits up to `timeout` for data or for another thread to let go of a batch;
-  /// throws `Error` (`timeout`) then.
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);
-  /// For use on the host: returns when the data can be read. On a device that copies, this thread
-  /// waits for the copy.
   Batch next();
-
-  /// As `next(stream)`, but returns as soon as the first part is on its way; `batch.parts()` gives
-  /// them one by one as they come.
   Batch next_in_parts(Stream& stream);
 
   /// Where a new pipeline would go on: after the last batch handed out.
@@ -178,10 +190,9 @@ class Pipeline {
   void stop();
 
  private:
-  Engine& engine() const;
+  std::shared_ptr<Engine> engine() const;
   void end() noexcept;
 
-  std::shared_ptr<Runtime> runtime_;
   std::shared_ptr<Engine> engine_;
   std::chrono::milliseconds stop_timeout_{0};
   std::function<void(std::string_view)> on_stuck_;

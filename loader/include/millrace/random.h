@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads and lifetimes: a `Random` is a small value without shared state. Each thread has its own;
 // one object is not for two threads at once.
 
 #include <array>
 #include <cstdint>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Random numbers for one sample: a pure function of (seed, position, stream) and of how many were
 /// drawn before, the same on any thread and machine. A record that is drawn in another epoch is at

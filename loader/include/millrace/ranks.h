@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads and lifetimes: a `Ranks` is a value that refers to nothing. `from_environment()` reads
 // the process's environment: no other thread may change that at the same time.
 
@@ -10,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Which process of a data-parallel run this is; by default the only one.
 struct Ranks {

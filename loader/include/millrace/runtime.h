@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/topology.h>
-#include <millrace/worker_pool.h>
 
 #include <chrono>
 #include <memory>
@@ -13,7 +13,7 @@
 // Threads: all methods of a `Runtime` may be called from any thread at once. Lifetimes: a pipeline
 // holds the runtime that it is given by a shared pointer; pools live as long as their runtime.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Whether workers are bound to the processors of their NUMA node.
 enum class Numa {
@@ -43,6 +43,7 @@ struct RuntimeOptions {
 };
 
 struct Placement;
+class WorkerPool;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share
 /// its cores.

@@ -5,6 +5,7 @@
 // functions may be called from any thread at once. References that it gives are valid as long as
 // it.
 
+#include <millrace/detail/export.h>
 #include <millrace/tensor.h>
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// One named field of a sample.
 struct FieldSpec {

@@ -4,6 +4,7 @@
 // Threads and lifetimes: a `Sampler` does not change once it is made; all its functions may be
 // called from any thread at once. Copies share the order's lists and tables.
 
+#include <millrace/detail/export.h>
 #include <millrace/order.h>
 #include <millrace/random.h>
 
@@ -11,7 +12,7 @@
 #include <memory>
 #include <span>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 class OrderMode;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 // Threads and lifetimes: a `State` is a value that refers to nothing.
 
 #include <cstdint>
@@ -9,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Where a run is: seed and position are the whole of its iteration state, since order is a pure
 /// function of them. The rest says what they count, so that a run which goes on with something else

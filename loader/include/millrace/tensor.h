@@ -4,6 +4,7 @@
 // Threads and lifetimes: all types are values; one object is not written to by one thread while
 // another uses it. A `Tensor` is a view: the batch or slot whose memory it shows must outlive it.
 
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 
 #include <array>
@@ -14,7 +15,7 @@
 #include <string>
 #include <type_traits>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 enum class DType : std::uint8_t {
   uint8,

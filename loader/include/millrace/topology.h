@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,7 +12,7 @@
 // Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
 // data, which refers to nothing.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// The caches of one level that hold data, of a whole NUMA node, whatever of it may be used.
 struct CacheLevel {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/export.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 // Threads: every method of a `Trace` and of its lanes may be called from any thread at once, but
 // the spans of one lane are added by one thread at a time. Lifetimes: a lane lives as long as its

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
+#include <millrace/detail/export.h>
 #include <millrace/error.h>
 #include <millrace/random.h>
 #include <millrace/sample_spec.h>
@@ -16,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 class ProfilerRanges;
 

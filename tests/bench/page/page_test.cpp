@@ -149,9 +149,9 @@ TEST(BenchPage, ShowsTextsAsTheyAre) {
   EXPECT_GE(count_of(html, shown), 13u);
   // In the data of the charts the same text ends nothing, and is itself again when it is parsed.
   EXPECT_EQ(chart_of(html, "bars").at("rows")[1].at("name"), attack);
-  const auto lane = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
-  EXPECT_EQ(lane.at("name"), attack);
-  EXPECT_EQ(lane.at("kinds")[0].at("name"), attack);
+  const auto drawn = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
+  EXPECT_EQ(drawn.at("name"), attack);
+  EXPECT_EQ(drawn.at("kinds")[0].at("name"), attack);
 }
 
 TEST(Page, TakesTextsThatAreNoUtf8IntoItsCharts) {

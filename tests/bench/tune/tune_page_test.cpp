@@ -23,7 +23,9 @@ TunePoint point_of(unsigned workers, Mean rate, std::size_t runs, Feeds feeds) {
 }
 
 TuneResult made_up_tune() {
-  TuneResult result{.dataset = "train<1>.lmdb", .recipe_name = "train"};
+  TuneResult result;
+  result.dataset = "train<1>.lmdb";
+  result.recipe_name = "train";
   result.goal = {.step_ms = 64e3 / 941, .max_workers = 16};
   result.machine.cpu = "a fast one";
   TuneFindings& findings = result.findings;

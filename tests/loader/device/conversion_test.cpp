@@ -3,8 +3,8 @@
 // The arithmetic of conversions against plain computations, and the reference on the host.
 #include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
+#include <millrace/detail/pixel_arithmetic.h>
 #include <millrace/error.h>
-#include <millrace/pixel_arithmetic.h>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/detail/numa_memory.h>
 #include <millrace/error.h>
-#include <millrace/numa_memory.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -3,8 +3,8 @@
 // The global sequence of batches: the same for any number of ranks and workers, and from wherever
 // it goes on.
 #include <gmock/gmock.h>
+#include <millrace/detail/placement.h>
 #include <millrace/pipeline.h>
-#include <millrace/placement.h>
 
 #include <vector>
 

@@ -6,8 +6,10 @@
 #include <millrace/pipeline.h>
 
 #include <memory>
+#include <new>
 #include <vector>
 
+#include "loader/pipeline/road/small_road.h"
 #include "support/counting_malloc.h"
 #include "support/fake_device.h"
 #include "support/small_run.h"
@@ -81,6 +83,20 @@ TEST(CountingMalloc, Counts) {
   const auto picture = std::make_unique<std::vector<std::uint8_t>>(picture_bytes);
   EXPECT_EQ(picture->size(), picture_bytes);
   EXPECT_EQ(large_allocations(), before + 1);
+}
+
+// An error is told all the same; that there is no memory to say which is told instead of it.
+TEST(Road, FailsWithoutMemory) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  const testing::SmallRoad small;
+  try {
+    throw std::bad_alloc();
+  } catch (...) {
+    const testing::NoMemory none;
+    small.road->fail("make");
+  }
+  EXPECT_THAT(testing::error_of([&] { small.road->throw_if_closed(); }).what(),
+              ::testing::HasSubstr("no memory left"));
 }
 
 }  // namespace

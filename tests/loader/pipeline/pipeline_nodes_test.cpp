@@ -5,7 +5,8 @@
 #include "pipeline/pipeline_nodes.h"
 
 #include <gmock/gmock.h>
-#include <millrace/numa_memory.h>
+#include <millrace/detail/numa_memory.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/pipeline.h>
 #include <pthread.h>
 

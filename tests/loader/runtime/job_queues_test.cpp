@@ -2,6 +2,7 @@
 #include "runtime/job_queues.h"
 
 #include <gtest/gtest.h>
+#include <millrace/detail/worker_pool.h>
 
 #include <array>
 #include <map>

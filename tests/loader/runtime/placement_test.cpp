@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/detail/placement.h>
 #include <millrace/error.h>
-#include <millrace/placement.h>
 
 #include <numeric>
 #include <set>

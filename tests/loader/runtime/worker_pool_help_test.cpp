@@ -2,7 +2,7 @@
 //
 // Pools that help each other.
 #include <gmock/gmock.h>
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 
 #include <array>
 #include <atomic>

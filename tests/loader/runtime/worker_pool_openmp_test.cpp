@@ -2,7 +2,7 @@
 //
 // OpenMP inside items: a worker is one thread, whatever the libraries below a transform use.
 #include <gtest/gtest.h>
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 #include <omp.h>
 
 #include <atomic>

@@ -2,8 +2,8 @@
 //
 // Pools that cannot be had.
 #include <gtest/gtest.h>
+#include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
-#include <millrace/worker_pool.h>
 #include <sys/resource.h>
 
 #include <cstddef>

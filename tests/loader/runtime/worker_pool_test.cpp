@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <millrace/worker_pool.h>
+#include <millrace/detail/worker_pool.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// For the folders of millrace alone; it is not installed.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/device.h>
 #include <millrace/topology.h>
 
@@ -10,7 +12,7 @@
 // Threads: the functions may be called from any thread at once. Lifetimes: the `Memory` that they
 // return owns its pages and refers to nothing else.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Takes zeroed memory of whole pages, in huge ones if it is big and the system has them. Its pages
 /// come to lie on the NUMA node of the thread that first writes them. Throws `Error` (`device`) if

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// For the folders of millrace alone; it is not installed.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/runtime.h>
 #include <millrace/topology.h>
 
@@ -10,7 +12,7 @@
 // Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
 // data, which refers to nothing.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Where workers go, and why.
 struct Placement {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/slot_layout.h"
+#include "pipeline/road/slot_layout.h"
 
 namespace millrace {
 namespace {
@@ -9,33 +9,35 @@ constexpr std::size_t alignment = 256;
 
 }  // namespace
 
-std::size_t Parts::of(std::size_t sample) const {
-  std::size_t part = sample * count / samples;
-  while (begin(part + 1) <= sample) ++part;
-  return part;
+std::size_t MicroBatches::of(std::size_t sample) const {
+  std::size_t number = sample * count / samples;
+  while (begin(number + 1) <= sample) ++number;
+  return number;
 }
 
-SlotLayout::SlotLayout(SampleSpec spec, Parts parts) : spec_(std::move(spec)), parts_(parts) {
+SlotLayout::SlotLayout(SampleSpec spec, MicroBatches micro_batches)
+    : spec_(std::move(spec)), micro_batches_(micro_batches) {
   for (const FieldSpec& field : spec_.fields())
     sample_bytes_.push_back(field.shape.elements() * size_of(field.dtype));
-  for (std::size_t part = 0; part < parts_.count; ++part)
+  for (std::size_t number = 0; number < micro_batches_.count; ++number)
     for (const std::size_t sample_bytes : sample_bytes_) {
       offsets_.push_back(bytes_);
-      const std::size_t field_bytes = sample_bytes * (parts_.begin(part + 1) - parts_.begin(part));
+      const std::size_t field_bytes =
+          sample_bytes * micro_batches_.samples_of(number, micro_batches_.samples);
       bytes_ += (field_bytes + alignment - 1) / alignment * alignment;
     }
 }
 
 SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
-  const std::size_t part = parts_.count == 1 || count == 0 ? 0 : parts_.of(first);
-  return {offsets_[part * sample_bytes_.size() + field] +
-              (first - parts_.begin(part)) * sample_bytes_[field],
+  const std::size_t number = micro_batches_.count == 1 || count == 0 ? 0 : micro_batches_.of(first);
+  return {offsets_[number * sample_bytes_.size() + field] +
+              (first - micro_batches_.begin(number)) * sample_bytes_[field],
           count * sample_bytes_[field]};
 }
 
-SlotLayout::Piece SlotLayout::part(std::size_t part, std::size_t count) const {
+SlotLayout::Piece SlotLayout::micro_batch(std::size_t number, std::size_t count) const {
   if (count == 0) return {0, 0};
-  const std::size_t first = parts_.begin(part);
+  const std::size_t first = micro_batches_.begin(number);
   const Piece last = piece(sample_bytes_.size() - 1, first, count);
   const std::size_t offset = piece(0, first, count).offset;
   return {offset, last.offset + last.bytes - offset};

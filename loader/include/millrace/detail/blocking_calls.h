@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// How devices tell of calls that allocate or wait, for millrace's own devices.
+//
+// Threads: any thread may call it, inside a pipeline's work or not.
 #pragma once
 
-namespace millrace {
+#include <millrace/detail/export.h>
+
+namespace MILLRACE_API millrace {
 
 /// Tells that the calling thread is about to allocate memory, streams or events of a device, to
 /// give them back, or to wait for the device: `call` names what it calls ("cudaMalloc") and lives

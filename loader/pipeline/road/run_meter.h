@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "report/histogram.h"
 #include "report/level.h"
@@ -18,14 +20,38 @@ struct RoadState {
   std::size_t free_slots = 0;
   /// Batches that are made and were not handed out.
   std::size_t ready_batches = 0;
-  unsigned active_workers = 0;
   /// No sample is planned that no worker has begun.
   bool nothing_to_begin = true;
 };
 
+/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
+struct WorkCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t encoded_bytes = 0;
+  /// Per sample: "read", then the transform's stages.
+  std::vector<Histogram> stages{};
+};
+
+/// Samples made on a NUMA node: by its workers in whatever slots, by its workers in other nodes'
+/// slots, by others in its slots.
+struct NodeFigures {
+  std::uint64_t by_workers = 0;
+  std::uint64_t elsewhere = 0;
+  std::uint64_t by_helpers = 0;
+};
+
+/// What the crew has done so far.
+struct CrewFigures {
+  WorkCounts work{};
+  std::vector<NodeFigures> nodes{};
+  /// See `WorkerPool::delay`.
+  std::optional<std::chrono::nanoseconds> delay{};
+};
+
 /// Measures everything on the road but the workers' samples: waits, copies, levels. Adds it up for
-/// the report and writes it into the trace, where there is one. The engine guards it by its mutex.
-class RoadMeter {
+/// the report, keeps the figures that the report is counted from, and writes spans into the trace
+/// if there is one. The road guards it by its mutex; a copy can be read without that.
+class RunMeter {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -40,7 +66,8 @@ class RoadMeter {
     std::uint64_t batch = 0;
     std::size_t samples = 0;
   };
-  /// A part's copy or conversion: when the part was there for it, and the work itself.
+  /// A micro-batch's copy or conversion: when the micro-batch was there for it, and the work
+  /// itself.
   struct StreamWork {
     Clock::time_point there_at;
     Clock::time_point begin;
@@ -50,18 +77,26 @@ class RoadMeter {
 
   /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are
   /// conversions.
-  RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
+  RunMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
 
   /// The memory is taken and work begins; what is measured against the whole time goes on from
   /// `started`.
-  void begin(Clock::time_point now);
-  /// Everything begins anew.
-  void restart(Clock::time_point now);
+  void begin(Clock::time_point now, CrewFigures base);
+  /// Everything begins anew, but `stalled`.
+  void restart(Clock::time_point now, CrewFigures base);
 
   void note(Clock::time_point now, const RoadState& state);
-  void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
-  void waited_for_samples(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
-  void waited_for_device_slot(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
+  void note_workers(Clock::time_point now, unsigned active) {
+    set(lanes_.active_workers, levels_.active_workers, now, active);
+  }
+  void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+    add(lanes_.planner, "plan", begin, end, batch);
+  }
+  /// The feeder did.
+  void waited(const char* what, Clock::time_point begin, Clock::time_point end,
+              std::uint64_t batch) {
+    add(lanes_.feeder, what, begin, end, batch);
+  }
   void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
                 std::size_t bytes);
   void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
@@ -69,14 +104,16 @@ class RoadMeter {
     add(conversions_, lanes_.conversions, "convert", conversion);
   }
   void handed_out(const HandOut& hand_out);
-  void waited_for_part(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
+  void waited_for_micro_batch(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
 
-  /// What the trainer waited for data since the last `restart`.
+  /// What the trainer has waited for data since the run began.
   std::chrono::nanoseconds stalled() const { return stalled_; }
+  /// What the crew had done when the report began.
+  const CrewFigures& base() const { return base_; }
 
   /// Writes its numbers into a report that has those of the workers' stages already, with their
-  /// busy times.
-  void fill(Report& report, Clock::time_point now) const;
+  /// busy times; `crew` is what the crew has done by now.
+  void fill(Report& report, const CrewFigures& crew, Clock::time_point now) const;
 
  private:
   struct Lanes {
@@ -90,7 +127,7 @@ class RoadMeter {
     Trace::Lane* active_workers = nullptr;
   };
 
-  /// A stream of the device's that works on parts.
+  /// A stream of the device's that works on micro-batches.
   struct StreamWorks {
     Histogram each;
     bool timed = false;
@@ -98,16 +135,23 @@ class RoadMeter {
     double waits_seconds = 0;
   };
 
-  void restart_levels(Clock::time_point now);
   void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
   static void add(Trace::Lane* lane, const char* name, Clock::time_point begin,
                   Clock::time_point end, std::uint64_t batch);
   static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
-  void stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
-  void ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch);
   void fill_workers(Report& report, Clock::time_point now) const;
   static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
   StageReport trainer_stage(double seconds) const;
+
+  struct Levels {
+    Level free_slots;
+    Level ready_batches;
+    Level active_workers;
+    /// 1 while the workers have nothing to begin: for want of a free slot, or of a plan.
+    Level no_slot;
+    Level no_plan;
+    void restart(Clock::time_point now);
+  };
 
   Lanes lanes_;
   const Clock::time_point started_;
@@ -123,16 +167,11 @@ class RoadMeter {
   /// Between two calls of `next`, and when the last one returned.
   Histogram trainer_;
   Clock::time_point returned_;
-  std::chrono::nanoseconds part_waits_{0};
+  std::chrono::nanoseconds micro_batch_waits_{0};
   StreamWorks copies_;
   StreamWorks conversions_;
-
-  Level free_slots_;
-  Level ready_batches_;
-  Level active_workers_;
-  /// 1 while the workers have nothing to begin: for want of a free slot, or of a plan.
-  Level no_slot_;
-  Level no_plan_;
+  Levels levels_;
+  CrewFigures base_;
 };
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/schedule.h"
+#include "pipeline/road/schedule.h"
 
 #include <algorithm>
 #include <string>
@@ -46,6 +46,11 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
     refuse("an epoch has " + std::to_string(records) + " samples, fewer than one global batch of " +
            std::to_string(global_batch_) +
            ", and last_batch is drop: there would never be a batch");
+}
+
+std::uint64_t Schedule::end() const {
+  const bool endless = epochs_ == 0 || epochs_ > UINT64_MAX / batches_per_epoch_;
+  return endless ? UINT64_MAX : epochs_ * batches_per_epoch_;
 }
 
 std::optional<BatchPlan> Schedule::batch(std::uint64_t number) const {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// For the folders of millrace alone; it is not installed.
 #pragma once
+
+#include <millrace/detail/export.h>
 
 #include <chrono>
 #include <cstddef>
@@ -13,7 +16,7 @@
 // last item is done; owners are keys alone and are never looked into. A pool may go before the
 // pools it helps. What a stuck item uses outlives its pool.
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// Work for a pool: items 0 .. items()-1, each run once by some worker, begun in this order.
 class Job {

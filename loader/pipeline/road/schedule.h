@@ -38,7 +38,9 @@ class Schedule {
   }
   std::uint64_t global_batch() const { return global_batch_; }
 
-  /// The batch of that number; none after the last epoch.
+  /// The number behind the last batch.
+  std::uint64_t end() const;
+  /// The batch of that number; nullopt after the last epoch.
   std::optional<BatchPlan> batch(std::uint64_t number) const;
   /// The global position of a sample of a batch. Padding has the position of the sample of the
   /// epoch that it repeats.
@@ -46,7 +48,7 @@ class Schedule {
   bool is_padding(const BatchPlan& plan, std::size_t sample) const {
     return plan.first_offset + sample >= records_;
   }
-  /// The batch that begins at a global position. Throws `Error` (`invalid_argument`) where none
+  /// The batch that begins at a global position. Throws `Error` (`invalid_argument`) if none
   /// begins.
   std::uint64_t number_at(std::uint64_t position) const;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/road_meter.h"
+#include "pipeline/road/run_meter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -12,7 +13,7 @@ double seconds_of(std::chrono::nanoseconds duration) {
 
 }  // namespace
 
-RoadMeter::RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started)
+RunMeter::RunMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started)
     : started_(started), since_(started), returned_(started) {
   if (trace == nullptr) return;
   lanes_.planner = &trace->add_lane(group, "planner");
@@ -25,101 +26,78 @@ RoadMeter::RoadMeter(Trace* trace, std::size_t group, bool converts, Clock::time
   lanes_.active_workers = &trace->add_lane(group, "active workers");
 }
 
-void RoadMeter::begin(Clock::time_point now) {
+void RunMeter::begin(Clock::time_point now, CrewFigures base) {
   returned_ = now;
-  restart_levels(now);
+  levels_.restart(now);
+  base_ = std::move(base);
 }
 
-void RoadMeter::restart(Clock::time_point now) {
+void RunMeter::restart(Clock::time_point now, CrewFigures base) {
+  begin(std::max(returned_, now), std::move(base));
+  levels_.restart(now);
   since_ = now;
   batches_ = 0;
   samples_ = 0;
   copied_bytes_ = 0;
   stall_.clear();
   ahead_.clear();
-  stalled_ = {};
   trainer_.clear();
-  returned_ = std::max(returned_, now);
-  part_waits_ = {};
+  micro_batch_waits_ = {};
   for (StreamWorks* works : {&copies_, &conversions_}) {
     works->each.clear();
     works->waits_seconds = 0;
   }
-  restart_levels(now);
 }
 
-void RoadMeter::restart_levels(Clock::time_point now) {
-  for (Level* level : {&free_slots_, &ready_batches_, &active_workers_, &no_slot_, &no_plan_})
+void RunMeter::Levels::restart(Clock::time_point now) {
+  for (Level* level : {&free_slots, &ready_batches, &active_workers, &no_slot, &no_plan})
     level->restart(now);
 }
 
-void RoadMeter::add(Trace::Lane* lane, const char* name, Clock::time_point begin,
-                    Clock::time_point end, std::uint64_t batch) {
+void RunMeter::add(Trace::Lane* lane, const char* name, Clock::time_point begin,
+                   Clock::time_point end, std::uint64_t batch) {
   if (lane != nullptr && end > begin) lane->add(name, begin, end, batch);
 }
 
-void RoadMeter::set(Trace::Lane* lane, Level& level, Clock::time_point now, double value) {
+void RunMeter::set(Trace::Lane* lane, Level& level, Clock::time_point now, double value) {
   if (level.value() == value) return;
   level.set(now, value);
   if (lane != nullptr) lane->set(now, static_cast<std::int64_t>(value));
 }
 
-void RoadMeter::note(Clock::time_point now, const RoadState& state) {
-  set(lanes_.free_slots, free_slots_, now, static_cast<double>(state.free_slots));
-  set(lanes_.ready_batches, ready_batches_, now, static_cast<double>(state.ready_batches));
-  set(lanes_.active_workers, active_workers_, now, state.active_workers);
-  set(nullptr, no_slot_, now, state.nothing_to_begin && state.free_slots == 0 ? 1 : 0);
-  set(nullptr, no_plan_, now, state.nothing_to_begin && state.free_slots > 0 ? 1 : 0);
+void RunMeter::note(Clock::time_point now, const RoadState& state) {
+  set(lanes_.free_slots, levels_.free_slots, now, static_cast<double>(state.free_slots));
+  set(lanes_.ready_batches, levels_.ready_batches, now, static_cast<double>(state.ready_batches));
+  set(nullptr, levels_.no_slot, now, state.nothing_to_begin && state.free_slots == 0 ? 1 : 0);
+  set(nullptr, levels_.no_plan, now, state.nothing_to_begin && state.free_slots > 0 ? 1 : 0);
 }
 
-void RoadMeter::planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
-  add(lanes_.planner, "plan", begin, end, batch);
-}
-
-void RoadMeter::waited_for_samples(Clock::time_point begin, Clock::time_point end,
-                                   std::uint64_t batch) {
-  add(lanes_.feeder, "wait for samples", begin, end, batch);
-}
-
-void RoadMeter::waited_for_device_slot(Clock::time_point begin, Clock::time_point end,
-                                       std::uint64_t batch) {
-  add(lanes_.feeder, "wait for device slot", begin, end, batch);
-}
-
-void RoadMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
-                         std::size_t bytes) {
+void RunMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
+                        std::size_t bytes) {
   add(lanes_.feeder, "upload", begin, end, batch);
   copied_bytes_ += bytes;
 }
 
-void RoadMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
-                    const StreamWork& work) {
+void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
+                   const StreamWork& work) {
   works.timed = true;
   if (work.end <= since_) return;
   const Clock::time_point begin = std::max(work.begin, since_);
   add(lane, name, begin, work.end, work.batch);
   works.each.add(work.end - begin);
-  // The stream was free and the part there: it waited for the slot that it goes to.
+  // The stream was free and the micro-batch there: it waited for the slot that it goes to.
   works.waits_seconds +=
       std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
   works.last_end = work.end;
 }
 
-void RoadMeter::stall(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
-  add(lanes_.trainer, "stall", begin, end, batch);
-}
-
-void RoadMeter::ahead(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
-  add(lanes_.trainer, "ahead", begin, end, batch);
-}
-
-void RoadMeter::handed_out(const HandOut& call) {
+void RunMeter::handed_out(const HandOut& call) {
   ++batches_;
   samples_ += call.samples;
   if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
   if (call.asked > returned_)
-    trainer_.add(call.asked - returned_ - std::min(part_waits_, call.asked - returned_));
-  part_waits_ = {};
+    trainer_.add(call.asked - returned_ - std::min(micro_batch_waits_, call.asked - returned_));
+  micro_batch_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
   // asked .. planned: no host slot was free; then stalls, but for the wait for a device slot.
@@ -127,10 +105,10 @@ void RoadMeter::handed_out(const HandOut& call) {
   const Clock::time_point planned = clip(call.planned_at);
   const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));
   const Clock::time_point wait_end = std::max(wait_begin, clip(call.slot_wait_end));
-  ahead(call.asked, planned, call.batch);
-  stall(planned, wait_begin, call.batch);
-  ahead(wait_begin, wait_end, call.batch);
-  stall(wait_end, call.got, call.batch);
+  add(lanes_.trainer, "ahead", call.asked, planned, call.batch);
+  add(lanes_.trainer, "stall", planned, wait_begin, call.batch);
+  add(lanes_.trainer, "ahead", wait_begin, wait_end, call.batch);
+  add(lanes_.trainer, "stall", wait_end, call.got, call.batch);
   const std::chrono::nanoseconds waited_ahead = (planned - call.asked) + (wait_end - wait_begin);
   const std::chrono::nanoseconds waited_stall = call.got - call.asked - waited_ahead;
   ahead_.add(waited_ahead);
@@ -138,15 +116,15 @@ void RoadMeter::handed_out(const HandOut& call) {
   stalled_ += waited_stall;
 }
 
-void RoadMeter::waited_for_part(Clock::time_point asked, Clock::time_point got,
-                                std::uint64_t batch) {
-  stall(asked, got, batch);
+void RunMeter::waited_for_micro_batch(Clock::time_point asked, Clock::time_point got,
+                                      std::uint64_t batch) {
+  add(lanes_.trainer, "stall", asked, got, batch);
   stall_.add(got - asked);
   stalled_ += got - asked;
-  part_waits_ += got - asked;
+  micro_batch_waits_ += got - asked;
 }
 
-void RoadMeter::fill(Report& report, Clock::time_point now) const {
+void RunMeter::fill(Report& report, const CrewFigures& crew, Clock::time_point now) const {
   report.seconds = seconds_of(now - since_);
   report.batches = batches_;
   report.samples = samples_;
@@ -154,25 +132,28 @@ void RoadMeter::fill(Report& report, Clock::time_point now) const {
   report.stall = stall_.summary();
   report.ahead = ahead_.summary();
   report.first_batch_seconds = first_batch_seconds_;
-  report.active_workers = active_workers_.mean(now);
-  report.ready_batches = ready_batches_.mean(now);
-  report.free_slots = free_slots_.mean(now);
+  report.active_workers = levels_.active_workers.mean(now);
+  report.ready_batches = levels_.ready_batches.mean(now);
+  report.free_slots = levels_.free_slots.mean(now);
   fill_workers(report, now);
   if (copies_.timed) report.stages.push_back(stage_of(copies_, "copy", report.seconds));
   if (conversions_.timed)
     report.stages.push_back(stage_of(conversions_, "convert", report.seconds));
   report.stages.push_back(trainer_stage(report.seconds));
+  const double active_seconds = report.active_workers * report.seconds;
+  if (crew.delay && base_.delay && active_seconds > 0)
+    report.worker_delay = std::min(seconds_of(*crew.delay - *base_.delay) / active_seconds, 1.0);
 }
 
 /// Workers run their stages in turn, so they wait together: their time without work goes to "no
 /// slot" and "no plan" as the time in which the road was in these states.
-void RoadMeter::fill_workers(Report& report, Clock::time_point now) const {
+void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
   double busy = 0;
   for (const StageReport& stage : report.stages) busy += stage.busy_seconds;
   const double all = report.active_workers * report.seconds;
   const double waiting = std::max(0.0, all - busy);
-  const double no_slot = no_slot_.sum(now);
-  const double no_plan = no_plan_.sum(now);
+  const double no_slot = levels_.no_slot.sum(now);
+  const double no_plan = levels_.no_plan.sum(now);
   const double slot_share = no_slot + no_plan > 0 ? no_slot / (no_slot + no_plan) : 0;
   for (StageReport& stage : report.stages) {
     stage.lanes = report.active_workers;
@@ -184,7 +165,7 @@ void RoadMeter::fill_workers(Report& report, Clock::time_point now) const {
   report.worker_utilization = all > 0 ? busy / all : 0;
 }
 
-StageReport RoadMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
+StageReport RunMeter::stage_of(const StreamWorks& works, const char* name, double seconds) {
   StageReport stage{.name = name, .lanes = 1, .each = works.each.summary()};
   stage.busy_seconds = stage.each.total_ms / 1e3;
   stage.waiting_output_seconds = works.waits_seconds;
@@ -193,7 +174,7 @@ StageReport RoadMeter::stage_of(const StreamWorks& works, const char* name, doub
   return stage;
 }
 
-StageReport RoadMeter::trainer_stage(double seconds) const {
+StageReport RunMeter::trainer_stage(double seconds) const {
   StageReport stage{.name = "trainer", .lanes = 1, .each = trainer_.summary()};
   stage.busy_seconds = stage.each.total_ms / 1e3;
   stage.waiting_input_seconds = stall_.summary().total_ms / 1e3;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/desk.h"
+
+#include <utility>
+
+#include "device/profiler_range.h"
+#include "pipeline/batch_path.h"
+
+namespace millrace {
+namespace {
+
+Error captured(const std::string& what) {
+  return {ErrorCode::invalid_argument,
+          what +
+              " while the stream is being captured into a graph: take the batch before the "
+              "capture begins, and let it go after it ends",
+          "hand out"};
+}
+
+}  // namespace
+
+Desk::Desk(std::shared_ptr<Road> road, std::shared_ptr<Device> device, SlotLayout layout,
+           State identity)
+    : road_(std::move(road)),
+      device_(std::move(device)),
+      layout_(std::move(layout)),
+      identity_(identity) {}
+
+Batch Desk::next(const NextRequest& request) {
+  refuse_capture(request.stream, "a batch was asked for");
+  const BatchPath path(road_->watched());
+  ProfilerRanges* const profiler = device_->profiler();
+  const ProfilerRange range(profiler, "next", profiler != nullptr ? road_->next_number() : 0);
+  Lease* lease = road_->hand_out(request);
+  if (lease == nullptr) return {};
+  Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
+  try {
+    // All micro-batches come by one stream, so the last one's event is behind them all.
+    if (!request.in_parts) reach(*lease, micro_batches().count - 1);
+    path.check("next");
+  } catch (...) {
+    road_->fail_and_throw("hand out");
+  }
+  return batch;
+}
+
+void Desk::take(Lease& lease, std::size_t micro_batch) {
+  if (micro_batch < lease.taken.load(std::memory_order_acquire)) return;
+  const Road::Clock::time_point asked = Road::Clock::now();
+  refuse_capture(lease.stream, "a micro-batch was asked for");
+  const BatchPath path(road_->watched());
+  road_->wait_for_micro_batch(lease, micro_batch);
+  const Road::Clock::time_point got = Road::Clock::now();
+  try {
+    reach(lease, micro_batch);
+    path.check("next");
+  } catch (...) {
+    road_->fail_and_throw("hand out");
+  }
+  // Only now: another thread that finds it taken does not make the stream wait.
+  road_->taken(lease, micro_batch, asked, got);
+}
+
+void Desk::reach(Lease& lease, std::size_t micro_batch) {
+  const Event* copied = lease.copied.empty() ? nullptr : lease.copied[micro_batch].get();
+  if (lease.stream != nullptr) {
+    use_on(lease, *lease.stream);
+    if (copied != nullptr) lease.stream->wait(*copied);
+    return;
+  }
+  while (copied != nullptr && !copied->wait(std::chrono::milliseconds(100)))
+    road_->throw_if_closed();
+}
+
+void Desk::record_stream(Lease& lease, Stream& stream) {
+  refuse_capture(&stream, "a batch was to be used on a further stream");
+  try {
+    const BatchPath path(road_->watched());
+    use_on(lease, stream);
+    path.check("record_stream");
+  } catch (...) {
+    road_->fail_and_throw("hand out");
+  }
+}
+
+void Desk::use_on(Lease& lease, Stream& stream) {
+  // An event is made only when a slot is used on more streams than ever before.
+  if (!road_->use(lease, stream)) road_->use(lease, stream, device_->make_event());
+}
+
+void Desk::refuse_capture(Stream* stream, const char* call) {
+  bool capturing = false;
+  try {
+    capturing = stream != nullptr && stream->capturing();
+  } catch (...) {
+    road_->fail_and_throw("hand out");
+  }
+  if (capturing) throw captured(call);
+}
+
+void Desk::release(Lease& lease) noexcept {
+  try {
+    const BatchPath path(road_->watched());
+    bool capturing = false;
+    for (std::size_t use = 0; use < lease.used; ++use) {
+      Stream& stream = *lease.uses[use].stream;
+      if (stream.capturing())
+        capturing = true;  // recorded there, the event would be part of the graph
+      else
+        stream.record(*lease.uses[use].done);
+    }
+    if (capturing) throw captured("a batch was let go");
+    path.check("release");
+  } catch (...) {
+    road_->fail("release");
+  }
+  try {
+    road_->release(lease);
+  } catch (...) {
+    road_->fail("release");
+  }
+}
+
+State Desk::state_at(std::uint64_t position) const {
+  State state = identity_;
+  state.position = position;
+  return state;
+}
+
+}  // namespace millrace

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/road/road.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+template <typename Slot>
+Slot* pop(std::deque<Slot*>& queue) {
+  Slot* slot = queue.front();
+  queue.pop_front();
+  return slot;
+}
+
+/// What ends a run whose exception is being handled.
+std::exception_ptr described(const char* stage) {
+  try {
+    throw;
+  } catch (const Error&) {
+    return std::current_exception();
+  } catch (const std::exception& other) {
+    return std::make_exception_ptr(
+        Error(ErrorCode::internal, std::string(stage) + " failed: " + other.what(), stage));
+  } catch (...) {
+    return std::make_exception_ptr(
+        Error(ErrorCode::internal,
+              std::string(stage) + " failed: an exception that is no std::exception", stage));
+  }
+}
+
+}  // namespace
+
+Road::Road(const Run& run, Slots slots, RunMeter meter)
+    : run_(run),
+      slots_(std::move(slots)),
+      reserved_(std::make_exception_ptr(
+          Error(ErrorCode::internal, "the run failed, and there is no memory left to say how"))),
+      progress_{run.first, run.first, run.first, run.position},
+      meter_(std::move(meter)) {
+  MutexLock lock(mutex_);
+  for (const auto& host : slots_.hosts) {
+    host->unmade = std::vector<std::atomic<std::size_t>>(run_.micro_batches.count);
+    host->made.resize(run_.micro_batches.count);
+    queues_.free.push_back(host.get());
+  }
+}
+
+Road::~Road() { let_go(std::move(slots_)); }
+
+void Road::add_lease(std::unique_ptr<Lease> lease) {
+  MutexLock lock(mutex_);
+  lease->slot = slots_.leases.size();
+  if (lease->host == nullptr) queues_.free_leases.push_back(lease.get());
+  slots_.leases.push_back(std::move(lease));
+}
+
+// ---- reaper
+
+HostSlot* Road::take_free() {
+  MutexLock lock(mutex_);
+  if (closed() || !may_plan()) return nullptr;
+  HostSlot* host = pop(queues_.free);
+  change(*host, HostState::free, HostState::planning, "take_free");
+  host->plan.number = progress_.planned++;
+  note(Clock::now());
+  return host;
+}
+
+bool Road::planned(HostSlot& host, Clock::time_point began, unsigned workers) {
+  MutexLock lock(mutex_);
+  change(host, HostState::planning, HostState::planned, "planned");
+  if (closed()) return false;
+  host.fed = 0;
+  host.micro_batches_unmade = 0;
+  for (std::size_t number = 0; number < run_.micro_batches.count; ++number) {
+    const std::size_t samples = run_.micro_batches.samples_of(number, host.plan.size);
+    host.unmade[number].store(samples, std::memory_order_relaxed);
+    host.made[number] = samples == 0;
+    if (samples > 0) ++host.micro_batches_unmade;
+  }
+  if (host.micro_batches_unmade == 0) ++progress_.made;
+  host.planned_at = Clock::now();
+  meter_.planned(began, host.planned_at, host.plan.number);
+  meter_.note_workers(host.planned_at, workers);
+  unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
+  queues_.planned.push_back(&host);
+  note(host.planned_at);
+  feeder_wakes_.notify_all();
+  return true;
+}
+
+bool Road::wait_for_leaving(std::vector<HostSlot*>& leaving) {
+  MutexLock lock(mutex_);
+  while (!closed() && queues_.leaving.empty() && !may_plan()) reaper_wakes_.wait(mutex_);
+  leaving.assign(queues_.leaving.begin(), queues_.leaving.end());
+  return !closed();
+}
+
+void Road::left(HostSlot& host) {
+  MutexLock lock(mutex_);
+  change(host, HostState::leaving, HostState::free, "left");
+  std::erase(queues_.leaving, &host);
+  queues_.free.push_back(&host);
+  for (const HostSlot::Copy& copy : host.copies)
+    if (copy.began_at && copy.ended_at)
+      meter_.copied({copy.made_at, *copy.began_at, *copy.ended_at, host.plan.number});
+  note(Clock::now());
+}
+
+// ---- workers
+
+bool Road::begin_sample() {
+  if (closed()) return false;
+  if (unbegun_.fetch_sub(1, std::memory_order_relaxed) == 1) {
+    MutexLock lock(mutex_);
+    note(Clock::now());
+  }
+  return true;
+}
+
+void Road::sample_made(HostSlot& host, std::size_t sample) {
+  const std::size_t number = run_.micro_batches.of(sample);
+  const std::size_t before = host.unmade[number].fetch_sub(1, std::memory_order_acq_rel);
+  if (before > 1) return;
+  MutexLock lock(mutex_);
+  require(before == 1 && host.state == HostState::planned && !host.made[number], host,
+          "sample_made");
+  host.made[number] = true;
+  if (--host.micro_batches_unmade == 0) {
+    ++progress_.made;
+    note(Clock::now());
+  }
+  feeder_wakes_.notify_all();
+}
+
+// ---- feeder
+
+std::optional<Road::Made> Road::next_made(Clock::time_point since, Clock::time_point until) {
+  MutexLock lock(mutex_);
+  while (!closed()) {
+    if (!queues_.planned.empty() && queues_.planned.front()->made[queues_.planned.front()->fed]) {
+      HostSlot& host = *queues_.planned.front();
+      meter_.waited("wait for samples", std::max(since, host.planned_at), Clock::now(),
+                    host.plan.number);
+      const Made made{&host, host.fed};
+      if (++host.fed == run_.micro_batches.count) queues_.planned.pop_front();
+      return made;
+    }
+    if (!feeder_wakes_.wait_until(mutex_, until)) break;
+  }
+  return std::nullopt;
+}
+
+Lease* Road::wait_for_lease(std::uint64_t batch) {
+  const Clock::time_point begin = Clock::now();
+  MutexLock lock(mutex_);
+  while (!closed() && queues_.free_leases.empty()) feeder_wakes_.wait(mutex_);
+  if (closed()) return nullptr;
+  Lease* lease = pop(queues_.free_leases);
+  change(*lease, LeaseState::free, LeaseState::filling, "wait_for_lease");
+  lease->slot_wait_begin = begin;
+  lease->slot_wait_end = Clock::now();
+  meter_.waited("wait for device slot", begin, lease->slot_wait_end, batch);
+  return lease;
+}
+
+void Road::fill(Lease& lease) {
+  MutexLock lock(mutex_);
+  change(lease, LeaseState::free, LeaseState::filling, "fill");
+}
+
+void Road::on_way(Lease& lease, const HostSlot& host, std::size_t micro_batch,
+                  Clock::time_point began, std::size_t bytes) {
+  MutexLock lock(mutex_);
+  require(micro_batch < host.fed, host, "on_way");
+  if (micro_batch == 0) {
+    change(lease, LeaseState::filling, LeaseState::ready, "on_way");
+    lease.on_way = 0;
+    queues_.ready.push_back(&lease);
+  }
+  require(lease.on_way == micro_batch && lease.state >= LeaseState::ready, lease, "on_way");
+  ++lease.on_way;
+  meter_.uploaded(began, Clock::now(), host.plan.number, bytes);
+  if (lease.state == LeaseState::returned && lease.on_way == run_.micro_batches.count)
+    recycle(lease);
+  trainer_wakes_.notify_all();
+}
+
+void Road::leave(HostSlot& host) {
+  MutexLock lock(mutex_);
+  set_leaving(host, "leave");
+}
+
+void Road::set_leaving(HostSlot& host, const char* call) {
+  require(host.fed == run_.micro_batches.count, host, call);
+  change(host, HostState::planned, HostState::leaving, call);
+  queues_.leaving.push_back(&host);
+  reaper_wakes_.notify_all();
+}
+
+void Road::converted(const std::vector<RunMeter::StreamWork>& conversions) {
+  MutexLock lock(mutex_);
+  for (const RunMeter::StreamWork& conversion : conversions) meter_.converted(conversion);
+}
+
+// ---- trainer
+
+Lease* Road::hand_out(const NextRequest& request) {
+  const Clock::time_point asked = Clock::now();
+  const Clock::time_point deadline =
+      request.timeout ? deadline_after(*request.timeout) : Clock::time_point::max();
+  MutexLock lock(mutex_);
+  for (;;) {
+    throw_error();
+    if (!queues_.ready.empty() &&
+        (request.in_parts || queues_.ready.front()->on_way == run_.micro_batches.count))
+      break;
+    if (queues_.ready.empty() && progress_.handed_out >= run_.end) return nullptr;
+    const bool exhausted = queues_.ready.empty() && progress_.live == slots_.leases.size();
+    if ((exhausted && !request.timeout) ||
+        (!trainer_wakes_.wait_until(mutex_, deadline) && Clock::now() >= deadline))
+      refuse_waiting(exhausted, request);
+  }
+  const Clock::time_point now = Clock::now();
+  Lease& lease = *pop(queues_.ready);
+  change(lease, LeaseState::ready, LeaseState::live, "hand_out");
+  ++progress_.live;
+  if (++progress_.handed_out >= run_.watched_from) watched_.store(true, std::memory_order_relaxed);
+  progress_.position = lease.plan.position_after;
+  lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
+  lease.stream = request.stream;
+  lease.taken.store(request.in_parts ? 0 : run_.micro_batches.count, std::memory_order_relaxed);
+  meter_.handed_out({asked, now, lease.planned_at, lease.slot_wait_begin, lease.slot_wait_end,
+                     lease.plan.number, lease.plan.size});
+  note(now);
+  return &lease;
+}
+
+void Road::refuse_waiting(bool exhausted, const NextRequest& request) const {
+  const std::string held =
+      std::to_string(progress_.live) + " live batches hold every " + words_.kind + " slot";
+  if (!request.timeout)
+    throw Error(ErrorCode::slots_exhausted,
+                held + ", so no further batch can come; let one go first, give more " +
+                    words_.option + ", or call next with a timeout if another thread will");
+  throw Error(ErrorCode::timeout, (exhausted ? held + " still" : "the next batch is not made") +
+                                      " after " +
+                                      std::to_string(request.timeout->count() / 1'000'000) + " ms");
+}
+
+void Road::wait_for_micro_batch(const Lease& lease, std::size_t micro_batch) {
+  MutexLock lock(mutex_);
+  require(lease.state == LeaseState::live, lease, "wait_for_micro_batch");
+  while (lease.on_way <= micro_batch) {
+    throw_error();
+    trainer_wakes_.wait(mutex_);
+  }
+}
+
+void Road::taken(Lease& lease, std::size_t micro_batch, Clock::time_point asked,
+                 Clock::time_point got) {
+  MutexLock lock(mutex_);
+  require(lease.state == LeaseState::live && micro_batch < lease.on_way, lease, "taken");
+  if (micro_batch < lease.taken.load(std::memory_order_relaxed)) return;  // by another thread since
+  if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, lease.plan.number);
+  // Micro-batches without samples come with the last one that has some.
+  lease.taken.store(micro_batch + 1 == run_.micro_batches.filled(lease.plan.size)
+                        ? run_.micro_batches.count
+                        : micro_batch + 1,
+                    std::memory_order_release);
+}
+
+bool Road::use(Lease& lease, Stream& stream, std::unique_ptr<Event> event) {
+  MutexLock lock(mutex_);
+  require(lease.state == LeaseState::live, lease, "use");
+  const auto end = lease.uses.begin() + static_cast<std::ptrdiff_t>(lease.used);
+  if (std::any_of(lease.uses.begin(), end,
+                  [&stream](const Lease::Use& use) { return use.stream == &stream; }))
+    return true;
+  if (lease.used == lease.uses.size()) {
+    if (event == nullptr) return false;
+    lease.uses.push_back({nullptr, std::move(event)});
+  }
+  lease.uses[lease.used++].stream = &stream;
+  return true;
+}
+
+void Road::release(Lease& lease) {
+  MutexLock lock(mutex_);
+  change(lease, LeaseState::live, LeaseState::returned, "release");
+  --progress_.live;
+  if (lease.on_way == run_.micro_batches.count) recycle(lease);
+  trainer_wakes_.notify_all();
+}
+
+void Road::recycle(Lease& lease) {
+  change(lease, LeaseState::returned, LeaseState::free, "recycle");
+  if (lease.host != nullptr) return set_leaving(*lease.host, "release");
+  queues_.free_leases.push_back(&lease);
+  feeder_wakes_.notify_all();
+}
+
+std::uint64_t Road::next_number() const {
+  MutexLock lock(mutex_);
+  return progress_.handed_out;
+}
+
+std::uint64_t Road::position() const {
+  MutexLock lock(mutex_);
+  return progress_.position;
+}
+
+// ---- closing
+
+void Road::fail(const char* stage) noexcept {
+  std::exception_ptr error = reserved_;
+  try {
+    error = described(stage);
+  } catch (...) {
+    // What is there has to do.
+  }
+  close_with(std::move(error));
+}
+
+void Road::fail_and_throw(const char* stage) {
+  fail(stage);
+  throw_if_closed();
+  throw Error(ErrorCode::internal, "the run was closed without an error", stage);
+}
+
+void Road::close_with(std::exception_ptr error) noexcept {
+  MutexLock lock(mutex_);
+  if (closed()) return;
+  error_ = std::move(error);
+  closed_.store(true, std::memory_order_relaxed);
+  feeder_wakes_.notify_all();
+  reaper_wakes_.notify_all();
+  trainer_wakes_.notify_all();
+}
+
+void Road::throw_if_closed() const {
+  MutexLock lock(mutex_);
+  throw_error();
+}
+
+void Road::throw_error() const {
+  if (error_) std::rethrow_exception(error_);
+  if (closed()) throw Error(ErrorCode::stopped, "the pipeline was stopped");
+}
+
+bool Road::wait_for_uses(Clock::time_point deadline) const {
+  std::vector<const Lease*> returned;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& lease : slots_.leases)
+      if (lease->state == LeaseState::free) returned.push_back(lease.get());
+  }
+  return std::ranges::all_of(
+      returned, [deadline](const Lease* lease) { return lease->wait_for_uses(deadline); });
+}
+
+RunMeter Road::meter() const {
+  MutexLock lock(mutex_);
+  return meter_;
+}
+
+std::chrono::nanoseconds Road::stalled() const {
+  MutexLock lock(mutex_);
+  return meter_.stalled();
+}
+
+void Road::note_workers(unsigned active) {
+  MutexLock lock(mutex_);
+  if (!closed()) meter_.note_workers(Clock::now(), active);
+}
+
+void Road::begin_report(CrewFigures base) {
+  MutexLock lock(mutex_);
+  note(Clock::now());
+  meter_.begin(Clock::now(), std::move(base));
+}
+
+void Road::restart_report(CrewFigures base) {
+  MutexLock lock(mutex_);
+  meter_.restart(Clock::now(), std::move(base));
+}
+
+void Road::note(Clock::time_point now) {
+  if (closed()) return;
+  meter_.note(
+      now, {.free_slots = queues_.free.size(),
+            .ready_batches =
+                progress_.made > progress_.handed_out ? progress_.made - progress_.handed_out : 0,
+            .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
+}
+
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/road/slots.h"
+
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <thread>
+
+namespace millrace {
+namespace {
+
+constexpr std::array host_states{"free", "planning", "planned", "leaving"};
+constexpr std::array lease_states{"free", "filling", "ready", "live", "returned"};
+
+[[noreturn]] void refuse(const char* call, const char* state) {
+  throw Error(ErrorCode::internal,
+              std::string("Road::") + call + " was called for a slot that is " + state);
+}
+
+}  // namespace
+
+using Clock = std::chrono::steady_clock;
+
+void require(bool allowed, const HostSlot& slot, const char* call) {
+  if (!allowed) refuse(call, host_states.at(static_cast<std::size_t>(slot.state)));
+}
+
+void require(bool allowed, const Lease& slot, const char* call) {
+  if (!allowed) refuse(call, lease_states.at(static_cast<std::size_t>(slot.state)));
+}
+
+bool Lease::wait_for_uses(Clock::time_point deadline) const noexcept {
+  try {
+    for (std::size_t use = 0; use < used; ++use)
+      if (!uses[use].done->wait(std::max(deadline - Clock::now(), Clock::duration(0))))
+        return false;
+  } catch (...) {
+    // Said above.
+  }
+  return true;
+}
+
+bool Slots::wait_for_uses(Clock::time_point deadline) const noexcept {
+  return std::ranges::all_of(
+      leases, [deadline](const auto& lease) { return lease->wait_for_uses(deadline); });
+}
+
+void Slots::abandon() noexcept {
+  for (auto& host : hosts) static_cast<void>(host.release());
+  for (auto& lease : leases) static_cast<void>(lease.release());
+}
+
+void let_go(Slots slots) noexcept {
+  if (slots.wait_for_uses(Clock::now())) return;
+  std::shared_ptr<Slots> kept;
+  try {
+    kept = std::make_shared<Slots>(std::move(slots));
+    std::thread([kept] {
+      try {
+        kept->device->bind_thread();
+      } catch (...) {
+        // A device that fails has nothing to be bound to.
+      }
+      if (!kept->wait_for_uses(Clock::now() + patience_with_device)) kept->abandon();
+    }).detach();
+  } catch (...) {  // no thread can be started, or there is no memory
+    (kept ? *kept : slots).abandon();
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/crew.h"
+
+#include <gmock/gmock.h>
+#include <millrace/host_device.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "loader/pipeline/road/small_road.h"
+#include "support/fake_dataset.h"
+#include "support/fake_job.h"
+#include "support/fake_transform.h"
+#include "support/waiting.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::eventually;
+using testing::Gate;
+using ::testing::HasSubstr;
+using testing::now;
+using testing::SmallRoad;
+
+/// Two workers, and a road of batches of four samples in two micro-batches.
+class CrewTest : public ::testing::Test {
+ protected:
+  CrewTest() {
+    const BatchFields fields(transform->spec(), std::nullopt);
+    const SlotLayout layout(fields.made(), {4, 2});
+    for (const auto& host : small.road->hosts())
+      host->memory = small.device->allocate_host(layout.bytes(), NumaNode{});
+    crew = std::make_shared<Crew>(
+        std::make_unique<SampleMaker>(dataset, transform, layout, Sampler(Order{}, 100, 7), 7,
+                                      BadRecords::fail, 2, nullptr, 0, nullptr),
+        fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
+  }
+  ~CrewTest() override { (void)crew->dismiss(now() + testing::patience); }
+
+  HostSlot& submit() {
+    HostSlot& host = small.plan();
+    for (std::size_t sample = 0; sample < 4; ++sample) host.records.indices[sample] = 40 + sample;
+    crew->submit(small.road, host);
+    return host;
+  }
+
+  const std::shared_ptr<testing::MemoryDataset> dataset =
+      std::make_shared<testing::MemoryDataset>(100);
+  std::shared_ptr<testing::StampTransform> transform = std::make_shared<testing::StampTransform>();
+  const std::shared_ptr<Runtime> runtime = make_runtime({.workers = 2});
+  SmallRoad small;
+  std::shared_ptr<Crew> crew;
+};
+
+TEST_F(CrewTest, MakesThePlannedSamplesAndTellsTheRoad) {
+  HostSlot& host = submit();
+  const auto until = now() + testing::patience;
+  for (std::size_t number = 0; number < 2; ++number) {
+    const auto made = small.road->next_made(now(), until);
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->micro_batch, number);
+  }
+  const SampleSpec& spec = transform->spec();
+  const SlotLayout layout(BatchFields(spec, std::nullopt).made(), {4, 2});
+  for (std::size_t sample = 0; sample < 4; ++sample) {
+    std::int64_t label = 0;
+    std::memcpy(&label, layout.sample(host.memory.data(), spec.index_of("label"), sample).data,
+                sizeof label);
+    EXPECT_EQ(label, testing::MemoryDataset::label_of(40 + sample));
+  }
+  EXPECT_EQ(crew->figures().work.samples, 4U);
+}
+
+TEST_F(CrewTest, AnErrorOfASampleClosesTheRoad) {
+  transform->on_begin = [](const Record&) { throw std::runtime_error("broken"); };
+  (void)submit();
+  EXPECT_TRUE(eventually([this] { return small.road->closed(); }));
+  EXPECT_THROW(small.road->throw_if_closed(), Error);
+}
+
+TEST_F(CrewTest, TakesNoJobOnceDismissed) {
+  EXPECT_EQ(crew->concurrency(), 2U);
+  EXPECT_FALSE(crew->dismiss(now() + testing::patience));
+  EXPECT_EQ(crew->concurrency(), 0U);
+  (void)submit();
+  std::atomic<bool> ran = false;
+  runtime->pools().front()->submit(this, testing::job(1, [&ran](auto, auto) { ran = true; }));
+  EXPECT_TRUE(eventually([&ran] { return ran.load(); })) << "a job that was given after it";
+  EXPECT_EQ(crew->figures().work.samples, 0U);
+}
+
+TEST_F(CrewTest, NamesWhatIsStuckAndKeepsWhatThatUses) {
+  Gate gate;
+  transform->on_begin = [&gate](const Record& record) {
+    if (record.index() == 42) {
+      EXPECT_TRUE(gate.pass());
+    }
+  };
+  (void)submit();
+  ASSERT_TRUE(eventually([&gate] { return gate.arrived() == 1; }));
+  const testing::Stopwatch time;
+  const std::optional<Stuck> stuck = crew->dismiss(now() + 50ms);
+  EXPECT_LT(time.elapsed(), 5s);
+  ASSERT_TRUE(stuck);
+  EXPECT_EQ(stuck->stage, "stamp");
+  EXPECT_THAT(stuck->what, HasSubstr("42"));
+  EXPECT_GT(crew.use_count(), 1) << "the sample that hangs needs it";
+  gate.open();
+  EXPECT_TRUE(eventually([this] { return crew.use_count() == 1; }));
+}
+
+}  // namespace
+}  // namespace millrace

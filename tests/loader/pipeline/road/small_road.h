@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/host_device.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "pipeline/road/road.h"
+
+namespace millrace::testing {
+
+inline Road::Clock::time_point now() { return Road::Clock::now(); }
+
+/// A road of two host slots without threads: the test makes the calls of each.
+struct SmallRoad {
+  static constexpr std::size_t slot_bytes = 256;
+
+  explicit SmallRoad(const Road::Run& run = {.micro_batches = {4, 2}},
+                     std::shared_ptr<Device> on = std::make_shared<HostDevice>())
+      : device(std::move(on)) {
+    std::vector<std::unique_ptr<HostSlot>> slots;
+    for (std::size_t number = 0; number < 2; ++number) {
+      slots.push_back(std::make_unique<HostSlot>());
+      slots.back()->number = number;
+      slots.back()->memory = device->allocate_host(slot_bytes, NumaNode{});
+    }
+    road = std::make_shared<Road>(run, Slots{device, std::move(slots)},
+                                  RunMeter(nullptr, 0, false, now()));
+  }
+
+  /// A lease of device memory, or of a host slot.
+  Lease& add_lease(HostSlot* host = nullptr) {
+    auto lease = std::make_unique<Lease>();
+    Lease& added = *lease;
+    lease->host = host;
+    road->add_lease(std::move(lease));
+    return added;
+  }
+
+  /// Plans the next batch as the reaper does.
+  HostSlot& plan(std::size_t size = 4) {
+    HostSlot* host = road->take_free();
+    if (host == nullptr) throw std::runtime_error("no host slot is free");
+    fill_in(*host, size);
+    road->planned(*host, now(), 1);
+    return *host;
+  }
+
+  static void fill_in(HostSlot& host, std::size_t size) {
+    host.plan.size = size;
+    host.plan.position_after = (host.plan.number + 1) * size;
+    host.positions.assign(size, 0);
+    host.records = {std::vector<std::uint64_t>(size), std::vector<std::uint8_t>(size, 1)};
+  }
+
+  /// Makes a planned batch's samples [first, end) as workers do.
+  void make(HostSlot& host, std::size_t first, std::size_t end) const {
+    for (std::size_t sample = first; sample < end; ++sample)
+      if (road->begin_sample()) road->sample_made(host, sample);
+  }
+
+  /// The next made micro-batch; its host is null if none is made.
+  Road::Made next_made() const {
+    return road->next_made(now(), now()).value_or(Road::Made{nullptr, 0});
+  }
+
+  /// Plans and makes a batch and puts it on its way, as all threads together do.
+  HostSlot& send(Lease& lease, bool leave) {
+    HostSlot& host = plan();
+    make(host, 0, host.plan.size);
+    road->fill(lease);
+    lease.plan = host.plan;
+    for (std::size_t number = 0; number < road->micro_batches().count; ++number)
+      road->on_way(lease, *next_made().host, number, now(), 0);
+    if (leave) road->leave(host);
+    return host;
+  }
+
+  std::shared_ptr<Device> device;
+  std::shared_ptr<Road> road;
+};
+
+}  // namespace millrace::testing
