@@ -30,8 +30,8 @@ class Place {
 };
 
 /// One JSON object whose members are taken by key; what a value is read into stays as it is if the
-/// key is missing. Throws `Error` (`invalid_argument`) for members that are not known or not as they
-/// must be. The object must outlive it.
+/// key is missing. Throws `Error` (`invalid_argument`) for members that are not known or not as
+/// they must be. The object must outlive it.
 class Members {
  public:
   Members(const Json& object, Place place, std::initializer_list<std::string_view> known);

@@ -13,8 +13,8 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 /// The alias method: as many columns as numbers, all of the same height, each of which is shared by
-/// two numbers at most. It is made in integers, so that nothing is left over in the end, and a weight
-/// of 0 has no share at all.
+/// two numbers at most. It is made in integers, so that nothing is left over in the end, and a
+/// weight of 0 has no share at all.
 class AliasTable {
  public:
   explicit AliasTable(std::span<const double> weights) : columns_(weights.size()) {

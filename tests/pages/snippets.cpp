@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C++ of the pages, which is compiled and not run.
+#include <millrace/image_decoder.h>
 #include <millrace/options_file.h>
 #include <millrace/pipeline.h>
+#include <millrace/recipe.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 namespace millrace::pages {
@@ -16,6 +20,22 @@ PipelineOptions for_rank(bool resuming, const std::string& text) {
       .seed = 7, .runtime = runtime, .ranks = {.mine = ranks, .global_batch_size = 1024}};
   if (resuming) options.resume.from = millrace::State::from_json(text);
   return options;
+}
+
+// decode/README.md
+bool decodes(std::span<const std::byte> bytes, int x, int y, int width, int height) {
+  auto decoder = millrace::make_image_decoder();   // one per thread, for all of its images
+  millrace::Status opened = decoder->open(bytes);  // bad: "a PNG image; only JPEG is supported"
+  decoder->header();                               // kind, width, height, components
+  millrace::PixelView view;
+  millrace::Status decoded = decoder->decode({x, y, width, height}, view);  // or check()
+  return opened.is_ok() && decoded.is_ok();
+}
+
+// augment/README.md
+Recipe eval() {
+  millrace::Recipe recipe{{224, 224}, {millrace::Resize{256}, millrace::CenterCrop{}}};
+  return recipe;
 }
 
 // bench/README.md

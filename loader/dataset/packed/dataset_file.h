@@ -41,8 +41,8 @@ class DatasetFile {
   const Description& description() const { return root_.description; }
 
   /// The stored value of a record (< `description().records`), in the map. Throws `LmdbDamage` if a
-  /// page on the way from the root to it is damaged. What the value holds is not checked. `place` is
-  /// where the caller's last call for this file ended, or new.
+  /// page on the way from the root to it is damaged. What the value holds is not checked. `place`
+  /// is where the caller's last call for this file ended, or new.
   std::span<const std::byte> find(std::uint64_t index, LmdbPlace& place) const {
     return pages_.find_record(root_.records, index, place);
   }

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <memory>
 
-// The two formats of `DatasetWriter`, for the table of `open_dataset`. A probe says whether the file
-// at `path`, which exists, is of the format, and the reason if it is not; it throws `Error` (`io`)
-// if the file cannot be read. The openers throw as `open_dataset` does.
+// The two formats of `DatasetWriter`, for the table of `open_dataset`. A probe says whether the
+// file at `path`, which exists, is of the format, and the reason if it is not; it throws `Error`
+// (`io`) if the file cannot be read. The openers throw as `open_dataset` does.
 
 namespace millrace {
 

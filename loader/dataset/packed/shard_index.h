@@ -61,8 +61,8 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path
 /// Where a shard of the index at `index` lies.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 
-/// If an index lies at `path`, removes the shards that it names and then the index itself. Throws as
-/// `DatasetWriter` does.
+/// If an index lies at `path`, removes the shards that it names and then the index itself. Throws
+/// as `DatasetWriter` does.
 void remove_sharded_dataset(const std::filesystem::path& path);
 
 }  // namespace millrace

@@ -6,9 +6,9 @@
 // Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
 // `DatasetReader` is for one thread at a time, and each thread makes its own.
 //
-// Lifetimes: a `Record` is a view that is valid until its reader reads again or goes. A reader keeps
-// alive what it reads from (an open file, a map, other datasets), so it may outlive the last pointer
-// to its dataset.
+// Lifetimes: a `Record` is a view that is valid until its reader reads again or goes. A reader
+// keeps alive what it reads from (an open file, a map, other datasets), so it may outlive the last
+// pointer to its dataset.
 
 #include <cstddef>
 #include <cstdint>
@@ -130,11 +130,11 @@ struct OpenOptions {
   bool verify_checksums = true;
 };
 
-/// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack` and
-/// `DatasetWriter` write: one LMDB file, or the list of its shards, which lie beside it and are read
-/// as one, in order. Files are mapped read-only, once per process however often this is called,
-/// without locks or lock file. So that a damaged file ends in an `Error` and never in a crash or in
-/// another record's bytes, this is checked:
+/// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack`
+/// and `DatasetWriter` write: one LMDB file, or the list of its shards, which lie beside it and are
+/// read as one, in order. Files are mapped read-only, once per process however often this is
+/// called, without locks or lock file. So that a damaged file ends in an `Error` and never in a
+/// crash or in another record's bytes, this is checked:
 /// - here, that the file is as long as its newest state says, that a shard is the one that is
 ///   listed, and each page that leads to the description and to the root of the records: a few
 ///   pages, however many records there are;

@@ -29,7 +29,8 @@ struct WriterOptions {
   /// in memory until then.
   std::size_t commit_bytes = std::size_t{32} << 20;
   /// What the records are made of, in words for a person. It is kept in the file; resuming with
-  /// another text is refused, and the message has both. It should change whenever the records would.
+  /// another text is refused, and the message has both. It should change whenever the records
+  /// would.
   std::string source = {};
   /// Write so many files, which open as one dataset (see `DatasetWriter`). Each takes its share of
   /// `source_items` items.
@@ -61,8 +62,8 @@ class DatasetWriter {
   /// Creates `path`, as a dataset that is incomplete and has no records yet, or takes up what is
   /// there (`resume`). Throws `Error`: `already_exists` if it exists and neither `overwrite` nor
   /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created; with
-  /// `resume`, `invalid_argument` if it was begun from another source, in other shards or by another
-  /// version, and `corrupt` if there is no dataset or a damaged one.
+  /// `resume`, `invalid_argument` if it was begun from another source, in other shards or by
+  /// another version, and `corrupt` if there is no dataset or a damaged one.
   explicit DatasetWriter(std::filesystem::path path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();

@@ -16,8 +16,8 @@ namespace MILLRACE_API millrace {
 
 /// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
 /// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`
-/// (`invalid_argument`), which names the value and its place; what contradicts the dataset's size is
-/// found by `Sampler`.
+/// (`invalid_argument`), which names the value and its place; what contradicts the dataset's size
+/// is found by `Sampler`.
 class Order {
  public:
   struct Blocks {

@@ -3,8 +3,8 @@
 
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: a `Ranks` is a value that refers to nothing. `from_environment()` reads the
-// process's environment: no other thread may change that at the same time.
+// Threads and lifetimes: a `Ranks` is a value that refers to nothing. `from_environment()` reads
+// the process's environment: no other thread may change that at the same time.
 
 #include <cstdint>
 #include <functional>
@@ -29,8 +29,8 @@ struct Ranks {
   /// Gives the value of an environment variable; nullopt if it is not set.
   using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
-  /// What the launcher says in the environment, which is the first of these whose rank and world are
-  /// both set:
+  /// What the launcher says in the environment, which is the first of these whose rank and world
+  /// are both set:
   ///     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE
   ///     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
   ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (Intel MPI and others
@@ -40,8 +40,8 @@ struct Ranks {
   ///                 script by itself has no step, and is one process.
   /// Without any of them there is one process alone. If the launcher does not set the local ones,
   /// they are SLURM's if its step has the same rank and world, and else 0 of 1. Throws `Error`
-  /// (`invalid_argument`) that names the variable and its value if that is no number or a rank is not
-  /// below its world, and if a rank is set without a world or the other way round and no other
+  /// (`invalid_argument`) that names the variable and its value if that is no number or a rank is
+  /// not below its world, and if a rank is set without a world or the other way round and no other
   /// launcher sets both.
   static Ranks from_environment();
   /// The same for another environment.

@@ -2,7 +2,8 @@
 #pragma once
 
 // Threads and lifetimes: a `SampleSpec` is a value that does not change once it is made, so all its
-// functions may be called from any thread at once. References that it gives are valid as long as it.
+// functions may be called from any thread at once. References that it gives are valid as long as
+// it.
 
 #include <millrace/detail/export.h>
 #include <millrace/tensor.h>

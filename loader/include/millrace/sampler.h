@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: a `Sampler` does not change once it is made; all its functions may be called
-// from any thread at once. Copies share the order's lists and tables.
+// Threads and lifetimes: a `Sampler` does not change once it is made; all its functions may be
+// called from any thread at once. Copies share the order's lists and tables.
 
 #include <millrace/detail/export.h>
 #include <millrace/order.h>

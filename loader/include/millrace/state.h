@@ -36,8 +36,8 @@ struct State {
   ///      "dataset":"93aa...","recipe":"41c0..."}
   /// Hashes are hexadecimal texts, since not every reader of JSON has numbers of 64 bits.
   std::string to_json() const;
-  /// Reads that. Throws `Error` (`invalid_argument`) that says which value of `name` (a file, say) is
-  /// wrong; unknown keys and other formats are errors, too.
+  /// Reads that. Throws `Error` (`invalid_argument`) that says which value of `name` (a file, say)
+  /// is wrong; unknown keys and other formats are errors, too.
   static State from_json(std::string_view json, std::string_view name = "state");
 
   friend bool operator==(const State&, const State&) = default;
