@@ -4,156 +4,210 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <span>
+
+#include "ops/operations.h"
+#include "ops/program.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int largest_side = 16384;
-constexpr double steepest_ratio = 1000;
-
 [[noreturn]] void fail(std::string_view source, const std::string& problem) {
   throw Error(ErrorCode::invalid_argument, std::string(source) + ": " + problem);
 }
 
-/// A number as JSON writes it: the shortest that reads back the same. Not "null" for what JSON
-/// cannot say.
+/// Writes a number as JSON does, with the fewest digits that read back the same; not "null" for
+/// what JSON cannot say.
 std::string text(double value) {
   return std::isfinite(value) ? Json(value).dump() : std::to_string(value);
 }
 
-void check_side(std::string_view source, const char* key, std::int64_t value) {
-  if (value < 1 || value > largest_side)
-    fail(source, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in 1.." +
-                     std::to_string(largest_side));
-}
-
-void check_range(std::string_view source, const std::string& key, Range range, double low,
-                 double high) {
-  const std::string is = '"' + key + "\" is [" + text(range.low) + ", " + text(range.high) + "], ";
-  if (!(range.low >= low && range.low <= high && range.high >= low && range.high <= high))
-    fail(source, is + "both must lie in " + text(low) + ".." + text(high));
-  if (range.low > range.high) fail(source, is + "the first must not be above the second");
-}
-
-void check(const Recipe& recipe, std::string_view source) {
-  check_side(source, "output", recipe.output.width);
-  check_side(source, "output", recipe.output.height);
-  if (const auto* crop = std::get_if<RandomResizedCrop>(&recipe.crop)) {
-    check_range(source, "crop.scale", crop->scale, 0, 1);
-    if (crop->scale.high <= 0) fail(source, "\"crop.scale\" is [0, 0], the second must be above 0");
-    check_range(source, "crop.ratio", crop->ratio, 1 / steepest_ratio, steepest_ratio);
-  }
-  if (const auto* crop = std::get_if<CenterCrop>(&recipe.crop))
-    check_side(source, "crop.resize", crop->resize);
-  if (!(recipe.flip >= 0 && recipe.flip <= 1))
-    fail(source, "\"flip\" is " + text(recipe.flip) + ", must lie in 0..1");
+std::string listed(std::span<const char* const> names, const char* separator) {
+  std::string text;
+  for (const char* name : names)
+    text += (text.empty() ? "\"" : std::string(separator) + '"') + name + '"';
+  return text;
 }
 
 /// One JSON object whose members are taken by name; what is left over at the end is unknown.
-class Members {
+class Reader final : public Parameters {
  public:
-  Members(const Json& object, std::string path, std::string_view source)
-      : object_(object), path_(std::move(path)), source_(source) {
+  Reader(const Json& object, const char* what, std::string source)
+      : object_(object), source_(std::move(source)) {
     if (!object.is_object())
-      fail(source,
-           (path_.empty() ? "the recipe" : '"' + path_ + '"') + " must be an object in { }");
+      millrace::fail(source_, what + std::string(" must be an object in { }"));
   }
 
-  void check_keys(std::initializer_list<std::string_view> known) const {
-    for (const auto& [key, value] : object_.items()) {
-      if (std::ranges::find(known, key) != known.end()) continue;
-      std::string names;
-      for (const std::string_view name : known)
-        names += (names.empty() ? "\"" : ", \"") + std::string(name) + '"';
-      fail(source_, "unknown key \"" + name_of(key) + "\"; there are " + names);
-    }
-  }
-
-  const Json* find(const char* key) const {
+  const Json* find(const char* key) {
+    known_.emplace_back(key);
     const auto found = object_.find(key);
     return found == object_.end() ? nullptr : &*found;
   }
 
-  void read(const char* key, double& into) const {
-    if (const Json* value = find(key)) into = number(*value, key, "a number");
+  void number(const char* key, double& value, Range) override {
+    if (const Json* json = find(key)) value = number_in(*json, key, "a number");
   }
-  void read(const char* key, int& into) const {
-    if (const Json* value = find(key)) into = side(*value, key, "an integer");
+  void integer(const char* key, int& value, int low, int high) override {
+    if (const Json* json = find(key)) value = integer_in(*json, key, "an integer", low, high);
   }
-  void read(const char* key, Range& into) const {
+  void range(const char* key, Range& value, Range) override {
     constexpr const char* what = "two numbers, [low, high]";
-    if (const Json* value = find(key))
-      into = {number(pair(*value, key, what)[0], key, what), number((*value)[1], key, what)};
+    if (const Json* json = find_pair(key, what))
+      value = {number_in((*json)[0], key, what), number_in((*json)[1], key, what)};
   }
-  void read(const char* key, Size& into) const {
+  void size(const char* key, Size& value) {
     constexpr const char* what = "two integers, [width, height]";
-    if (const Json* value = find(key))
-      into = {side(pair(*value, key, what)[0], key, what), side((*value)[1], key, what)};
+    if (const Json* json = find_pair(key, what))
+      value = {integer_in((*json)[0], key, what, 1, largest_side),
+               integer_in((*json)[1], key, what, 1, largest_side)};
+  }
+  void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    const auto name = std::ranges::find_if(names, [&](const char* one) { return *json == one; });
+    if (name == names.end()) fail(key, *json, listed(names, " or "));
+    value = static_cast<std::size_t>(name - names.begin());
   }
 
-  [[noreturn]] void fail_value(const char* key, const Json& value, const std::string& what) const {
-    fail(source_, '"' + name_of(key) + "\" is " +
-                      value.dump(-1, ' ', false, Json::error_handler_t::replace) + ", must be " +
-                      what);
+  [[noreturn]] void fail(const char* key, const Json& value, const std::string& wanted) const {
+    millrace::fail(source_, '"' + std::string(key) + "\" is " +
+                                value.dump(-1, ' ', false, Json::error_handler_t::replace) +
+                                ", must be " + wanted);
+  }
+  /// Call it when all members were taken.
+  void check_keys() const {
+    for (const auto& [key, value] : object_.items())
+      if (std::ranges::find(known_, key) == known_.end())
+        millrace::fail(source_, "unknown key \"" + key + "\"; there are " + listed(known_, ", "));
   }
 
  private:
-  std::string name_of(std::string_view key) const {
-    return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
+  const Json* find_pair(const char* key, const char* what) {
+    const Json* json = find(key);
+    if (json != nullptr && (!json->is_array() || json->size() != 2)) fail(key, *json, what);
+    return json;
   }
-
-  const Json& pair(const Json& value, const char* key, const char* what) const {
-    if (!value.is_array() || value.size() != 2) fail_value(key, value, what);
-    return value;
+  double number_in(const Json& json, const char* key, const char* what) const {
+    if (!json.is_number()) fail(key, json, what);
+    return json.get<double>();
   }
-  double number(const Json& value, const char* key, const char* what) const {
-    if (!value.is_number()) fail_value(key, value, what);
-    return value.get<double>();
-  }
-  int side(const Json& value, const char* key, const char* what) const {
-    if (!value.is_number_integer()) fail_value(key, value, what);
-    const double wide = value.get<double>();
-    if (wide < 1 || wide > largest_side)
-      fail_value(key, value, "in 1.." + std::to_string(largest_side));
-    return value.get<int>();
+  int integer_in(const Json& json, const char* key, const char* what, int low, int high) const {
+    if (!json.is_number_integer()) fail(key, json, what);
+    const double wide = json.get<double>();
+    if (wide < low || wide > high)
+      fail(key, json, "in " + std::to_string(low) + ".." + std::to_string(high));
+    return json.get<int>();
   }
 
   const Json& object_;
-  std::string path_;
-  std::string_view source_;
+  std::string source_;
+  std::vector<const char*> known_;
 };
 
-RandomResizedCrop random_resized(const Members& members) {
-  members.check_keys({"kind", "scale", "ratio"});
-  RandomResizedCrop crop;
-  members.read("scale", crop.scale);
-  members.read("ratio", crop.ratio);
-  return crop;
+class Writer final : public Parameters {
+ public:
+  explicit Writer(Json& json) : json_(json) {}
+  void number(const char* key, double& value, Range) override { json_[key] = value; }
+  void integer(const char* key, int& value, int, int) override { json_[key] = value; }
+  void range(const char* key, Range& value, Range) override {
+    json_[key] = {value.low, value.high};
+  }
+  void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
+    if (value != 0) json_[key] = names[value];
+  }
+
+ private:
+  Json& json_;
+};
+
+class Checker final : public Parameters {
+ public:
+  explicit Checker(std::string_view source) : source_(source) {}
+
+  void number(const char* key, double& value, Range limits) override {
+    if (!(value >= limits.low && value <= limits.high))
+      fail(source_, '"' + std::string(key) + "\" is " + text(value) + ", must lie in " +
+                        text(limits.low) + ".." + text(limits.high));
+  }
+  void integer(const char* key, int& value, int low, int high) override {
+    if (value < low || value > high)
+      fail(source_, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in " +
+                        std::to_string(low) + ".." + std::to_string(high));
+  }
+  void range(const char* key, Range& value, Range limits) override {
+    const std::string is =
+        '"' + std::string(key) + "\" is [" + text(value.low) + ", " + text(value.high) + "], ";
+    const auto lies_within = [&](double end) { return end >= limits.low && end <= limits.high; };
+    if (!lies_within(value.low) || !lies_within(value.high))
+      fail(source_, is + "both must lie in " + text(limits.low) + ".." + text(limits.high));
+    if (value.low > value.high) fail(source_, is + "the first must not be above the second");
+    if (value.high <= 0) fail(source_, is + "the second must be above 0");
+  }
+  void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
+    if (value >= names.size())
+      fail(source_, '"' + std::string(key) + "\" is no " + listed(names, " or "));
+  }
+
+ private:
+  std::string source_;
+};
+
+void check(const Recipe& recipe, std::string_view source) {
+  Checker output(source);
+  int sides[] = {recipe.output.width, recipe.output.height};
+  for (int& side : sides) output.integer("output", side, 1, largest_side);
+  for (std::size_t number = 0; number < recipe.ops.size(); ++number) {
+    Checker checker(std::string(source) + ": " + place_of(recipe.ops, number));
+    recipe.ops[number].held().describe(checker);
+  }
+  if (const std::string problem = order_problem(recipe.ops); !problem.empty())
+    fail(source, problem);
 }
 
-CenterCrop center(const Members& members) {
-  members.check_keys({"kind", "resize"});
-  CenterCrop crop;
-  members.read("resize", crop.resize);
-  return crop;
+std::shared_ptr<ImageOperation> make_operation(const Json* name, Reader& reader) {
+  std::vector<const char*> names;
+  for (const auto make : operations) {
+    std::shared_ptr<ImageOperation> operation = make();
+    if (name != nullptr && *name == operation->name()) return operation;
+    names.push_back(operation->name());
+  }
+  reader.fail("op", name == nullptr ? Json() : *name, "one of " + listed(names, ", "));
+}
+
+Operation read_operation(const Json& json, const std::string& place) {
+  Reader unnamed(json, "the operation", place);
+  const auto operation = make_operation(unnamed.find("op"), unnamed);
+  Reader reader(json, "the operation", place + " (" + operation->name() + ")");
+  reader.find("op");
+  operation->describe(reader);
+  reader.check_keys();
+  return Operation(operation);
+}
+
+Json to_json(const Operation& operation) {
+  Json json{{"op", operation.held().name()}};
+  Writer writer(json);
+  operation.held().describe(writer);
+  return json;
 }
 
 }  // namespace
 
+std::string Operation::to_json() const { return millrace::to_json(*this).dump(); }
+
 Recipe Recipe::train(int size) {
-  Recipe recipe{{size, size}, RandomResizedCrop{}, 0.5};
+  Recipe recipe{.output = {size, size}};
   recipe.validate();
   return recipe;
 }
 
 Recipe Recipe::eval(int size) {
   const double resize = std::round(size * 256.0 / 224.0);
-  Recipe recipe{
-      {size, size}, CenterCrop{static_cast<int>(std::min<double>(resize, largest_side))}, 0};
+  Recipe recipe{{size, size},
+                {Resize{static_cast<int>(std::min<double>(resize, largest_side))}, CenterCrop{}}};
   recipe.validate();
   return recipe;
 }
@@ -165,28 +219,21 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   } catch (const Json::exception& error) {
     fail(source, std::string("is not valid JSON: ") + error.what());
   }
-  const Members members(parsed, "", source);
-  members.check_keys({"output", "crop", "flip", "flip_on"});
+  Reader reader(parsed, "the recipe", std::string(source));
+  for (const char* key : {"crop", "flip", "flip_on"})
+    if (parsed.contains(key))
+      fail(source, '"' + std::string(key) + "\" is no longer a key; a recipe is a list of " +
+                       "operations now, as " + Recipe().to_json());
   Recipe recipe;
-  members.read("output", recipe.output);
-  members.read("flip", recipe.flip);
-  if (const Json* on = members.find("flip_on")) {
-    if (*on != "worker" && *on != "device")
-      members.fail_value("flip_on", *on, "\"worker\" or \"device\"");
-    recipe.flip_on = *on == "device" ? FlipOn::device : FlipOn::worker;
+  reader.size("output", recipe.output);
+  if (const Json* ops = reader.find("ops")) {
+    if (!ops->is_array()) fail(source, "\"ops\" must be a list of operations in [ ]");
+    recipe.ops.clear();
+    for (const Json& op : *ops)
+      recipe.ops.push_back(read_operation(
+          op, std::string(source) + ": ops[" + std::to_string(recipe.ops.size()) + "]"));
   }
-  if (const Json* crop = members.find("crop")) {
-    const Members crop_members(*crop, "crop", source);
-    const Json* kind = crop_members.find("kind");
-    if (kind == nullptr)
-      fail(source, "\"crop.kind\" is missing; it is \"random_resized\" or \"center\"");
-    if (*kind == "random_resized")
-      recipe.crop = random_resized(crop_members);
-    else if (*kind == "center")
-      recipe.crop = center(crop_members);
-    else
-      crop_members.fail_value("kind", *kind, "\"random_resized\" or \"center\"");
-  }
+  reader.check_keys();
   check(recipe, source);
   return recipe;
 }
@@ -194,15 +241,8 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
 std::string Recipe::to_json() const {
   Json json;
   json["output"] = {output.width, output.height};
-  if (const auto* random = std::get_if<RandomResizedCrop>(&crop))
-    json["crop"] = {{"kind", "random_resized"},
-                    {"scale", {random->scale.low, random->scale.high}},
-                    {"ratio", {random->ratio.low, random->ratio.high}}};
-  if (const auto* centred = std::get_if<CenterCrop>(&crop))
-    json["crop"] = {{"kind", "center"}, {"resize", centred->resize}};
-  json["flip"] = flip;
-  if (flip_on == FlipOn::device)
-    json["flip_on"] = "device";  // else as before there was a choice: fingerprints are of this text
+  json["ops"] = Json::array();
+  for (const Operation& operation : ops) json["ops"].push_back(millrace::to_json(operation));
   return json.dump();
 }
 

@@ -14,9 +14,9 @@ fail() {
   exit 1
 }
 
-packages=(g++ cmake ninja-build pkg-config libtbb-dev libtbbbind-2-5 liblmdb-dev libhwloc-dev
+packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libjpeg62-turbo-dev libturbojpeg0-dev libopencv-core-dev libopencv-imgproc-dev libcli11-dev
-  libfmt-dev nlohmann-json3-dev libxxhash-dev libarchive-dev)
+  libfmt-dev nlohmann-json3-dev libxxhash-dev libarchive-dev libboost-math-dev libutfcpp-dev)
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev python3)
 # llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are
 # for tests/numa_vm.sh, pip for cmake/install_cuda.sh.

@@ -1,60 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_kind.h"
+#include <millrace/image.h>
 
-#include <algorithm>
 #include <string_view>
 
 namespace millrace {
 namespace {
 
+using namespace std::string_view_literals;
+
 struct Magic {
   std::size_t offset;
   std::string_view bytes;
-  std::string_view kind;
+  ImageKind kind;
 };
-
-using namespace std::string_view_literals;
 
 constexpr Magic magics[] = {
-    {0, "\x89PNG\r\n\x1a\n"sv, "PNG"},
-    {8, "WEBP"sv, "WebP"},
-    {0, "GIF87a"sv, "GIF"},
-    {0, "GIF89a"sv, "GIF"},
-    {0, "BM"sv, "BMP"},
-    {0, "II*\0"sv, "TIFF"},
-    {0, "MM\0*"sv, "TIFF"},
-    {4, "ftypavif"sv, "AVIF"},
-    {4, "ftypavis"sv, "AVIF"},
-    {4, "ftyphei"sv, "HEIC"},
-    {4, "ftyphev"sv, "HEIC"},
-    {4, "ftypmif1"sv, "HEIC"},
-    {0, "\xff\x0a"sv, "JPEG XL"},
-    {4, "JXL \r\n"sv, "JPEG XL"},
-    {4, "jP  \r\n"sv, "JPEG 2000"},
+    {0, "\xff\xd8"sv, ImageKind::jpeg},    {0, "\x89PNG\r\n\x1a\n"sv, ImageKind::png},
+    {8, "WEBP"sv, ImageKind::webp},        {0, "GIF87a"sv, ImageKind::gif},
+    {0, "GIF89a"sv, ImageKind::gif},       {0, "BM"sv, ImageKind::bmp},
+    {0, "II*\0"sv, ImageKind::tiff},       {0, "MM\0*"sv, ImageKind::tiff},
+    {4, "ftypavif"sv, ImageKind::avif},    {4, "ftypavis"sv, ImageKind::avif},
+    {4, "ftyphei"sv, ImageKind::heic},     {4, "ftyphev"sv, ImageKind::heic},
+    {4, "ftypmif1"sv, ImageKind::heic},    {0, "\xff\x0a"sv, ImageKind::jpeg_xl},
+    {4, "JXL \r\n"sv, ImageKind::jpeg_xl}, {4, "jP  \r\n"sv, ImageKind::jpeg_2000},
 };
-
-std::string hex(std::string_view bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (!text.empty()) text += ' ';
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
-}
 
 }  // namespace
 
-std::string why_no_jpeg(std::span<const std::byte> encoded) {
-  if (encoded.empty()) return "empty (0 bytes)";
+const char* to_string(ImageKind kind) {
+  constexpr const char* names[] = {"unknown", "JPEG", "PNG",  "WebP",    "GIF",      "BMP",
+                                   "TIFF",    "AVIF", "HEIC", "JPEG XL", "JPEG 2000"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+ImageKind image_kind(std::span<const std::byte> encoded) {
   const std::string_view bytes(reinterpret_cast<const char*>(encoded.data()), encoded.size());
-  if (bytes.starts_with("\xff\xd8"sv)) return {};
   for (const Magic& magic : magics)
     if (bytes.size() >= magic.offset && bytes.substr(magic.offset).starts_with(magic.bytes))
-      return "a " + std::string(magic.kind) + " image; only JPEG is supported";
-  return "no JPEG (starts with " + hex(bytes.substr(0, 4)) + ")";
+      return magic.kind;
+  return ImageKind::unknown;
 }
 
 }  // namespace millrace

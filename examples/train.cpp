@@ -94,7 +94,7 @@ void train(const Options& options) {
                                         .mean = {0.5F, 0.5F, 0.5F, 0},
                                         .std = {0.5F, 0.5F, 0.5F, 1}};
   millrace::Recipe recipe = millrace::Recipe::train(thumbnail);
-  recipe.crop = millrace::RandomResizedCrop{.scale = {0.7, 1.0}};
+  recipe.ops.front() = millrace::RandomResizedCrop{.scale = {0.7, 1.0}};
   millrace::Pipeline training(
       dataset, millrace::image_transform(recipe), trainer->device(),
       {.batch_size = options.batch_size,

@@ -10,7 +10,7 @@ namespace {
 /// Rounds halves to even, as Python does.
 double rounded(double value) { return std::nearbyint(value); }
 
-/// floor(draw x (free + 1)): an edge somewhere in 0 .. free.
+/// Places an edge somewhere in 0 .. free, as torchvision does: floor(draw x (free + 1)).
 int edge(double draw, int free) { return static_cast<int>(std::floor(draw * (free + 1.0))); }
 
 Region centred(Size image, Size box) {

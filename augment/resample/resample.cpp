@@ -38,7 +38,7 @@ void copy(const PixelView& from, std::uint8_t* to, std::size_t stride) {
                 offset(from.width, 0, 0));
 }
 
-/// Pixels made per pixel read.
+/// How many pixels are made per pixel read.
 struct Scale {
   double x;
   double y;
@@ -49,7 +49,7 @@ Size made_size(int width, int height, Scale scale) {
   return {cvRound(width * scale.x), cvRound(height * scale.y)};
 }
 
-/// OpenCV's resize, at a scale that need not be the ratio of the sizes; it makes `made_size`
+/// Calls OpenCV's resize at a scale that need not be the ratio of the sizes; it makes `made_size`
 /// pixels, whatever size it is told.
 void resize(const PixelView& from, std::uint8_t* to, std::size_t stride, Scale scale,
             int interpolation) {
@@ -63,7 +63,7 @@ void resize(const PixelView& from, std::uint8_t* to, std::size_t stride, Scale s
   }
 }
 
-/// Means of 2 x 2 pixels; both sides must be even.
+/// Makes means of 2 x 2 pixels; both sides must be even.
 PixelView halve(const PixelView& view, std::vector<std::uint8_t>& scratch) {
   const Room half = reserve(scratch, view.width / 2, view.height / 2);
   resize(view, half.pixels, half.stride, {0.5, 0.5}, cv::INTER_AREA);
@@ -90,8 +90,8 @@ struct Interval {
   int end;
 };
 
-/// What bilinear pixels [first, first + count) are made of, on an axis of `available` pixels; with
-/// a margin, so that none of them meets the end of the interval.
+/// Tells what bilinear pixels [first, first + count) are made of, on an axis of `available` pixels;
+/// with a margin, so that none of them meets the end of the interval.
 Interval source_of(int first, int count, double scale, int available) {
   const auto source = [&](int pixel) {
     return static_cast<int>(std::floor((pixel + 0.5) / scale - 0.5));
@@ -100,7 +100,7 @@ Interval source_of(int first, int count, double scale, int available) {
   return {begin, std::clamp(source(first + count - 1) + 4, begin + 1, available)};
 }
 
-/// The window's source in the image after halving.
+/// Tells which region of the image, as it is after halving, the window is made of.
 Region bilinear_source(const Resampling& resampling, int times) {
   const Scale scale = bilinear_scale(resampling, times);
   const Region& window = resampling.window;

@@ -21,10 +21,10 @@ struct Resampling {
 /// Resizes 8-bit RGB with OpenCV: as long as both sides shrink to half or less, means of 2 x 2
 /// pixels; then bilinear. After n halvings up to 2^n - 1 source pixels at the right and bottom
 /// edges, less than one pixel made, go unused. The pixels of a window equal those of the whole
-/// resized image, to the bit. Holds scratch that only grows; not for two threads at once.
+/// resized image, to the bit. It holds scratch that only grows, and is not for two threads at once.
 class Resampler {
  public:
-  /// The part of the source image that the window is made of.
+  /// Tells which part of the source image the window is made of.
   static Region needed(const Resampling& resampling);
 
   /// Makes the window from `source`, which shows the `needed` region, into rows that are `stride`

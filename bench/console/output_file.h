@@ -7,10 +7,10 @@
 
 namespace millrace::cli {
 
-/// Writes `text` to a file, or to standard output for "-". Throws `Error` (`io`) where that fails.
+/// Writes `text` to a file, or to standard output for "-". Throws `Error` (`io`) if that fails.
 void write_text(const std::filesystem::path& path, const std::string& text);
 
-/// Throws `Error` (`io`) where a file cannot be written, before time is spent on what shall go into
+/// Throws `Error` (`io`) if a file cannot be written, before time is spent on what shall go into
 /// it. Empty and "-" are fine.
 void check_writable(const std::filesystem::path& path);
 

@@ -7,17 +7,18 @@
 
 namespace millrace::cli {
 
-/// A name from a dataset as it may go to a terminal: control characters and what is no UTF-8 as
-/// "\x1b".
+/// A name from a dataset as it may go to a terminal: bytes of control characters and those that are
+/// no UTF-8 are written as "\x1b".
 std::string printable(std::string_view text);
 
-/// "512 B", "3.4 kB", "54.1 MB": three digits, thousands.
+/// "512 B", "3.4 kB", "54.1 MB": a number of about three digits, with powers of 1000.
 std::string bytes_text(double bytes);
 
-/// "1 record", "1200 records".
+/// "1 record", "1200 records", "2 batches".
 std::string count_text(std::uint64_t count, std::string_view noun);
 
-/// "  image bytes       " before a value: the rows of a table with two columns.
-std::string table_row(std::string_view name, std::string_view value);
+/// "  image bytes       " before a value: a row of a table with two columns, the first of which is
+/// `width` wide.
+std::string table_row(std::string_view name, std::string_view value, int width = 18);
 
 }  // namespace millrace::cli

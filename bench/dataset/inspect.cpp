@@ -16,7 +16,6 @@
 #include "console/interrupt.h"
 #include "console/output_file.h"
 #include "console/text.h"
-#include "dataset/bad_record.h"
 #include "dataset/inspect_output.h"
 #include "dataset/inspect_survey.h"
 
@@ -59,23 +58,21 @@ void write_bytes(const std::string& path, bool force, std::span<const std::byte>
 /// Why the record's bytes are not those that were written; empty where they are.
 std::string fault_of(const std::string& path, std::uint64_t index) {
   try {
-    ReadBuffer buffer;
-    (void)open_dataset(path, {.verify_checksums = true})->read(index, buffer);
+    (void)open_dataset(path, {.verify_checksums = true})->make_reader()->read(index);
     return {};
   } catch (const Error& error) {
-    return reason_of(error);
+    return error.reason();
   }
 }
 
 int inspect_record(const InspectOptions& options, const Dataset& dataset) {
-  ReadBuffer buffer;
+  const auto reader = dataset.make_reader();
   const std::uint64_t index = *options.record;
-  RecordView view{.record = dataset.read(index, buffer),
-                  .key = dataset.key(index),
-                  .stored = dataset.stored(index)};
+  RecordView view{
+      .record = reader->read(index), .key = dataset.key(index), .stored = dataset.stored(index)};
   view.fault = fault_of(options.dataset, index);
   if (view.record.has("image")) {
-    const Status read = read_jpeg_info(view.record["image"], view.image.emplace());
+    const Status read = read_image_info(view.record["image"], view.image.emplace());
     if (!read.is_ok()) {
       view.image.reset();
       view.no_image = read.reason();
@@ -134,19 +131,17 @@ Command add_inspect(CLI::App& millrace) {
       throw CLI::ValidationError("--out - and --json - cannot both have stdout");
   });
   app->footer(
-      "Counts records and classes and tells the distribution of bytes, sizes, quality, chroma "
-      "subsampling and scan type, by the\n"
-      "images' headers: no pixel is decoded and checksums are not compared (`millrace verify` does "
-      "both). Quality is estimated\n"
-      "from the quantisation tables, on the scale of libjpeg; n/a where an encoder has tables of "
-      "its own.\n"
-      "With --record the checksum is compared; where it does not match the exit code is 1.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace inspect train.lmdb\n"
-      "  millrace inspect train.lmdb --sample 10000 --json train.json\n"
-      "  millrace inspect train.lmdb --record 1234\n"
-      "  millrace inspect train.lmdb --record 1234 --out 1234.jpg");
+      R"(Counts records and classes and tells the distribution of bytes, sizes, quality, chroma
+subsampling and scan type, by the images' headers: no pixel is decoded and checksums are not
+compared (`millrace verify` does both). Quality is estimated from the quantisation tables, on the
+scale of libjpeg; n/a where an encoder has tables of its own. With --record the checksum is
+compared; where it does not match the exit code is 1.
+
+Examples:
+  millrace inspect train.lmdb
+  millrace inspect train.lmdb --sample 10000 --json train.json
+  millrace inspect train.lmdb --record 1234
+  millrace inspect train.lmdb --record 1234 --out 1234.jpg)");
   return {app, [options] {
             const std::shared_ptr<const Dataset> dataset =
                 open_dataset(options->dataset, {.verify_checksums = false});

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
-#include <millrace/jpeg_info.h>
+#include <millrace/image_decoder.h>
 
 #include <cstdint>
 #include <optional>
@@ -23,7 +23,7 @@ struct RecordView {
   /// Why the record's bytes are bad; empty where its checksum matches.
   std::string fault{};
   /// Of the field "image", or why it cannot be told.
-  std::optional<JpegInfo> image{};
+  std::optional<ImageInfo> image{};
   std::string no_image{};
 };
 

@@ -43,13 +43,13 @@ std::string class_of(const Dataset& dataset, const Record& record) {
 std::string image_text(const RecordView& view) {
   if (!view.image)
     return view.no_image.empty() ? "" : "image\n" + table_row("unknown", printable(view.no_image));
-  const JpegInfo& image = *view.image;
+  const ImageInfo& image = *view.image;
   std::string text = "image\n";
   text += table_row("size", fmt::format("{} x {} pixels", image.width, image.height));
   text += table_row("components",
                     fmt::format("{} of {} bits", image.components, image.bits_per_sample));
-  text += table_row("chroma", image.chroma);
-  text += table_row("scan type", scan_type_text(image));
+  text += table_row("chroma", image.chroma.value_or("none"));
+  text += table_row("scan type", image.scan_type);
   text +=
       table_row("quality", image.quality ? fmt::format("{} (IJG scale, estimated)", *image.quality)
                                          : "n/a (tables of another encoder)");
@@ -100,13 +100,13 @@ std::string to_json(const Dataset& dataset, const RecordView& view) {
   json["fault"] = view.fault.empty() ? Json() : Json(view.fault);
   json["fields"] = fields;
   if (view.image) {
-    const JpegInfo& image = *view.image;
+    const ImageInfo& image = *view.image;
     json["image"] = {{"width", image.width},
                      {"height", image.height},
                      {"components", image.components},
                      {"bits_per_sample", image.bits_per_sample},
-                     {"chroma", image.chroma},
-                     {"scan_type", scan_type_text(image)},
+                     {"chroma", image.chroma ? Json(*image.chroma) : Json()},
+                     {"scan_type", image.scan_type},
                      {"quality", image.quality ? Json(*image.quality) : Json()},
                      {"exif_orientation", image.orientation ? Json(*image.orientation) : Json()},
                      {"restart_interval", image.restart_interval},

@@ -9,7 +9,6 @@
 
 #include "console/progress.h"
 #include "dataset/all_records.h"
-#include "dataset/bad_record.h"
 
 namespace millrace::cli {
 namespace {
@@ -20,26 +19,26 @@ struct Glance {
   std::uint64_t bytes = 0;
   std::optional<std::int64_t> label{};
   std::optional<std::uint64_t> image_bytes{};
-  std::optional<JpegInfo> image{};
+  std::optional<ImageInfo> image{};
   /// Why there is nothing more, and the record's key; empty where there is.
   std::string reason{};
   std::string key{};
 };
 
-Glance glance_at(const Dataset& dataset, std::uint64_t index, ReadBuffer& buffer) {
+Glance glance_at(const Dataset& dataset, std::uint64_t index, DatasetReader& reader) {
   Glance glance{.index = index};
   try {
-    const Record record = dataset.read(index, buffer);
+    const Record record = reader.read(index);
     for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
     glance.label = label_of(record);
     if (!record.has("image")) return glance;
     const std::span<const std::byte> image = record["image"];
     glance.image_bytes = image.size();
-    if (const Status read = read_jpeg_info(image, glance.image.emplace()); !read.is_ok())
+    if (const Status read = read_image_info(image, glance.image.emplace()); !read.is_ok())
       glance.reason = read.reason();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
-    glance.reason = reason_of(error);
+    glance.reason = error.reason();
   }
   if (!glance.reason.empty()) {
     glance.image.reset();
@@ -56,7 +55,7 @@ void take(Survey& survey, Glance&& glance) {
   if (!glance.reason.empty())
     survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});
   if (!glance.image) return;
-  const JpegInfo& image = *glance.image;
+  const ImageInfo& image = *glance.image;
   const auto width = static_cast<std::uint64_t>(image.width);
   const auto height = static_cast<std::uint64_t>(image.height);
   ++survey.images;
@@ -65,8 +64,8 @@ void take(Survey& survey, Glance&& glance) {
   survey.shorter_side.add(std::min(width, height));
   survey.pixels.add(width * height);
   if (image.quality) survey.quality.add(static_cast<std::uint64_t>(*image.quality));
-  ++survey.chroma[image.chroma];
-  ++survey.scan_types[scan_type_text(image)];
+  if (image.chroma) ++survey.chroma[*image.chroma];
+  ++survey.scan_types[image.scan_type];
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
@@ -85,11 +84,6 @@ std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t al
 
 }  // namespace
 
-std::string scan_type_text(const JpegInfo& info) {
-  return std::string(to_string(info.process)) + (info.arithmetic ? ", arithmetic" : "") +
-         (info.bits_per_sample == 8 ? "" : ", " + std::to_string(info.bits_per_sample) + " bits");
-}
-
 std::optional<std::int64_t> label_of(const Record& record) {
   if (!record.has("label") || record["label"].size() != sizeof(std::int64_t)) return {};
   return record.integer("label");
@@ -101,12 +95,14 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t records = found.records;
   const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
   Progress progress(stderr, "looked at", count);
-  const auto buffers = std::make_shared<std::vector<ReadBuffer>>(runtime.workers());
-  const auto look = [dataset, buffers, count, records](IndexRange range, unsigned worker) {
+  const auto readers =
+      std::make_shared<std::vector<std::unique_ptr<DatasetReader>>>(runtime.workers());
+  for (auto& reader : *readers) reader = dataset->make_reader();
+  const auto look = [dataset, readers, count, records](IndexRange range, unsigned worker) {
     std::vector<Glance> glances;
     glances.reserve(range.end - range.begin);
     for (std::uint64_t n = range.begin; n < range.end; ++n)
-      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*buffers)[worker]));
+      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), *(*readers)[worker]));
     return glances;
   };
   const std::uint64_t length = range_length(count, runtime, 2048);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
-#include <millrace/jpeg_info.h>
+#include <millrace/image_decoder.h>
 #include <millrace/runtime.h>
 
 #include <cstdint>
@@ -55,14 +55,12 @@ struct Survey {
   std::vector<UnreadRecord> unread{};
 };
 
-std::string scan_type_text(const JpegInfo& info);
-
 /// The label of a record; nothing where it has none.
 std::optional<std::int64_t> label_of(const Record& record);
 
 /// Looks at the headers of all records (`sample` = 0) or of `sample` ones that are spread evenly,
 /// on the runtime's workers; shows its progress on stderr. No pixel is decoded. Throws what
-/// `Dataset::read` throws that is no `bad_record`.
+/// `DatasetReader::read` throws that is no `bad_record`.
 Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime,
               const Interrupt& interrupt);
 

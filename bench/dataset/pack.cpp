@@ -19,6 +19,7 @@
 #include "command.h"
 #include "console/interrupt.h"
 #include "console/progress.h"
+#include "console/text.h"
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
 #include "dataset/pack_source.h"
@@ -64,14 +65,14 @@ class Packing {
   Interrupt interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
-  /// Made with the first image, so that no file is left where there is none; at once where there is
-  /// one to resume.
+  /// Made with the first image, so that no file is left if there is none; made at once if there is
+  /// a dataset to resume.
   std::optional<DatasetWriter> writer_;
-  /// In the order of the listing; first what it leaves out itself.
+  /// In the order of the listing, behind what the listing leaves out itself.
   std::vector<LeftOut> left_out_;
   std::set<std::int64_t> labels_;
   std::uint64_t bytes_ = 0;
-  /// Of the listing's images; those from before a resume are among them.
+  /// How many of the listing's images are done, those from before a resume among them.
   std::size_t done_ = 0;
   std::uint64_t records_before_ = 0;
 };
@@ -170,7 +171,7 @@ void Packing::take_up() {
 
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
-  const auto decoders = std::make_shared<std::vector<JpegDecoder>>(runtime.workers());
+  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers());
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
   // Workers have something to do while this thread writes, and no more is in memory than that.
@@ -245,8 +246,7 @@ int Packing::end_complete(const std::string& done) const {
 
 void Packing::report_left_out() const {
   if (left_out_.empty()) return;
-  fmt::print(stderr, "millrace: left out {} file{}:\n", left_out_.size(),
-             left_out_.size() == 1 ? "" : "s");
+  fmt::print(stderr, "millrace: left out {}:\n", count_text(left_out_.size(), "file"));
   for (const LeftOut& file : left_out_) fmt::print(stderr, "  {}: {}\n", file.path, file.reason);
 }
 
@@ -254,8 +254,33 @@ std::string Packing::classes_text() const {
   const std::size_t used = labels_.size() - labels_.count(-1);
   if (const std::size_t all = listing().classes.size(); all > used)
     return fmt::format("{} classes, {} of them empty", all, all - used);
-  return used == 0 ? "no classes" : fmt::format("{} class{}", used, used == 1 ? "" : "es");
+  return used == 0 ? "no classes" : count_text(used, "class");
 }
+
+constexpr const char* footer =
+    R"(Files go in untouched, in the order of class and path (with --list: as listed), with label,
+path, width and height. Files that are no JPEG or do not decode are left out; they are listed at the
+end with the reason and make the exit code 1. The dataset is complete without them. Names that begin
+with a dot are passed over.
+
+Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
+image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else
+"cls" of a .json. Samples come in the tars' order, without class names. One that lacks its image or
+label is left out as above; a tar that was cut short is an error.
+
+A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete.
+Give the same command again with --resume: it goes on behind what was committed, and the records
+become those of a pack that was not interrupted. It refuses to go on where the input is another one.
+
+With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside it, and
+is what is opened.
+
+Examples:
+  millrace pack imagenet/train train.lmdb
+  millrace pack photos train.lmdb --list train.csv --force
+  millrace pack scraped all.lmdb --skip-bad --workers 8 2> left-out.txt
+  millrace pack imagenet/train train.lmdb --shard-bytes 2GB --resume
+  millrace pack 'cc3m/*.tar' cc3m.lmdb --shards 16)";
 
 /// What CLI11 cannot say by itself.
 void check_usage(const PackOptions& options) {
@@ -311,37 +336,7 @@ Command add_pack(CLI::App& millrace) {
                   "Threads that read and check images; default: one per core")
       ->check(CLI::Range(1, 4096));
   app->parse_complete_callback([options] { check_usage(*options); });
-  app->footer(
-      "Files go in untouched, in the order of class and path (with --list: as listed), with label, "
-      "path, width and height.\n"
-      "Files that are no JPEG or do not decode are left out; they are listed at the end with the "
-      "reason and make the exit\n"
-      "code 1. The dataset is complete without them. Names that begin with a dot are passed over.\n"
-      "\n"
-      "Members of a tar whose paths are the same up to the first dot of the file's name are a "
-      "sample: an image (.jpg, .jpeg,\n"
-      ".png, .webp) and its label, a number from -1 up, in a .cls or as \"label\" or else \"cls\" "
-      "of a .json. Samples come in "
-      "the\n"
-      "tars' order, without class names. One that lacks its image or label is left out as above; a "
-      "tar that was cut short is\n"
-      "an error.\n"
-      "\n"
-      "A pack that was interrupted, or found the disk full, leaves a dataset that is refused as "
-      "incomplete. Give the same\n"
-      "command again with --resume: it goes on behind what was committed, and the records become "
-      "those of a pack that was\n"
-      "not interrupted. It refuses to go on where the input is another one.\n"
-      "\n"
-      "With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside "
-      "it, and is what is opened.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace pack imagenet/train train.lmdb\n"
-      "  millrace pack photos train.lmdb --list train.csv --force\n"
-      "  millrace pack scraped all.lmdb --skip-bad --workers 8 2> left-out.txt\n"
-      "  millrace pack imagenet/train train.lmdb --shard-bytes 2GB --resume\n"
-      "  millrace pack 'cc3m/*.tar' cc3m.lmdb --shards 16");
+  app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};
 }
 

@@ -15,13 +15,9 @@
 namespace millrace::cli {
 namespace {
 
-// Enough to tell what a file is that is no JPEG: whatever else lies in a folder is not read as a
+// Enough to tell what a file is that is no image: whatever else lies in a folder is not read as a
 // whole.
 constexpr std::uintmax_t head_bytes = 4096;
-
-bool begins_as_jpeg(std::span<const std::byte> head) {
-  return head.size() >= 2 && head[0] == std::byte{0xff} && head[1] == std::byte{0xd8};
-}
 
 Status read_up_to(std::ifstream& file, std::uintmax_t end, std::vector<std::byte>& bytes) {
   const std::size_t begin = bytes.size();
@@ -31,7 +27,7 @@ Status read_up_to(std::ifstream& file, std::uintmax_t end, std::vector<std::byte
   return Status::bad("cannot be read to its end");
 }
 
-Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder,
+Status read_checked(const std::filesystem::path& path, ImageDecoder& decoder,
                     std::vector<std::byte>& bytes) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -43,14 +39,13 @@ Status read_checked(const std::filesystem::path& path, JpegDecoder& decoder,
   if (!file) return Status::bad("cannot be read: " + std::generic_category().message(errno));
 
   if (Status read = read_up_to(file, std::min(size, head_bytes), bytes); !read.is_ok()) return read;
-  if (!begins_as_jpeg(bytes))
-    if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
+  if (Status known = check_image_kind(bytes); !known.is_ok()) return known;
   if (Status read = read_up_to(file, size, bytes); !read.is_ok()) return read;
   if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
   return decoder.check();
 }
 
-Status checked(std::span<const std::byte> bytes, JpegDecoder& decoder) {
+Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
   if (bytes.empty()) return Status::bad("is empty");
   if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
   return decoder.check();
@@ -58,7 +53,13 @@ Status checked(std::span<const std::byte> bytes, JpegDecoder& decoder) {
 
 }  // namespace
 
-CheckedImage check_image(UncheckedImage unchecked, JpegDecoder& decoder) {
+std::shared_ptr<Decoders> make_decoders(std::size_t workers) {
+  const auto decoders = std::make_shared<Decoders>(workers);
+  for (std::unique_ptr<ImageDecoder>& decoder : *decoders) decoder = make_image_decoder();
+  return decoders;
+}
+
+CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder) {
   CheckedImage image;
   image.bytes = std::move(unchecked.bytes);
   image.status = unchecked.file.empty() ? checked(image.bytes, decoder)
@@ -70,15 +71,14 @@ CheckedImage check_image(UncheckedImage unchecked, JpegDecoder& decoder) {
   return image;
 }
 
-ReadImages::ReadImages(std::vector<UncheckedImage> unchecked,
-                       std::shared_ptr<std::vector<JpegDecoder>> decoders)
+ReadImages::ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<Decoders> decoders)
     : unchecked_(std::move(unchecked)),
       decoders_(std::move(decoders)),
       images_(unchecked_.size()) {}
 
 void ReadImages::run(std::size_t item, unsigned worker) {
   try {
-    images_[item].set_value(check_image(std::move(unchecked_[item]), (*decoders_)[worker]));
+    images_[item].set_value(check_image(std::move(unchecked_[item]), *(*decoders_)[worker]));
   } catch (...) {
     images_[item].set_exception(std::current_exception());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/jpeg_decoder.h>
+#include <millrace/image_decoder.h>
 #include <millrace/worker_pool.h>
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr std::uintmax_t max_image_bytes = std::uintmax_t{1} << 30;
 struct CheckedImage {
   Status status = Status::ok();
   std::vector<std::byte> bytes;
-  JpegHeader header;
+  ImageHeader header;
 };
 
 /// An image that nobody has looked at: in a file, or its bytes where no file is named.
@@ -29,15 +29,17 @@ struct UncheckedImage {
   std::vector<std::byte> bytes = {};
 };
 
-CheckedImage check_image(UncheckedImage image, JpegDecoder& decoder);
+/// A decoder for each worker of a runtime.
+using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
+std::shared_ptr<Decoders> make_decoders(std::size_t workers);
+
+CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder);
 
 /// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive
 /// who submitted it.
 class ReadImages final : public Job {
  public:
-  /// With a decoder for each worker of the runtime.
-  ReadImages(std::vector<UncheckedImage> unchecked,
-             std::shared_ptr<std::vector<JpegDecoder>> decoders);
+  ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<Decoders> decoders);
 
   std::size_t items() const override { return unchecked_.size(); }
   void run(std::size_t item, unsigned worker) override;
@@ -47,7 +49,7 @@ class ReadImages final : public Job {
 
  private:
   std::vector<UncheckedImage> unchecked_;
-  std::shared_ptr<std::vector<JpegDecoder>> decoders_;
+  std::shared_ptr<Decoders> decoders_;
   std::vector<std::promise<CheckedImage>> images_;
 };
 

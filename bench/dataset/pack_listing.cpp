@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 #include <millrace/error.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,18 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Device and inode, the same by whatever path a file is reached.
-using Identity = std::pair<dev_t, ino_t>;
-
-std::optional<Identity> identity_of(const fs::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return {};
-  return Identity(status.st_dev, status.st_ino);
-}
-
 class Walk {
  public:
-  Walk(const fs::path& folder, const fs::path& out) : folder_(folder), out_(identity_of(out)) {}
+  Walk(const fs::path& folder, const fs::path& out)
+      : folder_(folder), out_(fs::exists(out) ? out : fs::path()), above_{folder} {}
 
   Listing run() {
     const Entries top = read_folder("");
@@ -89,7 +80,7 @@ class Walk {
     if (fs::is_directory(status))
       entries.folders.push_back(name);
     else if (fs::is_regular_file(status)) {
-      if (!out_ || identity_of(entry.path()) != out_) entries.files.push_back(name);
+      if (out_.empty() || !fs::equivalent(entry.path(), out_, error)) entries.files.push_back(name);
     } else if (fs::exists(status))
       leave_out(relative, "is neither file nor folder");
     else
@@ -98,10 +89,12 @@ class Walk {
   }
 
   void walk(const std::string& relative, std::int64_t label) {
-    const std::optional<Identity> here = identity_of(folder_ / relative);
-    if (here && std::ranges::find(above_, *here) != above_.end())
+    const fs::path here = folder_ / relative;
+    std::error_code error;
+    if (std::ranges::any_of(above_,
+                            [&](const auto& one) { return fs::equivalent(one, here, error); }))
       return leave_out(relative, "is a link back to a folder above it");
-    above_.push_back(here.value_or(Identity()));
+    above_.push_back(here);
     const Entries entries = read_folder(relative);
     for (const std::string& name : entries.files)
       listing_.images.push_back({.path = (fs::path(relative) / name).string(), .label = label});
@@ -111,8 +104,10 @@ class Walk {
   }
 
   fs::path folder_;
-  std::optional<Identity> out_;
-  std::vector<Identity> above_{identity_of(folder_).value_or(Identity())};
+  /// Empty if it is not there.
+  fs::path out_;
+  /// The folders that are being walked, from the top.
+  std::vector<fs::path> above_;
   Listing listing_;
 };
 

@@ -13,10 +13,10 @@ namespace millrace::cli {
 
 /// An image to pack.
 struct ListedImage {
-  /// Relative to the folder that is packed; of a tar, its name and the member's.
+  /// Relative to the folder that is packed; in a tar, its name and the member's.
   std::string path;
   std::int64_t label = -1;
-  /// Of a tar: its number, and the member's in it, from 0.
+  /// In a tar: its number, and the member's in it, from 0.
   std::size_t tar = 0;
   std::uint64_t member = 0;
 };
@@ -30,21 +30,21 @@ struct LeftOut {
 /// What there is to pack, in the order of the records.
 struct Listing {
   std::vector<ListedImage> images;
-  /// Names of the labels, from 0; empty where only numbers are known.
+  /// Names of the labels, from 0; empty if only numbers are known.
   std::vector<std::string> classes;
   std::vector<LeftOut> left_out;
   /// Files and folders whose name begins with a dot, which are passed over.
   std::uint64_t hidden = 0;
 };
 
-/// The files of a folder. Where it has folders in it these are the classes, sorted bytewise by name
+/// The files of a folder. If it has folders in it these are the classes, sorted bytewise by name
 /// (an empty one counts); each is walked to the bottom, and its files come sorted bytewise by path.
 /// A file beside class folders is left out, since it has no class. Without folders in it all files
 /// get label -1. Links are followed, except back to a folder above. `out`, the file that is
-/// written, is passed over. Throws `Error` (`io`) where the folder cannot be read.
+/// written, is passed over. Throws `Error` (`io`) if the folder cannot be read.
 Listing list_folder(const std::filesystem::path& folder, const std::filesystem::path& out);
 
-/// A label, a number from -1 up; none for any other text.
+/// A label, a number from -1 up; nullopt for any other text.
 std::optional<std::int64_t> parse_label(std::string_view digits);
 
 /// The files that a text file lists, in its order: a line is a path relative to the folder, a comma

@@ -52,7 +52,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   return opened;
 }
 
-/// The next member, or none at the end.
+/// The next member; null at the end.
 archive_entry* next_member(const fs::path& tar, archive* opened) {
   archive_entry* entry = nullptr;
   const int code = archive_read_next_header(opened, &entry);
@@ -70,11 +70,7 @@ std::string name_of(archive_entry* entry) {
 
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  for (std::size_t read = 0; read < bytes.size();) {
-    const la_ssize_t count = archive_read_data(opened, bytes.data() + read, bytes.size() - read);
-    if (count <= 0) throw_unreadable(tar, opened);
-    read += static_cast<std::size_t>(count);
-  }
+  if (archive_read_data(opened, bytes.data(), bytes.size()) != size) throw_unreadable(tar, opened);
   return bytes;
 }
 

@@ -30,7 +30,7 @@ class TarImages {
   explicit TarImages(std::vector<std::filesystem::path> tars) : tars_(std::move(tars)) {}
 
   /// The bytes of an image, which must lie behind that of the last call. Throws `Error` (`corrupt`)
-  /// where the tar is not what it was when it was listed.
+  /// if the tar is not what it was when it was listed.
   std::vector<std::byte> read(const ListedImage& image);
 
  private:

@@ -138,22 +138,16 @@ Command add_verify(CLI::App& millrace) {
                   "Threads that check records; default: one per core")
       ->check(CLI::Range(1, 4096));
   app->footer(
-      "Reads every record through the pages that lead to it, compares its checksum, decodes its "
-      "image and compares the "
-      "dataset's\n"
-      "fingerprint, which tells that the records are those that were written, in their order. An "
-      "image is bad where libjpeg has "
-      "an\n"
-      "error or warns of damaged or missing data, or where the record's width and height are not "
-      "its own.\n"
-      "Bad records are listed by number, key and reason, in their order. Exit code: 0 where the "
-      "dataset is sound, 1 where it is "
-      "not.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace verify train.lmdb\n"
-      "  millrace verify train.lmdb --quick\n"
-      "  millrace verify train.lmdb --json bad.json --limit 0");
+      R"(Reads every record through the pages that lead to it, compares its checksum, decodes its
+image and compares the dataset's fingerprint, which tells that the records are those that were
+written, in their order. An image is bad where libjpeg has an error or warns of damaged or missing
+data, or where the record's width and height are not its own. Bad records are listed by number, key
+and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it is not.
+
+Examples:
+  millrace verify train.lmdb
+  millrace verify train.lmdb --quick
+  millrace verify train.lmdb --json bad.json --limit 0)");
   return {app, [options] { return run_verify(*options); }};
 }
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 #include <millrace/error.h>
-#include <millrace/jpeg_decoder.h>
+#include <millrace/image_decoder.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,15 +12,14 @@
 
 #include "console/progress.h"
 #include "dataset/all_records.h"
-#include "dataset/bad_record.h"
 
 namespace millrace::cli {
 namespace {
 
 /// What a worker keeps.
 struct Place {
-  ReadBuffer buffer;
-  JpegDecoder decoder;
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
 };
 
 /// What became of one record.
@@ -37,7 +36,7 @@ std::string size_text(std::int64_t width, std::int64_t height) {
 }
 
 /// Whether the record's fields "width" and "height", where it has them, are those of the image.
-Status check_size(const Record& record, const JpegHeader& header) {
+Status check_size(const Record& record, const ImageHeader& header) {
   constexpr std::size_t integer_bytes = sizeof(std::int64_t);
   const auto is_integer = [&](std::string_view name) {
     return record.has(name) && record[name].size() == integer_bytes;
@@ -50,7 +49,7 @@ Status check_size(const Record& record, const JpegHeader& header) {
                                  size_text(width, height), size_text(header.width, header.height)));
 }
 
-Status check_image(const Record& record, JpegDecoder& decoder) {
+Status check_image(const Record& record, ImageDecoder& decoder) {
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   if (Status size = check_size(record, decoder.header()); !size.is_ok()) return size;
   return decoder.check();
@@ -60,15 +59,15 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
   Checked checked;
   std::string reason;
   try {
-    const Record record = dataset.read(index, place.buffer);
+    const Record record = place.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
     if (!quick && record.has("image")) {
-      reason = check_image(record, place.decoder).reason();
+      reason = check_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
-    reason = reason_of(error);
+    reason = error.reason();
   }
   if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
   if (const auto stored = dataset.stored(index)) checked.checksum = stored->checksum;
@@ -107,6 +106,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, R
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
   const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
+  for (Place& place : *places) place.reader = dataset->make_reader();
   const auto check_range = [dataset, places, quick](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);

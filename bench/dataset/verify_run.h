@@ -44,7 +44,7 @@ struct VerifyResult {
 
 /// Reads all records of a dataset that was opened with checksums, decodes their field "image"
 /// unless `quick`, and compares the dataset's fingerprint, on the runtime's workers; shows its
-/// progress on stderr. Throws what `Dataset::read` throws that is no `bad_record`.
+/// progress on stderr. Throws what `DatasetReader::read` throws that is no `bad_record`.
 VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime,
                     const Interrupt& interrupt);
 

@@ -11,7 +11,6 @@
 #include "command.h"
 #include "console/output_file.h"
 #include "diagnose/diagnose_output.h"
-#include "measure/bench_output.h"
 #include "measure/pipeline_options.h"
 
 namespace millrace::cli {
@@ -31,17 +30,14 @@ struct Arguments {
 int run(const Arguments& arguments) {
   check_writable(arguments.json);
   DiagnoseRecord record;
-  record.recipe_name = arguments.source.recipe;
-  record.device = arguments.source.device;
   DiagnoseSettings& settings = record.settings;
   settings.dataset = arguments.source.dataset;
-  settings.batches = arguments.batches;
-  settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   settings.rounds = arguments.rounds;
   BenchSettings& bench = settings.bench;
   bench = bench_settings(arguments.source, arguments.pipeline);
-  record.machine = describe_machine(bench.runtime->topology());
-  record.step_is_auto = arguments.step_ms == "auto";
+  bench.batches = arguments.batches;
+  bench.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
+  static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, bench);
   bench.step = step_of(arguments.step_ms, bench);
   bench.dataset.reset();  // whose pages could not be dropped while it is open
 
@@ -68,18 +64,12 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
           .add_option("--batches", arguments.batches, "Measure so many batches per phase and round")
           ->type_name("N")
           ->check(between(std::uint64_t{1}, std::uint64_t{1} << 32));
-  command.add_option("--seconds", arguments.seconds, "Measure for so long per phase and round")
-      ->type_name("S")
-      ->capture_default_str()
-      ->check(between(0.01, 86400.0))
+  add_number(command, "--seconds", arguments.seconds, "Measure for so long per phase and round",
+             0.01, 86400.0, "S")
       ->excludes(batches);
-  command
-      .add_option(
-          "--rounds", arguments.rounds,
-          "How often each phase is measured, in turn with the others; more find smaller stalls")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(between(2, 100));
+  add_number(command, "--rounds", arguments.rounds,
+             "How often each phase is measured, in turn with the others; more find smaller stalls",
+             2, 100);
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
@@ -96,23 +86,18 @@ Command add_diagnose(CLI::App& millrace) {
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);
   command->footer(
-      "Measures the step alone, with a batch that is on the device already, with copies of batches "
-      "that need no making, with\n"
-      "the whole loader, and with the loader from a start with the dataset in the page cache and "
-      "dropped from it. What the\n"
-      "device waits for are the differences. Takes about six phases x rounds x seconds. Drops the "
-      "dataset's file from the\n"
-      "page cache; other programs that read it are slower for as long.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does a step of 30 ms "
-      "wait?\n"
-      "  millrace diagnose train.lmdb --step-ms 30 --rounds 10           surer, and with smaller "
-      "differences\n"
-      "  millrace diagnose train.lmdb --step-ms 30 --config train.json   with the options that "
-      "`millrace tune` found\n"
-      "  millrace diagnose train.lmdb --step-ms 30 --device cuda:0       on a GPU\n"
-      "  millrace diagnose train.lmdb --step-ms 30 --json result.json    for the records");
+      R"(Measures the step alone, with a batch that is on the device already, with copies of
+batches that need no making, with the whole loader, and with the loader from a start with the
+dataset in the page cache and dropped from it. What the device waits for are the differences. Takes
+about six phases x rounds x seconds. Drops the dataset's file from the page cache; other programs
+that read it are slower for as long.
+
+Examples:
+  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does a step of 30 ms wait?
+  millrace diagnose train.lmdb --step-ms 30 --rounds 10           surer, with smaller differences
+  millrace diagnose train.lmdb --step-ms 30 --config train.json   with what `millrace tune` found
+  millrace diagnose train.lmdb --step-ms 30 --device cuda:0       on a GPU
+  millrace diagnose train.lmdb --step-ms 30 --json result.json    for the records)");
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -5,45 +5,24 @@
 
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "measure/bench_output.h"
+#include "console/figures.h"
 
 namespace millrace::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Figures::Json;
 
 constexpr double mega = 1e6;
 /// Above this share of what a cold cache costs, what was fetched with a warm one is worth a remark.
 constexpr double much_fetched = 0.05;
 
-double step_ms(const DiagnoseRecord& record) {
-  return std::chrono::duration<double, std::milli>(record.settings.bench.step).count();
-}
-
 /// Batches of an epoch, the last one counted as what it has.
 double epoch_batches(const DiagnoseRecord& record) {
   return static_cast<double>(record.result.records) /
          static_cast<double>(record.settings.bench.batch_size);
-}
-
-const char* row_name(EpochPart part) {
-  switch (part) {
-    case EpochPart::compute:
-      return "compute (step alone)";
-    case EpochPart::trainer:
-      return "trainer's thread";
-    case EpochPart::copy:
-      return "copy stall";
-    case EpochPart::preparation:
-      return "preparation stall";
-    case EpochPart::fetch:
-      return "fetch stall";
-  }
-  return "?";
 }
 
 /// Each phase with its name for people and for programs.
@@ -77,7 +56,7 @@ std::string table(const DiagnoseRecord& record) {
                                  "95% noise", "of an epoch", "s per epoch");
   const double per_epoch = epoch_batches(record) / 1e3;
   for (const EpochShare& part : record.account.parts)
-    text += line(row_name(part.part), fmt::format("{:.3f}", part.batch_ms),
+    text += line(names_of(part.part).row, fmt::format("{:.3f}", part.batch_ms),
                  fmt::format("+- {:.3f}", part.measured.noise), part.share,
                  part.batch_ms * per_epoch, certainty(part));
   const double epoch_ms = record.account.batch_ms;
@@ -143,7 +122,7 @@ std::string remarks(const DiagnoseRecord& record) {
 Json parts_json(const DiagnoseRecord& record) {
   Json json = Json::object();
   for (const EpochShare& part : record.account.parts)
-    json[to_string(part.part)] = {
+    json[names_of(part.part).key] = {
         {"ms_per_batch", part.batch_ms},
         {"percent", 100 * part.share},
         {"seconds_per_epoch", part.batch_ms * epoch_batches(record) / 1e3},
@@ -152,51 +131,31 @@ Json parts_json(const DiagnoseRecord& record) {
         {"noise_ms", part.measured.noise},
         {"within_noise", part.within_noise},
         {"unsure", part.unsure}};
-  if (!record.result.cold.missing.empty()) json[to_string(EpochPart::fetch)] = nullptr;
+  if (!record.result.cold.missing.empty()) json[names_of(EpochPart::fetch).key] = nullptr;
   return json;
 }
-
-Json optional_json(std::optional<std::uint64_t> value) { return value ? Json(*value) : Json(); }
 
 Json cold_json(const ColdPasses& cold) {
   return {{"measured", cold.missing.empty()},
           {"missing", cold.missing.empty() ? Json() : Json(cold.missing)},
           {"kept_percent", 100 * cold.kept},
-          {"storage_bytes", optional_json(cold.storage_bytes)},
+          {"storage_bytes", json_of(cold.storage_bytes)},
           {"seconds", cold.seconds}};
 }
 
 Json options_json(const DiagnoseRecord& record) {
-  const DiagnoseSettings& settings = record.settings;
-  return {{"dataset", settings.dataset.string()},
-          {"records", record.result.records},
-          {"dataset_bytes", record.result.dataset_bytes},
-          {"recipe", record.recipe_name},
-          {"recipe_program", Json::parse(settings.bench.recipe.to_json())},
-          {"device", record.device},
-          {"batch_size", settings.bench.batch_size},
-          {"workers", settings.bench.runtime->workers()},
-          {"prefetch", settings.bench.prefetch},
-          {"micro_batches", settings.bench.micro_batches},
-          {"step_ms", step_ms(record)},
-          {"step_auto", record.step_is_auto},
-          {"rounds", settings.rounds},
-          {"batches", settings.batches},
-          {"max_seconds", std::chrono::duration<double>(settings.duration).count()},
-          {"seed", settings.bench.seed}};
+  Figures options = setup_figures(record, record.settings.bench, record.result.records);
+  options.key("dataset_bytes", record.result.dataset_bytes);
+  options.key("rounds", record.settings.rounds);
+  return options.json();
 }
 
 }  // namespace
 
 std::string to_text(const DiagnoseRecord& record) {
   const BenchSettings& bench = record.settings.bench;
-  std::string text = fmt::format(
-      "{}: {} records, recipe {}, {} workers, batches of {} in {} part{}, prefetch {}, seed {}\n",
-      record.settings.dataset.string(), record.result.records, record.recipe_name,
-      bench.runtime->workers(), bench.batch_size, bench.micro_batches,
-      bench.micro_batches == 1 ? "" : "s", bench.prefetch, bench.seed);
-  text += fmt::format("a step of {:.3f} ms{}, an epoch of {:.1f} batches\n\n", step_ms(record),
-                      record.step_is_auto ? " (1.25 x the loader's own time)" : "",
+  std::string text = setup_text(record, bench, record.result.records);
+  text += fmt::format("a step of {}, an epoch of {:.1f} batches\n\n", step_text(record, bench),
                       epoch_batches(record));
   text += table(record) + "\n" + measurements(record) + "\n" + remarks(record) + "\n";
   return text + record.verdict.text + "\n" + record.verdict.advice + "\n";
@@ -214,7 +173,7 @@ std::string to_json(const DiagnoseRecord& record) {
                      {"parts", parts_json(record)},
                      {"rounds_ms_per_batch", rounds},
                      {"cold_cache", cold_json(result.cold)},
-                     {"warm_storage_bytes", optional_json(result.warm_storage_bytes)},
+                     {"warm_storage_bytes", json_of(result.warm_storage_bytes)},
                      {"device_idle_percent", 100 * result.device_idle},
                      {"sampled_records", result.sampled_records},
                      {"pass_batches", result.pass_batches},
@@ -227,7 +186,7 @@ std::string to_json(const DiagnoseRecord& record) {
                        {"text", record.verdict.text},
                        {"advice", record.verdict.advice}}},
                      {"options", options_json(record)},
-                     {"machine", machine_json(record.machine)}};
+                     {"machine", facts_json(record.machine)}};
   return json.dump(2) + "\n";
 }
 

@@ -5,21 +5,16 @@
 
 #include "diagnose/diagnose_run.h"
 #include "diagnose/stall_verdict.h"
-#include "machine/machine.h"
+#include "measure/run_setup.h"
 
 namespace millrace::cli {
 
 /// All that `diagnose` has to say, however it is written.
-struct DiagnoseRecord {
-  std::string recipe_name;
-  std::string device = "host";
+struct DiagnoseRecord : RunSetup {
   DiagnoseSettings settings;
-  /// Whether the step's time was measured (`--step-ms auto`).
-  bool step_is_auto = false;
   DiagnoseResult result;
   StallAccount account;
   Verdict verdict;
-  Machine machine;
 };
 
 /// For people: a table of an epoch's time, how it was measured, and the verdict in the last lines.

@@ -28,10 +28,6 @@ constexpr std::uint64_t most_steps = 10000;
 /// Of the dataset's files, what may stay in the page cache for a pass to count as cold.
 constexpr double may_stay = 0.02;
 
-double milliseconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double, std::milli>(duration).count();
-}
-
 /// Bytes fetched from storage between two readings.
 std::optional<std::uint64_t> fetched(std::optional<std::uint64_t> before,
                                      std::optional<std::uint64_t> after) {
@@ -110,14 +106,14 @@ void Diagnosis::look_at_dataset() {
 
 /// How many batches a pass has and how many records stand for the dataset.
 void Diagnosis::choose_lengths() {
-  std::uint64_t wanted = settings_.batches;
+  std::uint64_t wanted = bench_.batches;
   if (wanted == 0) {
     constexpr std::chrono::milliseconds enough{300};
     Pipeline pipeline = make_bench_pipeline(bench_);
     const double batch_ms =
         std::max(time_loop(&pipeline, enough).batch_ms, milliseconds(bench_.step));
     wanted = std::max(fewest_batches,
-                      static_cast<std::uint64_t>(milliseconds(settings_.duration) / batch_ms));
+                      static_cast<std::uint64_t>(milliseconds(bench_.duration) / batch_ms));
   }
   close_dataset();
   const std::uint64_t in_epoch = std::max<std::uint64_t>(1, result_.records / bench_.batch_size);
@@ -144,9 +140,8 @@ void Diagnosis::close_dataset() {
 
 /// Brings every record into the page cache.
 void Diagnosis::read_all() const {
-  ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
-    bench_.dataset->read(index, buffer);
+  const auto reader = bench_.dataset->make_reader();
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) reader->read(index);
 }
 
 /// Trains on what the pipeline gives, or where there is none on batches that are there already, and
@@ -158,11 +153,11 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline,
   for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
   if (pipeline != nullptr) pipeline->restart_report();
   trainer.restart();
-  const std::chrono::nanoseconds duration = probe.value_or(settings_.duration);
+  const std::chrono::nanoseconds duration = probe.value_or(bench_.duration);
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
-  while (settings_.batches > 0 ? batches < settings_.batches
-                               : batches < fewest_batches || Clock::now() - begin < duration) {
+  while (bench_.batches > 0 ? batches < bench_.batches
+                            : batches < fewest_batches || Clock::now() - begin < duration) {
     trainer.train_one();
     ++batches;
   }
@@ -177,10 +172,9 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline,
 /// The device's steps alone, queued one after the other.
 double Diagnosis::time_steps() const {
   const std::uint64_t steps =
-      settings_.batches > 0
-          ? settings_.batches
-          : std::clamp(static_cast<std::uint64_t>(settings_.duration / bench_.step), fewest_batches,
-                       most_steps);
+      bench_.batches > 0 ? bench_.batches
+                         : std::clamp(static_cast<std::uint64_t>(bench_.duration / bench_.step),
+                                      fewest_batches, most_steps);
   const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
   const Clock::time_point begin = Clock::now();
   for (std::uint64_t step = 0; step < steps; ++step) {

@@ -13,25 +13,23 @@
 namespace millrace::cli {
 
 struct DiagnoseSettings {
-  /// Opened and closed many times; nobody else in this process may have it open, or its pages
+  /// It is opened and closed many times; nobody else in this process may have it open, or its pages
   /// cannot be dropped from the page cache.
   std::filesystem::path dataset;
-  /// The pipeline and the step; its dataset and its lengths are not used.
+  /// The pipeline and the step, and how many batches or how long each phase of a round is; its
+  /// dataset is not used.
   BenchSettings bench;
-  /// Each phase of a round: so many batches, or where that is 0 so long.
-  std::uint64_t batches = 0;
-  std::chrono::nanoseconds duration{0};
   /// How often each phase is measured, in turn with the others.
   unsigned rounds = 3;
 };
 
 /// The passes over records that are read for the first time.
 struct ColdPasses {
-  /// Why there are none: a sentence; empty where there are.
+  /// A sentence that says why there are none; empty if there are.
   std::string missing{};
   /// Of the dataset's files, what stayed in the page cache at most, 0 to 1.
   double kept = 0;
-  /// Fetched from storage in all passes, and their time; none where the system does not count.
+  /// Fetched from storage in all passes, and their time; nullopt if the system does not count.
   std::optional<std::uint64_t> storage_bytes{};
   double seconds = 0;
 };
@@ -46,7 +44,7 @@ struct DiagnoseResult {
   unsigned passes_per_round = 0;
   PhaseTimes times;
   ColdPasses cold;
-  /// Fetched from storage while records should all have been in the page cache; none where the
+  /// Fetched from storage while records should all have been in the page cache; nullopt if the
   /// system does not count.
   std::optional<std::uint64_t> warm_storage_bytes;
   /// Of the last round's loader phase.
@@ -56,7 +54,7 @@ struct DiagnoseResult {
   double device_idle = 0;
 };
 
-/// Measures all phases in turn, `rounds` times. Where the page cache cannot be emptied, the cold
+/// Measures all phases in turn, `rounds` times. If the page cache cannot be emptied, the cold
 /// passes are left out and `cold` says why. Throws what the pipeline throws.
 DiagnoseResult run_diagnose(const DiagnoseSettings& settings);
 

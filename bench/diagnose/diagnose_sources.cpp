@@ -44,6 +44,20 @@ SampledDataset::SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t
                                std::uint64_t seed)
     : all_(std::move(all)), size_(size), drawn_(Order::shuffled(), all_->size(), seed) {}
 
+std::unique_ptr<DatasetReader> SampledDataset::make_reader() const {
+  class Reader final : public DatasetReader {
+   public:
+    Reader(std::unique_ptr<DatasetReader> all, const Sampler& drawn)
+        : all_(std::move(all)), drawn_(drawn) {}
+    Record read(std::uint64_t index) override { return all_->read(drawn_.at(0, index)); }
+
+   private:
+    std::unique_ptr<DatasetReader> all_;
+    Sampler drawn_;
+  };
+  return std::make_unique<Reader>(all_->make_reader(), drawn_);
+}
+
 void SampledDataset::prefetch(std::span<const std::uint64_t> indices) const {
   std::vector<std::uint64_t> drawn;
   drawn.reserve(indices.size());
@@ -52,9 +66,11 @@ void SampledDataset::prefetch(std::span<const std::uint64_t> indices) const {
   all_->prefetch(drawn);
 }
 
-Record EmptyRecords::read(std::uint64_t index, ReadBuffer& buffer) const {
-  buffer.fields.clear();
-  return Record(index, buffer.fields);
+std::unique_ptr<DatasetReader> EmptyRecords::make_reader() const {
+  struct Reader final : DatasetReader {
+    Record read(std::uint64_t index) override { return {index, {}}; }
+  };
+  return std::make_unique<Reader>();
 }
 
 std::shared_ptr<const Transform> ready_samples(std::shared_ptr<const Transform> like) {

@@ -17,9 +17,7 @@ class SampledDataset final : public Dataset {
   SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size, std::uint64_t seed);
 
   std::uint64_t size() const override { return size_; }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-    return all_->read(drawn_.at(0, index), buffer);
-  }
+  std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override { return all_->key(drawn_.at(0, index)); }
   std::string name() const override { return all_->name(); }
@@ -38,7 +36,7 @@ class EmptyRecords final : public Dataset {
   explicit EmptyRecords(std::uint64_t size) : size_(size) {}
 
   std::uint64_t size() const override { return size_; }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override;
+  std::unique_ptr<DatasetReader> make_reader() const override;
   std::string name() const override { return "records without fields"; }
 
  private:

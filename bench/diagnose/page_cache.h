@@ -29,11 +29,11 @@ CachedBytes cached_bytes(std::span<const std::filesystem::path> files);
 void drop_from_cache(std::span<const std::filesystem::path> files);
 
 /// Whether a file lies in a file system that is memory itself (tmpfs, ramfs), so that its pages
-/// cannot be given up. False where the system does not tell.
+/// cannot be given up. False if the system does not tell.
 bool lies_in_memory(const std::filesystem::path& file);
 
 /// Bytes that this process has had fetched from storage so far, page faults and read-ahead included
-/// (proc(5), io: read_bytes). None where the system does not tell; file systems without a block
+/// (proc(5), io: read_bytes). Nullopt if the system does not tell; file systems without a block
 /// device, such as NFS, may not count.
 std::optional<std::uint64_t> bytes_from_storage();
 

@@ -57,22 +57,6 @@ void count(EpochShare& stall, double measured_epoch_ms) {
 
 }  // namespace
 
-const char* to_string(EpochPart part) {
-  switch (part) {
-    case EpochPart::compute:
-      return "compute";
-    case EpochPart::trainer:
-      return "trainer";
-    case EpochPart::copy:
-      return "copy";
-    case EpochPart::preparation:
-      return "preparation";
-    case EpochPart::fetch:
-      return "fetch";
-  }
-  return "?";
-}
-
 Repeated repeated(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   Repeated result;

@@ -19,7 +19,7 @@ struct PhaseTimes {
   /// The whole loader, with records in the page cache.
   std::vector<double> loader{};
   /// The whole loader over an epoch from its start (see `from_start_ms`), with records in the page
-  /// cache, and with records that come from storage. Both empty where the page cache could not be
+  /// cache, and with records that come from storage. Both are empty if the page cache could not be
   /// emptied.
   std::vector<double> warm_pass{};
   std::vector<double> cold_pass{};
@@ -48,8 +48,6 @@ enum class EpochPart {
   preparation,  ///< waiting for samples to be made
   fetch,        ///< waiting for storage
 };
-/// "compute", "trainer", "copy", "preparation", "fetch"
-const char* to_string(EpochPart part);
 
 struct EpochShare {
   EpochPart part = EpochPart::compute;
@@ -67,20 +65,20 @@ struct EpochShare {
   double share = 0;
 };
 
-/// The time of an epoch, divided up. Where no cache was cold, fetch is missing.
+/// The time of an epoch, divided up. Fetch is missing if no cache was cold.
 struct StallAccount {
   /// In the order of `EpochPart`.
   std::vector<EpochShare> parts;
   /// Sum of the parts.
   double batch_ms = 0;
 
-  /// None for a part that was not measured.
+  /// Null for a part that was not measured.
   const EpochShare* find(EpochPart part) const;
-  /// Of the epoch's time, 0 to 1; 0 where it was not measured.
+  /// Of the epoch's time, 0 to 1; 0 if it was not measured.
   double share(EpochPart part) const;
   /// Share of all but compute: the device waits.
   double waiting() const;
-  /// Whether any part is.
+  /// Whether any part is unsure.
   bool unsure() const;
 };
 
@@ -93,7 +91,7 @@ struct StallAccount {
 /// The method of differences is that of DS-Analyzer (Mohan, Phanishayee, Raniwala, Chidambaram:
 /// "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021), which measures a step
 /// without data, with data in memory, and with data in storage. Throws `Error`
-/// (`invalid_argument`) where a phase has no values or another number of them than the others.
+/// (`invalid_argument`) if a phase has no values or another number of them than the others.
 StallAccount account_stalls(const PhaseTimes& times);
 
 }  // namespace millrace::cli

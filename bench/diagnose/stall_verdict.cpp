@@ -20,7 +20,7 @@ constexpr double short_of_cores = 0.25;
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-/// The largest of those parts that `counts` lets through; compute where it lets none.
+/// The largest of those parts that `counts` lets through; compute if it lets none through.
 template <typename Counts>
 const EpochShare& largest(const StallAccount& account, Counts counts) {
   const EpochShare* found = nullptr;
@@ -29,42 +29,15 @@ const EpochShare& largest(const StallAccount& account, Counts counts) {
   return found == nullptr ? account.parts.front() : *found;
 }
 
-const char* name_of(EpochPart part) {
-  switch (part) {
-    case EpochPart::compute:
-      return "step";
-    case EpochPart::fetch:
-      return "read";
-    default:
-      return to_string(part);
-  }
-}
-
 /// "; unsure: preparation may be 12.3 ms more or less ..."
 std::string unsure_text(const StallAccount& account) {
   std::string parts;
   for (const EpochShare& part : account.parts)
     if (part.unsure)
-      parts += fmt::format("{}{} by {:.1f} ms", parts.empty() ? "" : ", ", to_string(part.part),
+      parts += fmt::format("{}{} by {:.1f} ms", parts.empty() ? "" : ", ", names_of(part.part).key,
                            part.measured.noise);
   return "; the machine was too noisy to be sure (" + parts +
          "): repeat it with more --rounds, or on a quieter machine";
-}
-
-Bound bound_of(EpochPart part) {
-  switch (part) {
-    case EpochPart::compute:
-      return Bound::step;
-    case EpochPart::trainer:
-      return Bound::trainer;
-    case EpochPart::copy:
-      return Bound::copy;
-    case EpochPart::preparation:
-      return Bound::transform;
-    case EpochPart::fetch:
-      return Bound::storage;
-  }
-  return Bound::step;
 }
 
 /// The stage of the transform that takes most of the workers' time.
@@ -80,9 +53,8 @@ std::string stalls_text(const StallAccount& account) {
   std::ranges::sort(stalls, std::greater(), &EpochShare::share);
   std::string text;
   for (const EpochShare& part : stalls)
-    text += fmt::format(
-        "{}{} for {}", text.empty() ? "" : ", ", percent(part.share),
-        part.part == EpochPart::trainer ? "the trainer's thread" : to_string(part.part));
+    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", percent(part.share),
+                        names_of(part.part).stall);
   return text;
 }
 
@@ -117,15 +89,13 @@ std::string fetch_advice(const StallContext& context, const Verdict& verdict) {
   if (stays_cached(context))
     return fmt::format(
         "It is the first epoch's alone: the dataset ({:.1f} MB) fits into memory and stays in the "
-        "page cache. Where the first "
-        "epoch "
-        "matters, read the file once before (`cat FILE > /dev/null`); {}.",
+        "page cache. Where the first epoch matters, read the file once before (`cat FILE > "
+        "/dev/null`); {}.",
         static_cast<double>(context.dataset_bytes) / 1e6, limit_text(verdict));
   return fmt::format(
       "Every epoch pays it, as the dataset ({:.1f} GB) does not stay in memory ({:.1f} GB): put it "
-      "on faster storage, pack "
-      "smaller "
-      "images, or take a larger prefetch, which reads further ahead; {}.",
+      "on faster storage, pack smaller images, or take a larger prefetch, which reads further "
+      "ahead; {}.",
       static_cast<double>(context.dataset_bytes) / 1e9,
       static_cast<double>(context.memory_bytes) / 1e9, limit_text(verdict));
 }
@@ -153,14 +123,24 @@ std::string advice(EpochPart part, const StallContext& context, const Verdict& v
 
 }  // namespace
 
+const PartNames& names_of(EpochPart part) {
+  static constexpr PartNames names[] = {
+      {"compute", "compute (step alone)", "compute", "step", Bound::step},
+      {"trainer", "trainer's thread", "the trainer's thread", "trainer", Bound::trainer},
+      {"copy", "copy stall", "copy", "copy", Bound::copy},
+      {"preparation", "preparation stall", "preparation", "preparation", Bound::transform},
+      {"fetch", "fetch stall", "fetch", "read", Bound::storage}};
+  return names[static_cast<std::size_t>(part)];
+}
+
 bool stays_cached(const StallContext& context) {
   return context.dataset_bytes <= context.memory_bytes / 2;
 }
 
 Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
   const bool waits = account.waiting() >= fed;
-  // Waiting for storage ends with the first epoch where the dataset stays cached: what else there
-  // is to wait for goes on.
+  // Waiting for storage ends with the first epoch if the dataset stays cached; what else there is
+  // to wait for goes on.
   const double passing = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
   const bool goes_on = account.waiting() - passing >= fed;
   const auto lasts = [&](EpochPart part) {
@@ -171,12 +151,13 @@ Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
           ? largest(account, [&](EpochPart one) { return one != EpochPart::compute && lasts(one); })
           : account.parts.front();
 
-  Verdict verdict{.bound = bound_of(part.part), .stage = name_of(part.part), .share = part.share};
+  const PartNames& names = names_of(part.part);
+  Verdict verdict{.bound = names.bound, .stage = names.stage, .share = part.share};
   const double rest = 1 - passing;
   verdict.speedup_limit = rest / std::max(1e-3, rest - account.share(EpochPart::preparation));
-  verdict.next_bound = name_of(largest(account, [&](EpochPart one) {
-                                 return one != EpochPart::preparation && lasts(one);
-                               }).part);
+  const EpochShare& next =
+      largest(account, [&](EpochPart one) { return one != EpochPart::preparation && lasts(one); });
+  verdict.next_bound = names_of(next.part).stage;
   verdict.text =
       waits ? fmt::format("the device waits {} of an epoch: {}", percent(account.waiting()),
                           stalls_text(account))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/machine.h"
 
+#include <fmt/format.h>
 #include <hwloc.h>
 #include <jpeglib.h>
 #include <lmdb.h>
@@ -9,6 +10,7 @@
 #include <xxhash.h>
 
 #include <cstdio>  // jpeglib.h needs it first
+#include <nlohmann/json.hpp>
 #include <opencv2/core/version.hpp>
 
 #define MILLRACE_TEXT_OF(x) #x
@@ -22,18 +24,25 @@ std::string kernel_release() {
   return uname(&names) == 0 ? std::string(names.sysname) + " " + names.release : "unknown";
 }
 
-/// 0x20902 -> "2.9.2"
-std::string hwloc_version() {
-  const unsigned version = hwloc_get_api_version();
-  return std::to_string(version >> 16) + "." + std::to_string(version >> 8 & 0xFF) + "." +
-         std::to_string(version & 0xFF);
+template <typename Number>
+std::string version_text(Number major, Number minor, Number patch) {
+  return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-/// 801 -> "0.8.1"
-std::string xxhash_version() {
-  const unsigned version = XXH_versionNumber();
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+/// A fact about a machine, with its name for programs and for people.
+struct MachineFact {
+  const char* key;
+  const char* label;
+  nlohmann::ordered_json value;
+};
+
+std::vector<MachineFact> facts_of(const Machine& machine) {
+  return {{"cpu", "Processor", machine.cpu},
+          {"cores", "Usable cores", machine.cores},
+          {"numa_nodes", "NUMA nodes", machine.numa_nodes},
+          {"kernel", "Kernel", machine.kernel},
+          {"compiler", "Compiler", machine.compiler},
+          {"commit", "millrace commit", machine.commit}};
 }
 
 }  // namespace
@@ -44,20 +53,37 @@ Machine describe_machine(const Topology& topology) {
   machine.kernel = kernel_release();
   machine.compiler = __VERSION__;
   machine.commit = MILLRACE_COMMIT;
-  int major = 0;
-  int minor = 0;
-  int patch = 0;
-  mdb_version(&major, &minor, &patch);
+  int lmdb[3] = {};
+  mdb_version(&lmdb[0], &lmdb[1], &lmdb[2]);
+  const unsigned hwloc = hwloc_get_api_version();  // 0x20902 is 2.9.2
+  const unsigned xxhash = XXH_versionNumber();     // 801 is 0.8.1
   machine.libraries = {
       {"millrace", MILLRACE_VERSION},
       {"libjpeg-turbo", MILLRACE_TEXT(LIBJPEG_TURBO_VERSION)},
       {"opencv", CV_VERSION},
       {"onetbb", TBB_runtime_version()},
-      {"lmdb", std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch)},
-      {"hwloc", hwloc_version()},
-      {"xxhash", xxhash_version()},
+      {"lmdb", version_text(lmdb[0], lmdb[1], lmdb[2])},
+      {"hwloc", version_text(hwloc >> 16, hwloc >> 8 & 0xFF, hwloc & 0xFF)},
+      {"xxhash", version_text(xxhash / 10000, xxhash / 100 % 100, xxhash % 100)},
   };
   return machine;
+}
+
+nlohmann::ordered_json facts_json(const Machine& machine) {
+  nlohmann::ordered_json json;
+  for (const MachineFact& fact : facts_of(machine)) json[fact.key] = fact.value;
+  json["libraries"] = nlohmann::ordered_json::object();
+  for (const auto& [name, version] : machine.libraries) json["libraries"][name] = version;
+  return json;
+}
+
+std::vector<std::vector<std::string>> fact_rows(const Machine& machine) {
+  std::vector<std::vector<std::string>> rows;
+  for (const MachineFact& fact : facts_of(machine))
+    rows.push_back(
+        {fact.label, fact.value.is_string() ? fact.value.get<std::string>() : fact.value.dump()});
+  for (const auto& [name, version] : machine.libraries) rows.push_back({name, version});
+  return rows;
 }
 
 }  // namespace millrace::cli

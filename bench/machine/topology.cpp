@@ -81,16 +81,15 @@ Command add_topology(CLI::App& millrace) {
                                              given.local_rank, given.local_world));
   });
   app->footer(
-      "Tells what this process may use (affinity, control group's cpuset and quota) and why a "
-      "pipeline would take the workers "
-      "it\n"
-      "takes. On this machine it tries whether they can be bound; it starts nothing else.\n"
-      "\n"
-      "Examples:\n"
-      "  millrace topology\n"
-      "  millrace topology --local-rank 3 --local-world 8\n"
-      "  millrace topology --synthetic 'pack:2 [numa] l3:1 core:16 pu:2'\n"
-      "  millrace topology --json - | jq .placement.workers");
+      R"(Tells what this process may use (affinity, control group's cpuset and quota) and why
+a pipeline would take the workers it takes. On this machine it tries whether they can be bound; it
+starts nothing else.
+
+Examples:
+  millrace topology
+  millrace topology --local-rank 3 --local-world 8
+  millrace topology --synthetic 'pack:2 [numa] l3:1 core:16 pu:2'
+  millrace topology --json - | jq .placement.workers)");
   return {app, [arguments] { return run(*arguments); }};
 }
 

@@ -5,15 +5,15 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "console/figures.h"
 #include "console/text.h"
 
 namespace millrace::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = Figures::Json;
 
 /// "32 KiB", "1.5 MiB": memory as makers of processors count it.
 std::string memory_text(std::uint64_t bytes) {
@@ -104,9 +104,8 @@ Json devices_json(const Topology& machine, PciDevice::Kind kind) {
   Json devices = Json::array();
   for (const PciDevice& device : machine.devices) {
     if (device.kind != kind) continue;
-    devices.push_back({{"address", device.address},
-                       {"name", device.name},
-                       {"node", device.node ? Json(*device.node) : Json()}});
+    devices.push_back(
+        {{"address", device.address}, {"name", device.name}, {"node", json_of(device.node)}});
     if (kind == PciDevice::Kind::gpu) devices.back()["launches"] = device.launches;
   }
   return devices;
@@ -152,7 +151,7 @@ std::string to_json(const TopologyView& view) {
                      {"machine_cpus", machine.machine_cpus},
                      {"cpuset_cpus", machine.cpuset_cpus},
                      {"affinity_cpus", machine.affinity_cpus},
-                     {"quota", machine.quota ? Json(*machine.quota) : Json()},
+                     {"quota", json_of(machine.quota)},
                      {"cores", machine.cores},
                      {"nodes", nodes_json(machine)},
                      {"gpus", devices_json(machine, PciDevice::Kind::gpu)},

@@ -13,8 +13,8 @@ struct TopologyView {
   Topology machine{};
   RuntimeOptions options{};
   Placement placement{};
-  /// Whether the workers could be bound to their nodes' processors; false on a made-up machine,
-  /// where that was not tried.
+  /// Whether the workers could be bound to their nodes' processors; false on a made-up
+  /// machine, on which that was not tried.
   bool bound = false;
   /// Of the placement, and of trying it.
   std::vector<std::string> warnings{};

@@ -14,7 +14,6 @@
 #include "command.h"
 #include "console/output_file.h"
 #include "measure/bench_output.h"
-#include "measure/bench_page.h"
 #include "measure/pipeline_options.h"
 
 namespace millrace::cli {
@@ -71,7 +70,7 @@ void check_together(const Arguments& arguments) {
         "--copy-gb-s", "only the host imitates a bus; " + arguments.source.device + " has its own");
 }
 
-/// Spans of all lanes where they are written down, else the few that are measured.
+/// A trace of all lanes if it is written to a file, else of the few that are measured.
 std::shared_ptr<Trace> trace_for(const Arguments& arguments) {
   const bool written = !arguments.html.empty() || !arguments.trace.empty();
   return std::make_shared<Trace>(
@@ -82,19 +81,13 @@ int run(const Arguments& arguments) {
   for (const std::string& file : {arguments.json, arguments.html, arguments.trace})
     check_writable(file);
   BenchRecord record;
-  record.dataset = arguments.source.dataset;
-  record.recipe_name = arguments.source.recipe;
-  record.device = arguments.source.device;
-  record.convert = arguments.source.convert;
   BenchSettings& settings = record.settings;
   settings = bench_settings(arguments.source, arguments.pipeline);
+  static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, settings);
   settings.warmup = arguments.warmup;
   settings.batches = arguments.batches;
   settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   settings.digest = arguments.digest;
-  record.machine = describe_machine(settings.runtime->topology());
-
-  record.step_is_auto = arguments.step_ms == "auto";
   settings.step = step_of(arguments.step_ms, settings);
   if (!arguments.step.empty()) settings.gemm = parse_gemm(arguments.step);
   settings.trace = trace_for(arguments);
@@ -129,15 +122,9 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
   auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches")
                       ->type_name("N")
                       ->check(between(std::uint64_t{1}, std::uint64_t{1} << 40));
-  command.add_option("--seconds", arguments.seconds, "Measure for so long")
-      ->type_name("S")
-      ->capture_default_str()
-      ->check(between(0.01, 86400.0))
+  add_number(command, "--seconds", arguments.seconds, "Measure for so long", 0.01, 86400.0, "S")
       ->excludes(batches);
-  command.add_option("--warmup", arguments.warmup, "Batches before measuring begins")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(between(0, 1 << 30));
+  add_number(command, "--warmup", arguments.warmup, "Batches before measuring begins", 0, 1 << 30);
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
@@ -153,13 +140,10 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
                   "chrome://tracing")
       ->type_name("FILE")
       ->check(file_check());
-  command
-      .add_option("--copy-gb-s", arguments.source.copy_gb_per_second,
-                  "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the "
-                  "host; 0 = as fast as the memory")
-      ->type_name("RATE")
-      ->capture_default_str()
-      ->check(between(0.0, 10000.0));
+  add_number(command, "--copy-gb-s", arguments.source.copy_gb_per_second,
+             "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the host; 0 = "
+             "as fast as the memory",
+             0.0, 10000.0, "RATE");
   command.add_flag(
       "--ceiling", arguments.ceiling,
       "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
@@ -180,33 +164,24 @@ Command add_bench(CLI::App& millrace) {
   add_measuring_options(*command, *arguments);
   command->callback([arguments] { check_together(*arguments); });
   command->footer(
-      "Examples:\n"
-      "  millrace bench train.lmdb                                   as fast as it goes, 5 s\n"
-      "  millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 "
-      "ms?\n"
-      "  millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just "
-      "slower than the loader\n"
-      "  millrace bench train.lmdb --config train.json               with the options that "
-      "`millrace tune` found\n"
-      "  millrace bench train.lmdb --step-ms 30 --html result.html   a page with pictures, to "
-      "attach to a ticket\n"
-      "  millrace bench train.lmdb --batches 200 --trace trace.json  every span, for "
-      "ui.perfetto.dev\n"
-      "  millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep "
-      "batches ready\n"
-      "  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo, "
-      "for the records\n"
-      "  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same "
-      "batches?\n"
-      "  millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a "
-      "GPU: idle, copies, conversion\n"
-      "  millrace bench train.lmdb --device cuda:0 --step gemm:8192                        beside "
-      "a real load\n"
-      "\n"
-      "Also measured after the run: the same steps without a loader (2 s), plain copies of the "
-      "same size, and with\n"
-      "--micro-batches how much earlier the first step begins when the trainer computes on parts "
-      "as they come.");
+      R"(Examples:
+  millrace bench train.lmdb                                   as fast as it goes, 5 s
+  millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 ms?
+  millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just slower
+                                                              than the loader
+  millrace bench train.lmdb --config train.json               with what `millrace tune` found
+  millrace bench train.lmdb --step-ms 30 --html result.html   a page with pictures, for a ticket
+  millrace bench train.lmdb --batches 200 --trace trace.json  every span, for ui.perfetto.dev
+  millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep batches
+                                                              ready
+  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo
+  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same?
+  millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a GPU
+  millrace bench train.lmdb --device cuda:0 --step gemm:8192             beside a real load
+
+Also measured after the run: the same steps without a loader (2 s), plain copies of the same size,
+and with --micro-batches how much earlier the first step begins when the trainer computes on parts
+as they come.)");
   return {command, [arguments] { return run(*arguments); }};
 }
 

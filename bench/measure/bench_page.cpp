@@ -1,45 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/bench_page.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <iterator>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
-#include "measure/bench_rows.h"
-#include "page/html_page.h"
-#include "page/machine_table.h"
-#include "page/stage_bars.h"
-#include "page/stall_histogram.h"
+#include "console/figures.h"
+#include "console/text.h"
+#include "measure/bench_output.h"
 #include "page/timeline.h"
 
 namespace millrace::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Json = nlohmann::json;
 
-constexpr double mega = 1e6;
-
-double per_second(double count, const Report& report) {
-  return report.seconds > 0 ? count / report.seconds : 0;
-}
-
-std::string plural(std::uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-std::vector<KeyNumber> key_numbers(const BenchRecord& record) {
+std::vector<KeyNumber> key_numbers(const BenchRecord& record, const Figures& figures) {
   const Report& report = record.result.report;
   const double active = report.active_workers > 0 ? report.active_workers : report.workers;
   const bool all_active = active > report.workers - 0.05;
   const Verdict& verdict = record.result.verdict;
   std::vector<KeyNumber> numbers = {
       {.name = "Throughput",
-       .value = fmt::format("{:.1f}", per_second(static_cast<double>(report.samples), report)),
+       .value = figures.text("samples_per_second"),
        .unit = "samples/s",
-       .detail = fmt::format("{:.2f} batches of {} per second",
-                             per_second(static_cast<double>(report.batches), report),
+       .detail = fmt::format("{} batches of {} per second", figures.text("batches_per_second"),
                              record.settings.batch_size)},
       {.name = "Device idle",
        .value = record.result.device_idle ? fmt::format("{:.2f}%", 100 * *record.result.device_idle)
@@ -54,7 +41,7 @@ std::vector<KeyNumber> key_numbers(const BenchRecord& record) {
        .value = all_active ? fmt::format("{}", report.workers)
                            : fmt::format("{:.1f} of {}", active, report.workers),
        .detail = fmt::format("{} busy{}", percent_text(report.worker_utilization),
-                             report.cores > 0 ? ", " + plural(report.cores, "core") : "")}};
+                             report.cores > 0 ? ", " + count_text(report.cores, "core") : "")}};
   if (verdict.speedup_limit > 1.005)
     numbers.push_back({.name = "More workers give",
                        .value = fmt::format("up to {:.2f}x", verdict.speedup_limit),
@@ -64,121 +51,144 @@ std::vector<KeyNumber> key_numbers(const BenchRecord& record) {
   return numbers;
 }
 
-Rows further_numbers(const BenchRecord& record) {
-  const BenchResult& result = record.result;
-  const Report& report = result.report;
-  Rows rows = {
-      {"Encoded data read",
-       fmt::format("{:.1f} MB/s",
-                   per_second(static_cast<double>(report.encoded_bytes) / mega, report))},
-      {"Copied to the device",
-       fmt::format("{:.1f} MB/s",
-                   per_second(static_cast<double>(report.copied_bytes) / mega, report))},
-      {"Ahead of the device",
-       fmt::format("p50 {}, p99 {}, longest {}", duration_text(report.ahead.p50_ms),
-                   duration_text(report.ahead.p99_ms), duration_text(report.ahead.max_ms))},
-      {"First batch after", duration_text(1e3 * report.first_batch_seconds)},
-      {"Batches ready, mean", fmt::format("{:.2f}", report.ready_batches)},
-      {"Free host slots, mean",
-       fmt::format("{:.2f} of {}", report.free_slots, record.settings.prefetch)},
-      {"CPU time per sample",
-       duration_text(report.samples_made > 0
-                         ? 1e3 * result.cpu_seconds / static_cast<double>(report.samples_made)
-                         : 0)},
-      {"Workers waited for a core", report.worker_delay
-                                        ? percent_text(*report.worker_delay) + " of their time"
-                                        : "not known here"},
-      {"Pinned and device memory",
-       fmt::format("{:.1f} MB and {:.1f} MB",
-                   static_cast<double>(report.memory.pinned_bytes) / mega,
-                   static_cast<double>(report.memory.device_bytes) / mega)},
-      {"Peak memory beyond the map",
-       fmt::format("{:.1f} MB", static_cast<double>(result.peak_rss_beyond_map) / mega)}};
-  for (const auto& [name, value] : device_rows(record)) rows.push_back({name, value});
-  if (record.ceiling)
-    rows.push_back({"Beside libjpeg-turbo's full decode",
-                    fmt::format("{:.3f} x by rate, {:.3f} x by CPU time (medians of five); {:.0f} "
-                                "samples/s against {:.0f} images/s",
-                                record.ceiling->rate_ratio.median, record.ceiling->cpu_ratio.median,
-                                record.ceiling->loader_samples_per_second,
-                                record.ceiling->reference_images_per_second)});
-  if (report.bad_records > 0)
-    rows.push_back({"Bad records", fmt::format("{}", report.bad_records)});
-  if (result.digest)
-    rows.push_back({"Digest of all batches", fmt::format("{:016x}", *result.digest)});
-  return rows;
-}
-
-Rows settings_of(const BenchRecord& record) {
-  const BenchSettings& settings = record.settings;
-  const Report& report = record.result.report;
-  return {
-      {"Dataset", record.dataset},
-      {"Records", fmt::format("{}", settings.dataset->size())},
-      {"Recipe", record.recipe_name},
-      {"Batches of", fmt::format("{} in {}", plural(settings.batch_size, "sample"),
-                                 plural(settings.micro_batches, "part"))},
-      {"Workers", fmt::format("{}{}", report.workers,
-                              report.workers_bound ? ", bound to their NUMA node" : ", not bound")},
-      {"Prefetch", plural(settings.prefetch, "host slot")},
-      {"Step", step_text(record)},
-      {"Device", record.device},
-      {"Images on the device", record.convert.empty() ? "as they were made" : record.convert},
-      {"Seed", fmt::format("{}", settings.seed)},
-      {"Measured",
-       fmt::format("{} in {:.2f} s after {} of warm-up",
-                   fmt::format("{} batch{}", report.batches, report.batches == 1 ? "" : "es"),
-                   report.seconds, settings.warmup)}};
-}
-
-PageSection bad_records(const Report& report) {
-  HtmlTable table{.title = {}, .columns = {"Record", "Key", "What is wrong"}, .text_columns = 2};
+Section bad_records(const Report& report) {
+  Table table{.head = {"Record", "Key", "What is wrong"}, .text_columns = 2};
   for (const BadRecord& record : report.bad_record_list)
     table.rows.push_back({fmt::format("{}", record.index), record.key, record.reason});
   return {
       .title = "Bad records",
       .text = fmt::format("The first {} of {}.", report.bad_record_list.size(), report.bad_records),
-      .body = to_html(table)};
+      .tables = {std::move(table)}};
 }
 
-PageSection circumstances(const BenchRecord& record) {
-  std::string recipe =
-      fmt::format("<details><summary>The recipe as a program</summary><pre>{}</pre></details>\n",
-                  escape(record.settings.recipe.to_json()));
+Section circumstances(const BenchRecord& record) {
+  Table machine{.title = "Machine", .rows = fact_rows(record.machine)};
+  machine.rows.push_back({"Time given to other machines", percent_text(record.result.steal)});
   return {.title = "Settings and machine",
-          .body = "<div class=\"columns\"><div>" +
-                  to_html(HtmlTable{.title = "Settings", .rows = settings_of(record)}) + recipe +
-                  "</div><div>" + to_html(machine_table(record.machine, record.result.steal)) +
-                  "</div></div>\n"};
+          .tables = {{.title = "Settings", .rows = options_of(record).rows()}, std::move(machine)},
+          .folded_title = "The recipe as a program",
+          .folded = record.settings.recipe.to_json()};
+}
+
+/// The time of each stall in milliseconds; the shortest count as a microsecond.
+std::vector<double> stalls_ms(const TracePicture& picture) {
+  std::vector<double> stalls;
+  for (const TraceLane& lane : picture.lanes) {
+    if (lane.name != "trainer") continue;
+    for (const TraceSpan& span : lane.spans)
+      if (std::string_view(span.name) == "stall" && span.end_ns > span.begin_ns)
+        stalls.push_back(std::max(1e-3, static_cast<double>(span.end_ns - span.begin_ns) / 1e6));
+  }
+  return stalls;
 }
 
 }  // namespace
 
+Section stage_section(const Report& report, std::optional<double> device_idle) {
+  Table table{.title = "Stages in numbers, times in ms"};
+  Json bars = Json::array();
+  for (const StageReport& stage : report.stages) {
+    std::vector<std::string> cells;
+    table.head.clear();
+    for (const auto& row : figures_of(stage, report).rows()) {
+      table.head.push_back(row[0]);
+      cells.push_back(row[1]);
+    }
+    table.rows.push_back(std::move(cells));
+    const bool one_lane =
+        stage.name == "copy" || stage.name == "convert" || stage.name == "trainer";
+    const double all = stage.lanes * report.seconds;
+    const auto share = [&](double seconds) { return all > 0 ? seconds / all : 0; };
+    bars.push_back({{"name", stage.name},
+                    {"note", one_lane           ? ""
+                             : stage.lanes == 1 ? "1 worker"
+                                                : fmt::format("{:.3g} workers", stage.lanes)},
+                    {"busy", all > 0 ? share(stage.busy_seconds) : stage.occupancy},
+                    {"waits_input", share(stage.waiting_input_seconds)},
+                    {"waits_output", share(stage.waiting_output_seconds)}});
+  }
+  if (device_idle)
+    bars.push_back({{"name", "device"},
+                    {"note", ""},
+                    {"busy", 1 - *device_idle},
+                    {"waits_input", *device_idle},
+                    {"waits_output", 0}});
+  return {.title = "Where each stage's time went",
+          .text =
+              "The stage that is busy nearly all the time bounds the run; those before it wait "
+              "for room, those behind it for input.",
+          .chart = make_chart("bars", {{"rows", bars}}),
+          .tables = {std::move(table)}};
+}
+
+Section stall_section(const TracePicture& picture, const Report& report) {
+  constexpr int bins_per_decade = 10;
+  Section section{.title = "How long the trainer waited for data"};
+  const std::vector<double> stalls = stalls_ms(picture);
+  // A report may know of waits that a full trace does not.
+  if (stalls.empty()) {
+    section.text = fmt::format(
+        "The trace holds no wait for data; by the report, the longest of {} batches was waited for "
+        "{}.",
+        report.batches, report.stall.max_ms > 0 ? duration_text(report.stall.max_ms) : "0 ms");
+    return section;
+  }
+  double total_ms = 0;
+  std::map<int, std::size_t> counts;
+  for (const double stall : stalls) {
+    total_ms += stall;
+    ++counts[static_cast<int>(std::floor(bins_per_decade * std::log10(stall) + 1e-9))];
+  }
+  section.text =
+      fmt::format("{} waits for {} batches, {} in all: {} of the time.", stalls.size(),
+                  report.batches, duration_text(total_ms),
+                  percent_text(report.seconds > 0 ? total_ms / (1e3 * report.seconds) : 0));
+
+  Table table{.title = "Waits in numbers", .head = {"Time waited", "Waits"}, .repeats_chart = true};
+  Json bins = Json::array();
+  const auto edge = [&](int bin) {
+    return std::pow(10.0, static_cast<double>(bin) / bins_per_decade);
+  };
+  for (const auto& [bin, count] : counts) {
+    const std::string range =
+        fmt::format("{} to {}", duration_text(edge(bin)), duration_text(edge(bin + 1)));
+    bins.push_back({edge(bin), edge(bin + 1), count,
+                    fmt::format("{} of {}", count_text(count, "wait"), range)});
+    table.rows.push_back({range, std::to_string(count)});
+  }
+  Json marks = Json::array();
+  for (const auto& [name, value] :
+       {std::pair("p50", report.stall.p50_ms), std::pair("p95", report.stall.p95_ms),
+        std::pair("p99", report.stall.p99_ms)})
+    if (value >= edge(counts.begin()->first))
+      marks.push_back({value, fmt::format("{} of all calls: {}", name, duration_text(value))});
+  section.chart = make_chart(
+      "histogram",
+      {{"x", "time waited (logarithmic)"}, {"y", "waits"}, {"bins", bins}, {"marks", marks}});
+  section.tables = {std::move(table)};
+  return section;
+}
+
 std::string to_html(const BenchRecord& record, const Trace& trace) {
-  const BenchResult& result = record.result;
-  const Report& report = result.report;
+  const Report& report = record.result.report;
   const TracePicture picture = picture_of(trace);
-  const Timeline timeline = draw_timeline(picture);
-  const StallPicture stalls = draw_stalls(picture, report);
-  HtmlPage page{.title = "millrace bench: " + record.dataset,
-                .subject = fmt::format("millrace bench of {}, {} in {:.2f} s", record.dataset,
-                                       plural(report.samples, "sample"), report.seconds),
-                .verdict = result.verdict.text,
-                .advice = result.verdict.advice,
-                .numbers = key_numbers(record)};
-  page.sections = {
-      {.title = "Where each stage's time went",
-       .text = "The stage that is busy nearly all the time bounds the run; those before it wait "
-               "for room, those behind it for input.",
-       .body = draw_stages(report, result.device_idle)},
-      {.title = "Timeline", .text = timeline.text, .body = timeline.html},
-      {.title = "How long the trainer waited for data", .text = stalls.text, .body = stalls.html},
-      {.title = "Further numbers",
-       .body =
-           to_html(HtmlTable{.title = "Over the measured time", .rows = further_numbers(record)})}};
+  const Figures figures = figures_of(record);
+  Page page{
+      .title = "millrace bench: " + record.dataset,
+      .subject = fmt::format("millrace bench of {}, {} in {:.2f} s", record.dataset,
+                             count_text(report.samples, "sample"), report.seconds),
+      .verdict = record.result.verdict.text,
+      .advice = record.result.verdict.advice,
+      .warnings = report.warnings,
+      .numbers = key_numbers(record, figures),
+      .sections = {stage_section(report, record.result.device_idle),
+                   timeline_section(picture),
+                   stall_section(picture, report),
+                   {.title = "Further numbers",
+                    .tables = {{.title = "Over the measured time", .rows = figures.rows()}}}}};
   if (!report.bad_record_list.empty()) page.sections.push_back(bad_records(report));
   page.sections.push_back(circumstances(record));
-  return to_html(page);
+  return page_html(page);
 }
 
 }  // namespace millrace::cli

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "measure/device/copy_overlap.h"
+#include "measure/device/copy_rate.h"
 #include "measure/process.h"
 #include "measure/synthetic_trainer.h"
 
@@ -67,8 +67,7 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
   if (steps.steps > 0) {
     result.device_idle = static_cast<double>(steps.idle.count()) /
                          static_cast<double>((steps.idle + steps.busy).count());
-    result.device_step_ms = std::chrono::duration<double, std::milli>(steps.busy).count() /
-                            static_cast<double>(steps.steps);
+    result.device_step_ms = milliseconds(steps.busy) / static_cast<double>(steps.steps);
   }
   if (trace == nullptr) return;
   result.copies = copy_rate(result.report, spans_of(*trace, "feeder", "upload").size());
@@ -126,7 +125,7 @@ BenchResult run_bench(const BenchSettings& settings) {
                                            : last - begin < settings.duration;) {
     trainer.train_one(look);
     const Clock::time_point now = Clock::now();
-    result.batch_ms.push_back(std::chrono::duration<double, std::milli>(now - last).count());
+    result.batch_ms.push_back(milliseconds(now - last));
     last = now;
   }
   const ProcessorTimes after = processor_times();

@@ -18,6 +18,10 @@
 
 namespace millrace::cli {
 
+inline double milliseconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
 /// What is measured: a pipeline over a dataset, and the step it feeds.
 struct BenchSettings {
   std::shared_ptr<const Dataset> dataset;
@@ -28,7 +32,7 @@ struct BenchSettings {
   std::size_t prefetch = 4;
   std::size_t micro_batches = 1;
   std::uint64_t seed = 0;
-  /// What the device makes of the images; none = they stay uint8, NHWC.
+  /// What the device makes of the images; nullopt = they stay uint8, NHWC.
   std::optional<Conversion> conversion{};
   /// Time of a step on the device; 0 = none.
   std::chrono::nanoseconds step{0};
@@ -36,12 +40,12 @@ struct BenchSettings {
   std::size_t gemm = 0;
   /// Batches before measuring begins.
   std::uint64_t warmup = 0;
-  /// How long to measure: so many batches, or where that is 0 so long.
+  /// How long to measure: so many batches, or for this long if that is 0.
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration{0};
   bool digest = false;
-  /// Where every span of the measured time goes, with a group "trainer" that has a lane of the
-  /// steps; none = nothing is traced.
+  /// Gets every span of the measured time, with a group "trainer" that has a lane of the steps;
+  /// null = nothing is traced.
   std::shared_ptr<Trace> trace{};
 
   StepWork step_work() const { return {step, gemm}; }
@@ -61,18 +65,19 @@ struct ConsumerTime {
 struct BenchResult {
   Report report;
   Verdict verdict;
-  /// Share of time the stream had nothing to run, 0 to 1; none without a step.
+  /// Share of the time that the stream had nothing to run, 0 to 1; nullopt without a step.
   std::optional<double> device_idle;
-  /// A step's time on the device, a mean; none without a step.
+  /// A step's time on the device, a mean; nullopt without a step.
   std::optional<double> device_step_ms;
-  /// Of the pipeline's parts; none without a trace.
+  /// Of the pipeline's micro-batches; nullopt without a trace.
   std::optional<CopyRate> copies;
-  /// Share of the copies' time that lies under steps, 0 to 1; none without a trace or a step.
+  /// Share of the copies' time that lies under steps, 0 to 1; nullopt without a trace or a
+  /// step.
   std::optional<double> copy_hidden;
   /// Of the trainer's thread: in `next` and in letting batches go.
   ConsumerTime consumer;
   /// From the end of the warm-up to the end, in bytes: of the process's own resident memory (with
-  /// what a trace takes), and of the device's, where it has any.
+  /// what a trace takes), and of the device's, if it has any.
   std::int64_t rss_growth = 0;
   std::optional<std::int64_t> device_memory_growth;
   /// Time of each measured batch: from one handed out to the next.

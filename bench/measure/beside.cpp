@@ -29,9 +29,7 @@ std::optional<double> idle_by_synthetic(const BenchSettings& settings, const Ben
     trainer.train_one();
     ++steps;
   } while (steps < result.batch_ms.size() && Clock::now() - begin < enough);
-  const double synthetic_ms =
-      std::chrono::duration<double, std::milli>(Clock::now() - begin).count() /
-      static_cast<double>(steps);
+  const double synthetic_ms = milliseconds(Clock::now() - begin) / static_cast<double>(steps);
   const double measured_ms = std::accumulate(result.batch_ms.begin(), result.batch_ms.end(), 0.0) /
                              static_cast<double>(result.batch_ms.size());
   trainer.finish();
@@ -71,7 +69,7 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
   }
   while (steps.queued() > 0) take_first();
   if (!first) return std::nullopt;
-  return std::chrono::duration<double, std::milli>(first->begin - start).count();
+  return milliseconds(first->begin - start);
 }
 
 std::optional<FirstStep> first_step(const BenchSettings& settings) {

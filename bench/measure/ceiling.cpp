@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/ceiling.h"
 
+#include <millrace/error.h>
 #include <millrace/sampler.h>
+#include <turbojpeg.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "measure/process.h"
-#include "measure/turbojpeg_reference.h"
 
 namespace millrace::cli {
 namespace {
@@ -85,13 +88,47 @@ class LoaderSide {
   Pipeline pipeline_;
 };
 
+/// The decode of T: of whole images to RGB by libjpeg-turbo's own simple interface, with handle and
+/// buffer reused. Not for two threads at once.
+class TurboJpeg {
+ public:
+  TurboJpeg() : handle_(tjInitDecompress()) {
+    if (handle_ == nullptr) throw Error(ErrorCode::internal, "libjpeg-turbo gives no decompressor");
+  }
+
+  /// Throws `Error` (`bad_record`) with libjpeg-turbo's text if it fails.
+  void decode(std::span<const std::byte> encoded) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(encoded.data());
+    int width = 0;
+    int height = 0;
+    int subsampling = 0;
+    int colorspace = 0;
+    if (tjDecompressHeader3(handle_.get(), bytes, encoded.size(), &width, &height, &subsampling,
+                            &colorspace) != 0)
+      throw Error(ErrorCode::bad_record, tjGetErrorStr2(handle_.get()));
+    pixels_.resize(std::max(
+        pixels_.size(), static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3));
+    if (tjDecompress2(handle_.get(), bytes, encoded.size(), pixels_.data(), width, 0, height,
+                      TJPF_RGB, 0) != 0 &&
+        tjGetErrorCode(handle_.get()) == TJERR_FATAL)
+      throw Error(ErrorCode::bad_record, tjGetErrorStr2(handle_.get()));
+  }
+
+ private:
+  struct Destroy {
+    void operator()(void* handle) const { tjDestroy(handle); }
+  };
+  std::unique_ptr<void, Destroy> handle_;
+  std::vector<unsigned char> pixels_;
+};
+
 /// T, on as many threads.
 class ReferenceSide {
  public:
-  ReferenceSide(std::shared_ptr<const Dataset> dataset, std::uint64_t seed, unsigned threads)
-      : dataset_(std::move(dataset)),
-        sampler_(Order::shuffled(), dataset_->size(), seed),
-        readers_(threads) {}
+  ReferenceSide(const Dataset& dataset, std::uint64_t seed, unsigned threads)
+      : sampler_(Order::shuffled(), dataset.size(), seed), readers_(threads) {
+    for (Reader& reader : readers_) reader.records = dataset.make_reader();
+  }
 
   Window run() {
     std::atomic<std::uint64_t> decoded{0};  // a count, read after the threads have ended
@@ -111,8 +148,8 @@ class ReferenceSide {
 
  private:
   struct Reader {
-    TurboJpegReference decoder;
-    ReadBuffer buffer;
+    TurboJpeg decoder;
+    std::unique_ptr<DatasetReader> records;
   };
 
   std::uint64_t decode_until(Clock::time_point end, Reader& reader) {
@@ -120,7 +157,7 @@ class ReferenceSide {
     try {
       for (; Clock::now() < end; ++count) {
         const std::uint64_t index = sampler_(position_.fetch_add(1, std::memory_order_relaxed));
-        reader.decoder.decode(dataset_->read(index, reader.buffer)["image"]);
+        reader.decoder.decode(reader.records->read(index)["image"]);
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -129,7 +166,6 @@ class ReferenceSide {
     return count;
   }
 
-  std::shared_ptr<const Dataset> dataset_;
   Sampler sampler_;
   std::vector<Reader> readers_;
   std::atomic<std::uint64_t> position_{0};  // only handed out, orders nothing
@@ -147,7 +183,7 @@ Spread spread_of(std::vector<double> values) {
 CeilingResult measure_ceiling(const BenchSettings& settings) {
   LoaderSide loader(settings);
   // T reads without comparing checksums, which the loader does: it is the plain decode.
-  ReferenceSide reference(open_dataset(settings.dataset->name(), {.verify_checksums = false}),
+  ReferenceSide reference(*open_dataset(settings.dataset->name(), {.verify_checksums = false}),
                           settings.seed, settings.runtime->workers());
   std::vector<double> rate_ratios;
   std::vector<double> cpu_ratios;

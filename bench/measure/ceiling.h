@@ -12,7 +12,8 @@ struct Spread {
   double max = 0;
 };
 
-/// The loader beside T (see `TurboJpegReference`), on the same records with as many threads.
+/// The loader beside T, libjpeg-turbo's plain decode of whole images (`tjDecompress2`, flags 0), on
+/// the same records with as many threads.
 struct CeilingResult {
   /// The loader's samples per second / T's images per second.
   Spread rate_ratio;

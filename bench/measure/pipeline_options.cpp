@@ -88,11 +88,8 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
                   "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
       ->type_name("NAME|FILE.json")
       ->capture_default_str();
-  command
-      .add_option("--size", arguments.size, "Output width and height of the recipes train and eval")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(between(1, 8192));
+  add_number(command, "--size", arguments.size,
+             "Output width and height of the recipes train and eval", 1, 8192);
   command.add_option("--seed", arguments.seed, "Seed of order and augmentation")
       ->type_name("N")
       ->capture_default_str();
@@ -188,6 +185,16 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
   if (step_ms != "auto") return parse_milliseconds(step_ms);
   return std::chrono::nanoseconds(
       std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
+}
+
+RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
+                   const BenchSettings& settings) {
+  return {.dataset = source.dataset,
+          .recipe_name = source.recipe,
+          .device = source.device,
+          .convert = source.convert,
+          .step_is_auto = step_ms == "auto",
+          .machine = describe_machine(settings.runtime->topology())};
 }
 
 BenchSettings source_settings(const SourceArguments& arguments) {

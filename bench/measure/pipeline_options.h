@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "measure/bench_run.h"
+#include "measure/run_setup.h"
 
 namespace millrace::cli {
 
@@ -47,7 +47,17 @@ CLI::Validator between(Number low, Number high) {
   return CLI::Range(low, high).description("");
 }
 
-/// For --step-ms: "auto" or milliseconds up to an hour; 0, no step, only where that is asked for.
+/// Adds an option for a number from `low` to `high`, whose default is what `value` has.
+template <typename Value, typename Limit>
+CLI::Option* add_number(CLI::App& command, const char* name, Value& value, const char* text,
+                        Limit low, Limit high, const char* type = "N") {
+  return command.add_option(name, value, text)
+      ->type_name(type)
+      ->capture_default_str()
+      ->check(between(low, high));
+}
+
+/// For --step-ms: "auto" or milliseconds up to an hour; 0, no step, only if it may be none.
 CLI::Validator step_check(bool may_be_none);
 /// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings);
@@ -56,15 +66,19 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
 /// unless it is to uint8. Throws `std::invalid_argument` for another text.
 Conversion parse_conversion(const std::string& text);
 
-/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` where something
+/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` if something
 /// follows the number.
 std::chrono::nanoseconds parse_milliseconds(const std::string& text);
+
+/// The arguments in words, and the machine that the settings' runtime is of.
+RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
+                   const BenchSettings& settings);
 
 /// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no
 /// runtime yet.
 BenchSettings source_settings(const SourceArguments& arguments);
 /// The same with the pipeline as the command line and the options file say, with a runtime. Says on
-/// standard error where the options file is of another machine or recipe.
+/// standard error if the options file is of another machine or recipe.
 BenchSettings bench_settings(const SourceArguments& source, const PipelineArguments& pipeline);
 
 }  // namespace millrace::cli

@@ -20,7 +20,7 @@ class SyntheticTrainer {
   using Look = std::function<void(const Batch&)>;
 
   /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of
-  /// `trace`, where there is one.
+  /// `trace`, if there is one.
   SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
 
   void train_one(const Look& look = {});

@@ -2,10 +2,10 @@
 //
 // How fast images are converted on a GPU, beside a copy on the device that reads and writes as many
 // bytes: of_copy is the ratio of their rates, from the same run. Before a conversion is timed, some
-// of its samples are compared with `convert_on_host`.
+// of its samples are compared with `ConversionWork::run_on_host`.
 #include <benchmark/benchmark.h>
 #include <cuda_runtime_api.h>
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/cuda_device.h>
 #include <millrace/error.h>
 
@@ -116,7 +116,7 @@ bool are_the_hosts(const ConversionWork& work, std::size_t first,
   some.flips = work.flips == nullptr ? nullptr : flips.data() + first;
   std::vector<std::uint32_t> expected(some.samples * elements);
   some.destination = expected.data();
-  convert_on_host(some);
+  some.run_on_host();
   const std::size_t bytes = some.samples * elements * size_of(work.dtype);
   std::vector<std::uint8_t> converted(bytes);
   const auto* from =
@@ -156,7 +156,7 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
   work.mean = dtype == DType::uint8 ? work.mean : Conversion::imagenet_mean;
   work.std = dtype == DType::uint8 ? std::array<float, Conversion::max_channels>{1, 1, 1, 1}
                                    : Conversion::imagenet_std;
-  const auto convert = [&] { stream.convert(work); };
+  const auto convert = [&] { stream.launch(work); };
   // Not what another benchmark left there.
   check(cudaMemsetAsync(destination.data(), 0xA5, destination.bytes(), stream.handle()));
   convert();

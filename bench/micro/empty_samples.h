@@ -15,14 +15,18 @@ namespace millrace {
 class OneByteDataset final : public Dataset {
  public:
   std::uint64_t size() const override { return 1'000'000; }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-    buffer.fields.assign({{"byte", {&byte_, 1}}});
-    return Record(index, buffer.fields);
-  }
+  std::unique_ptr<DatasetReader> make_reader() const override { return std::make_unique<Reader>(); }
   std::string name() const override { return "one byte"; }
 
  private:
-  std::byte byte_{1};
+  class Reader final : public DatasetReader {
+   public:
+    Record read(std::uint64_t index) override { return Record(index, {&field_, 1}); }
+
+   private:
+    std::byte byte_{1};
+    RecordField field_{"byte", {&byte_, 1}};
+  };
 };
 
 /// Samples that cost nothing to make.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "console/text.h"
 #include "tune/tune_statistics.h"
 #include "tune/tune_text.h"
 
@@ -15,105 +16,96 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double mega = 1e6;
+constexpr TuneVariable variables[] = {TuneVariable::workers, TuneVariable::prefetch,
+                                      TuneVariable::micro_batches, TuneVariable::batch_size};
 
-std::string mean_text(Mean value, int digits) {
-  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.sd, digits);
-}
+std::string milliseconds(double value) { return fmt::format("{:.1f}", value); }
 
 std::string idle_text(const TuneSummary& summary) {
   if (!summary.device_idle) return "-";
-  return fmt::format("{} (<= {:.1f})",
-                     mean_text({100 * summary.device_idle->mean, 100 * summary.device_idle->sd}, 1),
-                     100 * summary.idle_high);
+  const Mean percent = {100 * summary.device_idle->mean, 100 * summary.device_idle->sd};
+  return fmt::format("{} (<= {:.1f})", mean_text(percent, 1), 100 * summary.idle_high);
 }
 
-/// Pads by characters: "±" is one of two bytes.
-std::string right(const std::string& text, std::size_t width) {
-  const auto is_start = [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-  };
-  const auto characters =
-      static_cast<std::size_t>(std::count_if(text.begin(), text.end(), is_start));
-  return std::string(width - std::min(width, characters), ' ') + text;
-}
-
-std::string table_row(std::initializer_list<std::string> cells) {
-  constexpr std::size_t widths[] = {15, 18, 9, 9, 9, 24, 8, 16, 9, 8};
-  std::string row;
-  std::size_t column = 0;
-  for (const std::string& cell : cells) row += right(cell, widths[column++]);
-  return row + '\n';
-}
-
-std::string runs_text(const TuneSummary& summary) {
-  return summary.set_aside > 0 ? fmt::format("{} + {}", summary.runs, summary.set_aside)
-                               : fmt::format("{}", summary.runs);
-}
-
-std::string point_row(const TunePoint& point, TuneVariable variable, bool chosen) {
-  const TuneSummary& summary = point.summary;
-  return table_row(
-      {fmt::format("{}{}", chosen ? "> " : "", value_of(point.setting, variable)),
-       mean_text(summary.samples_per_second, 0), fmt::format("{:.1f}", summary.batch_p50_ms),
-       fmt::format("{:.1f}", summary.batch_p95_ms), fmt::format("{:.1f}", summary.batch_p99_ms),
-       idle_text(summary), point.feeds == Feeds::no_step ? "-" : to_string(point.feeds),
-       mean_text(summary.first_batch_ms, 0),
-       fmt::format("{:.0f}", static_cast<double>(summary.memory_bytes) / mega),
-       runs_text(summary)});
-}
-
-std::string held_text(const TuneSetting& setting, TuneVariable variable) {
-  std::string text;
-  for (const TuneVariable other : {TuneVariable::workers, TuneVariable::prefetch,
-                                   TuneVariable::micro_batches, TuneVariable::batch_size})
-    if (other != variable)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", to_string(other),
-                          value_of(setting, other));
-  return text;
-}
+/// What a table says of a setting.
+struct Column {
+  const char* title;
+  std::size_t width;
+  std::string (*cell)(const TunePoint& point);
+};
+constexpr std::size_t value_width = 15;
+constexpr Column columns[] = {
+    {"samples/s", 18, [](const TunePoint& p) { return mean_text(p.summary.samples_per_second); }},
+    {"p50 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p50_ms); }},
+    {"p95 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p95_ms); }},
+    {"p99 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p99_ms); }},
+    {"idle % (95%)", 24, [](const TunePoint& p) { return idle_text(p.summary); }},
+    {"feeds", 8,
+     [](const TunePoint& p) {
+       return std::string(p.feeds == Feeds::no_step ? "-" : to_string(p.feeds));
+     }},
+    {"first batch ms", 16, [](const TunePoint& p) { return mean_text(p.summary.first_batch_ms); }},
+    {"MB", 9,
+     [](const TunePoint& p) {
+       return fmt::format("{:.0f}", static_cast<double>(p.summary.memory_bytes) / 1e6);
+     }},
+    {"runs", 8,
+     [](const TunePoint& p) {
+       return std::to_string(p.summary.runs) +
+              (p.summary.set_aside > 0 ? fmt::format(" + {}", p.summary.set_aside) : "");
+     }},
+};
 
 std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
-  std::string text = fmt::format("{} (with {})\n", to_string(phase.variable),
-                                 held_text(findings.points[phase.chosen].setting, phase.variable));
-  text += table_row({to_string(phase.variable), "samples/s", "p50 ms", "p95 ms", "p99 ms",
-                     "idle % (95%)", "feeds", "first batch ms", "MB", "runs"});
-  for (const std::size_t point : phase.points)
-    text += point_row(findings.points[point], phase.variable, point == phase.chosen);
+  std::string held;
+  for (const TuneVariable other : variables)
+    if (other != phase.variable)
+      held += fmt::format("{}{} {}", held.empty() ? "" : ", ", to_string(other),
+                          value_of(findings.points[phase.chosen].setting, other));
+  std::string text = fmt::format("{} (with {})\n", to_string(phase.variable), held);
+  const std::vector<std::vector<std::string>> table = table_of(findings, phase);
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const bool is_chosen = row > 0 && phase.points[row - 1] == phase.chosen;
+    text += fmt::format("{:>{}}", (is_chosen ? "> " : "") + table[row][0], value_width);
+    for (std::size_t cell = 1; cell < table[row].size(); ++cell)
+      text += fmt::format("{:>{}}", table[row][cell], columns[cell - 1].width);
+    text += '\n';
+  }
   return text + "  " + phase.why + "\n\n";
 }
 
 /// Bars of the rates that were measured, with the fit and the step's rate as marks.
 std::string plot(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
-  const TunePhase& phase = findings.phases.front();
-  const double needed = result.goal.step_ms > 0 ? static_cast<double>(result.goal.batch_size) *
-                                                      1e3 / result.goal.step_ms
-                                                : 0;
-  constexpr double columns = 60;
+  const std::vector<std::size_t>& points = findings.phases.front().points;
+  const double needed = result.goal.needed_samples_per_second();
+  constexpr double width = 60;
+  const auto measured_rate = [&](std::size_t point) {
+    return findings.points[point].summary.samples_per_second.mean;
+  };
+  const auto fitted_rate = [&](std::size_t point) {
+    return findings.fit.rate(findings.points[point].setting.workers);
+  };
   double highest = 0;
-  for (const std::size_t point : phase.points) {
-    const double fitted = findings.fit.rate(findings.points[point].setting.workers);
-    highest = std::max({highest, findings.points[point].summary.samples_per_second.mean, fitted});
-  }
+  for (const std::size_t point : points)
+    highest = std::max({highest, measured_rate(point), fitted_rate(point)});
   if (highest <= 0) return {};
   if (needed < 1.5 * highest) highest = std::max(highest, needed);
   const auto column = [&](double rate) {
-    return static_cast<std::size_t>(std::lround(rate / highest * (columns - 1)));
+    return static_cast<std::size_t>(std::lround(rate / highest * (width - 1)));
   };
   std::string text = "workers and samples/s: # measured, * the fit";
   text += needed <= 0        ? "\n"
           : needed > highest ? fmt::format("; the step takes {:.0f}, off the scale\n", needed)
                              : ", | what the step takes\n";
-  for (const std::size_t index : phase.points) {
-    const TunePoint& point = findings.points[index];
-    const double rate = point.summary.samples_per_second.mean;
-    std::string bar(static_cast<std::size_t>(columns), ' ');
-    std::fill_n(bar.begin(), column(rate) + 1, '#');
+  for (const std::size_t point : points) {
+    std::string bar(static_cast<std::size_t>(width), ' ');
+    std::fill_n(bar.begin(), column(measured_rate(point)) + 1, '#');
     if (needed > 0 && needed <= highest) bar[column(needed)] = '|';
     if (findings.fit.parameters > 0)
-      bar[std::min(column(findings.fit.rate(point.setting.workers)), bar.size() - 1)] = '*';
-    text += fmt::format("{:>15}  {} {:.0f}\n", point.setting.workers, bar, rate);
+      bar[std::min(column(fitted_rate(point)), bar.size() - 1)] = '*';
+    text += fmt::format("{:>{}}  {} {:.0f}\n", findings.points[point].setting.workers, value_width,
+                        bar, measured_rate(point));
   }
   return text;
 }
@@ -143,26 +135,30 @@ std::string disturbed_text(const TuneFindings& findings) {
   if (disturbed == 0) return {};
   return fmt::format(
       "In {} of {} runs other programs took more than {:.0f}% of the processors, up to {:.0f}%; a "
-      "quieter machine gives surer "
-      "results.\n\n",
+      "quieter machine gives surer results.\n\n",
       disturbed, runs, 100 * disturbed_share, 100 * most);
 }
 
-Json to_json(Mean value) { return {{"mean", value.mean}, {"sd", value.sd}}; }
-
-Json to_json(const TuneSetting& setting) {
-  return {{"workers", setting.workers},
-          {"prefetch", setting.prefetch},
-          {"micro_batches", setting.micro_batches},
-          {"batch_size", setting.batch_size}};
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
 }
 
-Json to_json(const TuneRun& run) {
+Json mean_json(Mean value) { return {{"mean", value.mean}, {"sd", value.sd}}; }
+
+Json setting_json(const TuneSetting& setting) {
+  Json json;
+  for (const TuneVariable variable : variables)
+    json[to_string(variable)] = value_of(setting, variable);
+  return json;
+}
+
+Json run_json(const TuneRun& run) {
   return {{"at_seconds", run.at_seconds},
           {"seconds", run.seconds},
           {"batches", run.batches},
           {"samples_per_second", run.samples_per_second},
-          {"device_idle", run.device_idle ? Json(*run.device_idle) : Json()},
+          {"device_idle", or_null(run.device_idle)},
           {"stall_share", run.stall_share},
           {"first_batch_ms", run.first_batch_ms},
           {"pinned_bytes", run.pinned_bytes},
@@ -171,33 +167,27 @@ Json to_json(const TuneRun& run) {
           {"disturbed", run.disturbed}};
 }
 
-Json to_json(const TunePoint& point) {
+Json point_json(const TunePoint& point) {
   const TuneSummary& summary = point.summary;
+  const bool stepped = summary.device_idle.has_value();
   Json runs = Json::array();
-  for (const TuneRun& run : point.runs) runs.push_back(to_json(run));
-  return {{"setting", to_json(point.setting)},
+  for (const TuneRun& run : point.runs) runs.push_back(run_json(run));
+  return {{"setting", setting_json(point.setting)},
           {"feeds", to_string(point.feeds)},
           {"runs_counted", summary.runs},
           {"runs_set_aside", summary.set_aside},
-          {"samples_per_second", to_json(summary.samples_per_second)},
+          {"samples_per_second", mean_json(summary.samples_per_second)},
           {"batch_ms",
            {{"p50", summary.batch_p50_ms},
             {"p95", summary.batch_p95_ms},
             {"p99", summary.batch_p99_ms}}},
-          {"device_idle", summary.device_idle ? to_json(*summary.device_idle) : Json()},
-          {"device_idle_low", summary.device_idle ? Json(summary.idle_low) : Json()},
-          {"device_idle_high", summary.device_idle ? Json(summary.idle_high) : Json()},
-          {"stall_share", to_json(summary.stall_share)},
-          {"first_batch_ms", to_json(summary.first_batch_ms)},
+          {"device_idle", stepped ? mean_json(*summary.device_idle) : Json()},
+          {"device_idle_low", stepped ? Json(summary.idle_low) : Json()},
+          {"device_idle_high", stepped ? Json(summary.idle_high) : Json()},
+          {"stall_share", mean_json(summary.stall_share)},
+          {"first_batch_ms", mean_json(summary.first_batch_ms)},
           {"memory_bytes", summary.memory_bytes},
           {"runs", runs}};
-}
-
-Json to_json(const TunePhase& phase) {
-  return {{"variable", to_string(phase.variable)},
-          {"points", phase.points},
-          {"chosen", phase.chosen},
-          {"why", phase.why}};
 }
 
 Json fit_json(const TuneFindings& findings) {
@@ -214,52 +204,23 @@ Json goal_json(const TuneGoal& goal) {
           {"max_workers", goal.max_workers},
           {"batch_size", goal.batch_size},
           {"tune_batch_size", goal.tune_batch_size},
-          {"p99_ms", goal.p99_ms ? Json(*goal.p99_ms) : Json()},
-          {"memory_bytes", goal.memory_bytes ? Json(*goal.memory_bytes) : Json()},
+          {"p99_ms", or_null(goal.p99_ms)},
+          {"memory_bytes", or_null(goal.memory_bytes)},
           {"budget_seconds", goal.budget_seconds}};
-}
-
-Json machine_json(const Machine& machine) {
-  Json libraries = Json::object();
-  for (const auto& [name, version] : machine.libraries) libraries[name] = version;
-  return {{"cpu", machine.cpu},
-          {"cores", machine.cores},
-          {"numa_nodes", machine.numa_nodes},
-          {"kernel", machine.kernel},
-          {"compiler", machine.compiler},
-          {"memory_bytes", machine.memory_bytes},
-          {"commit", machine.commit},
-          {"libraries", libraries}};
 }
 
 }  // namespace
 
-const char* to_string(TuneOutcome outcome) {
-  switch (outcome) {
-    case TuneOutcome::feeds_step:
-      return "feeds_step";
-    case TuneOutcome::nothing_feeds:
-      return "nothing_feeds";
-    case TuneOutcome::no_step:
-      return "no_step";
-    case TuneOutcome::nothing_fits:
-      return "nothing_fits";
+std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
+                                               const TunePhase& phase) {
+  std::vector<std::vector<std::string>> table = {{to_string(phase.variable)}};
+  for (const Column& column : columns) table.front().emplace_back(column.title);
+  for (const std::size_t index : phase.points) {
+    const TunePoint& point = findings.points[index];
+    table.push_back({std::to_string(value_of(point.setting, phase.variable))});
+    for (const Column& column : columns) table.back().push_back(column.cell(point));
   }
-  return "unknown";
-}
-
-const char* to_string(Feeds feeds) {
-  switch (feeds) {
-    case Feeds::no_step:
-      return "no_step";
-    case Feeds::yes:
-      return "yes";
-    case Feeds::no:
-      return "no";
-    case Feeds::unsure:
-      return "unsure";
-  }
-  return "unknown";
+  return table;
 }
 
 std::string to_text(const TuneResult& result) {
@@ -271,9 +232,9 @@ std::string to_text(const TuneResult& result) {
                                  result.records, result.recipe_name, goal.batch_size);
   if (goal.step_ms > 0)
     text += fmt::format(", a step of {:g} ms ({:.0f} samples/s)", goal.step_ms,
-                        static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms);
+                        goal.needed_samples_per_second());
   text += fmt::format("\n{}, {}; {} of about {:.2g} s in {:.1f} s\n\n", result.machine.cpu,
-                      plural(result.machine.cores, "core"), plural(runs, "run"),
+                      count_text(result.machine.cores, "core"), count_text(runs, "run"),
                       findings.run_seconds, findings.total_seconds);
   for (const TunePhase& phase : findings.phases) {
     text += phase_text(findings, phase);
@@ -290,9 +251,15 @@ std::string to_text(const TuneResult& result) {
 std::string to_json(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
   Json points = Json::array();
-  for (const TunePoint& point : findings.points) points.push_back(to_json(point));
+  for (const TunePoint& point : findings.points) points.push_back(point_json(point));
   Json phases = Json::array();
-  for (const TunePhase& phase : findings.phases) phases.push_back(to_json(phase));
+  for (const TunePhase& phase : findings.phases)
+    phases.push_back({{"variable", to_string(phase.variable)},
+                      {"points", phase.points},
+                      {"chosen", phase.chosen},
+                      {"why", phase.why}});
+  Json machine = facts_json(result.machine);
+  machine["memory_bytes"] = result.machine.memory_bytes;
   const Json json = {{"dataset", result.dataset},
                      {"records", result.records},
                      {"recipe", result.recipe_name},
@@ -301,7 +268,7 @@ std::string to_json(const TuneResult& result) {
                      {"seed", result.seed},
                      {"goal", goal_json(result.goal)},
                      {"outcome", to_string(findings.outcome)},
-                     {"chosen", to_json(findings.chosen)},
+                     {"chosen", setting_json(findings.chosen)},
                      {"chosen_point", findings.chosen_point},
                      {"verdict", findings.verdict},
                      {"why", findings.why},
@@ -311,7 +278,7 @@ std::string to_json(const TuneResult& result) {
                      {"points", points},
                      {"run_seconds", findings.run_seconds},
                      {"total_seconds", findings.total_seconds},
-                     {"machine", machine_json(result.machine)}};
+                     {"machine", machine}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

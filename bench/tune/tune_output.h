@@ -2,10 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tune/tune_result.h"
 
 namespace millrace::cli {
+
+/// A table for people of the settings that were measured for a variable: a head, then a row each,
+/// which begins with the variable's value.
+std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
+                                               const TunePhase& phase);
 
 /// For people: a table per variable, a plot of throughput over workers with the fit, what could not
 /// be measured; the last line is the verdict.
@@ -13,10 +19,5 @@ std::string to_text(const TuneResult& result);
 
 /// For programs: every run of every setting, the fit, the choice and why, the machine.
 std::string to_json(const TuneResult& result);
-
-/// "feeds_step", "nothing_feeds", "no_step", "nothing_fits"
-const char* to_string(TuneOutcome outcome);
-/// "no_step", "yes", "no", "unsure"
-const char* to_string(Feeds feeds);
 
 }  // namespace millrace::cli

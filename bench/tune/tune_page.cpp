@@ -4,153 +4,184 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "page/svg_chart.h"
+#include "console/text.h"
+#include "tune/tune_output.h"
+#include "tune/tune_text.h"
 
 namespace millrace::cli {
 namespace {
 
-double rate(const SweepLaw& law, double workers) {
-  return law.lambda * workers /
-         (1 + law.sigma * (workers - 1) + law.kappa * workers * (workers - 1));
-}
+using Json = nlohmann::json;
 
-std::string workers_text(double workers) {
-  return fmt::format("{:g} worker{}", workers, workers == 1 ? "" : "s");
-}
-
-std::string law_text(const SweepLaw& law) {
+std::string law_text(const UslFit& fit) {
+  if (fit.parameters < 2) return "Too few worker counts were measured for a curve.";
   std::string text = fmt::format(
       "The universal scalability law fits with {:.1f} samples/s for one worker, contention {:.4f} "
-      "and coherency {:.6f} (R² "
-      "{:.3f}).",
-      law.lambda, law.sigma, law.kappa, law.r_squared);
-  if (law.kappa > 0 && law.sigma < 1)
-    text += fmt::format(" By it, throughput is highest with {:.0f} workers.",
-                        std::max(1.0, std::sqrt((1 - law.sigma) / law.kappa)));
-  else if (law.sigma > 0)
+      "and coherency {:.6f} (R² {:.3f}).",
+      fit.lambda, fit.sigma, fit.kappa, fit.r_squared);
+  if (fit.kappa > 0 && fit.sigma < 1)
+    text += fmt::format(" By it, throughput is highest with {:.0f} workers.", fit.peak());
+  else if (fit.sigma > 0)
     text += fmt::format(" By it, no number of workers gives more than {:.0f} samples/s.",
-                        law.lambda / law.sigma);
+                        fit.lambda / fit.sigma);
   return text;
 }
 
-/// A mark per worker count that was measured, as far as there is room for them.
-ChartAxis workers_axis(double most) {
-  ChartAxis axis = linear_axis("workers", 0, most * 1.06, 9);
-  std::erase_if(axis.ticks,
-                [](const ChartAxis::Tick& tick) { return tick.value != std::floor(tick.value); });
-  return axis;
+Json lines_of_law(const UslFit& fit, double most_workers) {
+  const double end = 1.06 * most_workers;
+  Json curve = Json::array();
+  constexpr int steps = 200;
+  for (int step = 0; step <= steps; ++step) {
+    const double workers = end * step / steps;
+    curve.push_back({workers, std::max(0.0, fit.rate(workers))});
+  }
+  const Json straight = {{0, 0}, {end, fit.lambda * end}};
+  return {
+      {{"name", "in proportion to the first worker"}, {"style", "reference"}, {"points", straight}},
+      {{"name", "universal scalability law, fitted"}, {"style", "fit"}, {"points", curve}}};
 }
 
-std::string detail(const SweepPoint& point) {
-  std::string text =
-      fmt::format("{}: {:.1f} ± {:.1f} samples/s, {} run{}", workers_text(point.workers),
-                  point.mean, point.standard_deviation, point.runs, point.runs == 1 ? "" : "s");
-  return point.note.empty() ? text : text + "; " + point.note;
-}
-
-std::string draw_sweep(const TunePage& tune) {
+Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
+  Json points = Json::array();
+  Json errors = Json::array();
+  Json texts = Json::array();
+  Json measured = {{"name", "mean and standard deviation of the runs"}, {"style", "points"}};
   double most_workers = 1;
   double most_rate = 0;
-  for (const SweepPoint& point : tune.points) {
-    most_workers = std::max(most_workers, point.workers);
-    most_rate = std::max(most_rate, point.mean + point.standard_deviation);
-  }
-  // A rate that is far off would leave no room for what was measured.
-  const bool shows_needed = tune.needed_rate && *tune.needed_rate < 1.5 * most_rate;
-  if (shows_needed) most_rate = std::max(most_rate, *tune.needed_rate);
-  SvgChart chart("Throughput over workers", tune.verdict, workers_axis(most_workers),
-                 linear_axis("samples/s", 0, most_rate * 1.1, 6));
-  const double end = most_workers * 1.06;
-  if (tune.law) {
-    const SweepLaw& law = *tune.law;
-    chart.add_line({{0, 0}, {end, law.lambda * end}}, "reference");
-    std::vector<std::pair<double, double>> curve;
-    constexpr int steps = 200;
-    for (int step = 0; step <= steps; ++step) {
-      const double workers = end * step / steps;
-      curve.emplace_back(workers, std::max(0.0, rate(law, workers)));
+  for (const std::size_t index : phase.points) {
+    const TunePoint& point = result.findings.points[index];
+    const Mean rate = point.summary.samples_per_second;
+    const std::string workers = count_text(point.setting.workers, "worker");
+    most_workers = std::max(most_workers, static_cast<double>(point.setting.workers));
+    most_rate = std::max(most_rate, rate.mean + rate.sd);
+    if (point.setting.workers == result.findings.chosen.workers) {
+      measured["chosen"] = points.size();
+      measured["label"] = "chosen: " + workers;
     }
-    chart.add_line(curve, "fit");
+    points.push_back({point.setting.workers, rate.mean});
+    errors.push_back(rate.sd);
+    texts.push_back(fmt::format(
+        "{}: {} samples/s, {}{}", workers, mean_text(rate, 1),
+        count_text(point.summary.runs, "run"),
+        point.feeds == Feeds::no_step ? "" : fmt::format("; feeds: {}", to_string(point.feeds))));
   }
-  if (shows_needed) chart.add_line({{0, *tune.needed_rate}, {end, *tune.needed_rate}}, "needed");
-  for (const SweepPoint& point : tune.points) {
-    const bool chosen = point.workers == tune.chosen_workers;
-    chart.add_point(point.workers, point.mean, point.standard_deviation,
-                    chosen ? "point chosen" : "point", detail(point));
-    if (chosen)
-      chart.add_label(point.workers, point.mean, "chosen: " + workers_text(point.workers));
+  measured["points"] = points;
+  measured["error"] = errors;
+  measured["texts"] = texts;
+  Json series = result.findings.fit.parameters < 2
+                    ? Json::array()
+                    : lines_of_law(result.findings.fit, most_workers);
+  if (const double needed = result.goal.needed_samples_per_second(); needed > 0) {
+    // A rate that is far off would leave no room for what was measured.
+    const bool is_shown = needed < 1.5 * most_rate;
+    const Json line = {{0, needed}, {1.06 * most_workers, needed}};
+    series.push_back({{"name", is_shown ? "what the step takes"
+                                        : fmt::format("what the step takes: {:.0f} samples/s, off "
+                                                      "the scale",
+                                                      needed)},
+                      {"style", "needed"},
+                      {"points", is_shown ? line : Json::array()}});
   }
-  std::string legend =
-      "<ul class=\"legend\">\n<li><svg width=\"16\" height=\"22\" aria-hidden=\"true\"><g "
-      "class=\"point\"><line x1=\"8\" "
-      "x2=\"8\" y1=\"1\" "
-      "y2=\"21\"/><circle cx=\"8\" cy=\"11\" r=\"4\"/></g></svg>mean and standard deviation of the "
-      "runs</li>\n"
-      "<li><svg width=\"16\" height=\"16\" aria-hidden=\"true\"><g class=\"point chosen\"><circle "
-      "cx=\"8\" cy=\"8\" "
-      "r=\"6\"/></g></svg>"
-      "chosen</li>\n";
-  const auto line = [&](const char* style, const std::string& text) {
-    legend += fmt::format(
-        "<li><svg width=\"26\" height=\"10\" aria-hidden=\"true\"><path class=\"{}\" d=\"M0 "
-        "5h26\"/></svg>{}</li>\n",
-        style, text);
-  };
-  if (tune.law) {
-    line("fit", "universal scalability law, fitted");
-    line("reference", "in proportion to the first worker");
-  }
-  if (shows_needed)
-    line("needed", "what the step takes");
-  else if (tune.needed_rate)
-    line("needed",
-         fmt::format("what the step takes: {:.0f} samples/s, off the scale", *tune.needed_rate));
-  return legend + "</ul>\n" + chart.svg();
+  series.push_back(measured);
+  return make_chart("lines",
+                    {{"x", "workers"}, {"y", "samples/s"}, {"whole_x", true}, {"series", series}});
 }
 
-HtmlTable sweep_table(const TunePage& tune) {
-  HtmlTable table{.title = "The sweep in numbers",
-                  .columns = {"Workers", "Samples/s", "Std. deviation", "Runs", "By the law",
-                              "Per worker", "Note"},
-                  .text_columns = 1};
-  for (const SweepPoint& point : tune.points)
-    table.rows.push_back(
-        {fmt::format("{:g}{}", point.workers,
-                     point.workers == tune.chosen_workers ? " (chosen)" : ""),
-         fmt::format("{:.1f}", point.mean), fmt::format("{:.1f}", point.standard_deviation),
-         fmt::format("{}", point.runs),
-         tune.law ? fmt::format("{:.1f}", rate(*tune.law, point.workers)) : "–",
-         fmt::format("{:.1f}", point.workers > 0 ? point.mean / point.workers : 0), point.note});
+Section section_of(const TuneResult& result, const TunePhase& phase) {
+  constexpr const char* titles[] = {"Throughput over workers", "Prefetch", "Micro-batches",
+                                    "Batch size"};
+  Section section{.title = titles[static_cast<std::size_t>(phase.variable)], .text = phase.why};
+  Table table{.rows = table_of(result.findings, phase)};
+  for (std::size_t row = 0; row < phase.points.size(); ++row)
+    if (phase.points[row] == phase.chosen) table.rows[row + 1][0] += " (chosen)";
+  if (phase.variable == TuneVariable::workers) {
+    const UslFit& fit = result.findings.fit;
+    table.title = "The sweep in numbers";
+    table.repeats_chart = true;
+    table.rows[0].insert(table.rows[0].end(), {"by the law", "per worker"});
+    for (std::size_t row = 0; row < phase.points.size(); ++row) {
+      const TunePoint& point = result.findings.points[phase.points[row]];
+      const double workers = point.setting.workers;
+      table.rows[row + 1].push_back(fit.parameters < 2 ? "–"
+                                                       : fmt::format("{:.1f}", fit.rate(workers)));
+      table.rows[row + 1].push_back(
+          fmt::format("{:.1f}", point.summary.samples_per_second.mean / workers));
+    }
+    section.text = law_text(fit);
+    section.chart = sweep_chart(result, phase);
+  }
+  table.head = table.rows.front();
+  table.rows.erase(table.rows.begin());
+  section.tables.push_back(std::move(table));
+  return section;
+}
+
+std::vector<KeyNumber> key_numbers(const TuneResult& result) {
+  const TuneSetting& chosen = result.findings.chosen;
+  const TuneSummary& summary = result.findings.points[result.findings.chosen_point].summary;
+  std::vector<KeyNumber> numbers = {
+      {.name = "Workers",
+       .value = fmt::format("{}", chosen.workers),
+       .detail = fmt::format("of at most {}", result.goal.max_workers)},
+      {.name = "Prefetch",
+       .value = fmt::format("{}", chosen.prefetch),
+       .detail = count_text(chosen.micro_batches, "part") + " each"},
+      {.name = "Batch size",
+       .value = fmt::format("{}", chosen.batch_size),
+       .detail = fmt::format("p99 {}, {:.0f} MB", duration_text(summary.batch_p99_ms),
+                             static_cast<double>(summary.memory_bytes) / 1e6)},
+      {.name = "Throughput",
+       .value = fmt::format("{:.1f}", summary.samples_per_second.mean),
+       .unit = "samples/s",
+       .detail = fmt::format("± {:.1f}, {}", summary.samples_per_second.sd,
+                             count_text(summary.runs, "run"))}};
+  if (summary.device_idle)
+    numbers.push_back(
+        {.name = "Device idle",
+         .value = fmt::format("{:.2f}%", 100 * summary.device_idle->mean),
+         .detail = fmt::format("at most {:.2f}% with 95% confidence", 100 * summary.idle_high)});
+  return numbers;
+}
+
+Table settings_table(const TuneResult& result) {
+  const TuneGoal& goal = result.goal;
+  Table table{
+      .title = "Settings",
+      .rows = {{"Dataset", result.dataset},
+               {"Records", fmt::format("{}", result.records)},
+               {"Recipe", result.recipe_name},
+               {"Step", goal.step_ms > 0 ? fmt::format("{:g} ms for a batch of {}", goal.step_ms,
+                                                       goal.batch_size)
+                                         : "none"},
+               {"Device", result.device},
+               {"Most workers", fmt::format("{}", goal.max_workers)},
+               {"Seed", fmt::format("{}", result.seed)},
+               {"Budget", fmt::format("{:g} s, {:.1f} s used", goal.budget_seconds,
+                                      result.findings.total_seconds)},
+               {"Planned length of a run", fmt::format("{:.2f} s", result.findings.run_seconds)}}};
+  if (const std::string limits = limits_text(goal); !limits.empty())
+    table.rows.push_back({"Limits", limits});
   return table;
 }
 
 }  // namespace
 
-std::string to_html(const TunePage& tune) {
-  HtmlPage page{.title = "millrace tune: " + tune.dataset,
-                .subject = "millrace tune of " + tune.dataset,
-                .verdict = tune.verdict,
-                .advice = tune.why,
-                .numbers = tune.numbers};
-  if (!tune.points.empty())
-    page.sections.push_back({.title = "Throughput over workers",
-                             .text = tune.law ? law_text(*tune.law)
-                                              : "Too few worker counts were measured for a curve.",
-                             .body = draw_sweep(tune) + to_html(sweep_table(tune))});
-  page.sections.insert(page.sections.end(), tune.variables.begin(), tune.variables.end());
-  if (!tune.not_measured.empty()) {
-    PageSection section{.title = "Not measured", .body = "<ul>\n"};
-    for (const std::string& sentence : tune.not_measured)
-      section.body += "<li>" + escape(sentence) + "</li>\n";
-    section.body += "</ul>\n";
-    page.sections.push_back(std::move(section));
-  }
+Page page_of(const TuneResult& result) {
+  const TuneFindings& findings = result.findings;
+  Page page{.title = "millrace tune: " + result.dataset,
+            .subject = "millrace tune of " + result.dataset,
+            .verdict = findings.verdict,
+            .advice = findings.phases.front().why,
+            .numbers = key_numbers(result)};
+  for (const TunePhase& phase : findings.phases) page.sections.push_back(section_of(result, phase));
+  if (!findings.not_measured.empty())
+    page.sections.push_back({.title = "Not measured", .list = findings.not_measured});
   page.sections.push_back({.title = "Settings and machine",
-                           .body = "<div class=\"columns\"><div>" + to_html(tune.settings) +
-                                   "</div><div>" + to_html(tune.machine) + "</div></div>\n"});
-  return to_html(page);
+                           .tables = {settings_table(result),
+                                      {.title = "Machine", .rows = fact_rows(result.machine)}}});
+  return page;
 }
 
 }  // namespace millrace::cli

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ struct TuneSetting {
   friend bool operator==(const TuneSetting&, const TuneSetting&) = default;
 };
 
+enum class TuneVariable { workers, prefetch, micro_batches, batch_size };
+/// The setting's value of the variable.
+std::size_t value_of(const TuneSetting& setting, TuneVariable variable);
+
 /// One run of a setting: a pipeline of its own, warmed up, then measured.
 struct TuneRun {
   /// When it began, in seconds since the tune did.
@@ -30,7 +35,7 @@ struct TuneRun {
   double seconds = 0;
   std::uint64_t batches = 0;
   double samples_per_second = 0;
-  /// Share of the time the device had no step to run, 0 to 1; none without a step.
+  /// Share of the time the device had no step to run, 0 to 1; nullopt without a step.
   std::optional<double> device_idle{};
   /// Share of the time `next()` waited for data that was not made, 0 to 1.
   double stall_share = 0;
@@ -49,16 +54,25 @@ struct TuneRun {
   std::size_t memory_bytes() const { return pinned_bytes + device_bytes + scratch_bytes; }
 };
 
+/// What the search knows of the world, so that it can be tried on made-up machines.
+struct TuneProbe {
+  /// Makes one run of a setting, of about so many seconds, warm-up included. What it throws ends
+  /// the tune.
+  std::function<TuneRun(const TuneSetting&, double seconds)> measure;
+  /// Seconds since the tune began.
+  std::function<double()> elapsed;
+};
+
 /// Mean and standard deviation (of the sample, n - 1; 0 of a single value).
 struct Mean {
   double mean = 0;
   double sd = 0;
 };
 
-/// What the runs of a setting say together. Those that other programs disturbed are set aside where
-/// at least three others are left.
+/// What the runs of a setting say together. Those that other programs disturbed are set aside if at
+/// least three others are left.
 struct TuneSummary {
-  /// Those that count, and how many of them were disturbed; those that do not.
+  /// How many runs count, how many of these were disturbed, and how many do not count.
   std::size_t runs = 0;
   std::size_t disturbed = 0;
   std::size_t set_aside = 0;
@@ -67,9 +81,9 @@ struct TuneSummary {
   double batch_p50_ms = 0;
   double batch_p95_ms = 0;
   double batch_p99_ms = 0;
-  /// None without a step.
+  /// nullopt without a step.
   std::optional<Mean> device_idle{};
-  /// Where the mean idle lies with 95% confidence on either side (Student's t), 0 to 1.
+  /// The bounds of the mean idle share, each with 95% confidence (Student's t), 0 to 1.
   double idle_low = 0;
   double idle_high = 1;
   Mean stall_share{};
@@ -81,7 +95,7 @@ struct TuneSummary {
 /// Whether a setting feeds the step: `yes` and `no` with 95% confidence.
 enum class Feeds { no_step, yes, no, unsure };
 
-/// A setting with its runs; it has none where the time was over before its first.
+/// A setting with its runs. It has none if the time was over before its first.
 struct TunePoint {
   TuneSetting setting{};
   std::vector<TuneRun> runs{};
@@ -89,24 +103,22 @@ struct TunePoint {
   Feeds feeds = Feeds::no_step;
 };
 
-enum class TuneVariable { workers, prefetch, micro_batches, batch_size };
-
 /// The search over one variable, the others held.
 struct TunePhase {
   TuneVariable variable = TuneVariable::workers;
   /// Indices of the settings that were measured for it into `points`, by the variable's value.
   std::vector<std::size_t> points{};
   std::size_t chosen = 0;
-  /// Of micro-batches: what more than one gained; empty where nothing did.
+  /// Of micro-batches: what more than one gained; empty if nothing did.
   std::string gained{};
   std::string why{};
 };
 
 enum class TuneOutcome {
-  feeds_step,     ///< the smallest setting that feeds the step
-  nothing_feeds,  ///< none does: the knee of throughput
-  no_step,        ///< no step was given: the knee of throughput
-  nothing_fits,   ///< no batch size keeps within the limits: the smallest that was tried
+  feeds_step,     ///< The smallest setting that feeds the step was chosen.
+  nothing_feeds,  ///< No setting feeds the step: the knee of throughput was chosen.
+  no_step,        ///< No step was given: the knee of throughput was chosen.
+  nothing_fits,   ///< No batch size keeps within the limits: the smallest tried was chosen.
 };
 
 /// What is asked of a tune.
@@ -116,7 +128,7 @@ struct TuneGoal {
   double step_ms = 0;
   unsigned max_workers = 1;
   std::size_t batch_size = 64;
-  /// Whether the batch size is searched; always where one of the limits is given.
+  /// Whether the batch size is searched. It always is if one of the limits is given.
   bool tune_batch_size = false;
   std::optional<double> p99_ms{};
   std::optional<std::size_t> memory_bytes{};
@@ -124,6 +136,11 @@ struct TuneGoal {
   std::size_t most_batch_size = 1 << 20;
   std::size_t most_memory_bytes = SIZE_MAX;
   double budget_seconds = 100;
+
+  /// What the step takes; 0 without a step.
+  double needed_samples_per_second() const {
+    return step_ms > 0 ? static_cast<double>(batch_size) * 1e3 / step_ms : 0;
+  }
 };
 
 /// What the search found.

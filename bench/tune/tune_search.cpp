@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cmath>
-#include <optional>
+#include <numeric>
 
-#include "tune/tune_batch_size.h"
-#include "tune/tune_measurements.h"
+#include "console/text.h"
+#include "tune/tune_statistics.h"
 #include "tune/tune_text.h"
 
 namespace millrace::cli {
@@ -25,9 +23,8 @@ constexpr double knee_share = 0.95;
 constexpr double least_start_gain = 0.10;
 constexpr double longest_run_seconds = 3;
 constexpr double shortest_run_seconds = 0.02;
-
-/// How many settings are about tried for each variable, by which the budget is shared out. What one
-/// leaves over is for the next ones.
+/// About how many settings are tried for each variable. The budget is shared out by these numbers;
+/// what one variable leaves over is for the next ones.
 constexpr double prefetch_settings = 3;
 constexpr double micro_batches_settings = 2;
 constexpr double batch_size_settings = 3;
@@ -38,6 +35,8 @@ double workers_settings(unsigned most) {
 }
 /// Of each setting.
 constexpr double usual_runs = 4;
+
+using Points = std::vector<std::size_t>;
 
 /// 1, 2, 4 ... below `most`, then `most`.
 std::vector<std::size_t> doubling(std::size_t most) {
@@ -50,8 +49,8 @@ std::vector<std::size_t> doubling(std::size_t most) {
 /// Neighbours closer than this are as good as one: 1 up to 31, then a sixteenth.
 std::size_t resolution(std::size_t value) { return std::max<std::size_t>(1, value / 16); }
 
-/// The smallest value up to `most` that `fits`, given that larger ones fit as well; none where
-/// `most` does not.
+/// The smallest value up to `most` that `fits`, given that larger ones fit as well; nullopt if
+/// `most` does not fit.
 template <typename Fits>
 std::optional<std::size_t> smallest(std::size_t most, Fits fits) {
   std::size_t low = 0;
@@ -73,197 +72,203 @@ std::optional<std::size_t> smallest(std::size_t most, Fits fits) {
 
 class Search {
  public:
-  Search(const TuneGoal& goal, const TuneProbe& probe)
-      : goal_(goal),
-        probe_(probe),
-        batch_size_is_searched_(goal.tune_batch_size || goal.p99_ms || goal.memory_bytes),
-        settings_(workers_settings(goal.max_workers) + prefetch_settings + micro_batches_settings +
-                  (batch_size_is_searched_ ? batch_size_settings : 0)),
-        measurements_(probe, planned_run()) {}
-
-  TuneFindings run() {
-    search_workers();
-    search_prefetch();
-    search_micro_batches();
-    if (batch_size_is_searched_) search_batch_size();
-    return finish();
-  }
+  Search(const TuneGoal& goal, const TuneProbe& probe);
+  TuneFindings run();
 
  private:
-  double planned_run() const;
-  double deadline_after(double settings) const {
-    return goal_.budget_seconds * settings / settings_;
+  /// Begins with a variable that should try about so many settings.
+  void begin(double settings) {
+    settings_begun_ += settings;
+    measured_.begin(goal_.budget_seconds * settings_begun_ / settings_);
   }
-  std::size_t workers_point(std::size_t workers) {
-    return measurements_.point({.workers = static_cast<unsigned>(workers),
-                                .prefetch = ample_prefetch,
-                                .batch_size = goal_.batch_size});
+  const TuneSetting& setting(std::size_t point) const { return measured_.setting(point); }
+  TuneSummary summary(std::size_t point) const { return measured_.summary(point); }
+  /// The point of a setting that differs from `base` in one value.
+  std::size_t point_with(std::size_t base, std::size_t TuneSetting::*variable, std::size_t value) {
+    TuneSetting changed = setting(base);
+    changed.*variable = value;
+    changed.micro_batches = std::min(changed.micro_batches, changed.batch_size);
+    return measured_.point(changed);
   }
+  /// Goes down to the cheapest point that is within noise of `chosen`, as often as there is one.
+  std::size_t cheapest_within_noise(std::size_t chosen, const Points& cheapest_first);
 
   void search_workers();
-  bool find_feeding_workers();
-  std::size_t find_knee();
-  void refine_knee();
-  /// The worker counts that were measured, ascending, as points.
-  std::vector<std::size_t> measured_workers() const;
+  std::size_t workers_point(std::size_t workers);
+  Points measured_workers() const;
   std::size_t knee_of_measured() const;
   void fit_workers();
-  /// Down to the cheapest point that is within noise of the chosen one, as often as there is one.
-  std::size_t cheapest_within_noise(std::size_t chosen, std::vector<std::size_t> cheapest_first,
-                                    double since);
+  void refine_knee();
 
   void search_prefetch();
   void search_micro_batches();
-  std::string micro_batches_gain(std::size_t current, std::size_t more, double since);
+  std::string micro_batches_gain(std::size_t current, std::size_t more) const;
   void search_batch_size();
+  /// How the search over batch sizes went.
+  struct BatchSizes {
+    /// The point that was found before.
+    std::size_t base = 0;
+    Points tried{};
+    /// Why it went no further; empty if nothing stopped it.
+    std::string limit{};
+  };
+  /// 0 if none keeps within the limits.
+  std::size_t largest_within_limits(BatchSizes& sizes);
+  std::size_t largest_that_gains(BatchSizes& sizes);
+  /// Why a batch size does not fit; empty if it does.
+  std::string misfit(BatchSizes& sizes, std::size_t batch_size);
 
-  void end_phase(TuneVariable variable, std::vector<std::size_t> points);
+  TunePhase& end(TuneVariable variable, Points points);
   TuneFindings finish();
 
   const TuneGoal& goal_;
   const TuneProbe& probe_;
   const bool batch_size_is_searched_;
+  /// How many settings are about tried, for all variables and for those that have begun.
   const double settings_;
-  Measurements measurements_;
+  double settings_begun_ = 0;
+  Measurements measured_;
   TuneFindings findings_;
-  /// The point that is the best so far.
+  /// The best point so far, and whether it feeds the step.
   std::size_t chosen_ = 0;
   bool feeds_ = false;
 };
 
-double Search::planned_run() const {
-  return std::clamp(0.9 * goal_.budget_seconds / (usual_runs * settings_), shortest_run_seconds,
-                    longest_run_seconds);
+Search::Search(const TuneGoal& goal, const TuneProbe& probe)
+    : goal_(goal),
+      probe_(probe),
+      batch_size_is_searched_(goal.tune_batch_size || goal.p99_ms || goal.memory_bytes),
+      settings_(workers_settings(goal.max_workers) + prefetch_settings + micro_batches_settings +
+                (batch_size_is_searched_ ? batch_size_settings : 0)),
+      measured_(probe, std::clamp(0.9 * goal.budget_seconds / (usual_runs * settings_),
+                                  shortest_run_seconds, longest_run_seconds)) {}
+
+TuneFindings Search::run() {
+  search_workers();
+  search_prefetch();
+  search_micro_batches();
+  if (batch_size_is_searched_) search_batch_size();
+  return finish();
 }
 
-void Search::search_workers() {
-  measurements_.begin(deadline_after(workers_settings(goal_.max_workers)));
-  feeds_ = goal_.step_ms > 0 && find_feeding_workers();
-  if (!feeds_) chosen_ = find_knee();
-  fit_workers();
-  end_phase(TuneVariable::workers, measured_workers());
-}
-
-bool Search::find_feeding_workers() {
-  const std::optional<std::size_t> workers = smallest(goal_.max_workers, [&](std::size_t count) {
-    return measurements_.judge(workers_point(count)) == Feeds::yes;
-  });
-  if (workers) chosen_ = workers_point(*workers);
-  return workers.has_value();
-}
-
-std::vector<std::size_t> Search::measured_workers() const {
-  std::vector<std::size_t> points;
-  for (std::size_t point = 0; point < measurements_.points().size(); ++point)
-    if (!measurements_.points()[point].runs.empty() &&
-        measurements_.setting(point).prefetch == ample_prefetch)
-      points.push_back(point);
-  std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) {
-    return measurements_.setting(a).workers < measurements_.setting(b).workers;
-  });
-  return points;
-}
-
-void Search::fit_workers() {
-  std::vector<ScalingPoint> rates;
-  for (const std::size_t point : measured_workers()) {
-    if (feeds_step(measurements_.summary(point)) == Feeds::yes)
-      continue;  // the step held its rate down
-    for (const TuneRun* run : counting_runs(measurements_.points()[point].runs))
-      rates.push_back(
-          {static_cast<double>(measurements_.setting(point).workers), run->samples_per_second});
-  }
-  findings_.fit = fit_usl(rates);
-  findings_.knee = usl_knee(findings_.fit, goal_.max_workers, knee_share);
-}
-
-std::size_t Search::knee_of_measured() const {
-  const std::vector<std::size_t> points = measured_workers();
-  double best = 0;
-  for (const std::size_t point : points)
-    best = std::max(best, measurements_.summary(point).samples_per_second.mean);
-  return *std::find_if(points.begin(), points.end(), [&](std::size_t point) {
-    return measurements_.summary(point).samples_per_second.mean >= knee_share * best;
-  });
-}
-
-std::size_t Search::find_knee() {
-  std::vector<std::size_t> powers;
-  for (const std::size_t workers : doubling(goal_.max_workers))
-    powers.push_back(workers_point(workers));
-  measurements_.run_in_turn(powers, few_runs);
-  refine_knee();
-  std::vector<std::size_t> cheapest_first = measured_workers();
-  return cheapest_within_noise(knee_of_measured(), std::move(cheapest_first), 0);
-}
-
-void Search::refine_knee() {
-  const auto measure = [&](std::size_t workers) {
-    const std::array point = {workers_point(workers)};
-    return measurements_.run_in_turn(point, few_runs);
-  };
-  fit_workers();
-  bool goes_on = measure(findings_.knee);
-  while (goes_on) {
-    fit_workers();
-    const std::size_t high = measurements_.setting(knee_of_measured()).workers;
-    std::size_t low = 0;
-    for (const std::size_t point : measured_workers())
-      if (measurements_.setting(point).workers < high) low = measurements_.setting(point).workers;
-    if (high - low <= resolution(low)) return;
-    goes_on =
-        measure(findings_.knee > low && findings_.knee < high ? findings_.knee : (low + high) / 2);
-  }
-}
-
-std::size_t Search::cheapest_within_noise(std::size_t chosen,
-                                          std::vector<std::size_t> cheapest_first, double since) {
+std::size_t Search::cheapest_within_noise(std::size_t chosen, const Points& cheapest_first) {
   // Each round ends with a cheaper one, so this ends.
   for (;;) {
-    const auto cheaper =
-        std::find_if(cheapest_first.begin(), cheapest_first.end(), [&](std::size_t point) {
-          if (point == chosen) return true;
-          // A single run says nothing of the noise: there was no time for more.
-          return measurements_.summary(point, since).runs >= 2 &&
-                 !measurements_.beats(chosen, point, since);
-        });
+    const auto cheaper = std::ranges::find_if(cheapest_first, [&](std::size_t point) {
+      // A single run says nothing of the noise: there was no time for more.
+      return point == chosen || (summary(point).runs >= 2 && !measured_.beats(chosen, point));
+    });
     if (cheaper == cheapest_first.end() || *cheaper == chosen) return chosen;
     chosen = *cheaper;
   }
 }
 
-void Search::search_prefetch() {
-  const double since =
-      measurements_.begin(deadline_after(workers_settings(goal_.max_workers) + prefetch_settings));
-  const std::size_t ample = chosen_;
-  const auto point_with = [&](std::size_t prefetch) {
-    TuneSetting setting = measurements_.setting(ample);
-    setting.prefetch = prefetch;
-    return measurements_.point(setting);
-  };
-  std::vector<std::size_t> tried;
-  const std::optional<std::size_t> found = smallest(ample_prefetch, [&](std::size_t prefetch) {
-    if (prefetch == ample_prefetch) return true;
-    tried.push_back(point_with(prefetch));
-    if (feeds_) return measurements_.judge(tried.back()) == Feeds::yes;
-    // Only what was measured can be within noise.
-    return !measurements_.beats(ample, tried.back(), since) &&
-           measurements_.summary(tried.back(), since).runs >= 2;
-  });
-  tried.push_back(ample);
-  std::sort(tried.begin(), tried.end(), [&](std::size_t a, std::size_t b) {
-    return measurements_.setting(a).prefetch < measurements_.setting(b).prefetch;
-  });
-  std::erase_if(tried,
-                [&](std::size_t point) { return measurements_.points()[point].runs.empty(); });
-  chosen_ = point_with(*found);
-  if (!feeds_ && !measurements_.refused()) chosen_ = cheapest_within_noise(chosen_, tried, since);
-  end_phase(TuneVariable::prefetch, tried);
+void Search::search_workers() {
+  begin(workers_settings(goal_.max_workers));
+  std::optional<std::size_t> feeding;
+  if (goal_.step_ms > 0)
+    feeding = smallest(goal_.max_workers, [&](std::size_t workers) {
+      return measured_.judge(workers_point(workers)) == Feeds::yes;
+    });
+  feeds_ = feeding.has_value();
+  if (feeding) {
+    chosen_ = workers_point(*feeding);
+  } else {
+    Points powers;
+    for (const std::size_t workers : doubling(goal_.max_workers))
+      powers.push_back(workers_point(workers));
+    measured_.run_in_turn(powers, few_runs);
+    refine_knee();
+    chosen_ = cheapest_within_noise(knee_of_measured(), measured_workers());
+  }
+  fit_workers();
+  end(TuneVariable::workers, measured_workers());
 }
 
-std::string Search::micro_batches_gain(std::size_t current, std::size_t more, double since) {
-  const TuneSummary one = measurements_.summary(current, since);
-  const TuneSummary other = measurements_.summary(more, since);
+std::size_t Search::workers_point(std::size_t workers) {
+  return measured_.point({.workers = static_cast<unsigned>(workers),
+                          .prefetch = ample_prefetch,
+                          .batch_size = goal_.batch_size});
+}
+
+Points Search::measured_workers() const {
+  Points all(measured_.points().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return measured_.ascending(std::move(all), TuneVariable::workers);
+}
+
+std::size_t Search::knee_of_measured() const {
+  const Points points = measured_workers();
+  const auto rate = [&](std::size_t point) { return summary(point).samples_per_second.mean; };
+  const double best = rate(*std::ranges::max_element(points, {}, rate));
+  return *std::ranges::find_if(points,
+                               [&](std::size_t point) { return rate(point) >= knee_share * best; });
+}
+
+void Search::fit_workers() {
+  std::vector<ScalingPoint> rates;
+  for (const std::size_t point : measured_workers()) {
+    if (feeds_step(summary(point)) == Feeds::yes) continue;  // the step held its rate down
+    for (const TuneRun* run : counting_runs(measured_.points()[point].runs))
+      rates.push_back({static_cast<double>(setting(point).workers), run->samples_per_second});
+  }
+  findings_.fit = fit_usl(rates);
+  findings_.knee = usl_knee(findings_.fit, goal_.max_workers, knee_share);
+}
+
+void Search::refine_knee() {
+  fit_workers();
+  std::size_t next = findings_.knee;
+  while (measured_.run_in_turn({workers_point(next)}, few_runs)) {
+    fit_workers();
+    const std::size_t high = setting(knee_of_measured()).workers;
+    std::size_t low = 0;
+    for (const std::size_t point : measured_workers())
+      if (setting(point).workers < high) low = setting(point).workers;
+    if (high - low <= resolution(low)) return;
+    next = findings_.knee > low && findings_.knee < high ? findings_.knee : (low + high) / 2;
+  }
+}
+
+void Search::search_prefetch() {
+  begin(prefetch_settings);
+  const std::size_t ample = chosen_;
+  Points tried = {ample};
+  const std::optional<std::size_t> found = smallest(ample_prefetch, [&](std::size_t prefetch) {
+    if (prefetch == ample_prefetch) return true;
+    const std::size_t less = point_with(ample, &TuneSetting::prefetch, prefetch);
+    tried.push_back(less);
+    if (feeds_) return measured_.judge(less) == Feeds::yes;
+    // Only what was measured can be within noise.
+    return !measured_.beats(ample, less) && summary(less).runs >= 2;
+  });
+  tried = measured_.ascending(std::move(tried), TuneVariable::prefetch);
+  chosen_ = point_with(ample, &TuneSetting::prefetch, *found);
+  if (!feeds_ && !measured_.refused()) chosen_ = cheapest_within_noise(chosen_, tried);
+  end(TuneVariable::prefetch, std::move(tried));
+}
+
+void Search::search_micro_batches() {
+  begin(micro_batches_settings);
+  Points tried = {chosen_};
+  std::string gained;
+  for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
+    const std::size_t more = point_with(chosen_, &TuneSetting::micro_batches, parts);
+    if (measured_.run_in_turn({chosen_, more}, few_runs)) tried.push_back(more);
+    std::string gain = micro_batches_gain(chosen_, more);
+    // One of several comparisons may come out well by chance: it must do so again with more runs.
+    if (!gain.empty() && measured_.run_in_turn({chosen_, more}, most_runs))
+      gain = micro_batches_gain(chosen_, more);
+    if (gain.empty() || measured_.refused()) break;
+    chosen_ = more;
+    gained = gain;
+  }
+  end(TuneVariable::micro_batches, std::move(tried)).gained = gained;
+}
+
+std::string Search::micro_batches_gain(std::size_t current, std::size_t more) const {
+  const TuneSummary one = summary(current);
+  const TuneSummary other = summary(more);
   if (feeds_ && feeds_step(other) != Feeds::yes) return {};
   if (compare_rates(other, one).higher) return "throughput";
   // Idle shares that are all but 0 do not get better.
@@ -277,50 +282,102 @@ std::string Search::micro_batches_gain(std::size_t current, std::size_t more, do
   return {};
 }
 
-void Search::search_micro_batches() {
-  const double since = measurements_.begin(deadline_after(
-      workers_settings(goal_.max_workers) + prefetch_settings + micro_batches_settings));
-  std::vector<std::size_t> tried = {chosen_};
-  std::string gained;
-  for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
-    TuneSetting setting = measurements_.setting(chosen_);
-    setting.micro_batches = parts;
-    const std::size_t more = measurements_.point(setting);
-    const std::array both = {chosen_, more};
-    if (measurements_.run_in_turn(both, few_runs, since)) tried.push_back(more);
-    std::string gain = micro_batches_gain(chosen_, more, since);
-    // One of several comparisons may come out well by chance: it must do so again with more runs.
-    if (!gain.empty() && measurements_.run_in_turn(both, most_runs, since))
-      gain = micro_batches_gain(chosen_, more, since);
-    if (gain.empty() || measurements_.refused()) break;
-    chosen_ = more;
-    gained = gain;
-  }
-  end_phase(TuneVariable::micro_batches, tried);
-  findings_.phases.back().gained = gained;
-}
-
 void Search::search_batch_size() {
-  const double since = measurements_.begin(goal_.budget_seconds);
-  const BatchSizeFindings found = BatchSizeSearch(goal_, measurements_, chosen_, feeds_).run(since);
-  chosen_ = found.chosen;
-  if (!found.fits) findings_.outcome = TuneOutcome::nothing_fits;
-  end_phase(TuneVariable::batch_size, found.tried);
-  findings_.phases.back().why = found.why;
+  begin(batch_size_settings);
+  const bool limited = goal_.p99_ms || goal_.memory_bytes;
+  BatchSizes sizes{.base = chosen_};
+  const std::size_t size = limited ? largest_within_limits(sizes) : largest_that_gains(sizes);
+  sizes.tried = measured_.ascending(std::move(sizes.tried), TuneVariable::batch_size);
+  std::string why;
+  if (size > 0) {
+    chosen_ = point_with(sizes.base, &TuneSetting::batch_size, size);
+    why = fmt::format("Batches of {}{}", count_text(size, "sample"),
+                      limited ? " keep within " + limits_text(goal_) : "");
+  } else {
+    if (!sizes.tried.empty()) chosen_ = sizes.tried.front();
+    findings_.outcome = TuneOutcome::nothing_fits;
+    why = "No batch size keeps within " + limits_text(goal_);
+  }
+  if (!sizes.limit.empty()) why += (size > 0 && limited ? "; " : ": ") + sizes.limit;
+  end(TuneVariable::batch_size, std::move(sizes.tried)).why = why + ".";
 }
 
-void Search::end_phase(TuneVariable variable, std::vector<std::size_t> points) {
-  if (measurements_.refused())
-    findings_.not_measured.push_back(not_measured_text(variable, measurements_.setting(chosen_)));
-  findings_.phases.push_back(
-      {.variable = variable, .points = std::move(points), .chosen = chosen_});
+std::size_t Search::largest_within_limits(BatchSizes& sizes) {
+  // A size that fits and a larger one that does not; 0 as long as there is none.
+  std::size_t low = 0;
+  std::size_t high = 0;
+  std::size_t next = goal_.batch_size;
+  while (next > 0 && (high == 0 || !measured_.refused())) {
+    std::string problem = misfit(sizes, next);
+    (problem.empty() ? low : high) = next;
+    if (high == 0 || high == next) sizes.limit = std::move(problem);
+    if (high == 0)
+      next = low < goal_.most_batch_size ? std::min(2 * low, goal_.most_batch_size) : 0;
+    else if (low == 0)
+      next = high / 2;
+    else
+      next = high > low + std::max<std::size_t>(1, low / 8) ? (low + high) / 2 : 0;
+  }
+  return low;
+}
+
+std::size_t Search::largest_that_gains(BatchSizes& sizes) {
+  sizes.tried.push_back(sizes.base);
+  std::size_t size = goal_.batch_size;
+  while (size < goal_.most_batch_size) {
+    const std::size_t more = std::min(2 * size, goal_.most_batch_size);
+    sizes.limit = misfit(sizes, more);
+    if (sizes.limit.empty() &&
+        !measured_.beats(point_with(sizes.base, &TuneSetting::batch_size, more),
+                         point_with(sizes.base, &TuneSetting::batch_size, size)))
+      sizes.limit = fmt::format("{} samples are made at no higher rate", more);
+    if (!sizes.limit.empty()) break;
+    size = more;
+  }
+  return size;
+}
+
+std::string Search::misfit(BatchSizes& sizes, std::size_t batch_size) {
+  const auto megabytes = [](double bytes) { return fmt::format("{:.0f} MB", bytes / 1e6); };
+  const std::size_t most_bytes =
+      std::min(goal_.most_memory_bytes, goal_.memory_bytes.value_or(SIZE_MAX));
+  const double expected_bytes =
+      static_cast<double>(summarise(measured_.points()[sizes.base].runs).memory_bytes) *
+      static_cast<double>(batch_size) / static_cast<double>(goal_.batch_size);
+  // Known without a run; the scratch does not grow with the batch, so a little above may still fit.
+  if (expected_bytes > 1.5 * static_cast<double>(most_bytes))
+    return fmt::format("{} samples take about {}", batch_size, megabytes(expected_bytes));
+  const std::size_t point = point_with(sizes.base, &TuneSetting::batch_size, batch_size);
+  measured_.run_in_turn({point}, few_runs);
+  const TuneSummary measured = summary(point);
+  if (measured.runs == 0) return fmt::format("{} samples could not be tried in time", batch_size);
+  if (std::ranges::find(sizes.tried, point) == sizes.tried.end()) sizes.tried.push_back(point);
+
+  if (goal_.p99_ms && measured.batch_p99_ms > *goal_.p99_ms)
+    return fmt::format("{} samples take {:.1f} ms at the 99th percentile", batch_size,
+                       measured.batch_p99_ms);
+  if (measured.memory_bytes > most_bytes)
+    return fmt::format("{} samples take {}", batch_size,
+                       megabytes(static_cast<double>(measured.memory_bytes)));
+  if (feeds_ && measured_.judge(point) != Feeds::yes)
+    return fmt::format("{} samples do not feed the step", batch_size);
+  if (!feeds_ && point != sizes.base && measured_.beats(sizes.base, point))
+    return fmt::format("{} samples are made at a lower rate", batch_size);
+  return {};
+}
+
+TunePhase& Search::end(TuneVariable variable, Points points) {
+  if (measured_.refused())
+    findings_.not_measured.push_back(not_measured_text(variable, setting(chosen_)));
+  return findings_.phases.emplace_back(
+      TunePhase{.variable = variable, .points = std::move(points), .chosen = chosen_});
 }
 
 TuneFindings Search::finish() {
-  findings_.run_seconds = planned_run();
-  findings_.chosen = measurements_.setting(chosen_);
+  findings_.run_seconds = measured_.run_seconds();
+  findings_.chosen = setting(chosen_);
   findings_.chosen_point = chosen_;
-  findings_.points = measurements_.take();
+  findings_.points = measured_.take();
   const bool feeds = findings_.points[chosen_].feeds == Feeds::yes;
   if (findings_.outcome != TuneOutcome::nothing_fits)
     findings_.outcome = feeds               ? TuneOutcome::feeds_step

@@ -3,82 +3,74 @@
 
 #include <fmt/format.h>
 
-#include "tune/tune_statistics.h"
+#include <algorithm>
+
+#include "console/text.h"
 
 namespace millrace::cli {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
-/// "2104 ± 12 samples/s"
 std::string rate_text(const TuneSummary& summary) {
-  return fmt::format("{:.0f} ± {:.0f} samples/s", summary.samples_per_second.mean,
-                     summary.samples_per_second.sd);
+  return mean_text(summary.samples_per_second) + " samples/s";
 }
 
 std::string idle_text(const TuneSummary& summary) {
-  return summary.device_idle
-             ? fmt::format("the device is idle {} of the time (at most {} with 95% confidence)",
-                           percent(summary.device_idle->mean), percent(summary.idle_high))
-             : std::string();
+  if (!summary.device_idle) return "";
+  return fmt::format("the device is idle {} of the time (at most {} with 95% confidence)",
+                     percent(summary.device_idle->mean), percent(summary.idle_high));
 }
 
-std::string rate_needed(const TuneGoal& goal) {
-  return fmt::format("{:.0f} samples/s", static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms);
+std::string short_idle_text(const TuneSummary& summary) {
+  if (!summary.device_idle) return "-";
+  return fmt::format("{} (up to {})", percent(summary.device_idle->mean),
+                     percent(summary.idle_high));
 }
 
-/// The next cheaper setting that was tried, if any.
+/// The next cheaper setting that was tried; null if there is none.
 const TunePoint* cheaper_than_chosen(const TuneFindings& findings, const TunePhase& phase) {
-  const TunePoint* cheaper = nullptr;
-  for (const std::size_t point : phase.points) {
-    if (point == phase.chosen) break;
-    cheaper = &findings.points[point];
-  }
-  return cheaper;
-}
-
-std::string idle_of(const TuneSummary& summary) {
-  return summary.device_idle ? fmt::format("{} (up to {})", percent(summary.device_idle->mean),
-                                           percent(summary.idle_high))
-                             : "-";
+  const auto chosen = std::ranges::find(phase.points, phase.chosen);
+  return chosen == phase.points.begin() ? nullptr : &findings.points[*(chosen - 1)];
 }
 
 std::string workers_reason(const TuneGoal& goal, const TuneFindings& findings,
                            const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
-  const TunePoint* cheaper = cheaper_than_chosen(findings, phase);
-  const unsigned workers = chosen.setting.workers;
+  const std::string workers = count_text(chosen.setting.workers, "worker");
+  const char* s = chosen.setting.workers == 1 ? "s" : "";
   std::string text;
   if (chosen.feeds == Feeds::yes) {
-    text = fmt::format("{} {} the step: {}", plural(workers, "worker"),
-                       workers == 1 ? "feeds" : "feed", idle_text(chosen.summary));
-    if (cheaper != nullptr)
-      text +=
-          fmt::format("; with {} it is {}", cheaper->setting.workers, idle_of(cheaper->summary));
+    text = fmt::format("{} feed{} the step: {}", workers, s, idle_text(chosen.summary));
+    if (const TunePoint* cheaper = cheaper_than_chosen(findings, phase))
+      text += fmt::format("; with {} it is {}", cheaper->setting.workers,
+                          short_idle_text(cheaper->summary));
     return text + '.';
   }
   if (goal.step_ms > 0) text = "No number of workers that was tried feeds the step surely. ";
-  text += fmt::format("{} {} {}, the knee of throughput", plural(workers, "worker"),
-                      workers == 1 ? "makes" : "make", rate_text(chosen.summary));
-  for (const std::size_t other : phase.points)
-    if (other != phase.chosen)
-      text += fmt::format("; {}: {:.0f} ± {:.0f}", findings.points[other].setting.workers,
-                          findings.points[other].summary.samples_per_second.mean,
-                          findings.points[other].summary.samples_per_second.sd);
+  text +=
+      fmt::format("{} make{} {}, the knee of throughput", workers, s, rate_text(chosen.summary));
+  for (const std::size_t index : phase.points) {
+    const TunePoint& other = findings.points[index];
+    if (index != phase.chosen)
+      text += fmt::format("; {}: {}", other.setting.workers,
+                          mean_text(other.summary.samples_per_second));
+  }
   return text + '.';
 }
 
 std::string prefetch_reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
   const TunePoint* cheaper = cheaper_than_chosen(findings, phase);
-  const std::string text =
+  std::string text =
       fmt::format("Prefetch {} is the smallest with no loss", chosen.setting.prefetch);
-  if (cheaper == nullptr) return text + '.';
-  if (chosen.feeds == Feeds::yes)
-    return text + fmt::format("; with {} the device is idle {}.", cheaper->setting.prefetch,
-                              idle_of(cheaper->summary));
-  return text + fmt::format("; with {} it is {} instead of {}.", cheaper->setting.prefetch,
-                            rate_text(cheaper->summary), rate_text(chosen.summary));
+  if (cheaper != nullptr)
+    text += fmt::format("; with {} ", cheaper->setting.prefetch) +
+            (chosen.feeds == Feeds::yes
+                 ? "the device is idle " + short_idle_text(cheaper->summary)
+                 : fmt::format("it is {} instead of {}", rate_text(cheaper->summary),
+                               rate_text(chosen.summary)));
+  return text + '.';
 }
 
 std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& phase) {
@@ -91,62 +83,60 @@ std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& 
 }
 
 std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
-  const TuneSetting& setting = findings.chosen;
   const TuneSummary& summary = findings.points[findings.chosen_point].summary;
-  std::string what =
-      fmt::format("{}, prefetch {}, {}, batches of {}", plural(setting.workers, "worker"),
-                  setting.prefetch, plural(setting.micro_batches, "part"), setting.batch_size);
+  const std::string what = setting_text(findings.chosen) + ": ";
   switch (findings.outcome) {
     case TuneOutcome::feeds_step:
-      return fmt::format("{}: the smallest setting that feeds the step of {:g} ms, {}.", what,
-                         goal.step_ms, idle_text(summary));
+      return what + fmt::format("the smallest setting that feeds the step of {:g} ms, {}.",
+                                goal.step_ms, idle_text(summary));
     case TuneOutcome::nothing_feeds:
-      return fmt::format(
-          "{}: nothing feeds the step of {:g} ms surely, which takes {}; this is the knee of "
-          "throughput, {}; {}.",
-          what, goal.step_ms, rate_needed(goal), rate_text(summary), idle_text(summary));
+      return what + fmt::format(
+                        "nothing feeds the step of {:g} ms surely, which takes {:.0f} "
+                        "samples/s; this is the knee of throughput, {}; {}.",
+                        goal.step_ms, goal.needed_samples_per_second(), rate_text(summary),
+                        idle_text(summary));
     case TuneOutcome::no_step:
-      return fmt::format("{}: the knee of throughput, {}.", what, rate_text(summary));
+      return what + fmt::format("the knee of throughput, {}.", rate_text(summary));
     case TuneOutcome::nothing_fits:
-      return fmt::format(
-          "{}: no batch size keeps within {}; this is the smallest that was tried, {}.", what,
-          limits_text(goal), rate_text(summary));
+      break;
   }
-  return what;
+  return what + fmt::format(
+                    "no batch size keeps within {}; this is the smallest that was tried, "
+                    "{}.",
+                    limits_text(goal), rate_text(summary));
 }
 
 }  // namespace
 
 const char* to_string(TuneVariable variable) {
-  switch (variable) {
-    case TuneVariable::workers:
-      return "workers";
-    case TuneVariable::prefetch:
-      return "prefetch";
-    case TuneVariable::micro_batches:
-      return "micro_batches";
-    case TuneVariable::batch_size:
-      return "batch_size";
-  }
-  return "unknown";
+  constexpr const char* names[] = {"workers", "prefetch", "micro_batches", "batch_size"};
+  return names[static_cast<std::size_t>(variable)];
+}
+
+const char* to_string(TuneOutcome outcome) {
+  constexpr const char* names[] = {"feeds_step", "nothing_feeds", "no_step", "nothing_fits"};
+  return names[static_cast<std::size_t>(outcome)];
+}
+
+const char* to_string(Feeds feeds) {
+  constexpr const char* names[] = {"no_step", "yes", "no", "unsure"};
+  return names[static_cast<std::size_t>(feeds)];
 }
 
 std::size_t value_of(const TuneSetting& setting, TuneVariable variable) {
-  switch (variable) {
-    case TuneVariable::workers:
-      return setting.workers;
-    case TuneVariable::prefetch:
-      return setting.prefetch;
-    case TuneVariable::micro_batches:
-      return setting.micro_batches;
-    case TuneVariable::batch_size:
-      return setting.batch_size;
-  }
-  return 0;
+  const std::size_t values[] = {setting.workers, setting.prefetch, setting.micro_batches,
+                                setting.batch_size};
+  return values[static_cast<std::size_t>(variable)];
 }
 
-std::string plural(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+std::string mean_text(Mean value, int digits) {
+  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.sd, digits);
+}
+
+std::string setting_text(const TuneSetting& setting) {
+  return fmt::format("{}, prefetch {}, {}, batches of {}", count_text(setting.workers, "worker"),
+                     setting.prefetch, count_text(setting.micro_batches, "part"),
+                     setting.batch_size);
 }
 
 std::string limits_text(const TuneGoal& goal) {

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "tune/tune_result.h"
 
 namespace millrace::cli {
 
-// The sentences that say why a setting was chosen.
-
-/// "1 worker", "2 workers"
-std::string plural(std::size_t count, const char* what);
-/// "p99 20 ms and 512 MB"
-std::string limits_text(const TuneGoal& goal);
+// The words of a tune, and the sentences that say why a setting was chosen.
 
 /// "workers", "prefetch", "micro_batches", "batch_size"
 const char* to_string(TuneVariable variable);
-/// The setting's value of the variable.
-std::size_t value_of(const TuneSetting& setting, TuneVariable variable);
+/// "feeds_step", "nothing_feeds", "no_step", "nothing_fits"
+const char* to_string(TuneOutcome outcome);
+/// "no_step", "yes", "no", "unsure"
+const char* to_string(Feeds feeds);
 
+/// "2104 ± 12"
+std::string mean_text(Mean value, int digits = 0);
+/// "2 workers, prefetch 4, 1 part, batches of 64"
+std::string setting_text(const TuneSetting& setting);
+/// "p99 20 ms and 512 MB"; empty without limits.
+std::string limits_text(const TuneGoal& goal);
 /// That the time was over before all was measured; `chosen` is what it led to.
 std::string not_measured_text(TuneVariable variable, const TuneSetting& chosen);
+
 /// Fills in the verdict, the reasons of the phases that have none yet, and `why`.
 void say_why(const TuneGoal& goal, TuneFindings& findings);
 

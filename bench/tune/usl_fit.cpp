@@ -19,45 +19,31 @@ using Matrix = std::array<Vector, terms>;
 /// What multiplies 1/lambda, sigma/lambda and kappa/lambda in N / X(N).
 Vector basis(double n) { return {1, n - 1, n * (n - 1)}; }
 
-/// Sums of squares for N / X(N), each error relative to its value.
-struct NormalEquations {
-  Matrix matrix{};
-  Vector right{};
-
-  void add(const ScalingPoint& point) {
-    const double weight = point.rate / point.n;  // 1 / (N / X)
-    Vector row = basis(point.n);
-    for (double& term : row) term *= weight;
-    for (std::size_t i = 0; i < terms; ++i) {
-      for (std::size_t j = 0; j < terms; ++j) matrix[i][j] += row[i] * row[j];
-      right[i] += row[i];
+/// Solves the normal equations for the terms whose bits are set in `used`; the others are 0.
+/// Returns nullopt if the terms cannot be told apart.
+std::optional<Vector> solve(Matrix a, Vector b, unsigned used) {
+  for (std::size_t term = 0; term < terms; ++term) {
+    if ((used >> term & 1U) != 0) continue;
+    for (std::size_t other = 0; other < terms; ++other) a[term][other] = a[other][term] = 0;
+    a[term][term] = 1;
+    b[term] = 0;
+  }
+  const Matrix before = a;
+  for (std::size_t pivot = 0; pivot < terms; ++pivot) {
+    if (a[pivot][pivot] <= 1e-12 * before[pivot][pivot]) return std::nullopt;
+    for (std::size_t row = pivot + 1; row < terms; ++row) {
+      const double factor = a[row][pivot] / a[pivot][pivot];
+      for (std::size_t column = pivot; column < terms; ++column)
+        a[row][column] -= factor * a[pivot][column];
+      b[row] -= factor * b[pivot];
     }
   }
-};
-
-/// Solves for the terms that `used` names; the others are 0. None where they cannot be told apart.
-std::optional<Vector> solve(const NormalEquations& equations,
-                            const std::vector<std::size_t>& used) {
-  Matrix a = equations.matrix;
-  Vector b = equations.right;
-  for (std::size_t step = 0; step < used.size(); ++step) {
-    const std::size_t pivot = used[step];
-    if (a[pivot][pivot] <= 1e-12 * equations.matrix[pivot][pivot] || a[pivot][pivot] <= 0)
-      return std::nullopt;
-    for (std::size_t other = step + 1; other < used.size(); ++other) {
-      const double factor = a[used[other]][pivot] / a[pivot][pivot];
-      for (const std::size_t column : used) a[used[other]][column] -= factor * a[pivot][column];
-      b[used[other]] -= factor * b[pivot];
-    }
+  for (std::size_t row = terms; row-- > 0;) {
+    for (std::size_t column = row + 1; column < terms; ++column)
+      b[row] -= a[row][column] * b[column];
+    b[row] /= a[row][row];
   }
-  Vector solution{};
-  for (std::size_t step = used.size(); step-- > 0;) {
-    double value = b[used[step]];
-    for (std::size_t other = step + 1; other < used.size(); ++other)
-      value -= a[used[step]][used[other]] * solution[used[other]];
-    solution[used[step]] = value / a[used[step]][used[step]];
-  }
-  return solution;
+  return b;
 }
 
 double squared_error(std::span<const ScalingPoint> points, const Vector& solution) {
@@ -96,26 +82,32 @@ double UslFit::peak() const {
 }
 
 UslFit fit_usl(std::span<const ScalingPoint> points) {
-  std::vector<ScalingPoint> used;
-  std::copy_if(points.begin(), points.end(), std::back_inserter(used),
-               [](const ScalingPoint& point) { return point.n > 0 && point.rate > 0; });
+  std::vector<ScalingPoint> used(points.begin(), points.end());
+  std::erase_if(used, [](const ScalingPoint& point) { return point.n <= 0 || point.rate <= 0; });
   UslFit fit;
   if (used.empty()) return fit;
-  NormalEquations equations;
+  // The normal equations for N / X(N), each error relative to its value.
+  Matrix matrix{};
+  Vector right{};
   std::set<double> counts;
   for (const ScalingPoint& point : used) {
-    equations.add(point);
     counts.insert(point.n);
+    Vector row = basis(point.n);
+    for (double& term : row) term *= point.rate / point.n;
+    for (std::size_t i = 0; i < terms; ++i) {
+      for (std::size_t j = 0; j < terms; ++j) matrix[i][j] += row[i] * row[j];
+      right[i] += row[i];
+    }
   }
   fit.parameters = static_cast<int>(std::min(counts.size(), terms));
 
-  // With so few terms every choice of those that are held at 0 can be tried: the best that keeps
-  // the bounds is the solution.
-  const std::vector<std::vector<std::size_t>> choices = {{0}, {0, 1}, {0, 2}, {0, 1, 2}};
-  const std::size_t allowed = counts.size() == 1 ? 1 : counts.size() == 2 ? 2 : choices.size();
+  // With so few terms every choice of those that are held at 0 can be tried: the best one that
+  // keeps the bounds is the solution.
+  constexpr std::array choices = {0b001U, 0b011U, 0b101U, 0b111U};
+  const std::size_t allowed = counts.size() < terms ? counts.size() : choices.size();
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t choice = 0; choice < allowed; ++choice) {
-    const std::optional<Vector> solution = solve(equations, choices[choice]);
+    const std::optional<Vector> solution = solve(matrix, right, choices[choice]);
     if (!solution || (*solution)[0] <= 0 || (*solution)[1] < 0 || (*solution)[2] < 0) continue;
     const double error = squared_error(used, *solution);
     if (error >= least) continue;

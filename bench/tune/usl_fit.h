@@ -14,22 +14,22 @@ struct ScalingPoint {
 /// The universal scalability law X(N) = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)).
 /// Source: N. J. Gunther, Guerrilla Capacity Planning, Springer 2007, chapters 4 to 6.
 struct UslFit {
-  /// Rate of one worker.
+  /// The rate of one worker.
   double lambda = 0;
   /// Contention, 0 or more: the share of the work that is serial.
   double sigma = 0;
-  /// Coherency, 0 or more: the cost of workers that keep each other informed; above 0 throughput
+  /// Coherency, 0 or more: the cost of workers that keep each other informed. Above 0 throughput
   /// has a peak.
   double kappa = 0;
-  /// How many of the three were fitted, as different worker counts allow: with one count lambda
-  /// alone, with two also sigma; 0 = there was nothing to fit, and all rates are 0.
+  /// How many of the three were fitted. One worker count allows lambda alone, two also sigma. It is
+  /// 0 if there was nothing to fit; all rates are 0 then.
   int parameters = 0;
-  /// Share of the rates' variance that the law explains, up to 1; 1 where they do not vary.
+  /// The share of the rates' variance that the law explains, up to 1; 1 if they do not vary.
   double r_squared = 0;
 
   double rate(double n) const;
-  /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1; infinite
-  /// where throughput only grows.
+  /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1. It is
+  /// infinite if throughput only grows.
   double peak() const;
 };
 

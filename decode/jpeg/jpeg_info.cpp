@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/jpeg_info.h>
+#include "jpeg/jpeg_info.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include "image_kind.h"
 
 namespace millrace {
 namespace {
@@ -25,7 +25,7 @@ int big_endian16(Bytes bytes, std::size_t at) {
   return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1);
 }
 
-/// Numbers of a TIFF structure, in its byte order.
+/// Reads numbers of a TIFF structure, in its byte order.
 class Tiff {
  public:
   Tiff(Bytes bytes, bool little_endian) : bytes_(bytes), little_endian_(little_endian) {}
@@ -48,7 +48,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// The orientation of an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
+/// Finds the orientation in an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
 /// SHORT).
 std::optional<int> exif_orientation(Bytes segment) {
   using namespace std::string_view_literals;
@@ -82,7 +82,7 @@ constexpr Table luminance = {16,  11, 12, 14,  12,  10,  16,  14,  13, 14,  18, 
                              68,  87, 69, 55,  56,  80,  109, 81,  87, 95,  98,  103, 104,
                              103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
 
-/// How far a table is from the one of a quality, or nothing where a single step is further off than
+/// Tells how far a table is from the one of a quality; nullopt if a single step is further off than
 /// rounding explains.
 std::optional<int> distance(const Table& table, int quality) {
   const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
@@ -108,7 +108,7 @@ std::optional<int> quality_of(const Table& table) {
   return best;
 }
 
-/// The segments of one image, read one after the other.
+/// Reads the segments of one image, one after the other.
 class Header {
  public:
   Header(Bytes bytes, JpegInfo& info) : bytes_(bytes), info_(info) {}
@@ -204,10 +204,19 @@ class Header {
     return Status::ok();
   }
 
-  /// Sampling factors of a component, horizontal and vertical.
+  /// Tells a component's sampling factors, horizontal and vertical.
   std::pair<int, int> sampling(int component) const {
     const int factors = byte_at(frame_, 6 + 3 * static_cast<std::size_t>(component) + 1);
     return {factors >> 4, factors & 15};
+  }
+
+  std::string scan_type() const {
+    constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless",
+                                     "hierarchical"};
+    return names[static_cast<std::size_t>(info_.process)] +
+           std::string(info_.arithmetic ? ", arithmetic" : "") +
+           (info_.bits_per_sample == 8 ? ""
+                                       : ", " + std::to_string(info_.bits_per_sample) + " bits");
   }
 
   std::string chroma() const {
@@ -237,6 +246,7 @@ class Header {
 
   Status finish() {
     if (!has_frame_) return Status::bad("it has a scan without a frame header before it");
+    info_.scan_type = scan_type();
     info_.chroma = chroma();
     const int number = byte_at(frame_, 6 + 2);
     if (number < 4 && tables_[static_cast<std::size_t>(number)])
@@ -255,16 +265,9 @@ class Header {
 
 }  // namespace
 
-const char* to_string(JpegInfo::Process process) {
-  constexpr const char* names[] = {"baseline", "extended", "progressive", "lossless",
-                                   "hierarchical"};
-  return names[static_cast<std::size_t>(process)];
-}
-
 Status read_jpeg_info(std::span<const std::byte> encoded, JpegInfo& info) {
   info = {};
-  if (std::string reason = why_no_jpeg(encoded); !reason.empty())
-    return Status::bad(std::move(reason));
+  info.kind = ImageKind::jpeg;
   return Header(encoded, info).read();
 }
 

@@ -12,7 +12,7 @@
 #include "device/cuda_event.h"
 #include "device/event_clock.h"
 #include "device/nvtx_ranges.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/kernel_table.h"
 
 namespace millrace {
 
@@ -56,7 +56,7 @@ Memory CudaDevice::allocate_device(std::size_t bytes) {
 
 std::unique_ptr<Stream> CudaDevice::make_stream() {
   const CurrentDevice current(ordinal_);
-  check(load_conversions(), "cudaFuncGetAttributes");
+  check(load_kernels(), "cudaFuncGetAttributes");
   return std::make_unique<CudaStream>(ordinal_, true);
 }
 

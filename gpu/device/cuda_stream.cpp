@@ -8,7 +8,7 @@
 
 #include "device/cuda_call.h"
 #include "device/cuda_event.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/kernel_table.h"
 
 namespace millrace {
 namespace {
@@ -78,9 +78,13 @@ void CudaStream::copy_on_device(void* destination, const void* source, std::size
         "cudaMemcpyAsync");
 }
 
-void CudaStream::convert(const ConversionWork& work) {
+void CudaStream::launch(const DeviceWork& work) {
   const CurrentDevice current(device_);
-  check(launch_conversion(work, stream_), "launch_conversion");
+  const std::optional<KernelLaunch> launched = launch_kernel(work, stream_);
+  if (!launched)
+    throw Error(ErrorCode::device,
+                std::string("there is no CUDA kernel for the work \"") + work.kernel() + '"');
+  check(launched->status, launched->call);
 }
 
 bool CudaStream::capturing() const {

@@ -2,17 +2,29 @@
 //
 // The conversion's kernels: what one block of threads does. For conversion_kernel.cu alone.
 //
-// A conversion moves bytes, 2 to 5 of them per element, and all that it computes are 256 results
-// per channel. So each block computes these once, with the function that the host uses, and then
-// looks them up: that is exact by construction, and leaves a few instructions per element, where
-// two divisions by IEEE 754 would take longer than the memory does. Threads of a warp look up
-// different values, which lie in the same bank of shared memory as chance has it (of 32 random
-// words up to 3 or 4 on average); hence `copies` copies, each in two banks of its own: at most two
-// lookups meet. 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block has
-// without asking.
+// What they compute is said plainly by `convert_on_host`, which the tests hold each of them
+// against: every byte of an image becomes (value / 255 - mean) / std, rounded to the output's type.
+//
+// They look the results up in a table instead, since a byte has 256 values and so a channel has
+// only 256 results. Each block computes these once, with the function that the host uses, and keeps
+// them in its shared memory: that is exact by construction, and leaves a few instructions per
+// element, where two divisions by IEEE 754 would take longer than memory takes to move the 2 to 5
+// bytes.
+//
+// Shared memory has 32 banks; word w lies in bank w % 32, and a bank serves one word at a time. The
+// 32 threads of a warp look up different values at once, of which up to 3 or 4 would lie in one
+// bank by chance and be served one after the other. So the table has 16 copies, and each thread
+// reads one:
+//
+//   the word of (channel, value, copy)   (channel * 256 + value) * 16 + copy
+//   the bank it lies in                  value % 2 * 16 + copy
+//   the copy that a thread reads         its number % 16
+//
+// Only threads t and t + 16 of a warp read the same copy, so at most two of them meet in a bank.
+// 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block has without asking.
 #pragma once
 
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/pixel_arithmetic.h>
 
 #include <cstddef>
@@ -32,9 +44,8 @@ inline constexpr unsigned any_threads = 256;
 inline constexpr unsigned any_blocks = 8;
 inline constexpr unsigned warp_threads = 32;
 
-/// Division by what is known before the launch: a multiplication and a shift (Granlund and
-/// Montgomery, "Division by invariant integers using multiplication", 1994), for numbers below
-/// 2^31.
+/// Divides numbers below 2^31 by what is known before the launch, with a multiplication and a shift
+/// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994).
 struct Divisor {
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;
@@ -61,10 +72,10 @@ struct Arguments {
   std::size_t width = 0;
   std::size_t channels = 0;
   bool planes = false;
-  /// Rows of all images.
+  /// How many rows all images have together.
   std::size_t rows = 0;
-  // Of the kernels for whole vectors. A group is 16 bytes of each channel's output in planes, or 16
-  // bytes of interleaved output.
+  // What follows is for the kernels for whole vectors. A group is 16 bytes of each channel's output
+  // in planes, or 16 bytes of interleaved output.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;
   std::uint32_t groups_per_row = 0;
@@ -76,10 +87,11 @@ template <DType dtype>
 inline constexpr unsigned element_bytes = dtype == DType::uint8     ? 1
                                           : dtype == DType::float32 ? 4
                                                                     : 2;
-/// Elements in the 16 bytes that a thread writes at once.
+/// How many elements the 16 bytes have that a thread writes at once.
 template <DType dtype>
 inline constexpr unsigned vector_elements = 16 / element_bytes<dtype>;
 
+/// The bits of an entry of the table.
 template <DType dtype>
 __device__ std::uint32_t element_of(unsigned value, float mean, float std) {
   const float number = normalised(static_cast<std::uint8_t>(value), mean, std);
@@ -92,7 +104,8 @@ __device__ inline bool flipped(const Arguments& work, std::size_t sample) {
   return work.flips != nullptr && __ldg(work.flips + sample) != 0;
 }
 
-/// The table, and the calling thread's place among its copies.
+/// The calling thread's copy of the table. `channel_words` is channel x `words_per_channel`; a
+/// value's entry lies in the bits below it, so an OR adds them.
 struct Lookup {
   const std::uint32_t* words;
   __device__ std::uint32_t operator()(unsigned channel_words, std::uint32_t value) const {
@@ -101,8 +114,9 @@ struct Lookup {
 };
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
 
-/// Each thread computes one entry and writes its 16 copies, 4 at a time; neighbours begin with
-/// different ones, so that they meet in no bank.
+/// Builds the block's table: thread n computes entry n, which is value n % 256 of channel n / 256,
+/// and writes its 16 copies, 4 at a time. Every second thread begins with the next 4, so that
+/// neighbours meet in no bank. Returns when all threads are done.
 template <DType dtype>
 __device__ Lookup build_table(const Arguments& work, uint4* table) {
   const unsigned entry = threadIdx.x;
@@ -116,7 +130,7 @@ __device__ Lookup build_table(const Arguments& work, uint4* table) {
   return {reinterpret_cast<const std::uint32_t*>(table) + threadIdx.x % copies};
 }
 
-/// Reads so many bytes at once; the address is a multiple of them.
+/// Reads so many bytes at once; the address must be a multiple of their number.
 template <unsigned bytes>
 __device__ void load(const std::uint8_t* from, std::uint32_t* words) {
   if constexpr (bytes == 4) {
@@ -143,9 +157,9 @@ __device__ inline std::uint32_t pair_of(const std::uint32_t* words, unsigned low
   return __byte_perm(words[low / 4], words[high / 4], low % 4 | (4 + high % 4) << 4U);
 }
 
-/// 16 bytes of output, of which element `n` comes from byte `byte(n)` of the words and is of
-/// channel `channel_words(n)`. The indices are known when this is compiled, so all of it stays in
-/// registers.
+/// Makes 16 bytes of output. Element `n` comes from byte `byte(n)` of the words and belongs to the
+/// channel whose table begins at `channel_words(n)`. The indices are known when this is compiled,
+/// so all of it stays in registers.
 template <DType dtype, typename Byte, typename ChannelWords>
 __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byte byte,
                            ChannelWords channel_words) {
@@ -167,12 +181,12 @@ __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byt
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// uint8 [.., 3] to planes. A thread takes as many pixels as make 16 bytes of each plane: three
-/// loads of up to 16 bytes, three stores of 16 that a warp's threads make side by side. The loads
-/// lie three apart, but the three together use every byte that was fetched. With 12 to 48 bytes on
-/// their way per thread, a multiprocessor has 18 to 72 KiB, more than the reads' share of what
-/// memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken from
-/// the last.
+/// Converts uint8 [.., 3] to planes. A thread takes as many pixels as make 16 bytes of each plane:
+/// three loads of up to 16 bytes, three stores of 16 that a warp's threads make side by side. The
+/// loads lie three apart, but the three together use every byte that was fetched. With 12 to 48
+/// bytes on their way per thread, a multiprocessor has 18 to 72 KiB, more than the reads' share of
+/// what memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken
+/// from the last.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, vector_blocks)
     to_planes(const __grid_constant__ Arguments work) {
@@ -215,11 +229,11 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks)
   }
 }
 
-/// uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and reads
-/// the elements they come from: 4, 8 or 16 bytes that lie together, or, in a flipped image, one by
-/// one, from the cache for the most part. It takes as many such pieces at a time as make 16 bytes
-/// on their way, which all set out before the first is needed: 24 KiB per multiprocessor. Pieces
-/// are no multiples of a pixel, but the stride is one of three pieces, so the channel that a
+/// Converts uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and
+/// reads the elements they come from: 4, 8 or 16 bytes that lie together, or, in a flipped image,
+/// one by one, from the cache for the most part. It takes as many such pieces at a time as make 16
+/// bytes on their way, which all set out before the first is needed: 24 KiB per multiprocessor.
+/// Pieces are no multiples of a pixel, but the stride is one of three pieces, so the channel that a
 /// thread's pieces begin with stays the same.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, vector_blocks)
@@ -285,7 +299,8 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks)
   }
 }
 
-/// Anything else: a warp takes a row, its threads neighbouring elements.
+/// Converts anything else: a warp takes a row, its threads take neighbouring elements. Its table
+/// has one copy.
 template <DType dtype>
 __global__ void __launch_bounds__(any_threads)
     element_wise(const __grid_constant__ Arguments work) {

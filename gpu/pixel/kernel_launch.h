@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one seam through which kernels are launched. On a GPU it is conversion_kernel.cu; tests put
-// the host's version in its place.
+// The functions that launch kernels, for kernel_table.cpp. On a GPU they are those of the .cu files;
+// tests put the host's version in their place.
 #pragma once
 
 #include <cuda_runtime_api.h>
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 
 namespace millrace {
 

@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/error.h>
 
+#include <array>
+#include <cstddef>
+
 namespace millrace {
 
 const char* to_string(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return "invalid_argument";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::already_exists:
-      return "already_exists";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::corrupt:
-      return "corrupt";
-    case ErrorCode::incomplete:
-      return "incomplete";
-    case ErrorCode::bad_record:
-      return "bad_record";
-    case ErrorCode::transform:
-      return "transform";
-    case ErrorCode::device:
-      return "device";
-    case ErrorCode::slots_exhausted:
-      return "slots_exhausted";
-    case ErrorCode::timeout:
-      return "timeout";
-    case ErrorCode::stopped:
-      return "stopped";
-    case ErrorCode::internal:
-      return "internal";
-  }
-  return "unknown";
+  // In the order of the codes.
+  constexpr auto names = std::to_array(
+      {"invalid_argument", "not_found", "already_exists", "io", "corrupt", "incomplete",
+       "bad_record", "transform", "device", "slots_exhausted", "timeout", "stopped", "internal"});
+  static_assert(names.size() == static_cast<std::size_t>(ErrorCode::internal) + 1);
+  const auto number = static_cast<std::size_t>(code);
+  return number < names.size() ? names[number] : "unknown";
 }
 
 }  // namespace millrace

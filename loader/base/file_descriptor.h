@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Owns a file descriptor of the operating system, or none.
+/// Owns a file descriptor of the operating system, if it has one.
 class FileDescriptor {
  public:
   FileDescriptor() = default;

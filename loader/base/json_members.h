@@ -13,7 +13,7 @@ namespace millrace {
 
 using Json = nlohmann::ordered_json;
 
-/// Where messages are about: a text by its name (a file, say), and an object in it.
+/// What messages are about: a text by its name (a file, say), and an object in it.
 class Place {
  public:
   Place(std::string text, std::string object)
@@ -29,17 +29,17 @@ class Place {
   std::string object_;
 };
 
-/// One JSON object whose members are taken by key; the values that are read are left as they are
-/// where the key is not there. Throws `Error` (`invalid_argument`) for members that are not known
-/// or not as they must be. The object must outlive it.
+/// One JSON object whose members are taken by key; what a value is read into stays as it is if the
+/// key is missing. Throws `Error` (`invalid_argument`) for members that are not known or not as they
+/// must be. The object must outlive it.
 class Members {
  public:
   Members(const Json& object, Place place, std::initializer_list<std::string_view> known);
 
-  /// Null where the key is not there.
+  /// Null if the key is missing.
   const Json* find(const char* key) const;
   void read(const char* key, std::string& into) const;
-  /// Null where the key is not there.
+  /// Null if the key is missing.
   const Json* object(const char* key) const;
   template <typename Integer>
   void read(const char* key, std::uint64_t low, std::uint64_t high, Integer& into) const {
@@ -59,7 +59,7 @@ class Members {
 std::string range_text(std::uint64_t low, std::uint64_t high);
 
 /// Refuses `json` without a "format" from 1 to `newest`, before its other keys are looked at: a
-/// newer one may have others. `what` it is: "an options file".
+/// newer one may have others. `what` says what it should be: "an options file".
 void check_format(const Json& json, const Place& place, std::uint64_t newest,
                   const std::string& what);
 

@@ -5,8 +5,8 @@
 #include <condition_variable>
 #include <mutex>
 
-// Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); nothing
-// elsewhere.
+// Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); other
+// compilers ignore it.
 #if defined(__clang__)
 #define MILLRACE_ANNOTATION(x) __attribute__((x))
 #else

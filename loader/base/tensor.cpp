@@ -2,51 +2,39 @@
 #include <millrace/tensor.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace millrace {
 
+namespace {
+
+struct DTypeFacts {
+  const char* name;
+  std::size_t bytes;
+};
+
+/// What is known of a dtype; null if it is no dtype.
+const DTypeFacts* facts_of(DType dtype) {
+  // In the order of the dtypes.
+  static constexpr DTypeFacts facts[] = {{"uint8", 1},   {"int32", 4},   {"uint32", 4},
+                                         {"int64", 8},   {"uint64", 8},  {"float32", 4},
+                                         {"float64", 8}, {"float16", 2}, {"bfloat16", 2}};
+  static_assert(std::size(facts) == static_cast<std::size_t>(DType::bfloat16) + 1);
+  const auto number = static_cast<std::size_t>(dtype);
+  return number < std::size(facts) ? &facts[number] : nullptr;
+}
+
+}  // namespace
+
 std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return 1;
-    case DType::float16:
-    case DType::bfloat16:
-      return 2;
-    case DType::int32:
-    case DType::uint32:
-    case DType::float32:
-      return 4;
-    case DType::int64:
-    case DType::uint64:
-    case DType::float64:
-      return 8;
-  }
+  if (const DTypeFacts* facts = facts_of(dtype)) return facts->bytes;
   throw Error(ErrorCode::invalid_argument,
               "unknown dtype " + std::to_string(static_cast<int>(dtype)));
 }
 
 const char* to_string(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return "uint8";
-    case DType::int32:
-      return "int32";
-    case DType::uint32:
-      return "uint32";
-    case DType::int64:
-      return "int64";
-    case DType::uint64:
-      return "uint64";
-    case DType::float32:
-      return "float32";
-    case DType::float64:
-      return "float64";
-    case DType::float16:
-      return "float16";
-    case DType::bfloat16:
-      return "bfloat16";
-  }
-  return "unknown";
+  const DTypeFacts* facts = facts_of(dtype);
+  return facts == nullptr ? "unknown" : facts->name;
 }
 
 Shape::Shape(std::initializer_list<std::size_t> extents) {
@@ -71,7 +59,7 @@ Shape Shape::with_outer(std::size_t extent) const {
   Shape result;
   result.rank_ = rank_ + 1;
   result.extents_[0] = extent;
-  for (std::size_t axis = 0; axis < rank_; ++axis) result.extents_[axis + 1] = extents_[axis];
+  std::ranges::copy(extents(), result.extents_.begin() + 1);
   return result;
 }
 

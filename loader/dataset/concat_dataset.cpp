@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "dataset/fingerprint.h"
 #include "dataset/joined_dataset.h"
-#include "dataset/packed/record_format.h"
 
 namespace millrace {
 namespace {

@@ -17,9 +17,12 @@ struct JoinedDescription {
   DatasetFacts facts{};
 };
 
-/// The records of several datasets as one, numbered on. A `ReadBuffer` keeps a place to read for
-/// each of them.
+/// The records of several datasets as one, whose numbers run on from part to part. Its readers have
+/// a reader of each part that they have read from.
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
+
+/// Throws `Error` (`invalid_argument`) unless `dataset` has a record `index`.
+void check_index(const Dataset& dataset, std::uint64_t index);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/error.h>
 #include <millrace/pixel_arithmetic.h>
 
@@ -31,26 +31,29 @@ void convert_all(const ConversionWork& work, ElementOf element_of) {
 
 }  // namespace
 
-void convert_on_host(const ConversionWork& work) {
-  const auto value_of = [&work](std::uint8_t value, std::size_t channel) {
-    return normalised(value, work.mean[channel], work.std[channel]);
+void ConversionWork::run_on_host() const {
+  const auto value_of = [this](std::uint8_t value, std::size_t channel) {
+    return normalised(value, mean[channel], std[channel]);
   };
-  switch (work.dtype) {
+  switch (dtype) {
     case DType::uint8:
-      return convert_all<std::uint8_t>(work, [](std::uint8_t value, std::size_t) { return value; });
+      return convert_all<std::uint8_t>(*this,
+                                       [](std::uint8_t value, std::size_t) { return value; });
     case DType::float16:
-      return convert_all<std::uint16_t>(work, [&](std::uint8_t value, std::size_t channel) {
-        return to_float16(value_of(value, channel));
-      });
+      return convert_all<std::uint16_t>(*this,
+                                        [&value_of](std::uint8_t value, std::size_t channel) {
+                                          return to_float16(value_of(value, channel));
+                                        });
     case DType::bfloat16:
-      return convert_all<std::uint16_t>(work, [&](std::uint8_t value, std::size_t channel) {
-        return to_bfloat16(value_of(value, channel));
-      });
+      return convert_all<std::uint16_t>(*this,
+                                        [&value_of](std::uint8_t value, std::size_t channel) {
+                                          return to_bfloat16(value_of(value, channel));
+                                        });
     case DType::float32:
-      return convert_all<float>(work, value_of);
+      return convert_all<float>(*this, value_of);
     default:
       throw Error(ErrorCode::invalid_argument,
-                  std::string("images are not converted to ") + to_string(work.dtype));
+                  std::string("images are not converted to ") + to_string(dtype));
   }
 }
 

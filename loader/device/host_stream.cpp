@@ -9,7 +9,6 @@
 #include <deque>
 #include <optional>
 #include <thread>
-#include <variant>
 
 namespace millrace {
 
@@ -58,38 +57,15 @@ HostEvent& host_event(Event& event) {
   return *host;
 }
 
-struct CopyWork {
-  void* destination;
-  const void* source;
-  std::size_t bytes;
-};
-struct RecordWork {
-  std::shared_ptr<EventPoints> points;
-  std::uint64_t point;
-};
-struct WaitWork {
-  std::shared_ptr<EventPoints> points;
-  std::uint64_t point;
-};
-struct StepWork {
-  std::chrono::nanoseconds duration;
-};
-struct LaunchWork {
-  std::function<void()> function;
-};
-
-struct Work {
-  std::variant<CopyWork, RecordWork, WaitWork, StepWork, LaunchWork> what;
-  Clock::time_point enqueued = Clock::now();
-};
+/// Something to do when the stream reaches it, at the time of the stream's clock, which it sets on.
+using Work = std::function<void(Clock::time_point& clock)>;
 
 }  // namespace
 
 /// The queue, its thread and the stream's clock.
 class HostStream::Queue {
  public:
-  explicit Queue(double copy_bytes_per_second)
-      : copy_bytes_per_second_(copy_bytes_per_second), thread_([this] { serve(); }) {}
+  Queue() : thread_([this] { serve(); }) {}
 
   ~Queue() {
     {
@@ -102,8 +78,17 @@ class HostStream::Queue {
 
   void push(Work work) {
     MutexLock lock(mutex_);
-    works_.push_back(std::move(work));
+    works_.push_back({std::move(work), Clock::now()});
     changed_.notify_all();
+  }
+
+  /// Counts a step of the stream.
+  void note_step(Clock::time_point start, std::chrono::nanoseconds duration) {
+    MutexLock lock(mutex_);
+    if (last_step_end_) steps_.idle += start - *last_step_end_;
+    last_step_end_ = start + duration;
+    steps_.busy += duration;
+    ++steps_.steps;
   }
 
   StepStatistics steps() const {
@@ -118,96 +103,75 @@ class HostStream::Queue {
   }
 
  private:
+  struct Queued {
+    Work run;
+    Clock::time_point at;
+  };
+
   void serve() {
-    while (std::optional<Work> work = take()) {
-      clock_ = std::max(clock_, work->enqueued);
-      std::visit([this](auto& what) { run(what); }, work->what);
+    Clock::time_point clock{};  // where the stream is in time
+    while (std::optional<Queued> work = take()) {
+      clock = std::max(clock, work->at);
+      work->run(clock);
     }
   }
 
-  std::optional<Work> take() {
+  std::optional<Queued> take() {
     MutexLock lock(mutex_);
     while (works_.empty()) {
       if (closed_) return std::nullopt;
       changed_.wait(mutex_);
     }
-    Work work = std::move(works_.front());
+    Queued work = std::move(works_.front());
     works_.pop_front();
     return work;
   }
 
-  void run(CopyWork& work) {
-    const Clock::time_point start = clock_;
-    std::memcpy(work.destination, work.source, work.bytes);
-    clock_ = std::max(clock_, Clock::now());
-    if (copy_bytes_per_second_ <= 0) return;
-    const std::chrono::duration<double> least(static_cast<double>(work.bytes) /
-                                              copy_bytes_per_second_);
-    clock_ = std::max(clock_, start + std::chrono::duration_cast<Clock::duration>(least));
-    std::this_thread::sleep_until(clock_);
-  }
-
-  void run(RecordWork& work) { work.points->reach(work.point, clock_); }
-
-  void run(WaitWork& work) {
-    work.points->wait(work.point, Clock::time_point::max());
-    clock_ = std::max(clock_, work.points->time());
-  }
-
-  void run(StepWork& work) {
-    const Clock::time_point start = clock_;
-    clock_ += work.duration;
-    {
-      MutexLock lock(mutex_);
-      if (last_step_end_) steps_.idle += start - *last_step_end_;
-      last_step_end_ = clock_;
-      steps_.busy += work.duration;
-      ++steps_.steps;
-    }
-    std::this_thread::sleep_until(clock_);
-  }
-
-  void run(LaunchWork& work) {
-    work.function();
-    clock_ = std::max(clock_, Clock::now());
-  }
-
-  const double copy_bytes_per_second_;
   mutable Mutex mutex_;
   Condition changed_;
-  std::deque<Work> works_ MILLRACE_GUARDED_BY(mutex_);
+  std::deque<Queued> works_ MILLRACE_GUARDED_BY(mutex_);
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   StepStatistics steps_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> last_step_end_ MILLRACE_GUARDED_BY(mutex_);
-  /// Where the stream is in time; the stream's thread alone uses it.
-  Clock::time_point clock_{};
   std::thread thread_;
 };
 
 HostStream::HostStream(double copy_bytes_per_second)
-    : queue_(std::make_unique<Queue>(copy_bytes_per_second)) {}
+    : copy_bytes_per_second_(copy_bytes_per_second), queue_(std::make_unique<Queue>()) {}
 HostStream::~HostStream() = default;
 
 void HostStream::copy(void* destination, const void* source, std::size_t bytes) {
-  queue_->push({CopyWork{destination, source, bytes}});
+  const double seconds =
+      copy_bytes_per_second_ > 0 ? static_cast<double>(bytes) / copy_bytes_per_second_ : 0;
+  const auto least =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  queue_->push([=](Clock::time_point& clock) {
+    const Clock::time_point start = clock;
+    std::memcpy(destination, source, bytes);
+    clock = std::max({clock, Clock::now(), start + least});
+    if (least.count() > 0) std::this_thread::sleep_until(clock);
+  });
 }
 
 void HostStream::copy_on_device(void* destination, const void* source, std::size_t bytes) {
   launch([destination, source, bytes] { std::memcpy(destination, source, bytes); });
 }
 
-void HostStream::convert(const ConversionWork& work) {
-  launch([work] { convert_on_host(work); });
-}
+void HostStream::launch(const DeviceWork& work) { launch(work.on_host()); }
 
 void HostStream::record(Event& event) {
   const auto& points = host_event(event).points();
-  queue_->push({RecordWork{points, points->record()}});
+  queue_->push([points, point = points->record()](Clock::time_point& clock) {
+    points->reach(point, clock);
+  });
 }
 
 void HostStream::wait(const Event& event) {
   const auto& points = host_event(const_cast<Event&>(event)).points();
-  queue_->push({WaitWork{points, points->last()}});
+  queue_->push([points, point = points->last()](Clock::time_point& clock) {
+    points->wait(point, Clock::time_point::max());
+    clock = std::max(clock, points->time());
+  });
 }
 
 void HostStream::synchronize() {
@@ -217,10 +181,19 @@ void HostStream::synchronize() {
   event.points()->wait(event.points()->last(), Clock::time_point::max());
 }
 
-void HostStream::step(std::chrono::nanoseconds duration) { queue_->push({StepWork{duration}}); }
+void HostStream::step(std::chrono::nanoseconds duration) {
+  queue_->push([queue = queue_.get(), duration](Clock::time_point& clock) {
+    queue->note_step(clock, duration);
+    clock += duration;
+    std::this_thread::sleep_until(clock);
+  });
+}
 
 void HostStream::launch(std::function<void()> function) {
-  queue_->push({LaunchWork{std::move(function)}});
+  queue_->push([function = std::move(function)](Clock::time_point& clock) {
+    function();
+    clock = std::max(clock, Clock::now());
+  });
 }
 
 StepStatistics HostStream::steps() const { return queue_->steps(); }

@@ -21,13 +21,16 @@
 namespace millrace {
 namespace {
 
-/// From here on memory is worth huge pages, of which it then holds several.
+// hwloc's calls for memory need a loaded topology, which takes milliseconds, and tell on which
+// nodes pages lie but not how many: hence the system's own calls.
+
+/// Memory of this size or more is worth huge pages, of which it then holds several.
 constexpr std::size_t big_bytes = std::size_t{8} << 20;
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// Asks for the pages to lie on `node`; those that exist are moved there. It prefers the node
-/// rather than insist: where the node is full, to insist would end the process.
+/// Asks for the pages to lie on `node`; those that exist are moved there. It prefers the node,
+/// since to insist on one that is full would end the process.
 void keep_on_node(const Memory& memory, int node) {
   constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
   const auto number = static_cast<std::size_t>(node);
@@ -47,11 +50,11 @@ void write_each_page(const Memory& memory) {
 void write_each_page_on(const Memory& memory, const std::vector<int>& cpus) {
   try {
     std::thread([&] {
-      bind_this_thread(cpus);  // where it cannot be, `pages_elsewhere` tells
+      bind_this_thread(cpus);  // if that fails, `pages_elsewhere` tells
       write_each_page(memory);
     }).join();
   } catch (const std::system_error&) {
-    write_each_page(memory);  // no thread to be had
+    write_each_page(memory);  // the system refused a thread
   }
 }
 
@@ -66,8 +69,7 @@ Memory allocate_pages(std::size_t bytes) {
   Memory memory(static_cast<std::byte*>(pages), bytes,
                 [bytes](std::byte* data) { munmap(data, bytes); });
   if (bytes >= big_bytes)
-    static_cast<void>(
-        madvise(pages, bytes, MADV_HUGEPAGE));  // advice: no harm where it is not taken
+    static_cast<void>(madvise(pages, bytes, MADV_HUGEPAGE));  // it may be refused without harm
   return memory;
 }
 
@@ -76,8 +78,8 @@ Memory allocate_on_node(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return memory;
   if (node.number >= 0) keep_on_node(memory, node.number);
   write_each_page_on(memory, node.cpus);
-  // The first pages may have gone elsewhere where files fill the node, which make room for pages
-  // that are moved.
+  // The first pages may have gone elsewhere because cached files fill the node; these make room for
+  // pages that are moved.
   if (node.number >= 0 && pages_elsewhere(memory, node.number).value_or(0) > 0)
     keep_on_node(memory, node.number);
   return memory;
@@ -93,7 +95,7 @@ std::optional<std::size_t> pages_elsewhere(const Memory& memory, int node) {
     std::size_t count = 0;
     for (; count < most_at_once && at < memory.bytes(); at += step)
       pages[count++] = memory.data() + at;
-    // Without nodes to move to, it says where the pages are (move_pages(2)).
+    // If it is given no nodes to move to, it says where the pages are (move_pages(2)).
     if (syscall(SYS_move_pages, 0, count, pages.data(), nullptr, nodes.data(), 0) != 0)
       return std::nullopt;
     const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(count);

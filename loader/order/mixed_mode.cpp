@@ -46,7 +46,7 @@ bool within_one_percent(std::uint64_t share, std::uint64_t run, std::uint64_t we
 struct PartShare {
   std::uint64_t first_record;
   std::uint64_t records;
-  /// Of a run's permuted positions: begin, and how many.
+  /// Which of a run's permuted positions it has: where they begin, and how many they are.
   std::uint64_t begin;
   std::uint64_t share;
   std::uint64_t key;

@@ -15,7 +15,7 @@ namespace {
   throw Error(ErrorCode::invalid_argument, "order: " + message);
 }
 
-/// For what is not a weight, which `place` says where to find.
+/// Refuses what is no weight; `place` says where it was found.
 void check_weight(double weight, const std::string& place) {
   if (!std::isfinite(weight) || weight < 0)
     refuse(place + " is " + weight_text(weight) + "; it must be a finite number and not negative");

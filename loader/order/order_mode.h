@@ -33,14 +33,14 @@ std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t s
                                             Order::Blocks blocks);
 std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
                                                std::uint64_t epoch_size, std::uint64_t seed);
-/// Throws `Error` (`invalid_argument`) where a weight is so small that its part would never come.
+/// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never come.
 std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);
 
 /// Weights as integers, whose arithmetic is the same on every machine: in proportion, none but 0
 /// becomes 0, and the sum is below 2^63.
 std::vector<std::uint64_t> integer_weights(std::span<const double> weights);
-/// For messages, short and exact: 0.1, 1e-09.
+/// A weight for messages, short and exact: 0.1, 1e-09.
 std::string weight_text(double weight);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@ std::uint64_t derived_key(std::uint64_t key, std::uint64_t number);
 
 /// A keyed permutation of 0 .. size - 1 with O(1) memory: a Feistel network over the smallest
 /// even-bit domain that holds them, restricted to them by cycle walking: 1 to 4 passes through the
-/// network on average, most where the size is just above a power of 4. Each number comes equally
+/// network on average, most if the size is just above a power of 4. Each number comes equally
 /// often in each place over the keys; of a handful of numbers, not all orders are equally likely.
 /// Source: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
 class Permutation {

@@ -13,14 +13,14 @@ namespace {
 /// A launcher, and the variables in which it tells a process where it stands.
 struct Launcher {
   const char* name;
-  /// The name and what tells it apart, for people.
+  /// Its name and what tells it apart, for people.
   const char* source;
   const char* rank;
   const char* world;
   const char* local_rank;
   /// A number, or SLURM's list of numbers per host.
   const char* local_world;
-  /// This host's place in that list; null where it is a number.
+  /// The variable with this host's place in that list; null if there is no list.
   const char* host;
 };
 
@@ -60,7 +60,7 @@ std::optional<std::uint32_t> number_in(const Ranks::Environment& environment,
 }
 
 /// The number of tasks on host `host` of SLURM's list, "2(x3),1": three hosts with 2 and one
-/// with 1. None where it is no such list.
+/// with 1. Nullopt if it is no such list.
 std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list) {
   std::uint64_t hosts = 0;
   while (!list.empty()) {
@@ -100,7 +100,7 @@ void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t 
          " is " + std::to_string(world) + "; ranks count from 0");
 }
 
-/// Takes the local numbers, where the launcher tells both.
+/// Takes the local numbers if the launcher sets both.
 bool take_local(const Ranks::Environment& environment, const Launcher& launcher, Ranks& into) {
   const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
   const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);

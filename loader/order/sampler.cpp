@@ -36,25 +36,24 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
+/// XXH3-64 over numbers as they lie in memory.
 class Hash {
  public:
   Hash() { XXH3_64bits_reset(state_.get()); }
-  void add(std::uint64_t number) { add(&number, sizeof number); }
+  void add(std::uint64_t number) { add(std::span<const std::uint64_t>(&number, 1)); }
+  template <typename T>
+  void add(std::span<const T> numbers) {
+    static_assert(sizeof(T) == 8 && std::endian::native == std::endian::little);
+    XXH3_64bits_update(state_.get(), numbers.data(), numbers.size_bytes());
+  }
   template <typename T>
   void add_list(const std::vector<T>& list) {
-    static_assert(sizeof(T) == sizeof(std::uint64_t));
     add(list.size());
-    add(list.data(), list.size() * sizeof(T));
+    add(std::span(list));
   }
   std::uint64_t digest() const { return XXH3_64bits_digest(state_.get()); }
 
  private:
-  void add(const void* data, std::size_t bytes) {
-    static_assert(std::endian::native == std::endian::little,
-                  "numbers are hashed as they lie in memory");
-    XXH3_64bits_update(state_.get(), data, bytes);
-  }
-
   struct Free {
     void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
   };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/json_members.h"
-#include "dataset/packed/record_format.h"
+#include "dataset/fingerprint.h"
 
 namespace millrace {
 namespace {
@@ -14,7 +14,7 @@ constexpr std::uint64_t newest_format = 1;
 /// What a state says of its run, beside where it is.
 struct Fact {
   const char* key;
-  /// For people.
+  /// Its name for people.
   const char* what;
   std::optional<std::uint64_t> State::*value;
   bool is_hash;

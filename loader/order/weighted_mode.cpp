@@ -13,8 +13,8 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 /// The alias method: as many columns as numbers, all of the same height, each of which is shared by
-/// two numbers at most. In integers, so that nothing is left over in the end, and a weight of 0 has
-/// no share at all.
+/// two numbers at most. It is made in integers, so that nothing is left over in the end, and a weight
+/// of 0 has no share at all.
 class AliasTable {
  public:
   explicit AliasTable(std::span<const double> weights) : columns_(weights.size()) {
@@ -43,7 +43,7 @@ class AliasTable {
     }
   }
 
-  /// What is random of a draw.
+  /// The random part of a draw.
   struct Throw {
     std::uint64_t column;
     std::uint64_t height;
@@ -63,9 +63,9 @@ class AliasTable {
 
  private:
   struct Column {
-    /// Of 2^64: how much of the column is its own number's.
+    /// How much of the column, of 2^64, is its own number's.
     std::uint64_t threshold;
-    /// Whose the rest is.
+    /// The number that has the rest.
     std::uint64_t alias;
   };
   std::vector<Column> columns_;

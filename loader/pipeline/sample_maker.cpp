@@ -48,7 +48,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     auto worker = std::make_unique<Worker>();
     worker->fields.resize(transform_->spec().fields().size());
     worker->stage_ns.resize(stages_.size() - 1);
-    worker->stages = std::vector<SharedHistogram>(stages_.size());
+    worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
       worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
     workers_.push_back(std::move(worker));
@@ -74,7 +74,8 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
     const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
     if (policy_ == BadRecords::fail)
       throw Error(ErrorCode::bad_record, what,
-                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
+                  status.reason());
     if (policy_ == BadRecords::mark) {
       zero(worker);
       made.valid = false;
@@ -84,7 +85,8 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
       throw Error(ErrorCode::bad_record,
                   what + "; so were " + std::to_string(most_replacements) +
                       " records before it that were drawn to replace each other",
-                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record);
+                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
+                  status.reason());
     Random random(seed_, task.position, attempt);
     made.record = sampler_.replacement(random);
     begin = Clock::now();
@@ -129,7 +131,8 @@ Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_poin
   worker.stage.store(reading, std::memory_order_relaxed);
   const ProfilerRange range(profiler_, "read", task.batch);
   const Clock::time_point begin = now;
-  const Record record = dataset_->read(index, worker.buffer);
+  if (worker.reader == nullptr) worker.reader = dataset_->make_reader();
+  const Record record = worker.reader->read(index);
   now = Clock::now();
   std::uint64_t bytes = 0;
   for (const RecordField& field : record.fields()) bytes += field.bytes.size();
@@ -179,7 +182,7 @@ void SampleMaker::rethrow_with_context(std::uint64_t index, const Worker& worker
   try {
     throw;
   } catch (const Error& error) {
-    throw Error(error.code(), where + error.what(), stage, index);
+    throw error.at(where, stage, index);
   } catch (const std::exception& error) {
     throw Error(otherwise, where + error.what(), stage, index);
   } catch (...) {

@@ -74,12 +74,12 @@ class SampleMaker {
   /// One thread's own; on cache lines of its own.
   struct alignas(64) Worker {
     std::unique_ptr<TransformWorker> transform;
-    ReadBuffer buffer;
+    std::unique_ptr<DatasetReader> reader;
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Trace::Lane* lane = nullptr;
     /// Per stage; others look at them while the worker adds to them.
-    std::vector<SharedHistogram> stages;
+    std::vector<Histogram> stages;
     // Looked at by others; counts and marks that order nothing.
     std::atomic<std::uint64_t> busy_ns{0};
     std::atomic<std::uint64_t> samples{0};

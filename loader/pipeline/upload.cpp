@@ -153,7 +153,7 @@ void Upload::convert_images(std::byte* from, std::byte* to, std::size_t first, s
   work.destination = to + batch_.piece(*image_, first, count).offset;
   work.flips = flips_ ? bytes_of(*flips_) : nullptr;
   work.samples = count;
-  convert_stream_->convert(work);
+  convert_stream_->launch(work);
 }
 
 void Upload::take_conversions(std::vector<RunMeter::StreamWork>& into) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/conversion_work.h>
 #include <millrace/pipeline.h>
 
 #include <array>

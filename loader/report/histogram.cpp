@@ -2,6 +2,7 @@
 #include "report/histogram.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 
@@ -19,14 +20,12 @@ std::size_t bucket_of(std::uint64_t ns) {
   return (std::size_t{shift} << linear_bits) + (ns >> shift);
 }
 
-std::uint64_t counted_ns(std::chrono::nanoseconds duration) {
-  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)),
-                  longest_ns);
+// One thread may change a number while others read it. The numbers order nothing.
+std::uint64_t read(const std::uint64_t& number) {
+  return std::atomic_ref(const_cast<std::uint64_t&>(number)).load(std::memory_order_relaxed);
 }
-
-/// For a number that one thread alone changes.
-void raise(std::atomic<std::uint64_t>& number, std::uint64_t by) {
-  number.store(number.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+void write(std::uint64_t& number, std::uint64_t value) {
+  std::atomic_ref(number).store(value, std::memory_order_relaxed);
 }
 
 /// The middle of a bucket.
@@ -42,19 +41,24 @@ double middle_of(std::size_t bucket) {
 
 Histogram::Histogram() : counts_(bucket_of(longest_ns) + 1) {}
 
-void Histogram::clear() {
-  std::fill(counts_.begin(), counts_.end(), 0);
-  count_ = 0;
-  total_ns_ = 0;
-  max_ns_ = 0;
+void Histogram::add(std::chrono::nanoseconds duration) {
+  const std::uint64_t ns =
+      std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(duration.count(), 0)), longest_ns);
+  std::uint64_t& count = counts_[bucket_of(ns)];
+  write(count, count + 1);
+  write(count_, count_ + 1);
+  write(total_ns_, total_ns_ + ns);
+  write(max_ns_, std::max(max_ns_, ns));
 }
 
-void Histogram::add(std::chrono::nanoseconds duration) {
-  const std::uint64_t ns = counted_ns(duration);
-  ++counts_[bucket_of(ns)];
-  ++count_;
-  total_ns_ += ns;
-  max_ns_ = std::max(max_ns_, ns);
+void Histogram::add_to(Histogram& sum) const {
+  for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
+    const std::uint64_t count = read(counts_[bucket]);
+    sum.counts_[bucket] += count;
+    sum.count_ += count;
+  }
+  sum.total_ns_ += read(total_ns_);
+  sum.max_ns_ = std::max(sum.max_ns_, read(max_ns_));
 }
 
 void Histogram::subtract(const Histogram& earlier) {
@@ -65,7 +69,7 @@ void Histogram::subtract(const Histogram& earlier) {
   }
   count_ -= earlier.count_;
   total_ns_ -= earlier.total_ns_;
-  // The largest may be from before.
+  // The largest value may be from before.
   if (count_ == 0) {
     max_ns_ = 0;
   } else if (bucket_of(max_ns_) != highest) {
@@ -93,25 +97,6 @@ Durations Histogram::summary() const {
           percentile_ms(95),
           percentile_ms(99),
           static_cast<double>(max_ns_) / 1e6};
-}
-
-SharedHistogram::SharedHistogram() : counts_(bucket_of(longest_ns) + 1) {}
-
-void SharedHistogram::add(std::chrono::nanoseconds duration) {
-  const std::uint64_t ns = counted_ns(duration);
-  raise(counts_[bucket_of(ns)], 1);
-  raise(total_ns_, ns);
-  if (ns > max_ns_.load(std::memory_order_relaxed)) max_ns_.store(ns, std::memory_order_relaxed);
-}
-
-void SharedHistogram::add_to(Histogram& sum) const {
-  for (std::size_t bucket = 0; bucket < counts_.size(); ++bucket) {
-    const std::uint64_t count = counts_[bucket].load(std::memory_order_relaxed);
-    sum.counts_[bucket] += count;
-    sum.count_ += count;
-  }
-  sum.total_ns_ += total_ns_.load(std::memory_order_relaxed);
-  sum.max_ns_ = std::max(sum.max_ns_, max_ns_.load(std::memory_order_relaxed));
 }
 
 }  // namespace millrace

@@ -5,14 +5,15 @@
 
 namespace millrace {
 
-/// A number that changes from time to time, and its mean over time. Not for two threads at once.
+/// A number that changes from time to time, and its mean over time. One thread at a time may use
+/// it.
 class Level {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Level(double value = 0) : value_(value) {}
 
-  /// The number is `value` from `now` on, which must not be before the last call's.
+  /// Sets the number from `now` on, which must not be before the last call's `now`.
   void set(Clock::time_point now, double value) {
     sum_ = sum(now);
     since_ = now;
@@ -26,7 +27,7 @@ class Level {
     begin_ = since_ = now;
   }
 
-  /// The number x its time since the beginning, in seconds.
+  /// The integral of the number over the time since the beginning, in seconds.
   double sum(Clock::time_point now) const {
     return sum_ + value_ * std::chrono::duration<double>(now - since_).count();
   }

@@ -8,152 +8,136 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 namespace millrace {
 namespace {
 
-/// Below this share of time without work the device counts as fed; below this share of time in
-/// stalls the trainer does.
+/// The device counts as fed below this share of time without work, the trainer below this share of
+/// time in stalls.
 constexpr double fed = 0.02;
-/// Above this share of its time at work a stage counts as busy all the time.
+/// A stage counts as busy all the time above this share of its time at work.
 constexpr double saturated = 0.85;
 /// Above this share of their time without a processor, that is what holds the workers up.
 constexpr double short_of_cores = 0.25;
-/// Above this one it is worth a warning.
+/// Above this share it is worth a warning.
 constexpr double kept_waiting = 0.1;
 
-/// 0.0123 -> "1.2%"
-std::string percent(double share) {
-  const long tenths = std::lround(share * 1000);
-  return std::to_string(tenths / 10) + "." + std::to_string(std::abs(tenths % 10)) + "%";
+/// 23.45 -> "2.3": so many tenths, rounded.
+std::string tenths(double count) {
+  const long rounded = std::lround(count);
+  return std::to_string(rounded / 10) + "." + std::to_string(std::abs(rounded % 10));
 }
 
-/// 2.345 -> "2.3"
-std::string factor(double value) {
-  const long tenths = std::lround(value * 10);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
-}
+/// 0.0123 -> "1.2%"
+std::string percent(double share) { return tenths(share * 1000) + "%"; }
 
 std::string workers_text(const Report& report) {
   return report.workers == 1 ? "the worker is"
                              : "the " + std::to_string(report.workers) + " workers are";
 }
 
-const StageReport* find(const Report& report, const char* name) {
-  const auto stage = std::find_if(report.stages.begin(), report.stages.end(),
-                                  [&](const auto& one) { return one.name == name; });
-  return stage == report.stages.end() ? nullptr : &*stage;
-}
-
-double occupancy(const Report& report, const char* name) {
-  const StageReport* stage = find(report, name);
-  return stage == nullptr ? 0 : stage->occupancy;
+/// The stage of that name, or an idle one if the run has none.
+StageReport stage_named(const Report& report, const char* name) {
+  const auto stage = std::ranges::find(report.stages, name, &StageReport::name);
+  return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
 /// What the judge looks at, in shares of time.
 struct Shares {
-  double stall = 0;
-  double ahead = 0;
-  double copy = 0;
-  double convert = 0;
-  double trainer = 0;
+  double stall;
+  double ahead;
+  double copy;
+  double convert;
+  double trainer;
   std::optional<double> idle;
 };
 
 Shares shares_of(const Report& report, std::optional<double> device_idle) {
-  Shares shares;
-  if (report.seconds > 0) {
-    shares.stall = report.stall.total_ms / 1e3 / report.seconds;
-    shares.ahead = report.ahead.total_ms / 1e3 / report.seconds;
-  }
-  shares.copy = occupancy(report, "copy");
-  shares.convert = occupancy(report, "convert");
-  shares.trainer = occupancy(report, "trainer");
-  shares.idle = device_idle;
-  return shares;
+  const double milliseconds = report.seconds > 0 ? report.seconds * 1e3 : INFINITY;
+  return {.stall = report.stall.total_ms / milliseconds,
+          .ahead = report.ahead.total_ms / milliseconds,
+          .copy = stage_named(report, "copy").occupancy,
+          .convert = stage_named(report, "convert").occupancy,
+          .trainer = stage_named(report, "trainer").occupancy,
+          .idle = device_idle};
 }
 
 std::string idle_text(const Shares& shares) {
   return shares.idle ? ", and the device was idle " + percent(*shares.idle) + " of the time" : "";
 }
 
+/// The verdict of a run that no further worker would make faster.
+Verdict bound_by(Bound bound, const std::string& stage, double share, std::string text,
+                 std::string advice) {
+  return {.bound = bound,
+          .stage = stage,
+          .share = share,
+          .next_bound = stage,
+          .text = std::move(text),
+          .advice = std::move(advice)};
+}
+
 Verdict by_step(const Report& report, const Shares& shares) {
-  Verdict verdict{.bound = Bound::step, .stage = "step", .next_bound = "step"};
-  verdict.share = shares.idle ? 1 - *shares.idle : shares.ahead;
-  verdict.text = shares.idle ? "the step bounds the run: the device was idle " +
-                                   percent(*shares.idle) + " of the time"
-                             : "the step bounds the run: batches were ready, and the trainer was "
-                               "ahead of the device " +
-                                   percent(shares.ahead) + " of the time";
-  verdict.advice = "The loader has time to spare (" + workers_text(report) + " busy " +
-                   percent(report.worker_utilization) +
-                   " of the time); `millrace tune` finds the fewest that feed the step.";
-  return verdict;
+  return bound_by(Bound::step, "step", shares.idle ? 1 - *shares.idle : shares.ahead,
+                  shares.idle ? "the step bounds the run: the device was idle " +
+                                    percent(*shares.idle) + " of the time"
+                              : "the step bounds the run: batches were ready, and the trainer was "
+                                "ahead of the device " +
+                                    percent(shares.ahead) + " of the time",
+                  "The loader has time to spare (" + workers_text(report) + " busy " +
+                      percent(report.worker_utilization) +
+                      " of the time); `millrace tune` finds the fewest that feed the step.");
 }
 
 Verdict by_trainer(const Shares& shares) {
-  Verdict verdict{.bound = Bound::trainer, .stage = "trainer", .next_bound = "trainer"};
-  verdict.share = shares.trainer;
-  verdict.text = "the trainer bounds the run: batches were ready when it asked (stall " +
-                 percent(shares.stall) + " of the time), and it spent " + percent(shares.trainer) +
-                 " of the time between its calls of next" + idle_text(shares);
-  verdict.advice = shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
-                                 "such as waiting for a step's result."
-                               : "More workers would not help; shorten the step, or take what its "
-                                 "thread does out of the loop.";
-  return verdict;
+  return bound_by(Bound::trainer, "trainer", shares.trainer,
+                  "the trainer bounds the run: batches were ready when it asked (stall " +
+                      percent(shares.stall) + " of the time), and it spent " +
+                      percent(shares.trainer) + " of the time between its calls of next" +
+                      idle_text(shares),
+                  shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
+                                "such as waiting for a step's result."
+                              : "More workers would not help; shorten the step, or take what its "
+                                "thread does out of the loop.");
 }
 
 Verdict by_copy(const Report& report, const Shares& shares) {
-  Verdict verdict{
-      .bound = Bound::copy, .stage = "copy", .share = shares.copy, .next_bound = "copy"};
-  const StageReport* copy = find(report, "copy");
-  const double rate = copy != nullptr && copy->busy_seconds > 0
-                          ? static_cast<double>(report.copied_bytes) / copy->busy_seconds
-                          : 0;
-  verdict.text = "copying bounds the run: the copy stream is busy " + percent(shares.copy) +
-                 " of the time, at " + factor(rate / 1e9) + " GB/s" + idle_text(shares);
-  verdict.advice =
-      "Copy fewer bytes (smaller samples, 8-bit pixels), or find out why the bus is slow; more "
-      "workers would not help.";
-  return verdict;
+  const double busy_seconds = stage_named(report, "copy").busy_seconds;
+  const double rate =
+      busy_seconds > 0 ? static_cast<double>(report.copied_bytes) / busy_seconds : 0;
+  return bound_by(Bound::copy, "copy", shares.copy,
+                  "copying bounds the run: the copy stream is busy " + percent(shares.copy) +
+                      " of the time, at " + tenths(rate / 1e8) + " GB/s" + idle_text(shares),
+                  "Copy fewer bytes (smaller samples, 8-bit pixels), or find out why the bus is "
+                  "slow; more workers would not help.");
 }
 
 Verdict by_conversion(const Shares& shares) {
-  Verdict verdict{.bound = Bound::convert,
-                  .stage = "convert",
-                  .share = shares.convert,
-                  .next_bound = "convert"};
-  verdict.text = "conversion on the device bounds the run: its stream is busy " +
-                 percent(shares.convert) + " of the time" + idle_text(shares);
-  verdict.advice =
-      "The step's kernels and the conversion share the device: convert to a smaller type, or give "
-      "more device_slots, so that it "
-      "can run ahead; more workers would not help.";
-  return verdict;
+  return bound_by(Bound::convert, "convert", shares.convert,
+                  "conversion on the device bounds the run: its stream is busy " +
+                      percent(shares.convert) + " of the time" + idle_text(shares),
+                  "The step's kernels and the conversion share the device: convert to a smaller "
+                  "type, or give more device_slots, so that it can run ahead; more workers would "
+                  "not help.");
 }
 
 Verdict by_cores(const Report& report, const Shares& shares) {
-  Verdict verdict{.bound = Bound::cores,
-                  .stage = "cores",
-                  .share = report.worker_delay.value_or(0),
-                  .next_bound = "cores"};
-  verdict.text = "a lack of processors bounds the run: " + workers_text(report) +
-                 " kept waiting for one " + percent(verdict.share) +
-                 " of the time; the process may use " + std::to_string(report.cores) +
-                 idle_text(shares);
-  verdict.advice = report.workers > report.cores
-                       ? "Give the process more processors, or take as many workers as it has (" +
-                             std::to_string(report.cores) + ")."
-                       : "Other work is on these processors: end it, or bind it elsewhere.";
-  return verdict;
+  const double delay = report.worker_delay.value_or(0);
+  return bound_by(Bound::cores, "cores", delay,
+                  "a lack of processors bounds the run: " + workers_text(report) +
+                      " kept waiting for one " + percent(delay) +
+                      " of the time; the process may use " + std::to_string(report.cores) +
+                      idle_text(shares),
+                  report.workers > report.cores
+                      ? "Give the process more processors, or take as many workers as it has (" +
+                            std::to_string(report.cores) + ")."
+                      : "Other work is on these processors: end it, or bind it elsewhere.");
 }
 
-/// The worker's stage that takes most of their time.
+/// The verdict names the workers' stage that takes most of their time.
 Verdict by_workers(const Report& report, const Shares& shares) {
-  const auto stage = std::max_element(
-      report.stages.begin(), report.stages.end(),
-      [](const StageReport& a, const StageReport& b) { return a.share < b.share; });
+  const auto stage = std::ranges::max_element(report.stages, {}, &StageReport::share);
   const bool reading = stage == report.stages.begin();
   Verdict verdict{.bound = reading ? Bound::storage : Bound::transform, .stage = stage->name};
   verdict.share = stage->share;
@@ -170,7 +154,7 @@ Verdict by_workers(const Report& report, const Shares& shares) {
   verdict.speedup_limit = std::max(1.0, 1 / std::max(rest, 1e-3));
   const std::string limit = verdict.speedup_limit >= 100
                                 ? ""
-                                : ", up to " + factor(verdict.speedup_limit) +
+                                : ", up to " + tenths(verdict.speedup_limit * 10) +
                                       " times as fast, where " + verdict.next_bound + " binds";
   if (report.worker_utilization < saturated)
     verdict.advice =
@@ -201,8 +185,8 @@ void warn_of_delay(Report& report) {
 
 Verdict judge(const Report& report, std::optional<double> device_idle) {
   const Shares shares = shares_of(report, device_idle);
-  const bool workers_known = std::any_of(report.stages.begin(), report.stages.end(),
-                                         [](const auto& stage) { return stage.share > 0; });
+  const bool workers_known =
+      std::ranges::any_of(report.stages, [](const auto& stage) { return stage.share > 0; });
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   // A slow copy need not make the trainer wait for a batch: it may be its stream that waits.
   const bool copies_bind = shares.copy > report.worker_utilization || !workers_known;

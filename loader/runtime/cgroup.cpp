@@ -23,7 +23,7 @@ std::optional<double> quota_v2(const fs::path& group) {
   return time > 0 ? std::optional(time / period) : std::nullopt;
 }
 
-/// A number in each of two files; the quota is -1 where there is none.
+/// Two files have a number each; the quota is -1 if there is none.
 std::optional<double> quota_v1(const fs::path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us");
   std::ifstream period_file(group / "cpu.cfs_period_us");
@@ -58,7 +58,7 @@ std::optional<double> cgroup_quota(const fs::path& root) {
   const fs::path mounts = root / "sys/fs/cgroup";
   std::vector<std::optional<double>> quotas = {quota_v2(mounts)};
   std::ifstream groups(root / "proc/self/cgroup");
-  // "HIERARCHY:CONTROLLER,CONTROLLER:/GROUP", that of version 2 without controllers
+  // Lines are "HIERARCHY:CONTROLLER,CONTROLLER:/GROUP"; version 2's has no controllers.
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);

@@ -9,7 +9,7 @@ namespace millrace {
 void JobQueues::add(const void* owner, std::shared_ptr<Job> job, Help help) {
   auto queue = find(owner);
   if (queue == queues_.end()) {
-    // Behind all others: just behind the one whose turn was last.
+    // It stands behind all others, just behind the one whose turn was last.
     if (!queues_.empty()) ++turn_;
     queue =
         queues_.insert(queues_.begin() + static_cast<std::ptrdiff_t>(turn_), Queue{.owner = owner});
@@ -48,8 +48,7 @@ void JobQueues::ended(const void* owner) {
 }
 
 unsigned JobQueues::running(const void* owner) const {
-  const auto queue = std::find_if(queues_.begin(), queues_.end(),
-                                  [owner](const Queue& one) { return one.owner == owner; });
+  const auto queue = std::ranges::find(queues_, owner, &Queue::owner);
   return queue == queues_.end() ? 0 : queue->running;
 }
 
@@ -64,16 +63,15 @@ std::deque<JobQueues::QueuedJob> JobQueues::drop(const void* owner) {
 }
 
 JobQueues::Queues::iterator JobQueues::find(const void* owner) {
-  return std::find_if(queues_.begin(), queues_.end(),
-                      [owner](const Queue& queue) { return queue.owner == owner; });
+  return std::ranges::find(queues_, owner, &Queue::owner);
 }
 
 void JobQueues::erase_if_idle(Queues::iterator queue) {
   if (queue->running > 0 || !queue->jobs.empty()) return;
   const auto place = static_cast<std::size_t>(queue - queues_.begin());
   queues_.erase(queue);
-  // Whose turn was last stays the same, or is the one before where that one went, so that the next
-  // in turn is.
+  // The queue whose turn was last stays the same. If it went itself, it is the one before, so that
+  // the next in turn does not change.
   if (place <= turn_) turn_ = turn_ > 0 ? turn_ - 1 : std::max<std::size_t>(queues_.size(), 1) - 1;
 }
 

@@ -12,14 +12,14 @@
 namespace millrace {
 
 /// The items a pool has to give out: a queue of jobs per owner. Owners take turns item by item; the
-/// items of one begin in order. Not for two threads at once.
+/// items of one begin in order. One thread at a time may use it.
 class JobQueues {
  public:
   struct Item {
     const void* owner = nullptr;
     std::shared_ptr<Job> job{};
     std::size_t number = 0;
-    /// It is its job's last one to begin.
+    /// Whether it is its job's last one to begin.
     bool last = false;
   };
   struct QueuedJob {
@@ -27,18 +27,18 @@ class JobQueues {
     Help help;
   };
 
-  /// A job with at least one item.
+  /// Adds a job, which has at least one item.
   void add(const void* owner, std::shared_ptr<Job> job, Help help);
-  /// The next item, which is running until `ended`; `for_helper` takes only what other pools may
-  /// help with.
+  /// Takes the next item, which is running until `ended`; with `for_helper` it takes only what
+  /// other pools may help with. Nullopt if there is none.
   std::optional<Item> take(bool for_helper);
   /// Whether there is an item for a helper.
   bool allows_help() const;
-  /// One of the owner's items is done.
+  /// Notes that one of the owner's items is done.
   void ended(const void* owner);
-  /// Items of this owner that are running.
+  /// How many items of this owner are running.
   unsigned running(const void* owner) const;
-  /// Takes away what has not begun. The caller lets the jobs go.
+  /// Takes away and returns the owner's jobs of which not all items have begun.
   [[nodiscard]] std::deque<QueuedJob> drop(const void* owner);
 
  private:

@@ -4,21 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 namespace millrace {
 namespace {
 
 constexpr double same_memory = 0.02;
-
-std::string cpu_model() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 std::uint64_t physical_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -37,7 +27,7 @@ std::string gibibytes(std::uint64_t bytes) {
 }  // namespace
 
 MachineIdentity identify_machine(const Topology& topology) {
-  return {.cpu = cpu_model(),
+  return {.cpu = topology.cpu_model,
           .cores = topology.cores,
           .numa_nodes = topology.nodes.size(),
           .memory_bytes = physical_memory()};

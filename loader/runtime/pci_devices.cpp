@@ -18,7 +18,7 @@ constexpr unsigned network = 0x02;
 constexpr unsigned display = 0x03;
 constexpr const char* nvidia = "0x10de";
 
-/// The first line of a file; empty where it cannot be read.
+/// The first line of a file; empty if it cannot be read.
 std::string line_of(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
@@ -26,7 +26,7 @@ std::string line_of(const fs::path& file) {
   return line;
 }
 
-/// Names of what is in a folder, sorted; none where it does not exist.
+/// The names of what is in a folder, sorted; empty if there is no such folder.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -37,8 +37,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// "NVIDIA H200" where the driver's file has "Model: \t\t NVIDIA H200"; empty where it does not
-/// tell.
+/// "NVIDIA H200" if the driver's file has "Model: \t\t NVIDIA H200"; empty if it has no such line.
 std::string value_in(const fs::path& information, const std::string& key) {
   std::ifstream file(information);
   for (std::string line; std::getline(file, line);) {
@@ -74,8 +73,8 @@ bool names(const std::string& entry, std::size_t number, const std::string& iden
          (entry.starts_with("GPU-") && identity.starts_with(entry));
 }
 
-/// Takes `launches` from the GPUs that `visible` leaves out. Parts of GPUs ("MIG-...") are not told
-/// apart: all stay.
+/// Takes `launches` from the GPUs that `visible` leaves out. If it names parts of GPUs ("MIG-..."),
+/// which are not told apart, all stay.
 void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs::path& driven) {
   if (visible.find("MIG-") != std::string::npos) return;
   std::size_t number = 0;
@@ -95,7 +94,7 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
 
 std::vector<PciDevice> read_pci_devices(const fs::path& root, const char* visible) {
   const fs::path bus = root / "sys/bus/pci/devices";
-  // In a container these are the GPUs it was given, while the bus shows all of the machine's.
+  // A container sees the GPUs that it was given here, while the bus shows all of the machine's.
   const fs::path driven = root / "proc/driver/nvidia/gpus";
   std::error_code error;
   const bool driver_tells = fs::is_directory(driven, error);

@@ -3,7 +3,9 @@
 #include <millrace/placement.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -11,31 +13,26 @@
 namespace millrace {
 namespace {
 
-/// From how many processors on one is left free for each GPU.
+/// With so many processors or more, one is left free for each GPU.
 constexpr unsigned enough_cores = 4;
 
 std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// 1.5 -> "1.5", 4 -> "4"
+/// 1.5 -> "1.5", 4 -> "4": rounded to hundredths.
 std::string decimal(double value) {
-  const long hundredths = std::lround(value * 100);
-  std::string text = std::to_string(hundredths / 100);
-  if (hundredths % 100 != 0)
-    text += (hundredths % 100 < 10 ? ".0" : ".") + std::to_string(hundredths % 100);
-  if (hundredths % 100 != 0 && text.ends_with('0')) text.pop_back();
-  return text;
+  char text[32];
+  return {text, std::to_chars(text, std::end(text), std::round(value * 100) / 100).ptr};
 }
 
-/// Where the piece of number `piece` begins when `size` things are cut into `pieces` consecutive
-/// ones.
+/// Where piece `piece` begins when `size` things are cut into `pieces` consecutive pieces.
 std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) {
   return size * piece / pieces;
 }
 
-/// Whether each of so many ranks was given processors of its own when it was started: others than
-/// its parent's, and so few that the other ranks' need not be the same.
+/// Whether a launcher gave each rank processors of its own: others than its parent's, and so few
+/// that the other ranks' need not be the same.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
   return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
          std::uint64_t{machine.affinity_cpus} * local_world <= machine.cpuset_cpus;
@@ -47,16 +44,15 @@ unsigned cpus_together(const Topology& machine, unsigned local_world) {
                                                  : static_cast<unsigned>(count_cpus(machine));
 }
 
-/// As many of them as the quota lets run at once.
+/// How many of them the quota lets run at once.
 unsigned cores_together(const Topology& machine, unsigned local_world) {
   const unsigned cpus = cpus_together(machine, local_world);
   if (!machine.quota) return bound_by_launcher(machine, local_world) ? cpus : machine.cores;
   return std::clamp(static_cast<unsigned>(std::ceil(*machine.quota)), 1U, cpus);
 }
 
-/// What remains of a node with only some of its processors, `kept`.
-NumaNode with_cpus(const NumaNode& node, const std::vector<int>& kept) {
-  NumaNode part = node;
+/// The node with only those of its processors that are in `kept`.
+NumaNode with_cpus(NumaNode part, const std::vector<int>& kept) {
   const auto dropped = [&](int cpu) { return std::ranges::find(kept, cpu) == kept.end(); };
   std::erase_if(part.cpus, dropped);
   for (std::vector<int>& core : part.physical_cores) std::erase_if(core, dropped);
@@ -98,7 +94,7 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
   std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
   const auto all = static_cast<std::size_t>(
       std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
-  // So few are shown to this rank that the others' need not be the same: they are its own.
+  // If so few are shown to this rank that the others' need not be the same, they are its own.
   if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
   const std::size_t begin = cut(gpus.size(), local_rank, local_world);
   const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
@@ -106,16 +102,12 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
           gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-bool has_node(const Topology& topology, int number) {
-  return std::ranges::find(topology.nodes, number, &NumaNode::number) != topology.nodes.end();
-}
-
-/// Which of as many pieces of the processors a rank takes. Ranks choose in turn, one on the node of
-/// the first GPU that they drive where there is one left; the others then take what is left. All
-/// ranks of a host come to the same.
+/// Which piece of the processors, cut into one per rank, a rank takes. The ranks choose in turn:
+/// first a piece on the node of the first GPU that they drive, as long as one is left; the others
+/// then take what remains. All ranks of a host come to the same result.
 std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned local_world) {
   const std::size_t cpus = count_cpus(machine);
-  std::vector<int> left;  // the node on which a piece begins; none when it is taken
+  std::vector<int> left;  // the node on which each piece begins, or `taken`
   for (std::size_t piece = 0; piece < local_world; ++piece)
     left.push_back(
         piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world))
@@ -140,7 +132,7 @@ std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned
   return chosen[local_rank];
 }
 
-/// Deals `workers` to the nodes, always to the one with most processors per worker.
+/// Deals `workers` to the nodes, each to the one with most processors per worker.
 std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
   std::vector<unsigned> dealt(nodes.size(), 0);
   for (unsigned worker = 0; worker < workers; ++worker) {
@@ -153,8 +145,8 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
   return dealt;
 }
 
-/// The node that gives a processor up for a GPU: the GPU's, or the one with most workers where that
-/// has none to spare.
+/// The node that gives up a processor for a GPU: the GPU's own, or the one with most workers if
+/// that has none to spare.
 std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
   const auto& nodes = placement.topology.nodes;
   for (std::size_t node = 0; gpu != nullptr && node < nodes.size(); ++node)
@@ -165,7 +157,8 @@ std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
 
 /// Takes a worker away for each thread that launches kernels.
 void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsigned launch_cores) {
-  std::map<std::size_t, std::pair<unsigned, std::string>> left;  // per node: how many, and the GPUs
+  std::map<std::size_t, std::pair<unsigned, std::string>>
+      left;  // how many per node, and their GPUs
   for (; placement.launch_cores < launch_cores && placement.total_workers() > 1;
        ++placement.launch_cores) {
     const PciDevice* gpu =
@@ -258,7 +251,7 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
   share.cores = static_cast<unsigned>(count_cpus(share));
   if (const unsigned together = cores_together(machine, local_world);
       together < cpus_together(machine, local_world)) {
-    // All ranks draw on one quota, whoever bound them.
+    // All ranks share one quota, whoever bound them.
     const std::size_t part =
         cut(together, local_rank + 1, local_world) - cut(together, local_rank, local_world);
     share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);
@@ -277,7 +270,7 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
   explain_share(machine, options, placement);
   const std::vector<PciDevice> gpus = driven_gpus(machine, options.local_rank, options.local_world);
   for (const PciDevice& gpu : gpus)
-    if (gpu.node && !has_node(placement.topology, *gpu.node))
+    if (gpu.node && std::ranges::count(placement.topology.nodes, *gpu.node, &NumaNode::number) == 0)
       placement.warnings.push_back(
           "GPU " + gpu.address + " is on node " + std::to_string(*gpu.node) +
           ", where this process has no processors: its batches are made on other nodes");

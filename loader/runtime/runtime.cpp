@@ -19,8 +19,8 @@ namespace millrace {
 namespace {
 
 /// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND
-/// FLAGS ...") is that of a worker, by the name that `WorkerPool` gives it. One that has been
-/// joined may be seen for a moment yet, and is none.
+/// FLAGS ...") is that of a worker, by the name that `WorkerPool` gives it. A worker that has been
+/// joined may still be seen for a moment, but does not count.
 bool is_worker(const std::filesystem::path& stat) {
   constexpr unsigned long exiting = 0x4;  // PF_EXITING
   std::ifstream file(stat);
@@ -48,7 +48,7 @@ bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
   });
 }
 
-/// Threads of this process that are workers, of whatever runtime, and may run on these nodes.
+/// How many workers of any runtime in this process may run on these nodes.
 unsigned workers_on(const std::vector<NumaNode>& nodes) {
   unsigned workers = 0;
   std::error_code error;
@@ -67,49 +67,15 @@ std::string unbound_text(const NumaNode& node, const std::string& reason) {
 
 }  // namespace
 
-/// What each pipeline needs.
-class Runtime::Needs {
- public:
-  struct Need {
-    unsigned workers = 0;
-    std::vector<WorkerPool*> pools{};
-  };
+/// How many workers a pipeline needs, and of which pools.
+struct Runtime::Need {
+  unsigned workers = 0;
+  std::vector<WorkerPool*> pools{};
+};
 
-  /// Makes as many workers active as all pipelines need. With nothing needed all stay as they are:
-  /// whoever comes next wants to start soon.
-  void set(const void* pipeline, Need need, const std::vector<std::unique_ptr<WorkerPool>>& pools) {
-    MutexLock lock(mutex_);
-    if (need.workers > 0) {
-      needs_[pipeline] = std::move(need);
-    } else {
-      needs_.erase(pipeline);
-    }
-    if (needs_.empty()) return;
-    std::map<WorkerPool*, unsigned> active;
-    // Those that are confined to few pools first.
-    std::vector<const Need*> all;
-    for (const auto& [one, needed] : needs_) all.push_back(&needed);
-    std::stable_sort(all.begin(), all.end(), [](const Need* a, const Need* b) {
-      return a->pools.size() < b->pools.size();
-    });
-    for (const Need* one : all) deal_to_pools(*one, active);
-    for (const auto& pool : pools) pool->set_concurrency(active[pool.get()]);
-  }
-
- private:
-  static void deal_to_pools(const Need& need, std::map<WorkerPool*, unsigned>& active) {
-    for (unsigned worker = 0; worker < need.workers; ++worker) {
-      WorkerPool* fewest = nullptr;
-      for (WorkerPool* pool : need.pools)
-        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest]))
-          fewest = pool;
-      if (fewest == nullptr) return;
-      ++active[fewest];
-    }
-  }
-
-  Mutex mutex_;
-  std::map<const void*, Need> needs_ MILLRACE_GUARDED_BY(mutex_);
+struct Runtime::Needs {
+  Mutex mutex;
+  std::map<const void*, Need> of_pipelines MILLRACE_GUARDED_BY(mutex);
 };
 
 Runtime::Runtime(const RuntimeOptions& options)
@@ -140,9 +106,7 @@ Runtime::Runtime(const RuntimeOptions& options)
 Runtime::~Runtime() = default;
 
 const Topology& Runtime::topology() const { return placement_->topology; }
-
 const std::vector<std::string>& Runtime::placement() const { return placement_->reasons; }
-
 unsigned Runtime::launch_cores() const { return placement_->launch_cores; }
 
 std::vector<std::string> Runtime::warnings() const {
@@ -159,22 +123,22 @@ std::vector<std::string> Runtime::warnings() const {
   return warnings;
 }
 
-unsigned Runtime::workers() const {
-  unsigned workers = 0;
-  for (const auto& pool : pools_) workers += pool->workers();
-  return workers;
-}
+unsigned Runtime::workers() const { return placement_->total_workers(); }
 
-void Runtime::set_concurrency(unsigned workers) {
-  unsigned left = std::min(workers, this->workers());
-  std::vector<unsigned> active(pools_.size(), 0);
-  for (std::size_t pool = 0; left > 0; pool = (pool + 1) % pools_.size())
-    if (active[pool] < pools_[pool]->workers()) {
-      ++active[pool];
-      --left;
+void Runtime::set_concurrency(unsigned workers) { activate({{workers, all_pools()}}); }
+
+void Runtime::activate(const std::vector<Need>& needs) {
+  std::map<WorkerPool*, unsigned> active;
+  for (const Need& need : needs)
+    for (unsigned worker = 0; worker < need.workers; ++worker) {
+      WorkerPool* fewest = nullptr;
+      for (WorkerPool* pool : need.pools)
+        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest]))
+          fewest = pool;
+      if (fewest == nullptr) break;
+      ++active[fewest];
     }
-  for (std::size_t pool = 0; pool < pools_.size(); ++pool)
-    pools_[pool]->set_concurrency(active[pool]);
+  for (const auto& pool : pools_) pool->set_concurrency(active[pool.get()]);
 }
 
 unsigned Runtime::concurrency() const {
@@ -184,28 +148,29 @@ unsigned Runtime::concurrency() const {
 }
 
 void Runtime::need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools) {
-  if (adaptive_)
-    needs_->set(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools}, pools_);
+  set_need(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools});
 }
 
-void Runtime::release(const void* pipeline) {
-  if (adaptive_) needs_->set(pipeline, {}, pools_);
+void Runtime::release(const void* pipeline) { set_need(pipeline, {}); }
+
+void Runtime::set_need(const void* pipeline, Need need) {
+  if (!adaptive_) return;
+  MutexLock lock(needs_->mutex);
+  needs_->of_pipelines.erase(pipeline);
+  if (need.workers > 0) needs_->of_pipelines[pipeline] = std::move(need);
+  // If none needs any, all stay as they are, for whoever comes next wants to start soon.
+  if (needs_->of_pipelines.empty()) return;
+  std::vector<Need> all;
+  for (const auto& [one, needed] : needs_->of_pipelines) all.push_back(needed);
+  // The pipelines that are confined to few pools come first.
+  std::ranges::stable_sort(all, {}, [](const Need& one) { return one.pools.size(); });
+  activate(all);
 }
 
 std::vector<WorkerPool*> Runtime::all_pools() const {
   std::vector<WorkerPool*> all;
   for (const auto& pool : pools_) all.push_back(pool.get());
   return all;
-}
-
-std::optional<std::chrono::nanoseconds> Runtime::delay() const {
-  std::chrono::nanoseconds sum{0};
-  for (const auto& pool : pools_) {
-    const auto delay = pool->delay();
-    if (!delay) return std::nullopt;
-    sum += *delay;
-  }
-  return sum;
 }
 
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options) {

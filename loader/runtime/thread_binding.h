@@ -5,8 +5,9 @@
 
 namespace millrace {
 
-/// Binds the calling thread to these processors (operating system's numbers). 0, or the number of
-/// the error that kept it from that.
+/// Binds the calling thread to these processors (operating system's numbers) and returns 0, or the
+/// number of the error. hwloc's call needs a loaded topology: that takes milliseconds for each
+/// pool.
 int bind_this_thread(const std::vector<int>& cpus);
 
 }  // namespace millrace

@@ -45,14 +45,22 @@ unsigned size_of(hwloc_const_bitmap_t set) {
   return static_cast<unsigned>(std::max(hwloc_bitmap_weight(set), 0));
 }
 
+/// All objects of a type, in hwloc's order.
+std::vector<hwloc_obj_t> objects_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
+  std::vector<hwloc_obj_t> objects;
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;)
+    objects.push_back(object);
+  return objects;
+}
+
 std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_t node) {
   std::vector<CacheLevel> levels;
-  // These hold data or both; instructions alone have types of their own.
+  // Caches of these types hold data; those of instructions alone have types of their own.
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
                                       HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
     CacheLevel level;
-    for (hwloc_obj_t cache = nullptr;
-         (cache = hwloc_get_next_obj_by_type(topology, type, cache)) != nullptr;) {
+    for (const hwloc_obj_t cache : objects_of(topology, type)) {
       if (hwloc_bitmap_intersects(cache->cpuset, node) == 0) continue;
       level.level = cache->attr->cache.depth;
       level.bytes = std::max<std::uint64_t>(level.bytes, cache->attr->cache.size);
@@ -68,8 +76,7 @@ std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_
 std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<std::vector<int>> cores;
   const Bitmap of_core(hwloc_bitmap_alloc());
-  for (hwloc_obj_t core = nullptr;
-       (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
+  for (const hwloc_obj_t core : objects_of(topology, HWLOC_OBJ_CORE)) {
     hwloc_bitmap_and(of_core.get(), core->cpuset, usable);
     if (hwloc_bitmap_iszero(of_core.get()) == 0) cores.push_back(members(of_core.get()));
   }
@@ -78,18 +85,15 @@ std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bi
 
 /// The nodes that have processors of `usable`.
 std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
-  std::vector<hwloc_obj_t> objects;
-  for (hwloc_obj_t node = nullptr;
-       (node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr;)
-    objects.push_back(node);
+  std::vector<hwloc_obj_t> objects = objects_of(topology, HWLOC_OBJ_NUMANODE);
   std::ranges::sort(objects, {}, [](hwloc_obj_t node) { return node->os_index; });
 
   std::vector<NumaNode> nodes;
   const Bitmap left(hwloc_bitmap_dup(usable));
   const Bitmap of_node(hwloc_bitmap_alloc());
   for (const hwloc_obj_t object : objects) {
-    // Further memory of the same processors (of other kinds, of devices) is a node too, but none
-    // for workers.
+    // Further memory of the same processors (of other kinds, of devices) is a node of its own in
+    // hwloc, but has no processors left for workers.
     hwloc_bitmap_and(of_node.get(), object->cpuset, left.get());
     if (hwloc_bitmap_iszero(of_node.get()) != 0) continue;
     hwloc_bitmap_andnot(left.get(), left.get(), of_node.get());
@@ -108,7 +112,7 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
 
 Topology read_topology() {
   const TopologyHandle handle = new_topology();
-  // With those that the control group withholds, to tell how many there are.
+  // The processors that the control group withholds are loaded too, to tell how many there are.
   hwloc_topology_set_flags(handle.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(handle.get()) != 0)
     throw Error(ErrorCode::internal, "hwloc cannot read this machine's topology");
@@ -125,6 +129,9 @@ Topology read_topology() {
     topology.bound_apart = hwloc_bitmap_isequal(own.get(), usable.get()) == 0;
   }
 
+  for (const hwloc_obj_t package : objects_of(handle.get(), HWLOC_OBJ_PACKAGE))
+    if (const char* model = hwloc_obj_get_info_by_name(package, "CPUModel"))
+      topology.cpu_model = model;
   topology.nodes = nodes_in(handle.get(), usable.get());
   topology.cores = std::max(topology.affinity_cpus, 1U);
   topology.quota = cgroup_quota();
@@ -160,15 +167,12 @@ std::size_t count_cpus(const Topology& topology) {
 }
 
 std::string cpu_list(const std::vector<int>& cpus) {
-  std::string list;
-  for (std::size_t first = 0; first < cpus.size();) {
-    std::size_t last = first;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    list += (list.empty() ? "" : ",") + std::to_string(cpus[first]);
-    if (last > first) list += "-" + std::to_string(cpus[last]);
-    first = last + 1;
-  }
-  return list;
+  const Bitmap set(hwloc_bitmap_alloc());
+  for (const int cpu : cpus) hwloc_bitmap_set(set.get(), static_cast<unsigned>(cpu));
+  char* text = nullptr;
+  hwloc_bitmap_list_asprintf(&text, set.get());
+  const std::unique_ptr<char, decltype(&std::free)> owned(text, &std::free);
+  return text == nullptr ? "" : text;
 }
 
 }  // namespace millrace

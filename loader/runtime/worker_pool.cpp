@@ -38,11 +38,10 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
  public:
   using Others = std::vector<std::weak_ptr<Impl>>;
 
-  Impl(unsigned first_worker, unsigned workers, std::vector<int> cpus, std::optional<int> node)
+  Impl(unsigned first_worker, unsigned workers, std::vector<int> cpus)
       : first_worker_(first_worker),
         workers_(workers),
         cpus_(std::move(cpus)),
-        node_(node),
         // All places are reserved for our threads; oneTBB is then asked for no workers of its own.
         arena_(static_cast<int>(workers), workers),
         concurrency_(workers),
@@ -126,10 +125,6 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
     MutexLock lock(mutex_);
     return concurrency_;
   }
-
-  unsigned workers() const { return workers_; }
-  unsigned first_worker() const { return first_worker_; }
-  std::optional<int> node() const { return node_; }
 
   std::optional<std::chrono::nanoseconds> delay() const {
     std::vector<pid_t> threads;
@@ -276,7 +271,6 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
   const unsigned first_worker_;
   const unsigned workers_;
   const std::vector<int> cpus_;
-  const std::optional<int> node_;
   tbb::task_arena arena_;
 
   mutable Mutex mutex_;
@@ -301,10 +295,11 @@ class WorkerPool::Impl : public std::enable_shared_from_this<Impl> {
 };
 
 WorkerPool::WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
-                       std::optional<int> node) {
+                       std::optional<int> node)
+    : first_worker_(first_worker), workers_(workers), node_(node) {
   if (workers == 0)
     throw Error(ErrorCode::invalid_argument, "a worker pool needs at least one worker");
-  impl_ = std::make_shared<Impl>(first_worker, workers, cpus, node);
+  impl_ = std::make_shared<Impl>(first_worker, workers, cpus);
   try {
     for (unsigned number = 0; number < workers; ++number)
       threads_.emplace_back([impl = impl_, number] { impl->work(number); });
@@ -341,19 +336,9 @@ bool WorkerPool::cancel(const void* owner, std::chrono::nanoseconds timeout) {
 }
 
 void WorkerPool::set_concurrency(unsigned workers) { impl_->set_concurrency(workers); }
-
 unsigned WorkerPool::concurrency() const { return impl_->concurrency(); }
-
-unsigned WorkerPool::workers() const { return impl_->workers(); }
-
-unsigned WorkerPool::first_worker() const { return impl_->first_worker(); }
-
-std::optional<int> WorkerPool::node() const { return impl_->node(); }
-
 bool WorkerPool::bound() const { return impl_->bound(); }
-
 std::string WorkerPool::binding_error() const { return impl_->binding_error(); }
-
 std::optional<std::chrono::nanoseconds> WorkerPool::delay() const { return impl_->delay(); }
 
 }  // namespace millrace

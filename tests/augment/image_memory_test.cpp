@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // In steady state, making training samples of photographs takes no memory of a picture's size.
-#include <millrace/dataset_writer.h>
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
 #include <millrace/pipeline.h>
@@ -10,33 +9,28 @@
 #include <cstdint>
 
 #include "support/counting_malloc.h"
-#include "support/jpeg_samples.h"
-#include "support/temporary_folder.h"
+#include "support/pictures.h"
 
 namespace millrace {
 namespace {
 
 /// Pictures of several sizes and ways to store colour, in one scan each: a progressive one is held
 /// as a whole by libjpeg.
-void write_pictures(const std::filesystem::path& path) {
-  DatasetWriter writer(path);
+std::vector<testing::Bytes> photographs() {
+  std::vector<testing::Bytes> images;
   for (const int width : {300, 400, 500})
     for (const std::array<int, 4>& horizontal : {std::array{1, 1, 1, 1}, std::array{2, 1, 1, 1}}) {
       testing::Encoding encoding;
       encoding.h = encoding.v = horizontal;
-      const testing::Bytes image =
-          testing::encode(testing::noise(width, 375, static_cast<unsigned>(width)), encoding);
-      const std::int64_t label = width;
-      const RecordField fields[] = {{"image", image},
-                                    {"label", std::as_bytes(std::span(&label, 1))}};
-      writer.append(fields);
+      images.push_back(
+          testing::encode(testing::noise(width, 375, static_cast<unsigned>(width)), encoding));
     }
-  writer.finish();
+  return images;
 }
 
 void expect_no_large_allocation(const Recipe& recipe) {
   const testing::TemporaryFolder folder;
-  write_pictures(folder / "pictures.lmdb");
+  testing::write_pictures(folder / "pictures.lmdb", photographs());
   Pipeline pipeline(open_dataset(folder / "pictures.lmdb"), image_transform(recipe),
                     std::make_shared<HostDevice>(HostDeviceOptions{.copies = true}),
                     {.batch_size = 6, .seed = 3, .runtime = make_runtime({.workers = 2})});
@@ -52,7 +46,7 @@ TEST(ImageMemory, TrainingSamplesTakeNoPicturesMemory) {
   Recipe recipe = Recipe::train(224);
   // Crops of nearly the whole: scratch grows with the largest seen so far, and so has its size
   // soon.
-  recipe.crop = RandomResizedCrop{.scale = {0.9, 1.0}, .ratio = {0.8, 1.333}};
+  recipe.ops.front() = RandomResizedCrop{.scale = {0.9, 1.0}, .ratio = {0.8, 1.333}};
   expect_no_large_allocation(recipe);
 }
 

@@ -6,108 +6,28 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <opencv2/core.hpp>
 #include <opencv2/core/utility.hpp>
-#include <opencv2/imgproc.hpp>
 
 #include "support/jpeg_samples.h"
+#include "support/sample_maker.h"
 #include "support/shared_data.h"
 
 namespace millrace {
 namespace {
 
+using testing::at;
+using testing::bilinear;
 using testing::Bytes;
+using testing::cut;
 using testing::encode;
 using ::testing::HasSubstr;
 using testing::Image;
+using testing::Maker;
 using testing::noise;
 using testing::reference_decode;
-
-/// One worker of a transform and a place for its sample.
-class Maker {
- public:
-  explicit Maker(const Recipe& recipe)
-      : transform_(image_transform(recipe)),
-        worker_(transform_->make_worker()),
-        size_(recipe.output),
-        pixels_(static_cast<std::size_t>(recipe.output.width) *
-                    static_cast<std::size_t>(recipe.output.height) * 3 +
-                guard) {}
-
-  Status make(const Bytes& encoded, std::int64_t label, Random& random) {
-    const std::array fields{RecordField{"image", encoded},
-                            RecordField{"label", std::as_bytes(std::span(&label, 1))}};
-    return make(Record(7, fields), random);
-  }
-  Status make(const Record& record, Random& random) {
-    std::fill(pixels_.begin(), pixels_.end(), std::uint8_t{0xA5});
-    const std::array places{
-        Tensor{pixels_.data(), DType::uint8, transform_->spec().fields()[0].shape},
-        Tensor{&label_, DType::int64, transform_->spec().fields()[1].shape}};
-    Sample sample(transform_->spec(), places, stage_ns_);
-    Status status = worker_->make(record, random, sample);
-    sample.finish();
-    for (std::size_t byte = pixels_.size() - guard; byte < pixels_.size(); ++byte)
-      EXPECT_EQ(pixels_[byte], 0xA5) << "written past the end";
-    return status;
-  }
-
-  Image image() const {
-    return {size_.width, size_.height, 3, {pixels_.begin(), pixels_.end() - guard}};
-  }
-  std::int64_t label() const { return label_; }
-  const std::array<std::uint64_t, 2>& stage_ns() const { return stage_ns_; }
-  const Transform& transform() const { return *transform_; }
-
- private:
-  static constexpr std::ptrdiff_t guard = 64;
-  std::shared_ptr<const Transform> transform_;
-  std::unique_ptr<TransformWorker> worker_;
-  Size size_;
-  std::vector<std::uint8_t> pixels_;
-  std::int64_t label_ = -99;
-  std::array<std::uint64_t, 2> stage_ns_{};
-};
-
-std::size_t at(const Image& image, int x, int y) {
-  return static_cast<std::size_t>(y * image.width + x) * 3;
-}
-
-Image cut(const Image& image, const Region& region) {
-  Image part{region.width, region.height, 3,
-             std::vector<std::uint8_t>(static_cast<std::size_t>(region.width * region.height) * 3)};
-  for (int y = 0; y < region.height; ++y)
-    for (int x = 0; x < region.width; ++x)
-      if (region.x + x >= 0 && region.y + y >= 0 && region.x + x < image.width &&
-          region.y + y < image.height)
-        std::memcpy(&part.pixels[at(part, x, y)],
-                    &image.pixels[at(image, region.x + x, region.y + y)], 3);
-  return part;
-}
-
-Image mirrored(const Image& image) {
-  Image other = image;
-  for (int y = 0; y < image.height; ++y)
-    for (int x = 0; x < image.width; ++x)
-      std::memcpy(&other.pixels[at(image, x, y)], &image.pixels[at(image, image.width - 1 - x, y)],
-                  3);
-  return other;
-}
-
-/// The whole image made smaller by OpenCV's bilinear filter, for sizes that are not halved first.
-Image bilinear(const Image& image, Size size) {
-  Image made{size.width, size.height, 3,
-             std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height) * 3)};
-  const cv::Mat from(image.height, image.width, CV_8UC3,
-                     const_cast<std::uint8_t*>(image.pixels.data()));
-  cv::Mat to(size.height, size.width, CV_8UC3, made.pixels.data());
-  cv::resize(from, to, to.size(), 0, 0, cv::INTER_LINEAR);
-  return made;
-}
+using testing::window_of;
 
 /// One axis of an antialiased bilinear resize in double precision: each pixel is the mean under a
 /// triangle of the output's pixel pitch.
@@ -162,7 +82,8 @@ double mean_difference(const Image& image, const std::vector<double>& reference)
 }
 
 TEST(ImageTransform, SaysWhatItMakes) {
-  const auto transform = image_transform({{200, 100}, RandomResizedCrop{}, 0.5});
+  const auto transform =
+      image_transform({{200, 100}, {RandomResizedCrop{}, RandomHorizontalFlip{}}});
   ASSERT_EQ(transform->spec().fields().size(), 2U);
   EXPECT_EQ(transform->spec().fields()[0].name, "image");
   EXPECT_EQ(transform->spec().fields()[0].dtype, DType::uint8);
@@ -171,7 +92,7 @@ TEST(ImageTransform, SaysWhatItMakes) {
   EXPECT_EQ(transform->spec().fields()[1].dtype, DType::int64);
   EXPECT_EQ(transform->spec().fields()[1].shape, Shape{});
   EXPECT_EQ(transform->stages(), (std::vector<std::string>{"decode", "augment"}));
-  EXPECT_THROW(image_transform({{0, 100}, RandomResizedCrop{}, 0.5}), Error);
+  EXPECT_THROW(image_transform({{0, 100}, {RandomResizedCrop{}}}), Error);
 }
 
 TEST(ImageTransform, CopiesTheLabelAndTimesItsStages) {
@@ -187,35 +108,20 @@ TEST(ImageTransform, WithoutResizingIsTheDecodedWindow) {
   const Bytes encoded = encode(noise(64, 64, 2), {});
   const Image whole = reference_decode(encoded);
   Random random(1, 1);
-  Maker same({{64, 64}, CenterCrop{64}, 0});
+  Maker same(window_of({64, 64}, 64));
   ASSERT_TRUE(same.make(encoded, 0, random).is_ok());
   EXPECT_EQ(same.image().pixels, whole.pixels);
-  Maker window({{31, 22}, CenterCrop{64}, 0});
+  Maker window(window_of({31, 22}, 64));
   ASSERT_TRUE(window.make(encoded, 0, random).is_ok());
   EXPECT_EQ(window.image().pixels, cut(whole, {16, 21, 31, 22}).pixels);  // 16.5, 21
-  Maker padded({{97, 70}, CenterCrop{64}, 0});
+  Maker padded(window_of({97, 70}, 64));
   ASSERT_TRUE(padded.make(encoded, 0, random).is_ok());
   EXPECT_EQ(padded.image().pixels, cut(whole, {-16, -3, 97, 70}).pixels);
 }
 
-TEST(ImageTransform, RandomResizedCropIsItsBoxResized) {
-  const Bytes encoded = encode(noise(120, 90, 3), {});
-  const Image whole = reference_decode(encoded);
-  const RandomResizedCrop crop{{0.08, 1}, {0.75, 4.0 / 3}};
-  Maker maker({{96, 80}, crop, 0});
-  for (std::uint64_t position = 0; position < 40; ++position) {
-    Random random(5, position);
-    Random same(5, position);
-    ASSERT_TRUE(maker.make(encoded, 0, random).is_ok());
-    const Region box =
-        random_resized_crop({120, 90}, crop.scale, crop.ratio, [&] { return same.uniform(); });
-    ASSERT_EQ(maker.image().pixels, bilinear(cut(whole, box), {96, 80}).pixels) << position;
-  }
-}
-
 TEST(ImageTransform, WindowEqualsTheWholeResizedAndCut) {
-  Maker makers[] = {Maker({{224, 224}, CenterCrop{256}, 0}), Maker({{50, 130}, CenterCrop{140}, 0}),
-                    Maker({{33, 20}, CenterCrop{37}, 0})};
+  Maker makers[] = {Maker(window_of({224, 224}, 256)), Maker(window_of({50, 130}, 140)),
+                    Maker(window_of({33, 20}, 37))};
   const int resizes[] = {256, 140, 37};
   constexpr Size sizes[] = {{300, 200}, {201, 331}, {257, 256}, {140, 139}, {61, 444},
                             {1, 40},    {40, 1},    {500, 375}, {35, 36}};
@@ -231,7 +137,7 @@ TEST(ImageTransform, WindowEqualsTheWholeResizedAndCut) {
       const Size resized = resize_shorter(size, resizes[n]);
       if (size.width >= 2 * resized.width && size.height >= 2 * resized.height) {
         // Halved first: the whole comes from the same resampler, in a recipe whose window it is.
-        Maker all({resized, CenterCrop{resizes[n]}, 0});
+        Maker all(window_of(resized, resizes[n]));
         ASSERT_TRUE(all.make(encoded, 0, random).is_ok());
         ASSERT_EQ(made.pixels,
                   cut(all.image(), center_crop(resized, {made.width, made.height})).pixels);
@@ -254,40 +160,11 @@ TEST(ImageTransform, WindowsOfPhotographsEqualTheWholeResizedAndCut) {
     const Bytes encoded = testing::read_file(files[n]);
     const Image whole = reference_decode(encoded);
     const Size resized = resize_shorter({whole.width, whole.height}, 256);
-    Maker all({resized, CenterCrop{256}, 0});
+    Maker all(window_of(resized, 256));
     ASSERT_TRUE(window.make(encoded, 0, random).is_ok());
     ASSERT_TRUE(all.make(encoded, 0, random).is_ok());
     ASSERT_EQ(window.image().pixels, cut(all.image(), center_crop(resized, {224, 224})).pixels);
   }
-}
-
-TEST(ImageTransform, FlipMirrorsAndDrawsAlways) {
-  const Bytes encoded = encode(noise(120, 90, 3), {});
-  for (const Size output : {Size{48, 40}, Size{49, 3}, Size{1, 5}}) {
-    Maker plain({output, RandomResizedCrop{}, 0});
-    Maker flipped({output, RandomResizedCrop{}, 1});
-    Random random(3, 9);
-    Random same(3, 9);
-    ASSERT_TRUE(plain.make(encoded, 0, random).is_ok());
-    ASSERT_TRUE(flipped.make(encoded, 0, same).is_ok());
-    EXPECT_EQ(flipped.image().pixels, mirrored(plain.image()).pixels);
-    EXPECT_EQ(random(), same());
-  }
-}
-
-TEST(ImageTransform, FlipsAsOftenAsAsked) {
-  const Bytes encoded = encode(noise(16, 16, 3), {});
-  Maker plain({{16, 16}, CenterCrop{16}, 0});
-  Maker sometimes({{16, 16}, CenterCrop{16}, 0.25});
-  Random random(1, 1);
-  ASSERT_TRUE(plain.make(encoded, 0, random).is_ok());
-  int flips = 0;
-  for (std::uint64_t position = 0; position < 2000; ++position) {
-    Random at_position(8, position);
-    ASSERT_TRUE(sometimes.make(encoded, 0, at_position).is_ok());
-    if (sometimes.image().pixels != plain.image().pixels) ++flips;
-  }
-  EXPECT_NEAR(flips, 500, 80);
 }
 
 TEST(ImageTransform, ManyHalvingsStayInPlace) {
@@ -304,7 +181,7 @@ TEST(ImageTransform, ManyHalvingsStayInPlace) {
   const double ratio = static_cast<double>(whole.width) / whole.height;
   for (int side = 4; side < 130; ++side) {
     const Size output{side, side * 9 / 10};
-    Maker maker({output, RandomResizedCrop{{1, 1}, {ratio, ratio}}, 0});
+    Maker maker({output, {RandomResizedCrop{{1, 1}, {ratio, ratio}}}});
     Random random(1, 1);
     ASSERT_TRUE(maker.make(encoded, 0, random).is_ok());
     const Image made = maker.image();
@@ -347,10 +224,9 @@ TEST(ImageTransform, IsCloseToAnAntialiasedResizeOfPhotographs) {
     const Image crop = cut(whole, {left, top, right - left, bottom - top});
     // The box alone, as an image of its own that loses nothing.
     Maker maker({{224, 224},
-                 RandomResizedCrop{{1, 1},
-                                   {static_cast<double>(crop.width) / crop.height,
-                                    static_cast<double>(crop.width) / crop.height}},
-                 0});
+                 {RandomResizedCrop{{1, 1},
+                                    {static_cast<double>(crop.width) / crop.height,
+                                     static_cast<double>(crop.width) / crop.height}}}});
     const Bytes again = encode(crop, {.h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .quality = 100});
     Random random(1, 1);
     ASSERT_TRUE(maker.make(again, 0, random).is_ok());
@@ -375,9 +251,9 @@ TEST(ImageTransform, BadImagesAreBadWithTheReason) {
   EXPECT_EQ(maker.make(Bytes{}, 0, random).reason(), "empty (0 bytes)");
   Bytes cut_short = encode(noise(60, 50, 1), {.quality = 100});
   cut_short.resize(cut_short.size() / 8);
-  Maker whole({{32, 32}, CenterCrop{32}, 0});
+  Maker whole(window_of({32, 32}, 32));
   EXPECT_THAT(whole.make(cut_short, 0, random).reason(), HasSubstr("remature end"));
-  Maker narrow({{32, 32}, CenterCrop{10000}, 0});
+  Maker narrow(window_of({32, 32}, 10000));
   EXPECT_EQ(narrow.make(encode(noise(2, 40, 1), {}), 0, random).reason(),
             "resized to 10000 x 200000 pixels; at most 100 megapixels are made");
 }
@@ -409,7 +285,7 @@ TEST(ImageTransform, HasTheFingerprintOfItsRecipe) {
   EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
             image_transform(Recipe::eval(32))->fingerprint());
   Recipe unflipped = Recipe::train(32);
-  unflipped.flip = 0;
+  unflipped.ops.back() = RandomHorizontalFlip{0};
   EXPECT_NE(image_transform(Recipe::train(32))->fingerprint(),
             image_transform(unflipped)->fingerprint());
 }

@@ -58,13 +58,6 @@ for program in "${programs[@]}"; do
   cp -L "$build/$program" "$work/bin/"
   copy_libraries "$build/$program"
 done
-# oneTBB opens the library that binds threads to NUMA nodes by its name.
-tbb=$(ldd "$build/bench/millrace" | awk '$1 ~ /^libtbb[.]/ {print $3}')
-library=$(dirname "$tbb")/libtbbbind_2_5.so.3
-if [ -e "$library" ]; then
-  cp -L "$library" "$work/lib/"
-  copy_libraries "$library"
-fi
 # Half of the libraries' bytes are tables that shrink well.
 tar -czf "$out/programs.tar.gz" -C "$work" bin lib
 

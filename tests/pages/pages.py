@@ -25,8 +25,8 @@ COMMAND_SECONDS = 100
 
 
 class Page:
-    """A page's text, with empty lines in place of its fenced blocks, and these as (language, line of
-    the first, lines)."""
+    """A page's text, with empty lines in place of its fenced blocks, and these as (language, number
+    of the first line, lines)."""
 
     def __init__(self, path):
         self.path, self.text, self.blocks = path, "", []

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 
 namespace millrace::testing {
 
@@ -50,12 +50,7 @@ inline void write_images(const std::filesystem::path& path, const std::vector<By
 }
 
 /// Images of 40 x 40 pixels, each another.
-inline std::vector<Bytes> images_of(std::size_t count) {
-  std::vector<Bytes> images;
-  for (std::size_t index = 0; index < count; ++index)
-    images.push_back(encode(noise(40, 40, static_cast<unsigned>(index)), {}));
-  return images;
-}
+inline std::vector<Bytes> images_of(std::size_t count) { return pictures(count, 40, 40); }
 
 /// Where bytes lie in a file's contents.
 inline std::size_t place_of(const std::string& contents, const Bytes& bytes) {

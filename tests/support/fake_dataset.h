@@ -7,15 +7,18 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace millrace::testing {
 
-/// A dataset of made-up records: "label" is `label_of(index)`, "payload" some bytes. It reads into
-/// the buffer, as a dataset that is not mapped does. Hooks are set before the dataset is used; they
-/// may throw and block.
-class MemoryDataset final : public Dataset {
+/// A dataset of made-up records: "label" is `label_of(index)`, "payload" some bytes. Its readers
+/// read into memory of their own, as those of a dataset that is not mapped do. Hooks are set before
+/// the dataset is used; they may throw and block. It lives in a `shared_ptr`, which readers share.
+class MemoryDataset final : public Dataset, public std::enable_shared_from_this<MemoryDataset> {
  public:
   explicit MemoryDataset(std::uint64_t size) : size_(size) {}
 
@@ -30,16 +33,9 @@ class MemoryDataset final : public Dataset {
 
   std::uint64_t size() const override { return size_; }
 
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-    ++reads_;
-    if (on_read) on_read(index);
-    const std::int64_t label = label_of(index);
-    buffer.bytes.assign(record_bytes, static_cast<std::byte>(index));
-    std::memcpy(buffer.bytes.data(), &label, sizeof label);
-    const std::span<const std::byte> bytes = buffer.bytes;
-    buffer.fields.assign(
-        {{"label", bytes.first(sizeof label)}, {"payload", bytes.subspan(sizeof label)}});
-    return Record(index, buffer.fields);
+  std::unique_ptr<DatasetReader> make_reader() const override {
+    ++readers_;
+    return std::make_unique<Reader>(shared_from_this());
   }
 
   void prefetch(std::span<const std::uint64_t> indices) const override {
@@ -53,11 +49,36 @@ class MemoryDataset final : public Dataset {
   std::string name() const override { return "memory"; }
 
   std::uint64_t reads() const { return reads_; }
+  /// Readers that were made.
+  std::uint64_t readers() const { return readers_; }
   /// Records that the dataset was told of.
   std::uint64_t prefetched() const { return prefetched_; }
 
  private:
+  class Reader final : public DatasetReader {
+   public:
+    explicit Reader(std::shared_ptr<const MemoryDataset> dataset) : dataset_(std::move(dataset)) {}
+
+    Record read(std::uint64_t index) override {
+      ++dataset_->reads_;
+      if (dataset_->on_read) dataset_->on_read(index);
+      const std::int64_t label = label_of(index);
+      bytes_.assign(record_bytes, static_cast<std::byte>(index));
+      std::memcpy(bytes_.data(), &label, sizeof label);
+      const std::span<const std::byte> bytes = bytes_;
+      fields_.assign(
+          {{"label", bytes.first(sizeof label)}, {"payload", bytes.subspan(sizeof label)}});
+      return Record(index, fields_);
+    }
+
+   private:
+    std::shared_ptr<const MemoryDataset> dataset_;
+    std::vector<std::byte> bytes_;
+    std::vector<RecordField> fields_;
+  };
+
   std::uint64_t size_;
+  mutable std::atomic<std::uint64_t> readers_{0};
   mutable std::atomic<std::uint64_t> reads_{0};
   mutable std::atomic<std::uint64_t> prefetched_{0};
 };

@@ -98,10 +98,10 @@ class HookStream final : public Stream {
     hooks_->called(DeviceCall::copy_on_device);
     host_.copy_on_device(destination, source, bytes);
   }
-  void convert(const ConversionWork& work) override {
+  void launch(const DeviceWork& work) override {
     hooks_->called(DeviceCall::convert);
     if (hooks_->before_convert) hooks_->before_convert(host_);
-    host_.convert(work);
+    host_.launch(work);
     if (hooks_->after_convert) hooks_->after_convert(host_);
   }
   void record(Event& event) override {

@@ -55,10 +55,10 @@ inline void write_jpeg(const std::filesystem::path& path, int width = 24, int he
 /// "path label" of each record.
 inline std::vector<std::string> contents(const std::filesystem::path& dataset_path) {
   const auto dataset = open_dataset(dataset_path);
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   std::vector<std::string> lines;
   for (std::uint64_t index = 0; index < dataset->size(); ++index) {
-    const Record record = dataset->read(index, buffer);
+    const Record record = reader->read(index);
     lines.push_back(std::string(record.text("path")) + " " +
                     std::to_string(record.integer("label")));
   }
@@ -68,11 +68,11 @@ inline std::vector<std::string> contents(const std::filesystem::path& dataset_pa
 /// All fields of each record, one behind the other.
 inline std::vector<std::string> all_bytes(const std::filesystem::path& dataset_path) {
   const auto dataset = open_dataset(dataset_path);
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   std::vector<std::string> records;
   for (std::uint64_t index = 0; index < dataset->size(); ++index) {
     std::string& bytes = records.emplace_back();
-    for (const RecordField& field : dataset->read(index, buffer).fields()) {
+    for (const RecordField& field : reader->read(index).fields()) {
       bytes += std::string(field.name) + "=";
       bytes.append(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
     }

@@ -108,12 +108,12 @@ class SoundFile {
 /// Everything that a dataset can be asked, without looking at what it says.
 inline void ask_everything(const Dataset& dataset,
                            const std::function<void(const Record&, std::uint64_t)>& look) {
-  ReadBuffer buffer;
+  const auto reader = dataset.make_reader();
   std::vector<std::uint64_t> indices;
   for (std::uint64_t index = 0; index < dataset.size(); ++index) {
     indices.push_back(index);
     try {
-      look(dataset.read(index, buffer), index);
+      look(reader->read(index), index);
     } catch (const Error& error) {
       ASSERT_EQ(error.code(), ErrorCode::bad_record);
       ASSERT_EQ(error.record(), index);

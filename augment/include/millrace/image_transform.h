@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A transform may be used by any number of threads and pipelines; it holds all it needs, and
+// outlives the workers that it makes.
 #pragma once
 
 #include <millrace/recipe.h>
@@ -8,17 +11,17 @@
 
 namespace millrace {
 
-/// A transform from the record fields "image" (an encoded image) and "label" (int64, little-endian)
-/// to the sample fields
+/// Makes a transform from the record fields "image" (an encoded image) and "label" (int64,
+/// little-endian) to the sample fields
 ///     image  uint8  [output.height, output.width, 3]   RGB, NHWC in the batch
 ///     label  int64  scalar
-/// and, where the recipe's `flip_on` is `device`, the images unflipped and
+/// and, for a recipe whose last operation flips on the device, the images unflipped and
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`)
-/// Stages: "decode" and "augment". Its fingerprint is the XXH3-64 of the recipe's JSON. It draws
-/// from its `Random` in this order: the crop's numbers, then one for the flip. While such a
-/// transform lives, OpenCV is set to one thread (process-wide, restored after the last one): its
-/// own threads would compete with the workers. Throws `Error` (`invalid_argument`) for a recipe
-/// that is out of range.
+/// Stages: "decode" and "augment". Its fingerprint is the XXH3-64 of the recipe's JSON. The
+/// operations draw from the `Random` of a sample in their own order. While such a transform lives,
+/// OpenCV is set to one thread (process-wide, restored after the last one): its own threads would
+/// compete with the workers. Throws `Error` (`invalid_argument`) for a recipe that `validate`
+/// refuses.
 std::shared_ptr<const Transform> image_transform(const Recipe& recipe);
 
 }  // namespace millrace

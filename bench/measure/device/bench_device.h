@@ -49,7 +49,7 @@ class TrainerStream {
   void step(double share = 1);
   std::size_t queued() const { return enqueued_ - finished_; }
   /// Waits for the oldest step that it has not waited for yet, of which there must be one; none
-  /// where the device tells no times.
+  /// if the device tells no times.
   std::optional<StepSpan> finish_oldest();
 
   /// Of the steps that were finished, from the one enqueued next when `restart_statistics` was last
@@ -84,7 +84,7 @@ class BenchDevice {
   /// For pipelines.
   virtual std::shared_ptr<Device> device() const = 0;
   virtual std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const = 0;
-  /// Memory of the device that is taken, in bytes, by other programs, too; none on the host.
+  /// Memory of the device that is taken, in bytes, by other programs, too; nullopt on the host.
   virtual std::optional<std::size_t> memory_in_use() const { return std::nullopt; }
 };
 
@@ -92,7 +92,7 @@ class BenchDevice {
 bool is_bench_device(const std::string& name);
 /// Opens the device of that name. The host copies no faster than `copy_bytes_per_second`, to
 /// imitate a bus; 0 = as fast as the memory. Throws `Error`: `invalid_argument` for another name,
-/// `device` "no CUDA device ..." where there is none.
+/// `device` "no CUDA device ..." if there is none.
 std::shared_ptr<const BenchDevice> open_bench_device(const std::string& name,
                                                      double copy_bytes_per_second = 0);
 

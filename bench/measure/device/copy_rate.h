@@ -13,7 +13,7 @@
 
 namespace millrace::cli {
 
-/// Copies to the device, as a pipeline's parts were copied or as they can be at best.
+/// Copies to the device, as a pipeline's micro-batches were copied or as they can be at best.
 struct CopyRate {
   /// Of one copy, on average.
   double bytes = 0;
@@ -21,18 +21,24 @@ struct CopyRate {
 };
 
 /// What a report's copies reached: bytes over the time that the device spent on them, by its
-/// events. `uploads` says how many copies its bytes are of; some of them may not be over. None
-/// where nothing was copied or the device tells no times.
+/// events. `uploads` says how many copies its bytes are of; some of them may not be over.
+/// Nullopt if nothing was copied or the device tells no times.
 std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads);
 
 /// The best of a few plain loops of copies of `bytes` each, from pinned memory on `node` to the
-/// device's, with nothing else under way and each timed for itself, as the pipeline's are; none
-/// where the device tells no times. Takes a fraction of a second, and memory for `buffers` copies
-/// on both sides.
+/// device's, with nothing else under way and each timed for itself, as the pipeline's are;
+/// nullopt if the device tells no times. It takes a fraction of a second, and memory for `buffers`
+/// copies on both sides.
 std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
                                         std::size_t buffers);
 
 /// All spans of a name in the lanes of a name.
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name);
+
+/// Of the time that `copies` take between the first step's begin and the last one's end, the share
+/// that lies under `steps`, 0 to 1: those copies cost nothing. Nullopt if there is no such time.
+/// Spans may come in any order and overlap.
+std::optional<double> hidden_share(const std::vector<TraceSpan>& copies,
+                                   const std::vector<TraceSpan>& steps);
 
 }  // namespace millrace::cli

@@ -13,7 +13,7 @@ namespace millrace::cli {
 class MatrixProduct {
  public:
   /// Takes memory for three matrices of `size` x `size` and fills them; waits for the device.
-  /// Throws `Error` (`device`) that names the library where it is missing or refuses.
+  /// Throws `Error` (`device`) that names the library if it is missing or refuses.
   MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t size);
   ~MatrixProduct();
   MatrixProduct(const MatrixProduct&) = delete;

@@ -29,7 +29,7 @@ class CudaStream final : public Stream {
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
-  void convert(const ConversionWork& work) override;
+  void launch(const DeviceWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;
   void synchronize() override;

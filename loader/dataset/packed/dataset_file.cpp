@@ -35,21 +35,16 @@ struct stat stat_of(int file, const std::string& name) {
   return status;
 }
 
-/// The newer meta page of a file that is as long as it says: of a file that is cut short no page is
-/// touched.
+/// The newer one of the two meta pages. Throws `Error` unless the file is as long as that says, so
+/// that no page of a file that is cut short is touched.
 LmdbMeta newest_meta(int file, const std::string& name) {
   const std::optional<LmdbMeta> first = read_meta_page(file, 0);
-  if (!first)
-    throw Error(
-        ErrorCode::corrupt,
-        name +
-            " is no dataset (no LMDB file); make one of a folder of images with `millrace pack`");
-  const std::optional<LmdbMeta> second = read_meta_page(file, first->page_bytes);
+  const auto second = first ? read_meta_page(file, first->page_bytes) : std::nullopt;
   if (!second || second->page_bytes != first->page_bytes)
     throw Error(
         ErrorCode::corrupt,
         name + " is damaged or cut short within its first two pages; copy or pack it again");
-  // Taken behind the pages, for a file that a writer is making longer.
+  // Asked for after the pages were read, since a writer may be making the file longer.
   const auto length = static_cast<std::uint64_t>(stat_of(file, name).st_size);
   const LmdbMeta& newest = second->transaction > first->transaction ? *second : *first;
   if (newest.last_page >= UINT64_MAX / newest.page_bytes ||
@@ -61,27 +56,9 @@ LmdbMeta newest_meta(int file, const std::string& name) {
   return newest;
 }
 
-void check_kind(const struct stat& status, const std::filesystem::path& path,
-                const std::string& name) {
-  if (S_ISDIR(status.st_mode)) {
-    std::error_code ignored;
-    const bool lmdb_folder = std::filesystem::exists(path / "data.mdb", ignored);
-    throw Error(ErrorCode::corrupt,
-                lmdb_folder
-                    ? name +
-                          " is a folder with an LMDB environment of another program in it "
-                          "(data.mdb); a dataset is one "
-                          "file, as `millrace pack` makes it of a folder of images"
-                    : name + " is a folder; a dataset is one file: make it with `millrace pack " +
-                          name + " OUT`");
-  }
-  if (!S_ISREG(status.st_mode))
-    throw Error(ErrorCode::corrupt, name + " is no dataset: it is neither file nor folder");
-  if (status.st_size == 0)
-    throw Error(
-        ErrorCode::incomplete,
-        name +
-            " is empty: its packing was interrupted before anything was committed; pack it again");
+[[noreturn]] void throw_nothing_committed(const std::string& what) {
+  throw Error(ErrorCode::incomplete,
+              what + ": its packing was interrupted before anything was committed; pack it again");
 }
 
 FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
@@ -105,20 +82,25 @@ Registry& registry() {
   return registry;
 }
 
-[[noreturn]] void throw_bad_record(const LmdbDamage& damage, std::uint64_t index) {
-  throw Error(ErrorCode::bad_record,
-              std::string("the file's pages that lead to it are damaged: ") + damage.what(), "",
-              index);
+/// Whether an open file is one of LMDB's, or is empty.
+Status probe_open(int file, const struct stat& status, const std::filesystem::path& path) {
+  if (S_ISDIR(status.st_mode)) {
+    std::error_code ignored;
+    return Status::bad(std::filesystem::exists(path / "data.mdb", ignored)
+                           ? "it is a folder with an LMDB environment of another program in it "
+                             "(data.mdb), and a packed dataset is one file"
+                           : "it is a folder, and a packed dataset is one file");
+  }
+  if (!S_ISREG(status.st_mode)) return Status::bad("it is neither file nor folder");
+  if (status.st_size > 0 && !read_meta_page(file, 0)) return Status::bad("it is no LMDB file");
+  return Status::ok();
 }
 
 }  // namespace
 
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name) {
-  if (main.entries == 0)
-    throw Error(ErrorCode::incomplete, name +
-                                           " is incomplete: its packing was interrupted before "
-                                           "anything was committed; pack it again");
+  if (main.entries == 0) throw_nothing_committed(name + " is incomplete");
   try {
     const auto meta = pages.find_tree(main, meta_database);
     const auto records = pages.find_tree(main, records_database);
@@ -146,11 +128,19 @@ DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
   }
 }
 
+Status DatasetFile::probe(const std::filesystem::path& path) {
+  const FileDescriptor file = open_file(path, path.string());
+  return probe_open(file.get(), stat_of(file.get(), path.string()), path);
+}
+
 std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path& path) {
   const std::string name = path.string();
   const FileDescriptor file = open_file(path, name);
   const struct stat status = stat_of(file.get(), name);
-  check_kind(status, path, name);
+  if (const Status found = probe_open(file.get(), status, path); !found.is_ok())
+    throw Error(ErrorCode::corrupt, name + " is no dataset: " + found.reason() +
+                                        "; make one of a folder of images with `millrace pack`");
+  if (status.st_size == 0) throw_nothing_committed(name + " is empty");
 
   Registry& all = registry();
   const MutexLock lock(all.mutex);
@@ -159,7 +149,7 @@ std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path
   if (std::shared_ptr<const DatasetFile> opened = entry.lock()) return opened;
   const LmdbMeta meta = newest_meta(file.get(), name);
   std::shared_ptr<const DatasetFile> opened(new DatasetFile(file.get(), meta, name));
-  // An incomplete one may be another the next time.
+  // An incomplete file may hold more the next time.
   if (opened->description().complete) entry = opened;
   return opened;
 }
@@ -170,7 +160,7 @@ DatasetFile::DatasetFile(int file, const LmdbMeta& meta, const std::string& name
   if (map == MAP_FAILED)
     throw Error(ErrorCode::io, name + " cannot be mapped: " + reason_of(errno));
   map_ = {static_cast<const std::byte*>(map), Unmap{bytes}};
-  // Records are read in any order; what lies behind one is not wanted with it.
+  // Records are read in any order, so what lies behind one is not wanted with it.
   madvise(map, bytes, MADV_RANDOM);
   pages_ = LmdbPages({map_.get(), bytes}, meta.page_bytes);
   root_ = read_dataset_root(pages_, meta.main, name);
@@ -178,22 +168,6 @@ DatasetFile::DatasetFile(int file, const LmdbMeta& meta, const std::string& name
 
 void DatasetFile::Unmap::operator()(const std::byte* begin) const {
   munmap(const_cast<std::byte*>(begin), bytes);
-}
-
-std::span<const std::byte> DatasetFile::find(std::uint64_t index, LmdbPlace& place) const {
-  try {
-    return pages_.find_record(root_.records, index, place);
-  } catch (const LmdbDamage& damage) {
-    throw_bad_record(damage, index);
-  }
-}
-
-std::span<const std::byte> DatasetFile::locate(std::uint64_t index, LmdbPlace& place) const {
-  try {
-    return pages_.locate_record(root_.records, index, place);
-  } catch (const LmdbDamage& damage) {
-    throw_bad_record(damage, index);
-  }
 }
 
 }  // namespace millrace

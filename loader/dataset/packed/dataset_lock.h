@@ -13,13 +13,13 @@ namespace millrace {
 /// long as it is at work. Throws as `DatasetWriter` does.
 FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite);
 
-/// The file at `path` with its lock taken; none where there is no file. Throws as `DatasetWriter`
+/// The file at `path` with its lock taken; empty if there is no file. Throws as `DatasetWriter`
 /// does.
 FileDescriptor lock_existing(const std::filesystem::path& path);
 
 /// Puts a file with these contents in the place of the one at `path`, whose lock the caller holds,
-/// in one step: at any moment, also when the power fails, there is either of the two. The new one's
-/// lock is taken before. Throws `Error` (`io`).
+/// in one step: at any moment, also when the power fails, there is either of the two. The lock of
+/// the new one is taken before that. Throws `Error` (`io`).
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents);
 
 /// Whether a writer is at work on the file, as far as that can be found out.

@@ -1,25 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/file_writer.h"
 
-#include <millrace/error.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <stdexcept>
 #include <utility>
 
 #include "dataset/packed/dataset_file.h"
+#include "dataset/packed/dataset_lock.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::size_t first_map_bytes = std::size_t{64} << 20;
 
-std::string names_of(std::span<const RecordField> fields) {
+/// A failed assertion of LMDB: a damaged page. The transaction that met it must be given up.
+struct LmdbAssertion : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// LMDB ends the process when this returns. Its frames hold nothing that would need unwinding.
+void throw_assertion(MDB_env*, const char* message) { throw LmdbAssertion(message); }
+
+template <typename Fields, typename Name = std::identity>
+std::string names_of(const Fields& fields, Name name = {}) {
   std::string names;
-  for (const RecordField& field : fields)
-    names += (names.empty() ? "" : ", ") + std::string(field.name);
+  for (const auto& field : fields)
+    names += (names.empty() ? "" : ", ") + std::string(std::invoke(name, field));
   return names;
 }
 
@@ -27,7 +38,7 @@ std::string names_of(std::span<const RecordField> fields) {
 
 FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,
                        std::vector<std::string> fields)
-    : path_(std::move(path)), options_(std::move(options)) {
+    : RecordWriter(std::move(path), std::move(options)) {
   description_.fields = std::move(fields);
   description_.source = options_.source;
   description_.created_by = this_version();
@@ -79,20 +90,17 @@ void FileWriter::open_environment() {
       throw Error(ErrorCode::io,
                   path_.string() + " cannot be opened for writing: " + reason_of(code));
   };
-  environment_ = create_lmdb_environment();
-  mdb_env_set_mapsize(environment_.get(), first_map_bytes);
+  MDB_env* created = nullptr;
+  check(mdb_env_create(&created));
+  environment_.reset(created);
+  mdb_env_set_maxdbs(created, 2);
+  mdb_env_set_assert(created, throw_assertion);
+  mdb_env_set_mapsize(created, first_map_bytes);
   // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta page
   // that leads to them is written; that page is synced with the next commit.
-  check(mdb_env_open(environment_.get(), path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC,
-                     0666));
+  check(mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666));
   // Readers know the file as incomplete from here on.
   if (committed_ == 0) check(try_commit());
-}
-
-void FileWriter::check_open() const {
-  if (failure_) throw *failure_;
-  if (description_.complete)
-    throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
 }
 
 void FileWriter::check_fields(std::span<const RecordField> fields) {
@@ -111,12 +119,9 @@ void FileWriter::check_fields(std::span<const RecordField> fields) {
     }
     description_.fields = std::move(names);
   }
-  if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name)) {
-    std::string expected;
-    for (const std::string& name : description_.fields)
-      expected += (expected.empty() ? "" : ", ") + name;
-    refuse("has the fields " + names_of(fields) + "; the records before it have " + expected);
-  }
+  if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name))
+    refuse("has the fields " + names_of(fields, &RecordField::name) +
+           "; the records before it have " + names_of(description_.fields));
   if (const std::size_t bytes = encoded_size(fields); bytes > max_record_bytes)
     refuse("has " + std::to_string(bytes) + " bytes; a record has less than 4 GiB");
 }
@@ -148,11 +153,9 @@ void FileWriter::finish() {
   if (description_.complete) return;
   description_.complete = true;
   commit();
-  if (const int code = mdb_env_sync(environment_.get(), 1)) {
-    failure_ = Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
-                                        mdb_strerror(code) + "; write it again");
-    throw *failure_;
-  }
+  if (const int code = mdb_env_sync(environment_.get(), 1))
+    fail(path_.string() + " cannot be synced to storage: " + mdb_strerror(code) +
+         "; write it again");
   environment_.reset();
   lock_ = FileDescriptor();
 }
@@ -161,9 +164,9 @@ void FileWriter::commit() {
   try {
     int code = try_commit();
     for (; code == MDB_MAP_FULL; code = try_commit()) grow_map();
-    if (code != 0) fail(reason_of(code));
+    if (code != 0) fail_to_write(reason_of(code));
   } catch (const LmdbAssertion& failed) {
-    fail(failed.what());
+    fail_to_write(failed.what());
   }
   committed_ += batch_ends_.size();
   batch_.clear();
@@ -173,7 +176,7 @@ void FileWriter::commit() {
 int FileWriter::try_commit() {
   MDB_txn* begun = nullptr;
   if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &begun)) return code;
-  LmdbTransaction transaction(begun);
+  std::unique_ptr<MDB_txn, LmdbDeleter> transaction(begun);
   if (const int code = put_records(transaction.get())) return code;
   if (const int code = put_description(transaction.get())) return code;
   return mdb_txn_commit(transaction.release());
@@ -209,7 +212,7 @@ void FileWriter::grow_map() {
   MDB_envinfo info{};
   mdb_env_info(environment_.get(), &info);
   if (const int code = mdb_env_set_mapsize(environment_.get(), info.me_mapsize * 2))
-    fail(mdb_strerror(code));
+    fail_to_write(mdb_strerror(code));
 }
 
 std::string FileWriter::reason_of(int code) const {
@@ -222,14 +225,11 @@ std::string FileWriter::reason_of(int code) const {
               : std::string(mdb_strerror(code)) + ", or the disk is full";
 }
 
-void FileWriter::fail(const std::string& reason) {
+void FileWriter::fail_to_write(const std::string& reason) {
   description_.complete = false;
-  failure_ = Error(
-      ErrorCode::io,
-      path_.string() + " cannot be written: " + reason + ". " + std::to_string(committed_) +
-          " records are committed and stay in it, but it is incomplete: make room and resume it "
-          "(`millrace pack --resume`)");
-  throw *failure_;
+  fail(path_.string() + " cannot be written: " + reason + ". " + std::to_string(committed_) +
+       " records are committed and stay in it, but it is incomplete: make room and resume it "
+       "(`millrace pack --resume`)");
 }
 
 }  // namespace millrace

@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <filesystem>
-#include <optional>
+#include <lmdb.h>
 
-#include "dataset/packed/dataset_lock.h"
-#include "dataset/packed/lmdb_environment.h"
+#include <memory>
+
 #include "dataset/packed/record_format.h"
 #include "dataset/packed/record_writer.h"
 
 namespace millrace {
 
-/// Writes one dataset file. Of the options those about shards are not looked at.
+struct LmdbDeleter {
+  void operator()(MDB_env* environment) const { mdb_env_close(environment); }
+  void operator()(MDB_txn* transaction) const { mdb_txn_abort(transaction); }
+};
+
+/// Writes one dataset file by LMDB; datasets are read by `LmdbPages`. The options about shards do not
+/// concern it.
 class FileWriter final : public RecordWriter {
  public:
-  /// `fields`: the names that the records must have, where they are known already.
+  /// `fields`: the names that the records must have, if they are known already.
   FileWriter(std::filesystem::path path, WriterOptions options,
              std::vector<std::string> fields = {});
 
@@ -35,7 +40,6 @@ class FileWriter final : public RecordWriter {
   void take_up();
   void begin();
   void open_environment();
-  void check_open() const;
   void check_fields(std::span<const RecordField> fields);
   void commit();
   int try_commit();
@@ -43,18 +47,14 @@ class FileWriter final : public RecordWriter {
   int put_description(MDB_txn* transaction);
   void grow_map();
   std::string reason_of(int code) const;
-  [[noreturn]] void fail(const std::string& reason);
+  [[noreturn]] void fail_to_write(const std::string& reason);
 
-  std::filesystem::path path_;
-  WriterOptions options_;
-  FileDescriptor lock_;
-  LmdbEnvironmentHandle environment_;
+  std::unique_ptr<MDB_env, LmdbDeleter> environment_;
   Description description_;
   std::uint64_t committed_ = 0;
   /// Encoded records that wait for the next commit, and where each of them ends.
   std::vector<std::byte> batch_;
   std::vector<std::size_t> batch_ends_;
-  std::optional<Error> failure_;
 };
 
 }  // namespace millrace

@@ -179,33 +179,25 @@ std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree,
   return {};
 }
 
-std::uint64_t LmdbPages::value_page(const Node& node) const {
-  if (node.rest.size() < sizeof(std::uint64_t))
-    damaged(node.page, "has a value that reaches beyond it");
-  return load<std::uint64_t>(node.rest.data());
-}
-
-std::span<const std::byte> LmdbPages::value(const Node& node) const {
+std::span<const std::byte> LmdbPages::value(const Node& node, bool touch_pages) const {
   const std::size_t bytes = node.value_bytes();
-  if ((node.flags() & value_has_pages) == 0) {
-    if (bytes > node.rest.size()) damaged(node.page, "has a value that reaches beyond it");
-    return node.rest.first(bytes);
-  }
-  const std::uint64_t first = value_page(node);
-  if (first >= pages_ || page_header_bytes + bytes > (pages_ - first) * page_bytes_)
+  const bool has_pages = (node.flags() & value_has_pages) != 0;
+  if ((has_pages ? sizeof(std::uint64_t) : bytes) > node.rest.size())
+    damaged(node.page, "has a value that reaches beyond it");
+  if (!has_pages) return node.rest.first(bytes);
+  const auto number = load<std::uint64_t>(node.rest.data());
+  if (number >= pages_ || page_header_bytes + bytes > (pages_ - number) * page_bytes_)
     damaged(node.page, "has a value that reaches beyond the end of the file");
-  return file_.subspan(first * page_bytes_ + page_header_bytes, bytes);
-}
-
-void LmdbPages::check_value_page(const Node& node) const {
-  if ((node.flags() & value_has_pages) == 0) return;
-  const std::uint64_t number = value_page(node);
-  const std::byte* begin = file_.data() + number * page_bytes_;
-  if (load<std::uint64_t>(begin) != number || load<std::uint16_t>(begin + 10) != overflow_page)
-    damaged(number, "should begin a value but does not");
-  if (std::uint64_t{load<std::uint32_t>(begin + 12)} * page_bytes_ <
-      page_header_bytes + node.value_bytes())
-    damaged(number, "begins a value of another length");
+  const std::span<const std::byte> pages = file_.subspan(number * page_bytes_);
+  if (touch_pages) {
+    if (load<std::uint64_t>(pages.data()) != number ||
+        load<std::uint16_t>(pages.data() + 10) != overflow_page)
+      damaged(number, "should begin a value but does not");
+    if (std::uint64_t{load<std::uint32_t>(pages.data() + 12)} * page_bytes_ <
+        page_header_bytes + bytes)
+      damaged(number, "begins a value of another length");
+  }
+  return pages.subspan(page_header_bytes, bytes);
 }
 
 std::optional<LmdbTree> LmdbPages::find_tree(const LmdbTree& main, std::string_view name) const {
@@ -222,22 +214,17 @@ std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& 
   if (!found) return {};
   if ((found->flags() & ~value_has_pages) != 0)
     damaged(found->page, "has a value of an unknown kind");
-  const std::span<const std::byte> bytes = value(*found);
-  check_value_page(*found);
-  return bytes;
+  return value(*found);
 }
 
 std::span<const std::byte> LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index,
                                                     LmdbPlace& place) const {
-  return value(integer_node(tree, index, place));
+  return value(integer_node(tree, index, place), false);
 }
 
 std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index,
                                                   LmdbPlace& place) const {
-  const Node found = integer_node(tree, index, place);
-  const std::span<const std::byte> bytes = value(found);
-  check_value_page(found);
-  return bytes;
+  return value(integer_node(tree, index, place));
 }
 
 }  // namespace millrace

@@ -15,7 +15,7 @@
 
 namespace millrace {
 
-/// What a page says cannot be: the file is damaged. The message names the page.
+/// The file is damaged, since what a page says cannot be. The message names the page.
 struct LmdbDamage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,20 +39,20 @@ struct LmdbMeta {
   LmdbTree main;
 };
 
-/// Reads a meta page's first bytes; nothing where they are none of LMDB's.
+/// Reads a meta page's first bytes; nullopt if they are none of LMDB's.
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page);
 
 /// The leaf page where a record was found, by the keys that lead to it: the next record is most
 /// likely there, too.
 struct LmdbPlace {
   std::uint64_t first = 0;
-  /// Behind the last key; `first` where no page is known.
+  /// Behind the last key; it is `first` if no page is known.
   std::uint64_t end = 0;
   std::uint64_t leaf = 0;
 };
 
 /// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every
-/// call throws `LmdbDamage` where the pages that lead to what is asked for contradict themselves,
+/// call throws `LmdbDamage` if the pages that lead to what is asked for contradict themselves,
 /// each other or the file's length; what is returned lies in the file's bytes. No call takes longer
 /// than the deepest possible tree.
 class LmdbPages {
@@ -65,9 +65,9 @@ class LmdbPages {
   LmdbPages(std::span<const std::byte> file, std::uint32_t page_bytes)
       : file_(file), page_bytes_(page_bytes), pages_(file.size() / page_bytes) {}
 
-  /// The named database `name` of the main one; nothing where there is none.
+  /// The named database `name` of the main one; nullopt if there is none.
   std::optional<LmdbTree> find_tree(const LmdbTree& main, std::string_view name) const;
-  /// The value of a key in a database of text keys; nothing where there is none.
+  /// The value of a key in a database of text keys; nullopt if there is none.
   std::optional<std::span<const std::byte>> find_value(const LmdbTree& tree,
                                                        std::string_view key) const;
 
@@ -76,7 +76,7 @@ class LmdbPages {
   /// tree, or new.
   std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index,
                                          LmdbPlace& place) const;
-  /// The same, of which the page of a value that has pages of its own is not touched (nor checked).
+  /// The same, but pages that hold nothing but the value are not touched, and not checked.
   std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index,
                                            LmdbPlace& place) const;
 
@@ -90,9 +90,7 @@ class LmdbPages {
   LmdbPlace place_of(const LmdbTree& tree, std::uint64_t index) const;
   Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
   std::optional<Node> text_node(const LmdbTree& tree, std::string_view key) const;
-  std::uint64_t value_page(const Node& node) const;
-  std::span<const std::byte> value(const Node& node) const;
-  void check_value_page(const Node& node) const;
+  std::span<const std::byte> value(const Node& node, bool touch_pages = true) const;
 
   std::span<const std::byte> file_;
   std::uint32_t page_bytes_ = 0;

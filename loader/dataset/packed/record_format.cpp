@@ -4,10 +4,10 @@
 #include <xxhash.h>
 
 #include <bit>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "dataset/fingerprint.h"
 
 namespace millrace {
 namespace {
@@ -17,8 +17,6 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::size_t checksum_bytes = 8;
 constexpr std::size_t lengths_at = 12;
-// Odd, so that no step loses anything: 2^64 by the golden ratio.
-constexpr std::uint64_t fingerprint_base = 0x9e3779b97f4a7c15;
 
 template <typename T>
 T load(std::span<const std::byte> bytes, std::size_t offset) {
@@ -36,14 +34,6 @@ std::uint64_t checksum_of(std::span<const std::byte> value) {
   return XXH3_64bits(value.data() + checksum_bytes, value.size() - checksum_bytes);
 }
 
-}  // namespace
-
-std::string hex16(std::uint64_t number) {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
-  return digits;
-}
-
 std::string text_of(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -53,26 +43,7 @@ std::string checksum_of_description(const nlohmann::json& without_checksum) {
   return hex16(XXH3_64bits(text.data(), text.size()));
 }
 
-std::uint64_t parse_hex16(const std::string& digits) {
-  std::uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  if (error != std::errc() || end != digits.data() + digits.size())
-    throw Error(ErrorCode::corrupt, "bad fingerprint " + digits);
-  return number;
-}
-
-std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum) {
-  return fingerprint * fingerprint_base + checksum;
-}
-
-std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
-                                  std::uint64_t second_records) {
-  std::uint64_t power = 1;
-  for (std::uint64_t base = fingerprint_base; second_records > 0; second_records /= 2, base *= base)
-    if (second_records % 2 == 1) power *= base;
-  return first * power + second;
-}
+}  // namespace
 
 std::string this_version() { return std::string("millrace ") + MILLRACE_VERSION; }
 
@@ -100,7 +71,7 @@ std::string to_json(const Description& description) {
                          {"bytes", description.bytes},
                          {"items", description.items},
                          {"left_out", left_out}};
-  // Of the text, in which what is no UTF-8 is replaced.
+  // The checksum is that of the written text, in which what is no UTF-8 is replaced.
   json = nlohmann::json::parse(text_of(json));
   json["checksum"] = checksum_of_description(json);
   return text_of(json);
@@ -123,27 +94,26 @@ Description parse_description(std::string_view json, const std::string& file) {
             ErrorCode::corrupt,
             "its description does not match its checksum: it is damaged; copy or pack it again");
     }
-    std::vector<LeftOutItem> left_out;
+    Description found;
+    found.format = format;
+    parsed.at("complete").get_to(found.complete);
+    parsed.at("records").get_to(found.records);
+    parsed.at("fields").get_to(found.fields);
+    parsed.at("classes").get_to(found.classes);
+    found.fingerprint = parse_hex16(parsed.at("fingerprint"));
+    parsed.at("created_by").get_to(found.created_by);
+    found.source = parsed.value("source", std::string());
+    found.bytes = parsed.value("bytes", std::uint64_t{0});
+    found.items = parsed.value("items", found.records);
     for (const nlohmann::json& item : parsed.value("left_out", nlohmann::json::array()))
-      left_out.push_back({item.at(0).get<std::uint64_t>(), item.at(1).get<std::string>()});
-    const auto records = parsed.at("records").get<std::uint64_t>();
-    return {.format = format,
-            .complete = parsed.at("complete").get<bool>(),
-            .records = records,
-            .fields = parsed.at("fields").get<std::vector<std::string>>(),
-            .classes = parsed.at("classes").get<std::vector<std::string>>(),
-            .fingerprint = parse_hex16(parsed.at("fingerprint").get<std::string>()),
-            .created_by = parsed.at("created_by").get<std::string>(),
-            .source = parsed.value("source", std::string()),
-            .bytes = parsed.value("bytes", std::uint64_t{0}),
-            .items = parsed.value("items", records),
-            .left_out = std::move(left_out)};
+      found.left_out.push_back({item.at(0).get<std::uint64_t>(), item.at(1)});
+    return found;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,
                 file + " has a damaged description, so it cannot be read; pack it again (" +
                     error.what() + ")");
   } catch (const Error& error) {
-    throw Error(ErrorCode::corrupt, file + " cannot be read: " + error.what());
+    throw error.at(file + " cannot be read: ");
   }
 }
 

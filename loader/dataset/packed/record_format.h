@@ -67,21 +67,13 @@ struct Description {
   std::vector<LeftOutItem> left_out;
 };
 
-/// The fingerprint of some records and `second_records` more behind them.
-std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
-                                  std::uint64_t second_records);
-std::string hex16(std::uint64_t number);
-/// Throws `Error` (`corrupt`).
-std::uint64_t parse_hex16(const std::string& digits);
-
 /// Who began a dataset, from what.
 struct Origin {
   std::string created_by;
   std::string source;
 };
 std::string this_version();
-/// Throws `Error` (`invalid_argument`) where what was begun at `path` would not be continued by
-/// `now`.
+/// Throws `Error` (`invalid_argument`) if what was begun at `path` would not be continued by `now`.
 void check_same_pack(const std::filesystem::path& path, const Origin& begun, const Origin& now);
 
 std::string to_json(const Description& description);
@@ -97,7 +89,7 @@ std::uint64_t encode_record(std::span<const RecordField> fields, std::vector<std
 /// points into `value`.
 Status parse_record(std::span<const std::byte> value, std::span<const std::string> names,
                     std::vector<RecordField>& fields);
-/// The checksum that a stored value holds; nothing where it is too short to hold one.
+/// The checksum that a stored value holds; nullopt if it is too short to hold one.
 std::optional<std::uint64_t> stored_checksum(std::span<const std::byte> value);
 /// Whether the value's bytes are those its checksum was made of.
 Status check_checksum(std::span<const std::byte> value);

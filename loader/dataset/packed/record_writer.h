@@ -2,9 +2,15 @@
 #pragma once
 
 #include <millrace/dataset_writer.h>
+#include <millrace/error.h>
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "base/file_descriptor.h"
 
 namespace millrace {
 
@@ -21,6 +27,28 @@ class RecordWriter {
   virtual std::uint64_t committed() const = 0;
   virtual std::uint64_t items() const = 0;
   virtual std::vector<LeftOutItem> left_out() const = 0;
+
+ protected:
+  RecordWriter(std::filesystem::path path, WriterOptions options)
+      : path_(std::move(path)), options_(std::move(options)) {}
+
+  /// Throws the error that ended this writer, or that it is finished.
+  void check_open() const {
+    if (failure_) throw *failure_;
+    if (complete())
+      throw Error(ErrorCode::invalid_argument,
+                  path_.string() + " is finished; nothing can be added");
+  }
+  /// Keeps an error for every later call, and throws it.
+  [[noreturn]] void fail(const std::string& message) {
+    failure_ = Error(ErrorCode::io, message);
+    throw *failure_;
+  }
+
+  std::filesystem::path path_;
+  WriterOptions options_;
+  FileDescriptor lock_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace millrace

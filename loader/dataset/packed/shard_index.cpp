@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "dataset/fingerprint.h"
 #include "dataset/packed/dataset_lock.h"
 
 namespace millrace {
@@ -32,18 +33,18 @@ ShardIndex parse(const std::string& text) {
                                         " is newer than this millrace: use a newer one");
   ShardIndex index;
   for (const nlohmann::json& shard : json.at("shards"))
-    index.add({.file = checked_name(shard.at("file").get<std::string>()),
+    index.add({.file = checked_name(shard.at("file")),
                .records = shard.at("records").get<std::uint64_t>(),
-               .fingerprint = parse_hex16(shard.at("fingerprint").get<std::string>())});
-  index.complete = json.at("complete").get<bool>();
-  index.plan = json.at("plan").get<std::string>();
-  index.begun = json.at("begun").get<std::string>();
+               .fingerprint = parse_hex16(shard.at("fingerprint"))});
+  json.at("complete").get_to(index.complete);
+  json.at("plan").get_to(index.plan);
+  json.at("begun").get_to(index.begun);
   if (!index.begun.empty()) checked_name(index.begun);
-  index.classes = json.at("classes").get<std::vector<std::string>>();
-  index.created_by = json.at("created_by").get<std::string>();
-  index.source = json.at("source").get<std::string>();
+  json.at("classes").get_to(index.classes);
+  json.at("created_by").get_to(index.created_by);
+  json.at("source").get_to(index.source);
   if (json.at("records").get<std::uint64_t>() != index.records ||
-      parse_hex16(json.at("fingerprint").get<std::string>()) != index.fingerprint)
+      parse_hex16(json.at("fingerprint")) != index.fingerprint)
     throw Error(ErrorCode::corrupt, "its shards do not add up to what it says of all of them");
   return index;
 }
@@ -98,13 +99,12 @@ ShardIndex read_shard_index(const std::filesystem::path& path) {
             "again (" +
             error.what() + ")");
   } catch (const Error& error) {
-    throw Error(ErrorCode::corrupt,
-                path.string() + ", a list of shards, cannot be read: " + error.what());
+    throw error.at(path.string() + ", a list of shards, cannot be read: ");
   }
 }
 
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file) {
-  // Where the index is reached by a link, the shards lie where it leads.
+  // If the index is reached by a link, the shards lie where it leads.
   std::error_code error;
   const std::filesystem::path at = std::filesystem::canonical(index, error);
   return (error ? index : at).parent_path() / file;
@@ -123,7 +123,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path
     found_file = DatasetFile::open(path);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found)
-      throw refuse(error.code(), "unreadable: " + std::string(error.what()));
+      throw error.at("a shard of " + index.string() + " is unreadable: ");
     throw refuse(error.code(),
                  "missing: " + path.string() + " does not exist; put it there, or pack again");
   }

@@ -47,7 +47,7 @@ struct ShardIndex {
   void add(ShardEntry shard);
 };
 
-/// Whether the file begins as an index does, which no LMDB file does. False where there is no such
+/// Whether the file begins as an index does, which no LMDB file does. False if there is no such
 /// file.
 bool is_shard_index(const std::filesystem::path& path);
 std::string to_json(const ShardIndex& index);
@@ -55,13 +55,13 @@ std::string to_json(const ShardIndex& index);
 ShardIndex read_shard_index(const std::filesystem::path& path);
 
 /// A listed shard of the index at `index`, opened. Throws `Error`, with both names: `not_found`;
-/// `incomplete`; `corrupt` where the file is not the one that is listed.
+/// `incomplete`; `corrupt` if the file is not the one that is listed.
 std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
                                                      const ShardEntry& shard);
 /// Where a shard of the index at `index` lies.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 
-/// Where an index lies at `path`: removes the shards that it names, and then itself. Throws as
+/// If an index lies at `path`, removes the shards that it names and then the index itself. Throws as
 /// `DatasetWriter` does.
 void remove_sharded_dataset(const std::filesystem::path& path);
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/shard_writer.h"
 
-#include <millrace/error.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "dataset/packed/dataset_lock.h"
+
 namespace millrace {
 
 ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
-    : path_(std::move(path)), options_(std::move(options)) {
+    : RecordWriter(std::move(path), std::move(options)) {
   index_.plan = options_.shards > 0
                     ? std::to_string(options_.shards) + " shards"
                     : "shards of up to " + std::to_string(options_.shard_bytes) + " bytes";
@@ -189,21 +190,13 @@ void ShardWriter::write_index() {
   }
 }
 
-void ShardWriter::check_open() const {
-  if (failure_) throw *failure_;
-  if (index_.complete)
-    throw Error(ErrorCode::invalid_argument, path_.string() + " is finished; nothing can be added");
-}
-
 void ShardWriter::guarded(const std::function<void()>& work) {
   try {
     work();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::io) throw;
-    failure_ = Error(ErrorCode::io, std::string(error.what()) + ". In all, " +
-                                        std::to_string(committed()) + " records of " +
-                                        path_.string() + " are committed");
-    throw *failure_;
+    fail(std::string(error.what()) + ". In all, " + std::to_string(committed()) + " records of " +
+         path_.string() + " are committed");
   }
 }
 

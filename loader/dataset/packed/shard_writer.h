@@ -42,20 +42,15 @@ class ShardWriter final : public RecordWriter {
   /// Makes `file_` the one that the source's next item belongs to.
   void go_to_shard(std::size_t next_bytes);
   void write_index();
-  void check_open() const;
   /// Keeps an `io` error for every later call.
   void guarded(const std::function<void()>& work);
 
-  std::filesystem::path path_;
-  WriterOptions options_;
-  FileDescriptor lock_;
   /// Its shards are the finished ones.
   ShardIndex index_;
   std::optional<FileWriter> file_;
   std::vector<std::string> fields_;
   std::uint64_t items_before_ = 0;
   std::vector<LeftOutItem> left_out_before_;
-  std::optional<Error> failure_;
 };
 
 }  // namespace millrace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a trainer asks the device to make of its images: plain values, copied into the pipeline that
+// they are given to. Any thread may use its own.
 #pragma once
 
 #include <millrace/tensor.h>
@@ -6,7 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace millrace {
 
@@ -19,13 +21,13 @@ enum class ImageLayout : std::uint8_t {
 /// What the device makes of the images of a batch, which travel as uint8, NHWC:
 /// `PipelineOptions::conversion`. As torchvision's `ToTensor` and `Normalize`: (value / 255 - mean)
 /// / std in float32, rounded to nearest even where `dtype` has 16 bits. The bits are the same on
-/// every device (`<millrace/pixel_arithmetic.h>`).
+/// every device (`ConversionWork::run_on_host`).
 struct Conversion {
   static constexpr std::size_t max_channels = 4;
 
   /// The field that is converted: uint8, [height, width, channels] with 1 to `max_channels`
   /// channels.
-  std::string_view field = "image";
+  std::string field = "image";
   /// uint8 (the values as they are), float16, bfloat16 or float32.
   DType dtype = DType::float32;
   ImageLayout layout = ImageLayout::nchw;
@@ -37,27 +39,5 @@ struct Conversion {
   static constexpr std::array<float, max_channels> imagenet_mean{0.485F, 0.456F, 0.406F, 0};
   static constexpr std::array<float, max_channels> imagenet_std{0.229F, 0.224F, 0.225F, 1};
 };
-
-/// One conversion, as a stream is given it. All memory is the device's.
-struct ConversionWork {
-  /// [samples, height, width, channels]
-  const std::uint8_t* source = nullptr;
-  /// In `layout`, of `dtype`.
-  void* destination = nullptr;
-  /// One per sample, not 0 = the image is flipped horizontally; null = none is.
-  const std::uint8_t* flips = nullptr;
-  std::size_t samples = 0;
-  std::size_t height = 0;
-  std::size_t width = 0;
-  std::size_t channels = 0;
-  DType dtype = DType::float32;
-  ImageLayout layout = ImageLayout::nchw;
-  std::array<float, Conversion::max_channels> mean{};
-  std::array<float, Conversion::max_channels> std{};
-};
-
-/// Does it on the calling thread, in host memory, element by element: the reference for what
-/// devices do.
-void convert_on_host(const ConversionWork& work);
 
 }  // namespace millrace

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
+// `DatasetReader` is for one thread at a time, and each thread makes its own.
+//
+// Lifetimes: a `Record` is a view that is valid until its reader reads again or goes. A reader keeps
+// alive what it reads from (an open file, a map, other datasets), so it may outlive the last pointer
+// to its dataset.
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,8 +26,8 @@ struct RecordField {
   std::span<const std::byte> bytes;
 };
 
-/// A view of one stored record. It owns nothing: it is valid until the `ReadBuffer` it was read
-/// into is used again, and no longer than the dataset.
+/// A view of one stored record. It owns nothing: it is valid until the reader that gave it reads
+/// again or goes.
 class Record {
  public:
   Record(std::uint64_t index, std::span<const RecordField> fields)
@@ -29,11 +36,11 @@ class Record {
   /// The record's number in its dataset, from 0.
   std::uint64_t index() const { return index_; }
   std::span<const RecordField> fields() const { return fields_; }
-  /// The bytes of a field. Throws `Error` (`not_found`) when the record has no such field.
+  /// The bytes of a field. Throws `Error` (`not_found`) if the record has no such field.
   std::span<const std::byte> operator[](std::string_view name) const;
   bool has(std::string_view name) const;
-  /// A field that holds one little-endian signed 64-bit integer, such as "label". Throws `Error`
-  /// (`not_found`, `corrupt` where the field has another size).
+  /// The value of a field that holds one little-endian signed 64-bit integer, such as "label".
+  /// Throws `Error` (`not_found`, or `corrupt` if the field has another size).
   std::int64_t integer(std::string_view name) const;
   /// A field as text, such as "path".
   std::string_view text(std::string_view name) const;
@@ -43,50 +50,48 @@ class Record {
   std::span<const RecordField> fields_;
 };
 
-/// One thread's place to read records into, used again and again. A dataset that is mapped leaves
-/// `bytes` empty and lets the fields point into the map; others fill `bytes`. Not for two threads
-/// at once.
-struct ReadBuffer {
-  std::vector<std::byte> bytes;
-  std::vector<RecordField> fields;
-  /// What the dataset keeps for this thread (a cursor, a file handle); made by its first `read`,
-  /// replaced when the buffer is used with another dataset.
-  std::shared_ptr<void> reader;
-  /// What made `reader`: an object that `reader` itself keeps alive, so that its address stays its
-  /// own.
-  const void* reader_owner = nullptr;
+/// One thread's place to read a dataset's records (a cursor, a file handle, scratch memory), used
+/// again and again. Not for two threads at once.
+class DatasetReader {
+ public:
+  virtual ~DatasetReader() = default;
+
+  /// A view of record `index` (< `Dataset::size()`), valid until the next call or the reader's end.
+  /// Throws `Error`: `bad_record` if this record alone is unreadable (the pipeline's `bad_records`
+  /// policy then applies), any other code if reading cannot go on. After an error the reader can be
+  /// used as before.
+  virtual Record read(std::uint64_t index) = 0;
 };
 
-/// What a dataset knows of itself beside its records; empty where it does not.
+/// What a dataset knows of itself beside its records; what it does not know is empty.
 struct DatasetFacts {
   /// The files that it is read from, in the order of their records.
   std::vector<std::string> files{};
   /// Names of the records' fields, in their order.
   std::vector<std::string> fields{};
-  /// Of the checksums of all records in their order, as they were when they were written
-  /// (`fingerprint_with`): the same for the same records in one file or several. None of a file of
-  /// dataset format 1, which had another.
+  /// The fingerprint of the checksums of all records in order, as they were written
+  /// (`fingerprint_with`): it is the same for the same records in one file or several. A file of
+  /// dataset format 1 has none, since its fingerprint was another one.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
 };
 
 /// The fingerprint of some records and one more, a polynomial over the ring of 64-bit numbers: it
-/// is 0 without records, and each record's checksum c makes f * P + c of it. So it goes on from its
-/// value alone, and that of parts follows from theirs.
+/// is 0 without records, and a record with checksum c makes f * P + c of f. So it goes on from its
+/// value alone, and the fingerprint of a whole follows from those of its parts.
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum);
 
 /// How a record lies in storage.
 struct StoredRecord {
   std::string file{};
-  /// All of it: checksum, lengths and fields.
+  /// The length of all of it: checksum, lengths and fields.
   std::uint64_t bytes = 0;
-  /// As stored, not compared.
+  /// The checksum that is stored with it; nobody has compared it.
   std::uint64_t checksum = 0;
 };
 
-/// Numbered immutable records, each of named byte fields. All methods may be called from any thread
-/// at once.
+/// Numbered immutable records, each of named byte fields.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -94,56 +99,54 @@ class Dataset {
   /// How many records there are.
   virtual std::uint64_t size() const = 0;
 
-  /// A view of record `index` (< `size()`), valid until the next use of `buffer`. Throws `Error`:
-  /// `bad_record` when this record alone is unreadable (the pipeline's `bad_records` policy then
-  /// applies), any other code when reading cannot go on.
-  virtual Record read(std::uint64_t index, ReadBuffer& buffer) const = 0;
+  /// A new reader for one thread. It keeps alive what it reads from.
+  virtual std::unique_ptr<DatasetReader> make_reader() const = 0;
 
   /// A hint that these records are read soon. Does nothing by default; must not block on storage.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
-  /// A name for a record that a person can find it by (for packed photographs the original path,
-  /// with control characters as "?"). Never throws for a damaged record: falls back to "record N".
+  /// A name for a record that a person can find it by: for a packed photograph the original path,
+  /// with "?" for control characters. It never throws for a damaged record, but falls back to
+  /// "record N".
   virtual std::string key(std::uint64_t index) const;
 
-  /// The dataset's name for messages: its path, for one that is a file.
+  /// The dataset's name for messages: its path if it is a file.
   virtual std::string name() const = 0;
 
-  /// Names of the classes that the field "label" counts, from 0; empty where there are none.
+  /// Names of the classes that the field "label" counts, from 0; empty if there are none.
   virtual std::vector<std::string> classes() const;
 
-  /// For those who look at files; empty by default.
+  /// What is known for those who look at files; empty by default.
   virtual DatasetFacts facts() const;
-  /// How record `index` is stored; nothing where it cannot be found, and by default.
+  /// How record `index` is stored; nullopt if it cannot be found, and by default.
   virtual std::optional<StoredRecord> stored(std::uint64_t index) const;
 };
 
-/// How to open a packed dataset.
+/// How to open a dataset.
 struct OpenOptions {
   /// Compare each record's stored XXH3-64 checksum on every read; a difference is a `bad_record`.
   bool verify_checksums = true;
 };
 
-/// Opens a dataset that `millrace pack` or `DatasetWriter` wrote: one LMDB file, or the list of its
-/// shards, which lie beside it and are read as one, in order. Files are mapped read-only, once per
-/// process however often this is called, without locks or lock file. What is checked, so that a
-/// damaged file ends in an `Error` and never in a crash or in another record's bytes:
-/// - here, that the file is as long as its newest state says, and each page that leads to the
-/// description and to the root of the
-///   records: a few pages, however many records there are; that a shard is the one that is listed;
-/// - by each `read`, each page from the root to that record (kind, number, bounds, and that the
-/// keys below are those that the page
-///   above says), that the value lies in the file, its fields' lengths, and its checksum
-///   (`verify_checksums`);
+/// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack` and
+/// `DatasetWriter` write: one LMDB file, or the list of its shards, which lie beside it and are read
+/// as one, in order. Files are mapped read-only, once per process however often this is called,
+/// without locks or lock file. So that a damaged file ends in an `Error` and never in a crash or in
+/// another record's bytes, this is checked:
+/// - here, that the file is as long as its newest state says, that a shard is the one that is
+///   listed, and each page that leads to the description and to the root of the records: a few
+///   pages, however many records there are;
+/// - by each read, each page from the root to that record (kind, number, bounds, and that the keys
+///   below are those that the page above says), that the value lies in the file, its fields'
+///   lengths, and its checksum (`verify_checksums`);
 /// - by `millrace verify`, all records, whether they decode, and that they are, in order, those
-/// that were written (`fingerprint`).
-///   That alone finds a damaged pointer which leads to another sound record of just the same
-///   length.
-/// Files must not be changed while they are open. One that is made shorter then ends the process
-/// (SIGBUS), as with any map. Throws `Error`: `not_found`, also for a shard; `corrupt` for a file
-/// that is no dataset, is damaged, is shorter than its own last page, or has a newer format, and
-/// for a shard that is not the one listed; `incomplete` for one whose packing was interrupted or
-/// still goes on.
+///   that were written (`fingerprint`). That alone finds a damaged pointer which leads to another
+///   sound record of just the same length.
+/// Files must not be changed while they are open. A file that is made shorter then ends the process
+/// (SIGBUS), as with any map. Throws `Error`: `not_found`, also for a shard; `corrupt` for what is
+/// no dataset (the message says what each format misses), for a file that is damaged, is shorter
+/// than its own last page or has a newer format, and for a shard that is not the one listed;
+/// `incomplete` for a dataset whose packing was interrupted or still goes on; `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
                                             OpenOptions options = {});
 

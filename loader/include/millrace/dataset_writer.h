@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: a `DatasetWriter` is for one thread at a time. It copies what it is given.
+// Other threads and processes may open the dataset meanwhile; they are told that it is incomplete.
+
 #include <millrace/dataset.h>
 
 #include <cstddef>
@@ -15,8 +18,8 @@
 namespace millrace {
 
 struct WriterOptions {
-  /// Replace an existing file. The old one leaves its folder as the writer is made, with its shards
-  /// where it has some; readers that have it open keep it.
+  /// Replace an existing file. The old one leaves its folder as the writer is made, and so do its
+  /// shards if it has some; readers that have it open keep it.
   bool overwrite = false;
   /// Go on behind the committed records of a writer that was interrupted; begin where there is no
   /// file yet. A dataset that is complete stays as it is. Not together with `overwrite`.
@@ -24,13 +27,13 @@ struct WriterOptions {
   /// Records are committed to storage each time this many bytes have been appended. They are held
   /// in memory until then.
   std::size_t commit_bytes = std::size_t{32} << 20;
-  /// What the records are made of, in words for a person. Kept in the file; resuming with another
-  /// text is refused, and the message has both. It should change whenever the records would.
+  /// What the records are made of, in words for a person. It is kept in the file; resuming with
+  /// another text is refused, and the message has both. It should change whenever the records would.
   std::string source = {};
   /// Write so many files, which open as one dataset (see `DatasetWriter`). Each takes its share of
   /// `source_items` items.
   std::uint64_t shards = 0;
-  /// Items that the source has; only for `shards`, which needs it.
+  /// How many items the source has; only for `shards`, which needs it.
   std::uint64_t source_items = 0;
   /// Write as many files as it takes so that none has more than this many bytes of records; a
   /// record that is larger has a file to itself. Not together with `shards`.
@@ -47,19 +50,18 @@ struct LeftOutItem {
 /// Writes a dataset (see `open_dataset`) record by record. Until `finish()` has returned, every
 /// reader refuses it as incomplete. What was committed stays in it when the process is killed, and
 /// a writer with `resume` goes on from there; a power failure can undo the last commit, no more.
-/// The LMDB map grows by itself. One thread at a time. After an `io` error every later call throws
-/// the same one.
+/// The LMDB map grows by itself. After an `io` error every later call throws the same one.
 ///
 /// With `shards` or `shard_bytes` the records go to files beside `path`: for out.lmdb to
-/// out-00000-of-00004.lmdb, or to out-00000.lmdb where their number is not known beforehand. The
-/// file at `path` lists them and is what is opened; moved elsewhere they must stay together.
+/// out-00000-of-00004.lmdb, or to out-00000.lmdb if their number is not known beforehand. The file
+/// at `path` lists them and is what is opened; moved elsewhere they must stay together.
 class DatasetWriter {
  public:
   /// Creates `path`, as a dataset that is incomplete and has no records yet, or takes up what is
-  /// there (`resume`). Throws `Error`: `already_exists` where it exists and neither `overwrite` nor
-  /// `resume` is set, or where another writer is at work on it; `io` where it cannot be created;
-  /// with `resume`, `invalid_argument` where it was begun from another source, in other shards or
-  /// by another version, and `corrupt` where there is no dataset or a damaged one.
+  /// there (`resume`). Throws `Error`: `already_exists` if it exists and neither `overwrite` nor
+  /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created; with
+  /// `resume`, `invalid_argument` if it was begun from another source, in other shards or by another
+  /// version, and `corrupt` if there is no dataset or a damaged one.
   explicit DatasetWriter(std::filesystem::path path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();
@@ -69,10 +71,10 @@ class DatasetWriter {
   /// Appends a record, made of the source's next item; its number is the count of those before it.
   /// The field names and their order must be the same for every record. Copies the bytes. Throws
   /// `Error`: `invalid_argument` for other fields, a record of 4 GiB or more, or a writer that has
-  /// finished or was moved from; `io` when the disk is full.
+  /// finished or was moved from; `io` if the disk is full.
   void append(std::span<const RecordField> fields);
 
-  /// Passes the source's next item by, without a record. The reason is kept with the next commit.
+  /// Passes over the source's next item, without a record. The reason is kept with the next commit.
   /// Throws as `append` does.
   void leave_out(std::string reason);
 
@@ -84,9 +86,9 @@ class DatasetWriter {
   /// then. A second call does nothing.
   void finish();
 
-  /// Whether the dataset is finished, also one that was when it was to be resumed.
+  /// Whether the dataset is finished; it may have been so when it was to be resumed.
   bool complete() const;
-  /// Records appended so far, those of an interrupted writer included, as in all that follows.
+  /// Records appended so far. This and what follows include those of an interrupted writer.
   std::uint64_t size() const;
   /// Those of them that are committed to storage.
   std::uint64_t committed() const;

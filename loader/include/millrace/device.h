@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/conversion.h>
+#include <millrace/device_work.h>
 #include <millrace/topology.h>
 
 #include <chrono>
@@ -11,6 +11,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+
+// Threads: all methods may be called from any thread at once; an event is recorded by one thread at
+// a time. Lifetimes: memory that work of a stream uses, and its release, must wait until the stream
+// has passed that work. A device outlives its streams, events and memory.
 
 namespace millrace {
 
@@ -56,8 +60,10 @@ class Stream {
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
   /// Copies `bytes` of device memory to device memory of the same device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Converts images in device memory. `work` is read before this returns.
-  virtual void convert(const ConversionWork& work) = 0;
+  /// Runs the kernel that `work` names with its arguments, in device memory, when the stream reaches
+  /// it. Every kind of work goes this way, so a further kernel is no further call. Throws `Error`
+  /// (`device`) if this device has no such kernel.
+  virtual void launch(const DeviceWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;
   /// Later work of this stream waits for the point at which `event` was last recorded before this

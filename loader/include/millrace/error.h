@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: errors and statuses are values. They hold their texts themselves, so they
+// outlive whatever made them, and a copy may go to another thread.
+
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -29,28 +32,42 @@ enum class ErrorCode {
 /// The code's name as spelled above, for messages and logs.
 const char* to_string(ErrorCode code);
 
-/// What ends a run: a code, a message that names file, key and value, the stage of the road where
-/// it happened
-/// ("plan", "read", "decode", "upload" ...; empty outside a pipeline) and the record concerned, if
-/// any.
+/// What ends a run. The message names file, key and value and says what to do next.
 class Error : public std::runtime_error {
  public:
+  /// `stage`: the stage of the road where it happened ("plan", "read", "decode", "upload" ...); it
+  /// is empty outside a pipeline. `record`: the record concerned, if it is one. `reason`: what went
+  /// wrong, if the message names a file or a record before that; by default it is the message.
   Error(ErrorCode code, const std::string& message, std::string stage = {},
-        std::optional<std::uint64_t> record = {})
-      : std::runtime_error(message), code_(code), stage_(std::move(stage)), record_(record) {}
+        std::optional<std::uint64_t> record = {}, std::string reason = {})
+      : std::runtime_error(message),
+        code_(code),
+        stage_(std::move(stage)),
+        record_(record),
+        reason_(reason.empty() ? message : std::move(reason)) {}
+
+  /// The same failure as told by a caller who knows more of where it happened: `where` comes before
+  /// the message, stage and record are the given ones, code and reason stay.
+  Error at(const std::string& where, std::string stage = {},
+           std::optional<std::uint64_t> record = {}) const {
+    return {code_, where + what(), std::move(stage), record, reason_};
+  }
 
   ErrorCode code() const { return code_; }
   const std::string& stage() const { return stage_; }
   std::optional<std::uint64_t> record() const { return record_; }
+  /// What went wrong, for a list that names the file and the record beside it.
+  const std::string& reason() const { return reason_; }
 
  private:
   ErrorCode code_;
   std::string stage_;
   std::optional<std::uint64_t> record_;
+  std::string reason_;
 };
 
-/// How the making of one sample went: fine, or bad with the reason. A bad sample does not end the
-/// run by itself: `PipelineOptions::bad_records` decides.
+/// Whether something went well, and the reason if it did not, such as the making of one sample. A
+/// bad sample does not end the run by itself: the policy for bad records decides.
 class [[nodiscard]] Status {
  public:
   static Status ok() { return Status(); }
@@ -62,7 +79,7 @@ class [[nodiscard]] Status {
   }
 
   bool is_ok() const { return reason_.empty(); }
-  /// Why the sample is bad; empty when it is fine.
+  /// What went wrong; empty if nothing did.
   const std::string& reason() const { return reason_; }
 
  private:

@@ -11,6 +11,10 @@
 #include <memory>
 #include <string>
 
+// Threads: all methods may be called from any thread at once; each stream does its work on a thread
+// of its own. Lifetimes: what a stream's work uses must live until the stream has done it, which its
+// destructor waits for. Events may go before the work that records or awaits them.
+
 namespace millrace {
 
 /// What the steps on a `HostStream` added up to since the stream began or `reset_steps()`.
@@ -42,7 +46,8 @@ class HostStream final : public Stream {
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
   void copy_on_device(void* destination, const void* source, std::size_t bytes) override;
-  void convert(const ConversionWork& work) override;
+  /// Any kind of work is done by its reference, `run_on_host`.
+  void launch(const DeviceWork& work) override;
   void record(Event& event) override;
   void wait(const Event& event) override;
   void synchronize() override;
@@ -58,6 +63,7 @@ class HostStream final : public Stream {
 
  private:
   class Queue;
+  const double copy_bytes_per_second_;
   std::unique_ptr<Queue> queue_;
 };
 

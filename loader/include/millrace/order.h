@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: an `Order` is a value that does not change once it is made and that shares
+// its lists with its copies; it may be used from any thread.
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,16 +12,16 @@
 
 namespace millrace {
 
-/// In which order a run takes a dataset's records, as data: cheap to copy, immutable, for any
-/// thread. A `Sampler` makes it into records. Which positions are an epoch is said at each mode.
-/// All functions throw `Error` (`invalid_argument`) that names the value and its place; what
-/// contradicts the dataset's size is found by `Sampler`.
+/// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
+/// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`
+/// (`invalid_argument`), which names the value and its place; what contradicts the dataset's size is
+/// found by `Sampler`.
 class Order {
  public:
   struct Blocks {
     /// Consecutive records per block; the dataset's last block may be shorter.
     std::uint64_t block_records = 1024;
-    /// Blocks among whose records is shuffled.
+    /// How many blocks have their records shuffled among each other.
     std::uint64_t window_blocks = 16;
   };
   struct Part {
@@ -62,8 +65,8 @@ class Order {
   static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
 
   /// The same over some records: what is ordered is this list, and its length is what the mode
-  /// takes for the number of records. A record that is listed twice comes twice. Of a subset, the
-  /// numbers are places in its list. O(indices) memory.
+  /// takes for the number of records. A record that is listed twice comes twice. The indices of a
+  /// subset's subset are places in its list. It takes O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
   /// The subset of those of the first `records` indices for which `keep` is true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
@@ -87,7 +90,7 @@ class Order {
   };
 
   std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed> mode_{};
-  /// None: all records.
+  /// Null for all records.
   std::shared_ptr<const std::vector<std::uint64_t>> indices_{};
   std::uint64_t times_ = 1;
 };

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: a `Random` is a small value without shared state. Each thread has its own;
+// one object is not for two threads at once.
+
 #include <array>
 #include <cstdint>
 
 namespace millrace {
 
-/// The block function Philox4x32-10: 128 bits of counter and 64 of key to 128 random bits.
-/// Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
-                                        std::array<std::uint32_t, 2> key);
-
 /// Random numbers for one sample: a pure function of (seed, position, stream) and of how many were
-/// drawn before, the same on any thread and machine. A position drawn in another epoch is another
-/// position, so it gets fresh numbers. Meets the requirements of a uniform random bit generator.
-/// Not for two threads at once.
+/// drawn before, the same on any thread and machine. A record that is drawn in another epoch is at
+/// another position, so it gets fresh numbers. The generator is counter-based (Philox4x32-10) and
+/// meets the requirements of a uniform random bit generator.
 class Random {
  public:
   using result_type = std::uint32_t;

@@ -10,80 +10,85 @@
 #include <string>
 #include <vector>
 
+// Threads: all methods of a `Runtime` may be called from any thread at once. Lifetimes: a pipeline
+// holds the runtime that it is given by a shared pointer; pools live as long as their runtime.
+
 namespace millrace {
 
 /// Whether workers are bound to the processors of their NUMA node.
 enum class Numa {
   off,      ///< they run where the operating system puts them
-  prefer,   ///< they are bound where that is possible; `Runtime::warnings` tells where it is not
+  prefer,   ///< they are bound if that is possible; `Runtime::warnings` tells if it is not
   require,  ///< a runtime whose workers cannot be bound is an error
 };
 
 struct RuntimeOptions {
-  /// Worker threads over all nodes; 0 = one per usable core, less those left free.
+  /// How many worker threads there are over all nodes; 0 = one per usable core, less those left
+  /// free.
   unsigned workers = 0;
   Numa numa = Numa::prefer;
-  /// Let the pipelines say how many workers they need (the fewest that keep their batches ready);
-  /// the others sleep.
+  /// Whether the pipelines say how many workers they need (the fewest that keep their batches
+  /// ready), while the others sleep.
   bool adaptive = false;
-  /// Cores left free for threads that launch kernels, since a host without one delays launches; at
-  /// least one worker remains. None = one per GPU that this rank drives, where it has four cores or
-  /// more. Not heeded where `workers` says how many there are.
+  /// How many cores are left free for threads that launch kernels, since a host without one delays
+  /// launches; at least one worker remains. Nullopt = one per GPU that this rank drives, if it has
+  /// four cores or more. It has no meaning if `workers` says how many there are.
   std::optional<unsigned> launch_cores{};
   /// This process's number among those that share what the host lets it use, and how many they are:
   /// each takes its part of the cores and of the GPUs.
   unsigned local_rank = 0;
   unsigned local_world = 1;
-  /// The machine to place workers on; none = this one.
+  /// The machine to place workers on; nullopt = this one.
   std::optional<Topology> topology{};
 };
 
 struct Placement;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share
-/// its cores. All methods may be called from any thread at once.
+/// its cores.
 class Runtime {
  public:
-  /// Throws `Error` (`invalid_argument`) where options contradict each other, or `Numa::require`
-  /// cannot be had.
+  /// Throws `Error` (`invalid_argument`) if options contradict each other or `Numa::require` cannot
+  /// be had.
   explicit Runtime(const RuntimeOptions& options = {});
   ~Runtime();
 
   /// What the workers are placed on: the machine, or this rank's share of it.
   const Topology& topology() const;
-  /// Why there are as many workers as there are, and where: sentences, for people.
+  /// Sentences for people that say why there are so many workers, and where.
   const std::vector<std::string>& placement() const;
   /// What is not as it should be, a sentence each: workers that could not be bound, and why; more
-  /// workers or ranks than cores, those of other runtimes in this process counted.
+  /// workers (with those of other runtimes in this process) or ranks than cores.
   std::vector<std::string> warnings() const;
-  /// Cores left free for threads that launch kernels.
+  /// How many cores are left free for threads that launch kernels.
   unsigned launch_cores() const;
-  /// One pool per node that got workers, at least one. They help each other
-  /// (`WorkerPool::help_each_other`).
+  /// One pool per node that got workers, at least one. They help each other.
   const std::vector<std::unique_ptr<WorkerPool>>& pools() const { return pools_; }
-  /// Threads over all pools; their numbers are 0 .. workers()-1.
+  /// How many threads there are over all pools; their numbers are 0 .. workers()-1.
   unsigned workers() const;
 
-  /// How many workers are active over all pools, spread evenly; 0 pauses all work. With fewer than
-  /// there are pools some pools pause: others make the samples of their slots, but for pipelines
-  /// that keep to the node of a pool that pauses, which pause too.
+  /// Sets how many workers are active over all pools, spread evenly; 0 pauses all work. With fewer
+  /// than there are pools some pools pause: others make the samples of their slots, but pipelines
+  /// that keep to the node of a paused pool pause, too.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
 
-  /// How many workers of `pools` (empty: of all) `pipeline` needs from now on; 0 counts as 1. In an
-  /// adaptive runtime as many are active as all pipelines need together, each pipeline's dealt to
-  /// those of its pools that have fewest active; a pool may be left without, as others help with
-  /// what is not confined to it. In another runtime this does nothing.
+  /// Says how many workers of `pools` (empty: of all) `pipeline` needs from now on; 0 counts as 1.
+  /// In an adaptive runtime as many are active as all pipelines need together, each pipeline's
+  /// dealt to those of its pools that have fewest active; a pool may be left without, as others
+  /// help with what is not confined to it. In another runtime this does nothing.
   void need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools = {});
-  /// It needs none any more.
+  /// Says that `pipeline` needs none any more.
   void release(const void* pipeline);
   bool adaptive() const { return adaptive_; }
-  /// The sum of `WorkerPool::delay` over all pools.
-  std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
-  class Needs;
+  struct Need;
+  struct Needs;
 
+  /// Makes as many workers active as all needs together say.
+  void activate(const std::vector<Need>& needs);
+  void set_need(const void* pipeline, Need need);
   std::vector<WorkerPool*> all_pools() const;
 
   const bool adaptive_;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: a `SampleSpec` is a value that does not change once it is made, so all its
+// functions may be called from any thread at once. References that it gives are valid as long as it.
+
 #include <millrace/tensor.h>
 
 #include <cstddef>
@@ -28,13 +31,13 @@ struct FieldSpec {
 };
 
 /// The named fields of a sample, in the order in which they lie in a slot. The label is a field
-/// like others.
+/// like the others.
 class SampleSpec {
  public:
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
-  /// (`invalid_argument`) for no fields, a name that is empty or comes twice, an extent of 0, a
-  /// variable scalar, or `flips` that name no other field.
+  /// (`invalid_argument`) if there are no fields, a name is empty or comes twice, an extent is 0, a
+  /// variable field is a scalar, or `flips` name no other field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }

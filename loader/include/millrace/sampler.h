@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: a `Sampler` does not change once it is made; all its functions may be called
+// from any thread at once. Copies share the order's lists and tables.
+
 #include <millrace/order.h>
 #include <millrace/random.h>
 
@@ -14,11 +17,11 @@ class OrderMode;
 
 /// The order of a dataset's records: a pure function from (seed, global position) to a record's
 /// index. Positions count the samples of the global sequence through all epochs; position p lies in
-/// epoch p / `epoch_size()`. Cheap to copy. All methods may be called from any thread at once.
+/// epoch p / `epoch_size()`. Cheap to copy.
 class Sampler {
  public:
-  /// For a dataset of `records`. Throws `Error` (`invalid_argument`) where it is empty or not what
-  /// the order is made for. O(1) memory and time, but for the lists that the order has.
+  /// For a dataset of `records`. Throws `Error` (`invalid_argument`) if it is empty or not what the
+  /// order is made for. It takes O(1) memory and time, but for the lists that the order has.
   Sampler(const Order& order, std::uint64_t records, std::uint64_t seed);
 
   /// The record at a global position.
@@ -35,11 +38,11 @@ class Sampler {
   std::uint64_t epoch_size() const { return epoch_size_; }
 
   /// A record to take another one's place, drawn by the order's own odds: from its subset, by its
-  /// weights, all alike where it has none.
+  /// weights, and all alike if it has none.
   std::uint64_t replacement(Random& random) const;
 
-  /// What tells orders apart: XXH3-64 over mode, parameters, lists and number of records, not the
-  /// seed. The same on any machine and in any version that draws the same.
+  /// A number that tells orders apart: XXH3-64 over mode, parameters, lists and number of records,
+  /// not the seed. It is the same on any machine and in any version that draws the same.
   std::uint64_t hash() const;
 
  private:

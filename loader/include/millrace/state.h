@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: a `State` is a value that refers to nothing.
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,8 +12,8 @@
 namespace millrace {
 
 /// Where a run is: seed and position are the whole of its iteration state, since order is a pure
-/// function of them. The rest says what they count, so that a run that something else is given is
-/// told; what is not there is not compared.
+/// function of them. The rest says what they count, so that a run which goes on with something else
+/// is told; what is missing is not compared.
 struct State {
   std::uint64_t seed = 0;
   /// Samples of the global sequence (all ranks, all epochs) before the next batch. An epoch is as
@@ -32,15 +34,15 @@ struct State {
   ///      "dataset":"93aa...","recipe":"41c0..."}
   /// Hashes are hexadecimal texts, since not every reader of JSON has numbers of 64 bits.
   std::string to_json() const;
-  /// Reads that. Throws `Error` (`invalid_argument`) that says where in `name` (a file, say) which
-  /// value is wrong: unknown keys and other formats are.
+  /// Reads that. Throws `Error` (`invalid_argument`) that says which value of `name` (a file, say) is
+  /// wrong; unknown keys and other formats are errors, too.
   static State from_json(std::string_view json, std::string_view name = "state");
 
   friend bool operator==(const State&, const State&) = default;
 };
 
-/// Why a run that `now` describes cannot go on at `then`, a sentence each; empty where it can.
-/// Positions may differ.
+/// The reasons why a run that `now` describes cannot go on at `then`, a sentence each; empty if it
+/// can. Positions may differ.
 std::vector<std::string> state_differences(const State& then, const State& now);
 
 }  // namespace millrace

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Threads and lifetimes: all types are values; one object is not written to by one thread while
+// another uses it. A `Tensor` is a view: the batch or slot whose memory it shows must outlive it.
+
 #include <millrace/error.h>
 
 #include <array>
@@ -9,6 +12,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace millrace {
 
@@ -24,40 +28,27 @@ enum class DType : std::uint8_t {
   bfloat16
 };
 
-/// Bytes of one element.
+/// Bytes of one element. Throws `Error` (`invalid_argument`) for what is no dtype.
 std::size_t size_of(DType dtype);
 const char* to_string(DType dtype);
 
+/// `DTypeOf<T>::value` is the dtype of the C++ type `T`.
 template <typename T>
 struct DTypeOf;
 template <>
-struct DTypeOf<std::uint8_t> {
-  static constexpr DType value = DType::uint8;
-};
+struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
 template <>
-struct DTypeOf<std::int32_t> {
-  static constexpr DType value = DType::int32;
-};
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::int32> {};
 template <>
-struct DTypeOf<std::uint32_t> {
-  static constexpr DType value = DType::uint32;
-};
+struct DTypeOf<std::uint32_t> : std::integral_constant<DType, DType::uint32> {};
 template <>
-struct DTypeOf<std::int64_t> {
-  static constexpr DType value = DType::int64;
-};
+struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::int64> {};
 template <>
-struct DTypeOf<std::uint64_t> {
-  static constexpr DType value = DType::uint64;
-};
+struct DTypeOf<std::uint64_t> : std::integral_constant<DType, DType::uint64> {};
 template <>
-struct DTypeOf<float> {
-  static constexpr DType value = DType::float32;
-};
+struct DTypeOf<float> : std::integral_constant<DType, DType::float32> {};
 template <>
-struct DTypeOf<double> {
-  static constexpr DType value = DType::float64;
-};
+struct DTypeOf<double> : std::integral_constant<DType, DType::float64> {};
 
 /// Extents of a tensor, outermost first; at most `max_rank` of them. A scalar has rank 0 and one
 /// element.

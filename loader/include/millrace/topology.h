@@ -7,12 +7,15 @@
 #include <string>
 #include <vector>
 
+// Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
+// data, which refers to nothing.
+
 namespace millrace {
 
-/// The caches of one level that hold data. Of a whole NUMA node, whatever of it may be used.
+/// The caches of one level that hold data, of a whole NUMA node, whatever of it may be used.
 struct CacheLevel {
   unsigned level = 1;
-  /// Of one of them.
+  /// The size of one of them.
   std::uint64_t bytes = 0;
   unsigned count = 0;
   /// How many processors share one.
@@ -26,8 +29,8 @@ struct NumaNode {
   /// Ascending. No processor is of two nodes: one that is near to several memories is of the node
   /// with the lowest number.
   std::vector<int> cpus{};
-  /// The same processors by physical core, neighbours side by side; empty where it is not known
-  /// which share a core.
+  /// The same processors by physical core, neighbours side by side; empty if it is not known which
+  /// share a core.
   std::vector<std::vector<int>> physical_cores{};
   std::uint64_t memory_bytes = 0;
   /// From the first level up.
@@ -38,12 +41,12 @@ struct NumaNode {
 struct PciDevice {
   enum class Kind { gpu, nic };
   Kind kind = Kind::gpu;
-  /// "NVIDIA H200", "eth0, mlx5_0": what its driver calls it; "10de:2335" (vendor, device) where no
+  /// What its driver calls it ("NVIDIA H200", "eth0, mlx5_0"); "10de:2335" (vendor, device) if no
   /// driver tells.
   std::string name{};
   /// "0000:41:00.0"
   std::string address{};
-  /// The NUMA node it is attached to; none where the system does not tell.
+  /// The NUMA node it is attached to; nullopt if the system does not tell.
   std::optional<int> node{};
   /// Whether threads of this process may launch kernels on it: an NVIDIA GPU that its driver and
   /// CUDA_VISIBLE_DEVICES show to this process.
@@ -59,8 +62,8 @@ struct Topology {
   /// In the order of their addresses, usable or not.
   std::vector<PciDevice> devices{};
 
-  /// Processors of the machine, those of them that the control group's cpuset has, and of those the
-  /// ones that the affinity of the process has; 0 = not known.
+  /// How many processors the machine has, how many of them the control group's cpuset has, and how
+  /// many of those the affinity of the process has; 0 = not known.
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
@@ -69,8 +72,10 @@ struct Topology {
   bool bound_apart = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};
-  /// Made up: no thread can be bound to its processors.
+  /// Whether it is made up, so that no thread can be bound to its processors.
   bool synthetic = false;
+  /// The processors' model name; "unknown" if the system does not tell.
+  std::string cpu_model = "unknown";
 };
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
@@ -79,13 +84,13 @@ Topology read_topology();
 
 /// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two
 /// packages with a NUMA node each, of four cores with two hardware threads). Throws `Error`
-/// (`invalid_argument`) where hwloc does not understand it.
+/// (`invalid_argument`) if hwloc does not understand it.
 Topology synthetic_topology(const std::string& description);
 
 /// The number of all nodes' processors.
 std::size_t count_cpus(const Topology& topology);
 
-/// "0-3,8": processors in the system's way of writing them.
+/// Processors in the system's way of writing them, such as "0-3,8".
 std::string cpu_list(const std::vector<int>& cpus);
 
 }  // namespace millrace

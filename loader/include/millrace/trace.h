@@ -12,6 +12,11 @@
 
 namespace millrace {
 
+// Threads: every method of a `Trace` and of its lanes may be called from any thread at once, but
+// the spans of one lane are added by one thread at a time. Lifetimes: a lane lives as long as its
+// trace, and a name given to a span must live as long, too. A pipeline shares its trace with the
+// trainer, so either may go first. The structs here are plain data.
+
 /// A stretch of time in which a lane did one thing. Times are nanoseconds since the trace began.
 struct TraceSpan {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
@@ -20,7 +25,7 @@ struct TraceSpan {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   /// The batch, counted over all epochs from the run's position 0, and the record's index; `none`
-  /// where there is none.
+  /// if the span belongs to no batch or to no record.
   std::uint64_t batch = none;
   std::uint64_t record = none;
 };
@@ -41,16 +46,16 @@ struct TraceLane {
 };
 
 struct TraceOptions {
-  /// Spans and values kept, over all lanes; further ones are counted only. 40 bytes each, taken as
-  /// they come.
+  /// How many spans and values are kept over all lanes; further ones are only counted. Each takes
+  /// 40 bytes, when it comes.
   std::size_t max_events = std::size_t{1} << 22;
-  /// Names of the lanes whose spans and values are kept; empty = all.
+  /// The names of the lanes whose spans and values are kept; empty = all lanes.
   std::vector<std::string> lanes{};
 };
 
 /// Every span of every stage of one or several pipelines, for a picture of time. Give it to a
 /// pipeline by `DebugOptions::trace`; a trainer adds lanes of its own (the bench adds the
-/// device's steps). All methods may be called from any thread at once.
+/// device's steps).
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -60,8 +65,7 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// One row. Lives as long as its trace; spans of one lane should be added by one thread at a time
-  /// and not overlap.
+  /// One row. The spans of a lane should not overlap.
   class Lane {
    public:
     void add(const char* name, Clock::time_point begin, Clock::time_point end,
@@ -75,21 +79,23 @@ class Trace {
 
    private:
     friend class Trace;
-    class Impl;
-    explicit Lane(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    struct State;
+    explicit Lane(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
   };
 
-  /// A group of lanes that are drawn together, such as those of one pipeline. Its number, from 0.
+  /// Adds a group of lanes that are drawn together, such as those of one pipeline, and returns its
+  /// number, from 0.
   std::size_t add_group(std::string name);
-  /// A new lane of a group; lanes are drawn in the order they were added.
+  /// Adds a lane to a group; lanes are drawn in the order in which they were added. Throws `Error`
+  /// (`invalid_argument`) if there is no such group.
   Lane& add_lane(std::size_t group, std::string name);
 
-  /// A copy of `name` that lives as long as the trace, for spans.
+  /// Returns a copy of `name` that lives as long as the trace, for spans.
   const char* keep(const std::string& name);
 
-  /// Forgets the spans and values so far, after a warm-up; a counter keeps its last value. The
-  /// trace begins anew.
+  /// Forgets the spans and values so far, after a warm-up, and begins the trace anew; a counter
+  /// keeps its last value.
   void clear();
   /// What begins from now on is not kept, until `clear`.
   void finish();
@@ -101,16 +107,15 @@ class Trace {
   std::uint64_t dropped() const;
 
   /// Writes the Trace Event Format that chrome://tracing and ui.perfetto.dev read: a JSON object
-  /// with "traceEvents": a complete event
-  /// ("X") per span, a counter event ("C") per value, metadata ("M") with the names; times in
-  /// microseconds.
+  /// whose "traceEvents" are a complete event ("X") per span, a counter event ("C") per value and
+  /// metadata ("M") with the names. Times are in microseconds.
   void write_json(std::ostream& out) const;
-  /// The same into a file. Throws `Error` (`io`) where that fails.
+  /// Writes the same into a file. Throws `Error` (`io`) if that fails.
   void write_json(const std::filesystem::path& path) const;
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace millrace

@@ -9,6 +9,10 @@
 #include <thread>
 #include <vector>
 
+// Threads: every method may be called from any thread at once. Lifetimes: a job is kept until its
+// last item is done; owners are keys alone and are never looked into. A pool may go before the
+// pools it helps. What a stuck item uses outlives its pool.
+
 namespace millrace {
 
 /// Work for a pool: items 0 .. items()-1, each run once by some worker, begun in this order.
@@ -23,21 +27,21 @@ class Job {
 
 /// Whether other pools' workers may run a job's items.
 enum class Help {
-  allowed,  ///< those with nothing of their own to do, once all of its own pool's workers are busy
-            ///< or paused
+  allowed,  ///< workers with nothing of their own to do may, once all workers of the job's own pool
+            ///< are busy or paused
   never,
 };
 
 /// The workers of one NUMA node: a oneTBB arena with our own threads inside, bound to the node's
 /// processors. The threads enter the arena by `execute()`, and all its places are theirs: oneTBB's
 /// own workers, of which it has one too few, stay out, and parallel algorithms called inside an
-/// item stay on the node. Each thread tells OpenMP, where the process has it when the pool starts,
-/// to use no further threads. All methods may be called from any thread at once.
+/// item stay on the node. Each thread tells OpenMP, if the process has it when the pool starts, to
+/// use no further threads.
 class WorkerPool {
  public:
-  /// Starts `workers` threads with the numbers `first_worker` up. Where `cpus` (operating system's
-  /// numbers) is not empty they are bound to these. `node` is what `node()` says. Throws `Error`:
-  /// `invalid_argument` for no workers, `io` where the operating system refuses a thread.
+  /// Starts `workers` threads with the numbers `first_worker` up, and binds them to `cpus`
+  /// (operating system's numbers) unless there are none. `node` is what `node()` says. Throws
+  /// `Error`: `invalid_argument` for no workers, `io` if the operating system refuses a thread.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
              std::optional<int> node = std::nullopt);
   /// Ends the threads when their current items are done, and waits for other pools' workers that
@@ -65,23 +69,25 @@ class WorkerPool {
   /// there are threads counts as all.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
-  unsigned workers() const;
+  unsigned workers() const { return workers_; }
   /// The number of its first worker.
-  unsigned first_worker() const;
-  /// The NUMA node (operating system's number) whose workers these are, where the constructor was
+  unsigned first_worker() const { return first_worker_; }
+  /// The NUMA node (operating system's number) whose workers these are, if the constructor was
   /// told.
-  std::optional<int> node() const;
-  /// Whether every thread could be bound to its processors (false where that was not asked for).
+  std::optional<int> node() const { return node_; }
+  /// Whether every thread could be bound to its processors (false if that was not asked for).
   bool bound() const;
-  /// Why a thread could not be bound, in the operating system's words; empty where none was
-  /// refused.
+  /// Why a thread could not be bound, in the operating system's words; empty if none was refused.
   std::string binding_error() const;
   /// How long its threads so far could have run while the operating system gave their processor to
-  /// others, added up; none where it does not tell (Linux: schedstat).
+  /// others, added up; nullopt if it does not tell (Linux: schedstat).
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
   class Impl;
+  const unsigned first_worker_;
+  const unsigned workers_;
+  const std::optional<int> node_;
   std::shared_ptr<Impl> impl_;
   std::vector<std::thread> threads_;
 };

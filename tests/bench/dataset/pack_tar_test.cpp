@@ -51,8 +51,8 @@ TEST(PackTar, SamplesComeInTheOrderOfTheTar) {
                           "s.tar/a.b/caf\xc3\xa9.jpg -1", "s.tar/c.jpg 2"));
   const auto dataset = open_dataset(folder / "out.lmdb");
   EXPECT_THAT(dataset->classes(), IsEmpty());
-  ReadBuffer buffer;
-  const Record record = dataset->read(0, buffer);
+  const auto reader = dataset->make_reader();
+  const Record record = reader->read(0);
   EXPECT_EQ(record.integer("width"), 40);
   EXPECT_EQ(record.integer("height"), 30);
   EXPECT_TRUE(std::ranges::equal(record["image"], jpeg(40, 30)));

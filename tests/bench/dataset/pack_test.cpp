@@ -49,8 +49,8 @@ TEST(Pack, FoldersBecomeClassesInTheOrderOfTheirNames) {
   const auto dataset = open_dataset(folder / "out.lmdb");
   EXPECT_THAT(dataset->classes(), ElementsAre("Zebra", "cat", "dog", "emu"));
   EXPECT_EQ(dataset->key(4), "dog/b.jpg");
-  ReadBuffer buffer;
-  const Record record = dataset->read(4, buffer);
+  const auto reader = dataset->make_reader();
+  const Record record = reader->read(4);
   std::vector<std::string_view> names;
   for (const RecordField& field : record.fields()) names.push_back(field.name);
   EXPECT_THAT(names, ElementsAre("image", "label", "path", "width", "height"));
@@ -251,9 +251,9 @@ TEST(Pack, LosesNoneOfThePhotographs) {
   const auto dataset = open_dataset(folder / "out.lmdb");
   ASSERT_EQ(dataset->size(), 500u);
   std::map<std::string, int> seen;
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   for (std::uint64_t index = 0; index < 500; ++index) {
-    const Record record = dataset->read(index, buffer);
+    const Record record = reader->read(index);
     const std::string path(record.text("path"));
     ++seen[path];
     ASSERT_TRUE(std::ranges::equal(record["image"], read_file(photos / path))) << path;

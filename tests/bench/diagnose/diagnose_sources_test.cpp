@@ -16,9 +16,9 @@ namespace {
 
 std::set<std::int64_t> labels_of(const Dataset& dataset) {
   std::set<std::int64_t> labels;
-  ReadBuffer buffer;
+  const auto reader = dataset.make_reader();
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
-    labels.insert(dataset.read(index, buffer).integer("label"));
+    labels.insert(reader->read(index).integer("label"));
   return labels;
 }
 
@@ -48,10 +48,10 @@ TEST(SampledDataset, PassesPrefetchOnInTheDatasetsNumbers) {
   const SampledDataset sample(all, 10, 5);
   const std::vector<std::uint64_t> wanted{0, 7, 99};  // the last is none of its records
   sample.prefetch(wanted);
-  ReadBuffer buffer;
+  const auto reader = sample.make_reader();
   ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0], sample.read(0, buffer).index());
-  EXPECT_EQ(told[1], sample.read(7, buffer).index());
+  EXPECT_EQ(told[0], reader->read(0).index());
+  EXPECT_EQ(told[1], reader->read(7).index());
 }
 
 TEST(ReadySamples, RunThroughAPipelineWithoutReadingOrMaking) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <millrace/dataset_writer.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,9 +11,8 @@
 #include <vector>
 
 #include "diagnose/page_cache.h"
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 #include "support/run_program.h"
-#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -26,23 +24,11 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-void append(DatasetWriter& writer, std::span<const std::byte> image, std::int64_t label) {
-  const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
-  writer.append(fields);
-}
-
-/// A dataset of small pictures.
-class Diagnose : public ::testing::Test {
+class Diagnose : public OverPictures {
  protected:
   static constexpr std::uint64_t records = 40;
 
-  void SetUp() override {
-    DatasetWriter writer(dataset_);
-    for (std::uint64_t index = 0; index < records; ++index)
-      append(writer,
-             encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}), 0);
-    writer.finish();
-  }
+  Diagnose() : OverPictures(pictures(records, 60, 90, 1)) {}
 
   static Result diagnose_of(const fs::path& dataset, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "diagnose", dataset.string()});
@@ -68,9 +54,6 @@ class Diagnose : public ::testing::Test {
   }
 
   bool cold_is_possible() const { return !cli::lies_in_memory(folder_.path()); }
-
-  const TemporaryFolder folder_;
-  const fs::path dataset_ = folder_ / "pictures.lmdb";
 };
 
 TEST_F(Diagnose, PrintsATableAndEndsWithVerdictAndAdvice) {
@@ -208,10 +191,9 @@ TEST_F(Diagnose, UsageErrorsEndWithTwo) {
 
 TEST_F(Diagnose, ABadRecordIsNamed) {
   const fs::path path = folder_ / "one_bad.lmdb";
-  DatasetWriter writer(path);
-  append(writer, encode(noise(40, 40, 1), {}), 0);
-  append(writer, std::as_bytes(std::span("no image at all")), 1);
-  writer.finish();
+  std::vector<Bytes> images = pictures(2, 40, 40);
+  images[1].assign(15, std::byte{'x'});
+  write_pictures(path, images);
   const Result result =
       diagnose_of(path, {"--step-ms", "1", "--batches", "3", "--batch-size", "2"});
   EXPECT_EQ(result.exit_code, 1);

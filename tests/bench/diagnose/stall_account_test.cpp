@@ -11,7 +11,8 @@ namespace {
 
 const EpochShare& part_of(const StallAccount& account, EpochPart part) {
   const EpochShare* found = account.find(part);
-  if (found == nullptr) throw std::runtime_error(std::string("no ") + to_string(part));
+  if (found == nullptr)
+    throw std::runtime_error("no part " + std::to_string(static_cast<int>(part)));
   return *found;
 }
 

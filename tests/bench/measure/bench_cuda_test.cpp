@@ -3,7 +3,6 @@
 // The bench on a GPU that is a stand-in: what it measures there, and that the batches are those of
 // the host.
 #include <gmock/gmock.h>
-#include <millrace/dataset_writer.h>
 
 #include <cstdint>
 #include <fstream>
@@ -14,9 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 #include "support/run_program.h"
-#include "support/temporary_folder.h"
 #include "support/well_formed.h"
 
 namespace millrace {
@@ -32,21 +30,10 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-/// A dataset of small pictures, and the command with a GPU.
-class BenchOnCuda : public ::testing::Test {
+/// The command with a GPU.
+class BenchOnCuda : public OverPictures {
  protected:
-  void SetUp() override {
-    DatasetWriter writer(dataset_);
-    for (unsigned index = 0; index < 40; ++index) {
-      const std::vector<std::byte> image =
-          encode(noise(60 + static_cast<int>(index), 50, index), {});
-      const std::int64_t label = index % 3;
-      const RecordField fields[] = {{"image", image},
-                                    {"label", std::as_bytes(std::span(&label, 1))}};
-      writer.append(fields);
-    }
-    writer.finish();
-  }
+  BenchOnCuda() : OverPictures(pictures(40, 60, 50, 1)) {}
 
   Result run(const char* program, const char* command, std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), {program, command, dataset_.string(), "--size", "32"});
@@ -75,9 +62,6 @@ class BenchOnCuda : public ::testing::Test {
                       "--seed", "3", "--digest", "--json", "-"});
     return json_of(run(MILLRACE_ON_STAND_IN, "bench", std::move(arguments))).at("digest");
   }
-
-  const TemporaryFolder folder_;
-  const fs::path dataset_ = folder_ / "pictures.lmdb";
 };
 
 auto percent() { return AllOf(Ge(0.0), Le(100.0)); }

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 #include "support/run_program.h"
-#include "support/temporary_folder.h"
 #include "support/well_formed.h"
 
 namespace millrace {
@@ -27,24 +26,11 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-void append(DatasetWriter& writer, std::span<const std::byte> image, std::int64_t label) {
-  const RecordField fields[] = {{"image", image}, {"label", std::as_bytes(std::span(&label, 1))}};
-  writer.append(fields);
-}
-
-/// A dataset of small pictures.
-class Bench : public ::testing::Test {
+class Bench : public OverPictures {
  protected:
   static constexpr std::uint64_t records = 50;
 
-  void SetUp() override {
-    DatasetWriter writer(dataset_);
-    for (std::uint64_t index = 0; index < records; ++index)
-      append(writer,
-             encode(noise(60 + static_cast<int>(index), 90, static_cast<unsigned>(index)), {}),
-             static_cast<int>(index % 3));
-    writer.finish();
-  }
+  Bench() : OverPictures(pictures(records, 60, 90, 1)) {}
 
   Result bench(std::vector<std::string> arguments) const {
     return bench_of(dataset_, std::move(arguments));
@@ -68,9 +54,6 @@ class Bench : public ::testing::Test {
                                        "--size", "48", "--digest"});
     return bench_json(std::move(arguments)).at("digest").get<std::string>();
   }
-
-  const TemporaryFolder folder_;
-  const fs::path dataset_ = folder_ / "pictures.lmdb";
 };
 
 TEST_F(Bench, PrintsATableThatEndsWithTheVerdict) {
@@ -219,7 +202,7 @@ TEST_F(Bench, CeilingComparesWithThePlainDecode) {
 TEST_F(Bench, TakesARecipeFromAFile) {
   const fs::path file = folder_ / "recipe.json";
   std::ofstream(file)
-      << R"({"output": [40, 24], "crop": {"kind": "center", "resize": 48}, "flip": 0})";
+      << R"({"output": [40, 24], "ops": [{"op": "resize", "size": 48}, {"op": "center_crop"}]})";
   const Json json = bench_json({"--recipe", file.string(), "--batches", "3"});
   EXPECT_EQ(json.at("options").at("recipe_program").at("output"), Json({40, 24}));
 
@@ -307,10 +290,9 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
 
 TEST_F(Bench, ABadRecordIsNamed) {
   const fs::path path = folder_ / "one_bad.lmdb";
-  DatasetWriter writer(path);
-  append(writer, encode(noise(40, 40, 1), {}), 0);
-  append(writer, std::as_bytes(std::span("no image at all")), 1);
-  writer.finish();
+  std::vector<Bytes> images = pictures(2, 40, 40);
+  images[1].assign(15, std::byte{'x'});
+  write_pictures(path, images);
   const Result result = bench_of(path, {"--batches", "3", "--batch-size", "2"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("record 1"));

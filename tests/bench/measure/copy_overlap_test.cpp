@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/device/copy_overlap.h"
+#include "measure/device/copy_rate.h"
 
 #include <gmock/gmock.h>
 

@@ -151,6 +151,7 @@ class MadeUpRun {
     record_.recipe_name = "train";
     record_.settings.dataset = std::make_shared<MemoryDataset>(100'000);
     record_.settings.recipe = Recipe::train(224);
+    record_.settings.runtime = make_runtime({.workers = plan_.workers});
     record_.settings.batch_size = plan_.batch_size;
     record_.settings.prefetch = plan_.prefetch;
     record_.settings.step =

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "page/page.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "bench/page/made_up_run.h"
-#include "measure/bench_page.h"
-#include "page/stage_bars.h"
-#include "page/stall_histogram.h"
-#include "page/svg_chart.h"
+#include "console/figures.h"
+#include "measure/bench_output.h"
+#include "page/timeline.h"
 #include "support/well_formed.h"
-#include "tune/tune_page.h"
 
 namespace millrace {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace testing;
@@ -30,6 +30,15 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+/// The data of a page's one chart of a kind.
+nlohmann::json chart_of(const std::string& html, const std::string& kind) {
+  const std::string opening = "data-kind=\"" + kind + "\"><script type=\"application/json\">";
+  const std::size_t begin = html.find(opening);
+  if (begin == std::string::npos) throw std::runtime_error("no chart " + kind);
+  const std::size_t data = begin + opening.size();
+  return nlohmann::json::parse(html.substr(data, html.find("</script>", data) - data));
+}
+
 /// A page that a browser shows without asking anyone for anything.
 void expect_sound(const std::string& html) {
   EXPECT_EQ(fault_in_markup(html), "");
@@ -39,33 +48,6 @@ void expect_sound(const std::string& html) {
   EXPECT_EQ(count_of(html, "url("), count_of(html, "url(#"));
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
   for (const char* name : {"nan", "inf%", "-0<"}) EXPECT_THAT(html, Not(HasSubstr(name)));
-}
-
-cli::TunePage made_up_tune() {
-  return {
-      .dataset = "train.lmdb",
-      .verdict = "6 workers feed a step of 34 ms.",
-      .why = "5 leave the device idle 9.1% of the time.",
-      .numbers = {{.name = "Workers", .value = "6", .detail = "of 16"}},
-      .points =
-          {{.workers = 1, .mean = 187.25, .standard_deviation = 2.5, .runs = 3, .note = "too slow"},
-           {.workers = 6,
-            .mean = 941.5,
-            .standard_deviation = 0,
-            .runs = 1,
-            .note = "feeds the step"},
-           {.workers = 16, .mean = 1850, .standard_deviation = 64, .runs = 3}},
-      .law = cli::SweepLaw{.lambda = 189.25, .sigma = 0.021, .kappa = 0.0021, .r_squared = 0.998},
-      .chosen_workers = 6,
-      .needed_rate = 941,
-      .not_measured = {"Batch sizes above 512."},
-      .variables = {{.title = "Prefetch",
-                     .text = "4 is the smallest with no loss.",
-                     .body = to_html(cli::HtmlTable{.title = {},
-                                                    .columns = {"Prefetch", "Samples/s"},
-                                                    .rows = {{"2", "902.1"}}})}},
-      .settings = {.title = "Settings", .rows = {{"Budget", "100 s"}}},
-      .machine = {.title = "Machine", .rows = {{"Processor", "a fast one"}}}};
 }
 
 TEST(MarkupCheck, FindsWhatIsWrong) {
@@ -88,10 +70,41 @@ TEST(BenchPage, HasTheVerdictAndItsNumbers) {
                                           100 * *run.record().result.device_idle)));
   EXPECT_THAT(html, HasSubstr("<strong>" + cli::duration_text(report.stall.p99_ms) + "</strong>"));
   EXPECT_THAT(html, HasSubstr("up to 1.12x"));
-  for (const char* text : {"/data/imagenet/train-224.lmdb", "32 samples in 1 part", "34.000 ms",
-                           "AMD EPYC", "29f4295", "libjpeg-turbo", "device steps", "worker 5",
-                           "free slots", "ready batches", "84.5 MB", "&quot;output&quot;"})
+  for (const char* text :
+       {"/data/imagenet/train-224.lmdb", "<th scope=\"row\">Batch size</th>", "34.000 ms",
+        "AMD EPYC", "29f4295", "libjpeg-turbo", "device steps", "worker 5", "free slots",
+        "ready batches", "84.5 MB", "&quot;output&quot;"})
     EXPECT_THAT(html, HasSubstr(text)) << text;
+}
+
+TEST(BenchPage, SaysInTablesWhatItsChartsShow) {
+  const MadeUpRun run({});
+  const std::string html = cli::to_html(run.record(), run.trace());
+  const auto bars = chart_of(html, "bars").at("rows");
+  ASSERT_EQ(bars.size(), 6U);
+  EXPECT_EQ(bars[1].at("name"), "decode");
+  EXPECT_EQ(bars[5].at("name"), "device");
+  EXPECT_DOUBLE_EQ(bars[5].at("waits_input").get<double>(), *run.record().result.device_idle);
+  EXPECT_EQ(chart_of(html, "timeline").at("groups").size(), 2U);
+  EXPECT_THAT(chart_of(html, "histogram").at("bins"), Not(::testing::IsEmpty()));
+  EXPECT_EQ(count_of(html, "<details class=\"repeats\" open=\"open\">"), 3U)
+      << "lanes, counters, waits";
+  for (const char* text : {"<th scope=\"row\">worker 0: decode</th>", "<summary>Counters</summary>",
+                           "<th scope=\"row\">decode</th>", "<summary>Waits in numbers</summary>"})
+    EXPECT_THAT(html, HasSubstr(text)) << text;
+}
+
+TEST(BenchPage, HasTheSameRowsAsTheTable) {
+  MadeUpRun run({.batches = 3});
+  run.record().result.report.warnings = {"oversubscribed: 6 workers on 2 cores"};
+  const std::string html = cli::to_html(run.record(), run.trace());
+  const std::string text = cli::to_text(run.record());
+  for (const auto& row : cli::figures_of(run.record()).rows()) {
+    EXPECT_THAT(text, HasSubstr(row[0]));
+    EXPECT_THAT(html, HasSubstr("<th scope=\"row\">" + cli::escape(row[0]) + "</th><td>" +
+                                cli::escape(row[1]) + "</td>"));
+  }
+  EXPECT_THAT(html, HasSubstr("<ul class=\"warnings\">\n<li>oversubscribed: 6 workers"));
 }
 
 TEST(BenchPage, IsReadableWithoutAStepATraceOrStages) {
@@ -131,8 +144,56 @@ TEST(BenchPage, ShowsTextsAsTheyAre) {
   const std::string html = cli::to_html(run.record(), trace);
   expect_sound(html);
   EXPECT_EQ(count_of(html, "<script>"), 1u);
-  EXPECT_EQ(count_of(html, "</script>"), 1u);
-  EXPECT_GE(count_of(html, shown), 14u);
+  EXPECT_EQ(count_of(html, "<script type=\"application/json\">"), 2u) << "bars and timeline";
+  EXPECT_EQ(count_of(html, "</script>"), 3u);
+  EXPECT_GE(count_of(html, shown), 13u);
+  // In the data of the charts the same text ends nothing, and is itself again when it is parsed.
+  EXPECT_EQ(chart_of(html, "bars").at("rows")[1].at("name"), attack);
+  const auto lane = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
+  EXPECT_EQ(lane.at("name"), attack);
+  EXPECT_EQ(lane.at("kinds")[0].at("name"), attack);
+}
+
+TEST(Page, TakesTextsThatAreNoUtf8IntoItsCharts) {
+  const cli::Chart chart = cli::make_chart("bars", {{"rows", {{{"name", "caf\xE9"}}}}});
+  EXPECT_EQ(chart.data, "{\"rows\":[{\"name\":\"caf\xEF\xBF\xBD\"}]}");
+}
+
+TEST(Page, HasWhatItIsGivenInThisOrder) {
+  const std::string html = cli::page_html(
+      {.title = "a title",
+       .subject = "a subject",
+       .verdict = "a < b",
+       .advice = "an advice",
+       .warnings = {"a warning"},
+       .numbers = {{.name = "a name", .value = "1", .unit = "m", .detail = "a detail"}},
+       .sections = {{.title = "a section",
+                     .text = "how to read it",
+                     .chart = cli::make_chart("bars", {{"rows", nlohmann::json::array()}}),
+                     .tables = {{.title = "a repetition",
+                                 .head = {"x", "y", "a note"},
+                                 .rows = {{"1", "2", "three"}},
+                                 .text_columns = 1,
+                                 .repeats_chart = true},
+                                {.title = "names and values", .rows = {{"name", "value"}}}},
+                     .list = {"a sentence"},
+                     .folded_title = "a fold",
+                     .folded = "its text"}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("<title>a title</title>"));
+  std::size_t at = html.find("</head>");
+  for (const char* text :
+       {"a subject", "<h1>a &lt; b</h1>", "an advice", "a warning", "a name",
+        "<strong>1</strong> m", "a detail", "<h2>a section</h2>", "how to read it",
+        "data-kind=\"bars\"", "open=\"open\"><summary>a repetition",
+        "<th scope=\"col\" class=\"text\">a note</th>", "<td>2</td>",
+        "<td class=\"text\">three</td>", "<h3>names and values</h3>", "<li>a sentence</li>",
+        "<summary>a fold</summary><pre>its text</pre>", "Written by"}) {
+    const std::size_t next = html.find(text, at);
+    EXPECT_NE(next, std::string::npos) << text;
+    if (next != std::string::npos) at = next;
+  }
+  EXPECT_THAT(html, Not(HasSubstr("<!--"))) << "every mark of the template is filled";
 }
 
 TEST(BenchPage, IsBoundedHoweverMuchWasTraced) {
@@ -166,14 +227,21 @@ TEST(StageBars, AreAsLongAsTheStagesTimes) {
                     .lanes = 4,
                     .busy_seconds = 20,
                     .waiting_input_seconds = 4,
-                    .waiting_output_seconds = 2}};
-  const std::string html = cli::draw_stages(report, 0.25);
-  EXPECT_EQ(fault_in_markup(html), "");
-  EXPECT_THAT(html, HasSubstr("class=\"kind-decode\" x=\"0.000%\" width=\"50.000%\""));
-  EXPECT_THAT(html, HasSubstr("class=\"waits-input\" x=\"50.000%\" width=\"10.000%\""));
-  EXPECT_THAT(html, HasSubstr("class=\"waits-output\" x=\"60.000%\" width=\"5.000%\""));
-  EXPECT_THAT(html, HasSubstr("class=\"starves\" x=\"75.000%\" width=\"25.000%\""));
-  EXPECT_THAT(html, HasSubstr("<span>4 workers</span>"));
+                    .waiting_output_seconds = 2,
+                    .occupancy = 0.5}};
+  const cli::Section section = cli::stage_section(report, 0.25);
+  EXPECT_EQ(section.chart.value().kind, "bars");
+  EXPECT_EQ(nlohmann::json::parse(section.chart->data), nlohmann::json::parse(R"({"rows": [
+              {"name": "decode", "note": "4 workers",
+               "busy": 0.5, "waits_input": 0.1, "waits_output": 0.05},
+              {"name": "device", "note": "",
+               "busy": 0.75, "waits_input": 0.25, "waits_output": 0}]})"));
+  EXPECT_THAT(section.tables.at(0).head,
+              ::testing::ElementsAre("stage", "lanes", "busy", "waits for input", "for output",
+                                     "count", "p50", "p95", "p99", "max ms"));
+  EXPECT_THAT(section.tables.at(0).rows.at(0),
+              ::testing::ElementsAre("decode", "4.0", "50.0%", "10.0%", "5.0%", "0", "0.000",
+                                     "0.000", "0.000", "0.000"));
 }
 
 TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
@@ -189,64 +257,17 @@ TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
   report.seconds = 1;
   report.batches = 10;
   report.stall = {.count = 10, .p50_ms = 0, .p95_ms = 1.1, .p99_ms = 20, .max_ms = 20};
-  const cli::StallPicture stalls = cli::draw_stalls(picture, report);
-  EXPECT_EQ(fault_in_markup(stalls.html), "");
+  const cli::Section stalls = cli::stall_section(picture, report);
   EXPECT_EQ(stalls.text, "4 waits for 10 batches, 22.1 ms in all: 2.2% of the time.");
-  EXPECT_EQ(count_of(stalls.html, "<rect"), 3u);
-  EXPECT_THAT(stalls.html, HasSubstr("2 waits of 1.00 ms to 1.26 ms"));
-  EXPECT_THAT(stalls.html, HasSubstr("1 wait of 20.0 ms to 25.1 ms"));
-  EXPECT_THAT(stalls.html, AllOf(HasSubstr("p95 of all calls: 1.10 ms"), Not(HasSubstr("p50"))));
-}
-
-TEST(TunePage, HasTheSweepTheLawAndTheChoice) {
-  const std::string html = cli::to_html(made_up_tune());
-  expect_sound(html);
-  EXPECT_THAT(html, HasSubstr("<h1>6 workers feed a step of 34 ms.</h1>"));
-  EXPECT_THAT(
-      html,
-      HasSubstr(
-          "189.2 samples/s for one worker, contention 0.0210 and coherency 0.002100 (R² 0.998)"));
-  EXPECT_THAT(html, HasSubstr("highest with 22 workers"));
-  EXPECT_THAT(html, HasSubstr("1 worker: 187.2 ± 2.5 samples/s, 3 runs; too slow"));
-  EXPECT_THAT(html, HasSubstr("chosen: 6 workers"));
-  EXPECT_EQ(count_of(html, "<g class=\"point chosen\"><title>"), 1u);
-  EXPECT_EQ(count_of(html, "<g class=\"point\"><title>"), 2u);
-  for (const char* text :
-       {"path class=\"fit\"", "path class=\"reference\"", "path class=\"needed\"",
-        "4 is the smallest", "902.1", "Batch sizes above 512.", "a fast one", "100 s"})
-    EXPECT_THAT(html, HasSubstr(text)) << text;
-}
-
-TEST(TunePage, NeedsNoLawNoStepAndNoSecondPoint) {
-  cli::TunePage tune = made_up_tune();
-  tune.law.reset();
-  tune.needed_rate.reset();
-  tune.points.resize(1);
-  tune.points[0] = {.workers = 1, .mean = 0};
-  tune.chosen_workers = 1;
-  const std::string html = cli::to_html(tune);
-  expect_sound(html);
-  EXPECT_THAT(html, HasSubstr("Too few worker counts"));
-  EXPECT_THAT(html, Not(HasSubstr("path class=\"fit\"")));
-  EXPECT_THAT(html, Not(HasSubstr("path class=\"needed\"")));
-}
-
-TEST(TunePage, KeepsItsScaleWhereTheStepTakesFarMore) {
-  cli::TunePage tune = made_up_tune();
-  tune.needed_rate = 100'000;
-  const std::string html = cli::to_html(tune);
-  EXPECT_THAT(html, HasSubstr("100000 samples/s, off the scale"));
-  EXPECT_THAT(html, HasSubstr(">2000</text>"));
-}
-
-TEST(ChartAxis, HasRoundMarks) {
-  EXPECT_THAT(cli::round_marks(0, 100, 5), ::testing::ElementsAre(0, 20, 40, 60, 80, 100));
-  EXPECT_THAT(cli::round_marks(1.43, 4.4, 6), ::testing::ElementsAre(1.5, 2, 2.5, 3, 3.5, 4));
-  const cli::ChartAxis axis = cli::linear_axis("x", 0, 0.3, 3);
-  ASSERT_EQ(axis.ticks.size(), 4u);
-  EXPECT_EQ(axis.ticks[0].label, "0.0");
-  EXPECT_EQ(axis.ticks[3].label, "0.3");
-  EXPECT_DOUBLE_EQ(cli::ChartAxis({.low = 1, .high = 100, .logarithmic = true}).at(10), 0.5);
+  const auto data = nlohmann::json::parse(stalls.chart.value().data);
+  ASSERT_EQ(data.at("bins").size(), 3u);
+  EXPECT_EQ(data["bins"][1][3], "2 waits of 1.00 ms to 1.26 ms");
+  EXPECT_EQ(data["bins"][2][3], "1 wait of 20.0 ms to 25.1 ms");
+  EXPECT_NEAR(data["bins"][2][0].get<double>(), 19.95, 0.01);
+  EXPECT_EQ(data["bins"][2][2], 1);
+  ASSERT_EQ(data.at("marks").size(), 2u) << "p50 is below all waits";
+  EXPECT_EQ(data["marks"][0][1], "p95 of all calls: 1.10 ms");
+  EXPECT_THAT(stalls.tables.at(0).rows.at(1), ::testing::ElementsAre("1.00 ms to 1.26 ms", "2"));
 }
 
 TEST(DurationText, HasTheUnitThatFits) {

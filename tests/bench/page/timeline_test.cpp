@@ -3,18 +3,17 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "support/well_formed.h"
-
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
-using namespace testing;
+using Json = nlohmann::json;
 
 constexpr std::int64_t millisecond = 1'000'000;
 
@@ -32,35 +31,52 @@ TraceLane lane(std::size_t group, std::string name, std::vector<TraceSpan> spans
   return {group, std::move(name), std::move(spans), std::move(values)};
 }
 
-TEST(Timeline, DrawsEverySpanWithItsBatchAndRecord) {
+/// The lanes of a group that a timeline draws.
+Json lanes_of(const cli::Section& section, std::size_t group = 0) {
+  return Json::parse(section.chart.value().data).at("groups").at(group).at("lanes");
+}
+
+TEST(Timeline, HasEverySpanWithItsBatchAndRecord) {
   cli::TracePicture picture{.groups = {"millrace", "trainer"}};
   picture.lanes = {
       lane(0, "worker 0",
            {span("read", 0, 1, 0, 70), span("decode", 1, 4, 0, 70), span("read", 4, 6, 1, 3)}),
       lane(1, "device steps", {span("step", 5, 10, 0)})};
-  const cli::Timeline timeline = cli::draw_timeline(picture);
-  EXPECT_EQ(fault_in_markup(timeline.html), "");
+  const cli::Section timeline = cli::timeline_section(picture);
   EXPECT_EQ(timeline.text, "All 4 spans of 10.0 ms.");
-  EXPECT_THAT(timeline.html, HasSubstr("data-length=\"10000\""));
-  // Relative moves in microseconds; numbers as differences.
-  EXPECT_THAT(timeline.html, HasSubstr("data-name=\"read\" data-batch=\"0 1\" data-record=\"70 "
-                                       "-67\" d=\"M0 58m0 0h1000m3000 0h2000\""));
-  EXPECT_THAT(
-      timeline.html,
-      HasSubstr(
-          "data-name=\"decode\" data-batch=\"0\" data-record=\"70\" d=\"M0 58m1000 0h3000\""));
-  EXPECT_THAT(timeline.html, HasSubstr("data-name=\"step\" data-batch=\"0\" d="));
-  EXPECT_THAT(timeline.html, HasSubstr(">10 ms</text>"));
-  EXPECT_THAT(timeline.html, Not(HasSubstr("--trace")));
+  // Gaps and lengths in microseconds; numbers as differences.
+  EXPECT_EQ(Json::parse(timeline.chart.value().data), Json::parse(R"({
+    "begin": 0, "length": 10000, "groups": [
+      {"name": "millrace", "lanes": [{"name": "worker 0", "kinds": [
+        {"name": "decode", "spans": [1000, 3000], "batch": [0], "record": [70]},
+        {"name": "read", "spans": [0, 1000, 3000, 2000], "batch": [0, 1], "record": [70, -67]}]}]},
+      {"name": "trainer", "lanes": [{"name": "device steps", "kinds": [
+        {"name": "step", "spans": [5000, 5000], "batch": [0]}]}]}]})"));
+  ASSERT_EQ(timeline.tables.size(), 1U);
+  EXPECT_TRUE(timeline.tables[0].repeats_chart);
+  EXPECT_THAT(timeline.tables[0].rows,
+              ElementsAre(ElementsAre("worker 0: decode", "1", "3.00 ms", "3.00 ms"),
+                          ElementsAre("worker 0: read", "2", "3.00 ms", "2.00 ms"),
+                          ElementsAre("device steps: step", "1", "5.00 ms", "5.00 ms")));
 }
 
-TEST(Timeline, DrawsCountersAsCurves) {
+TEST(Timeline, TellsSpansWithoutABatchFromThoseWithOne) {
+  cli::TracePicture picture{.groups = {"millrace"}};
+  picture.lanes = {lane(0, "feeder", {span("upload", 0, 1, 3), span("upload", 1, 2)})};
+  const Json kind = lanes_of(cli::timeline_section(picture))[0].at("kinds")[0];
+  EXPECT_EQ(kind.at("batch"), Json::parse("[3, null]"));
+  EXPECT_FALSE(kind.contains("record"));
+}
+
+TEST(Timeline, HasCountersAsTheirValues) {
   cli::TracePicture picture{.groups = {"millrace"}};
   picture.lanes = {lane(0, "free slots", {}, {{0, 4}, {2 * millisecond, 3}, {5 * millisecond, 0}})};
-  const cli::Timeline timeline = cli::draw_timeline(picture);
-  EXPECT_EQ(fault_in_markup(timeline.html), "");
-  EXPECT_THAT(timeline.html, HasSubstr("data-times=\"0 2000 3000\" data-values=\"4 -1 -3\""));
-  EXPECT_THAT(timeline.html, HasSubstr(">4</text>"));
+  const cli::Section timeline = cli::timeline_section(picture);
+  EXPECT_EQ(
+      lanes_of(timeline)[0],
+      Json::parse(R"({"name": "free slots", "times": [0, 2000, 3000], "values": [4, -1, -3]})"));
+  ASSERT_EQ(timeline.tables.size(), 1U);
+  EXPECT_THAT(timeline.tables[0].rows, ElementsAre(ElementsAre("free slots", "0", "4")));
 }
 
 TEST(Timeline, ShowsTheLastStretchAndSaysWhatIsLeftOut) {
@@ -71,28 +87,33 @@ TEST(Timeline, ShowsTheLastStretchAndSaysWhatIsLeftOut) {
         span("decode", 10 * at, 10 * at + 10, static_cast<std::uint64_t>(at)));
   picture.lanes[2].values = {{100 * millisecond, 2}, {995 * millisecond, 1}};
 
-  const cli::Timeline by_time = cli::draw_timeline(picture, {.nanoseconds = 200 * millisecond});
-  EXPECT_EQ(by_time.text,
-            "The last 200 ms of 1.00 s: 20 of 100 spans. 5 further spans and values did not fit "
-            "into the trace.");
-  EXPECT_THAT(by_time.html, HasSubstr("data-begin=\"800000\" data-length=\"200000\""));
-  EXPECT_THAT(by_time.html, HasSubstr("data-batch=\"80 2 2 2 2 2 2 2 2 2\""));
-  EXPECT_THAT(by_time.html, HasSubstr("data-times=\"0 195000\" data-values=\"2 -1\""));
-  EXPECT_THAT(by_time.html, HasSubstr("bench --trace FILE"));
+  const cli::Section by_time = cli::timeline_section(picture, {.nanoseconds = 200 * millisecond});
+  EXPECT_THAT(by_time.text, ::testing::StartsWith(
+                                "The last 200 ms of 1.00 s: 20 of 100 spans. 5 further spans and "
+                                "values did not fit into the trace."));
+  EXPECT_THAT(by_time.text, HasSubstr("bench --trace FILE"));
+  const Json data = Json::parse(by_time.chart.value().data);
+  EXPECT_EQ(data.at("begin"), 800'000);
+  EXPECT_EQ(data.at("length"), 200'000);
+  EXPECT_EQ(lanes_of(by_time)[0].at("kinds")[0].at("batch"),
+            Json::parse("[80, 2, 2, 2, 2, 2, 2, 2, 2, 2]"));
+  EXPECT_EQ(lanes_of(by_time)[2].at("times"), Json::parse("[0, 195000]"));
+  EXPECT_EQ(lanes_of(by_time)[2].at("values"), Json::parse("[2, -1]"));
 
-  const cli::Timeline by_events = cli::draw_timeline(picture, {.events = 11});
+  const cli::Section by_events = cli::timeline_section(picture, {.events = 11});
   EXPECT_THAT(by_events.text, HasSubstr("10 of 100 spans"));
 
-  const cli::Timeline by_lanes = cli::draw_timeline(picture, {.worker_lanes = 1});
+  const cli::Section by_lanes = cli::timeline_section(picture, {.worker_lanes = 1});
   EXPECT_THAT(by_lanes.text, HasSubstr("1 further worker is not drawn."));
-  EXPECT_THAT(by_lanes.html, Not(HasSubstr("worker 1")));
-  EXPECT_THAT(by_lanes.html, HasSubstr("ready batches"));
+  EXPECT_EQ(lanes_of(by_lanes).size(), 2U);
+  EXPECT_EQ(lanes_of(by_lanes)[1].at("name"), "ready batches");
 }
 
 TEST(Timeline, OfNothingIsNothing) {
-  const cli::Timeline timeline =
-      cli::draw_timeline({.groups = {"millrace"}, .lanes = {lane(0, "worker 0")}});
-  EXPECT_EQ(timeline.html, "");
+  const cli::Section timeline =
+      cli::timeline_section({.groups = {"millrace"}, .lanes = {lane(0, "worker 0")}});
+  EXPECT_FALSE(timeline.chart.has_value());
+  EXPECT_TRUE(timeline.tables.empty());
   EXPECT_EQ(timeline.text, "The trace holds nothing.");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
-#include <millrace/dataset_writer.h>
 #include <millrace/options_file.h>
 
 #include <cstdint>
@@ -9,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "support/pictures.h"
 #include "support/run_program.h"
-#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -24,20 +22,10 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-/// A dataset of few small pictures, and the command on it with a budget of a fraction of a second.
-class Tune : public ::testing::Test {
+/// Few small pictures, and the command on it with a budget of a fraction of a second.
+class Tune : public OverPictures {
  protected:
-  void SetUp() override {
-    DatasetWriter writer(dataset_);
-    for (unsigned index = 0; index < 24; ++index) {
-      const std::vector<std::byte> image = encode(noise(24, 16, index), {});
-      const std::int64_t label = index % 3;
-      const RecordField fields[] = {{"image", image},
-                                    {"label", std::as_bytes(std::span(&label, 1))}};
-      writer.append(fields);
-    }
-    writer.finish();
-  }
+  Tune() : OverPictures(pictures(24, 24, 16)) {}
 
   Result tune(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
@@ -62,8 +50,6 @@ class Tune : public ::testing::Test {
 
   void write_config(const std::string& text) const { std::ofstream(config_) << text; }
 
-  const TemporaryFolder folder_;
-  const fs::path dataset_ = folder_ / "pictures.lmdb";
   const fs::path config_ = folder_ / "options.json";
 };
 

@@ -3,7 +3,7 @@
 // A run over made-up images that are converted on the device, and what its batches must hold.
 #pragma once
 
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
@@ -80,17 +80,18 @@ struct GpuRun {
     if (!options.conversion) return {pixels.begin(), pixels.end()};
     const Conversion& conversion = *options.conversion;
     std::vector<std::uint32_t> aligned(images.shape.elements());
-    convert_on_host({.source = pixels.data(),
-                     .destination = aligned.data(),
-                     .flips = batch["flip"].as<std::uint8_t>().data(),
-                     .samples = batch.size(),
-                     .height = height,
-                     .width = width,
-                     .channels = channels,
-                     .dtype = conversion.dtype,
-                     .layout = conversion.layout,
-                     .mean = conversion.mean,
-                     .std = conversion.std});
+    ConversionWork{.source = pixels.data(),
+                   .destination = aligned.data(),
+                   .flips = batch["flip"].as<std::uint8_t>().data(),
+                   .samples = batch.size(),
+                   .height = height,
+                   .width = width,
+                   .channels = channels,
+                   .dtype = conversion.dtype,
+                   .layout = conversion.layout,
+                   .mean = conversion.mean,
+                   .std = conversion.std}
+        .run_on_host();
     std::vector<std::uint8_t> bytes(images.shape.elements() * size_of(conversion.dtype));
     std::memcpy(bytes.data(), aligned.data(), bytes.size());
     return bytes;

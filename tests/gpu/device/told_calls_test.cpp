@@ -3,34 +3,22 @@
 // Whatever of gpu/ allocates, creates, gives back or waits tells so: each such call is made on the
 // batch path and its name seen there.
 #include <gmock/gmock.h>
+#include <millrace/conversion_work.h>
 #include <millrace/cuda_device.h>
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
-#include "pipeline/batch_path.h"
+#include "loader/pipeline/blocking_call_of.h"
 #include "stand_in/stand_in_cuda.h"
 
 namespace millrace {
 namespace {
 
+using testing::blocking_call_of;
 using ::testing::HasSubstr;
 namespace stand_in = testing::stand_in;
-
-/// The first blocking call that `function` makes; empty where it makes none.
-std::string blocking_call_of(const std::function<void()>& function) {
-  const BatchPath path(true);
-  function();
-  try {
-    path.check("test");
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 class BlockingCalls : public ::testing::Test {
  protected:
@@ -66,23 +54,24 @@ TEST_F(BlockingCalls, AreNoneOfThoseOnTheWayOfABatch) {
   const Memory pinned = device.allocate_host(96, {});
   const auto event = device.make_timed_event();
   const auto stream = device.make_stream();
-  EXPECT_EQ(blocking_call_of([&] {
-              stream->copy(memory.data(), pinned.data(), 48);
-              stream->copy_on_device(memory.data() + 48, memory.data(), 48);
-              stream->convert({.source = reinterpret_cast<std::uint8_t*>(memory.data()),
-                               .destination = memory.data() + 48,
-                               .samples = 1,
-                               .height = 4,
-                               .width = 4,
-                               .channels = 3,
-                               .dtype = DType::uint8});
-              stream->record(*event);
-              stream->wait(*event);
-              EXPECT_FALSE(stream->capturing());
-              EXPECT_TRUE(event->wait(std::chrono::seconds(30)));
-              EXPECT_TRUE(event->passed_at());
-            }),
-            "");
+  EXPECT_EQ(
+      blocking_call_of([&] {
+        stream->copy(memory.data(), pinned.data(), 48);
+        stream->copy_on_device(memory.data() + 48, memory.data(), 48);
+        stream->launch(ConversionWork{.source = reinterpret_cast<std::uint8_t*>(memory.data()),
+                                      .destination = memory.data() + 48,
+                                      .samples = 1,
+                                      .height = 4,
+                                      .width = 4,
+                                      .channels = 3,
+                                      .dtype = DType::uint8});
+        stream->record(*event);
+        stream->wait(*event);
+        EXPECT_FALSE(stream->capturing());
+        EXPECT_TRUE(event->wait(std::chrono::seconds(30)));
+        EXPECT_TRUE(event->passed_at());
+      }),
+      "");
   EXPECT_EQ(stand_in::calls("launch_conversion"), 1U);
   stand_in::drain();
 }

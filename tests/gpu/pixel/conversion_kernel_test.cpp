@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel gives the bits of `convert_on_host` and writes nothing beside them: on a GPU, and its
-// own source on the host, over the stand-in.
-#include <millrace/conversion.h>
+// The kernel gives the bits of `ConversionWork::run_on_host` and writes nothing beside them: on a
+// GPU, and its own source on the host, over the stand-in.
+#include <gmock/gmock.h>
+#include <millrace/conversion_work.h>
 #include <millrace/tensor.h>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
     work.source = source_there.data() + images.source_offset;
     work.destination = destination_there.data() + begin;
     work.flips = flips.empty() ? nullptr : flips_there.data();
-    stream_->convert(work);
+    stream_->launch(work);
     const std::vector<std::uint8_t> converted = destination_there.read();
 
     // The host wants its elements aligned.
@@ -84,7 +85,7 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
     work.source = source.data() + images.source_offset;
     work.destination = aligned.data();
     work.flips = flips.empty() ? nullptr : flips.data();
-    convert_on_host(work);
+    work.run_on_host();
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(aligned.data());
     std::copy_n(bytes, images.elements() * size_of(dtype),
                 expected.begin() + static_cast<std::ptrdiff_t>(begin));
@@ -179,10 +180,25 @@ TEST_P(ConversionKernels, RefuseWhatTheyAreNotMadeFor) {
   work.channels = 3;
   work.dtype = DType::int64;
   EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "int64";
-  EXPECT_THROW(stream_->convert(work), Error);
+  EXPECT_THROW(stream_->launch(work), Error);
   work.dtype = DType::float32;
   work.samples = 0;
   EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaSuccess) << "nothing to do";
+}
+
+struct InvertWork {
+  static constexpr const char* kernel = "invert";
+  void run_on_host() const {}
+};
+
+TEST_P(ConversionKernels, AreNotLaunchedForOtherWork) {
+  try {
+    stream_->launch(InvertWork{});
+    FAIL() << "there is no such kernel";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("no CUDA kernel for the work \"invert\""));
+  }
 }
 
 }  // namespace

@@ -22,6 +22,29 @@ TEST(Error, HasNoStageAndNoRecordByDefault) {
   EXPECT_FALSE(error.record().has_value());
 }
 
+TEST(Error, HasItsReasonApart) {
+  const Error plain(ErrorCode::io, "disk full");
+  EXPECT_EQ(plain.reason(), "disk full");
+  const Error error(ErrorCode::bad_record, "record 3 (a.jpg) of a.lmdb cannot be read: it is short",
+                    "read", 3, "it is short");
+  EXPECT_STREQ(error.what(), "record 3 (a.jpg) of a.lmdb cannot be read: it is short");
+  EXPECT_EQ(error.reason(), "it is short");
+}
+
+TEST(Error, IsToldAgainByWhoKnowsWhere) {
+  const Error inner(ErrorCode::bad_record, "record 3 of b.lmdb: it is short", "read", 3,
+                    "it is short");
+  const Error outer = inner.at("record 13 of both: ", inner.stage(), 13);
+  EXPECT_EQ(outer.code(), ErrorCode::bad_record);
+  EXPECT_STREQ(outer.what(), "record 13 of both: record 3 of b.lmdb: it is short");
+  EXPECT_EQ(outer.reason(), "it is short");
+  EXPECT_EQ(outer.stage(), "read");
+  EXPECT_EQ(outer.record(), 13U);
+  const Error nowhere = inner.at("in all: ");
+  EXPECT_TRUE(nowhere.stage().empty());
+  EXPECT_FALSE(nowhere.record().has_value());
+}
+
 TEST(Error, IsCaughtAsARuntimeError) {
   try {
     throw Error(ErrorCode::timeout, "too late");

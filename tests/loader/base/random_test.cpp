@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "base/philox.h"
 #include "loader/order/chi_square.h"
 
 namespace millrace {

@@ -3,6 +3,9 @@
 #include <millrace/concat_dataset.h>
 #include <millrace/dataset_writer.h>
 
+#include <thread>
+#include <utility>
+
 #include "support/fake_dataset.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
@@ -37,14 +40,11 @@ class ConcatDataset : public ::testing::Test {
 TEST_F(ConcatDataset, NumbersRunOn) {
   const auto all = concat_datasets({empty_, first_, empty_, second_, empty_});
   EXPECT_EQ(all->size(), 35U);
-  ReadBuffer buffer;
-  const void* reader = nullptr;
+  const auto reader = all->make_reader();
   for (std::uint64_t step = 0; step < 105; ++step) {
     const std::uint64_t index = step * 17 % 35;  // now here, now there
-    expect_record(all->read(index, buffer), index);
+    expect_record(reader->read(index), index);
     EXPECT_EQ(all->key(index), stored_path(index));
-    if (reader == nullptr) reader = buffer.reader.get();
-    EXPECT_EQ(buffer.reader.get(), reader) << "opened again";
   }
   EXPECT_EQ(all->stored(21)->file, second_->name());
   EXPECT_EQ(all->stored(21)->checksum, second_->stored(1)->checksum);
@@ -67,9 +67,9 @@ TEST_F(ConcatDataset, SaysOfItselfWhatOneDatasetWould) {
 TEST_F(ConcatDataset, MayBeOfItselfAndOfOthers) {
   const auto all = concat_datasets({first_, concat_datasets({first_, second_}), first_});
   EXPECT_EQ(all->size(), 75U);
-  ReadBuffer buffer;
+  const auto reader = all->make_reader();
   for (std::uint64_t index = 0; index < 75; ++index) {
-    const Record record = all->read(index, buffer);
+    const Record record = reader->read(index);
     EXPECT_EQ(record.index(), index);
     EXPECT_EQ(record.text("path"), stored_path(index < 20   ? index
                                                : index < 55 ? index - 20
@@ -96,17 +96,53 @@ TEST_F(ConcatDataset, TellsPartsOfTheirOwnRecords) {
       << "of only some of the records";
 }
 
+TEST_F(ConcatDataset, AReaderHasOneOfEachPartThatItReadFrom) {
+  auto front = std::make_shared<MemoryDataset>(10);
+  const auto back = std::make_shared<MemoryDataset>(5);
+  const auto reader = concat_datasets({front, back})->make_reader();
+  EXPECT_EQ(front->readers() + back->readers(), 0U);
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(reader->read(3).index(), 3U);
+  EXPECT_EQ(front->readers(), 1U);
+  EXPECT_EQ(back->readers(), 0U);
+  const std::weak_ptr<const Dataset> part = std::exchange(front, nullptr);
+  EXPECT_EQ(reader->read(12).integer("label"), MemoryDataset::label_of(2));
+  EXPECT_EQ(reader->read(9).integer("label"), MemoryDataset::label_of(9));
+  EXPECT_EQ(back->readers(), 1U);
+  EXPECT_FALSE(part.expired()) << "the reader keeps what it reads from";
+}
+
+TEST_F(ConcatDataset, EachThreadHasAReaderOfItsOwn) {
+  const auto memory = std::make_shared<MemoryDataset>(40);
+  const auto all = concat_datasets({first_, memory, second_});
+  std::vector<std::jthread> threads;
+  for (std::uint64_t thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&, thread] {
+      const auto reader = all->make_reader();
+      for (std::uint64_t step = 0; step < 600; ++step) {
+        const std::uint64_t index = (step * 7 + thread * 19) % 75;
+        const Record record = reader->read(index);
+        ASSERT_EQ(record.index(), index);
+        ASSERT_EQ(record.integer("label"), index < 20 || index >= 60
+                                               ? static_cast<std::int64_t>(index % 40) - 5
+                                               : MemoryDataset::label_of(index - 20));
+      }
+    });
+  threads.clear();
+  EXPECT_EQ(memory->readers(), 4U);
+}
+
 TEST_F(ConcatDataset, ErrorsSayWhichRecordOfWhich) {
   const auto back = std::make_shared<MemoryDataset>(5);
   back->on_read = [](std::uint64_t) { throw Error(ErrorCode::bad_record, "checksum differs"); };
   const auto all = concat_datasets({first_, back});
-  ReadBuffer buffer;
-  const Error error = thrown_by([&] { (void)all->read(23, buffer); });
+  const auto reader = all->make_reader();
+  const Error error = thrown_by([&] { (void)reader->read(23); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 23U);
+  EXPECT_EQ(error.reason(), "checksum differs");
   EXPECT_THAT(error.what(),
               HasSubstr("record 23 of " + first_->name() + " + memory: checksum differs"));
-  EXPECT_EQ(thrown_by([&] { (void)all->read(25, buffer); }).code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(thrown_by([&] { (void)reader->read(25); }).code(), ErrorCode::invalid_argument);
 }
 
 TEST_F(ConcatDataset, RefusesWhatDoesNotGoTogether) {

@@ -20,6 +20,7 @@ using ::testing::AnyOf;
 using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using namespace testing;
 
 // LMDB takes the machine's.
@@ -34,10 +35,9 @@ TEST(Dataset, GivesBackEveryRecord) {
   EXPECT_EQ(dataset->classes(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(dataset->facts().files, (std::vector<std::string>{folder / "a.lmdb"}));
   EXPECT_EQ(dataset->key(7), stored_path(7));
-  ReadBuffer buffer;
-  for (std::uint64_t index = 0; index < 300; ++index)
-    expect_record(dataset->read(index, buffer), index);
-  for (std::uint64_t index = 300; index-- > 0;) expect_record(dataset->read(index, buffer), index);
+  const auto reader = dataset->make_reader();
+  for (std::uint64_t index = 0; index < 300; ++index) expect_record(reader->read(index), index);
+  for (std::uint64_t index = 300; index-- > 0;) expect_record(reader->read(index), index);
 }
 
 TEST(Dataset, RecordsPointIntoTheMap) {
@@ -46,22 +46,20 @@ TEST(Dataset, RecordsPointIntoTheMap) {
   const auto dataset = open_dataset(folder / "a.lmdb");
   const std::vector<Mapping> mappings = mappings_of(folder / "a.lmdb");
   ASSERT_THAT(mappings, SizeIs(1));
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   for (std::uint64_t index = 1; index < 20; ++index) {
-    const auto image =
-        reinterpret_cast<std::uintptr_t>(dataset->read(index, buffer)["image"].data());
+    const auto image = reinterpret_cast<std::uintptr_t>(reader->read(index)["image"].data());
     EXPECT_GE(image, mappings[0].begin);
     EXPECT_LT(image, mappings[0].end);
   }
-  EXPECT_TRUE(buffer.bytes.empty());
 }
 
 TEST(Dataset, RefusesAnIndexBeyondItsEnd) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 3);
   const auto dataset = open_dataset(folder / "a.lmdb");
-  ReadBuffer buffer;
-  const Error error = thrown_by([&] { (void)dataset->read(3, buffer); });
+  const auto reader = dataset->make_reader();
+  const Error error = thrown_by([&] { (void)reader->read(3); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
   EXPECT_THAT(error.what(), HasSubstr("record 3 "));
   EXPECT_THAT(error.what(), HasSubstr("3 records"));
@@ -81,18 +79,19 @@ TEST(Dataset, OneFlippedBitSpoilsOneRecord) {
   write_file(folder / "a.lmdb", file);
 
   const auto dataset = open_dataset(folder / "a.lmdb");
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   for (std::uint64_t index = 0; index < 30; ++index)
-    if (index != 11) expect_record(dataset->read(index, buffer), index);
-  const Error error = thrown_by([&] { (void)dataset->read(11, buffer); });
+    if (index != 11) expect_record(reader->read(index), index);
+  const Error error = thrown_by([&] { (void)reader->read(11); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 11u);
   EXPECT_THAT(error.what(), HasSubstr("record 11 (" + stored_path(11) + ")"));
   EXPECT_THAT(error.what(), HasSubstr("checksum"));
-  expect_record(dataset->read(12, buffer), 12);
+  EXPECT_EQ(error.reason(), "its bytes do not match its checksum: the file is damaged");
+  expect_record(reader->read(12), 12);
 
   const auto trusting = open_dataset(folder / "a.lmdb", {.verify_checksums = false});
-  EXPECT_EQ(trusting->read(11, buffer)["image"].size(), image.size());
+  EXPECT_EQ(trusting->make_reader()->read(11)["image"].size(), image.size());
 }
 
 TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
@@ -109,11 +108,9 @@ TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
     file[image_at - back] ^= 0x7f;
     const std::filesystem::path path = folder / ("damaged" + std::to_string(back));
     write_file(path, file);
-    ReadBuffer buffer;
-    const auto dataset = open_dataset(path, {.verify_checksums = back > 16});
-    EXPECT_EQ(thrown_by([&] { (void)dataset->read(11, buffer); }).code(), ErrorCode::bad_record)
-        << back;
-    expect_record(dataset->read(10, buffer), 10);
+    const auto reader = open_dataset(path, {.verify_checksums = back > 16})->make_reader();
+    EXPECT_EQ(thrown_by([&] { (void)reader->read(11); }).code(), ErrorCode::bad_record) << back;
+    expect_record(reader->read(10), 10);
   }
 }
 
@@ -146,8 +143,10 @@ TEST(Dataset, ADamagedBranchPageDoesNotEndTheProcess) {
   }
   write_file(folder / "a.lmdb", file);
   const auto dataset = open_dataset(folder / "a.lmdb");
-  ReadBuffer buffer;
-  EXPECT_EQ(thrown_by([&] { (void)dataset->read(1500, buffer); }).code(), ErrorCode::bad_record);
+  const auto reader = dataset->make_reader();
+  const Error error = thrown_by([&] { (void)reader->read(1500); });
+  EXPECT_EQ(error.code(), ErrorCode::bad_record);
+  EXPECT_THAT(error.reason(), StartsWith("the file's pages that lead to it are damaged: page "));
   EXPECT_EQ(dataset->key(1500), "record 1500");
   dataset->prefetch(std::vector<std::uint64_t>{1500});
 }
@@ -165,10 +164,10 @@ TEST(Dataset, ADamagedLeafPageSpoilsOnlyItsRecords) {
     write_file(path, file);
     try {
       const auto dataset = open_dataset(path);
-      ReadBuffer buffer;
+      const auto reader = dataset->make_reader();
       for (std::uint64_t index = 0; index < records; ++index) {
         try {
-          (void)dataset->read(index, buffer);
+          (void)reader->read(index);
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), ErrorCode::bad_record);
           ++spoiled;
@@ -222,10 +221,10 @@ TEST(Dataset, MetaPagesThatLieAreRefused) {
       write_file(path, file);
       // A last page that is too small leaves pages out; LMDB says so for the records on them.
       try {
-        ReadBuffer buffer;
         const auto dataset = open_dataset(path);
+        const auto reader = dataset->make_reader();
         for (std::uint64_t index = 0; index < dataset->size(); ++index)
-          expect_record(dataset->read(index, buffer), index);
+          expect_record(reader->read(index), index);
         ADD_FAILURE() << "offset " << offset << ", value " << int{value};
       } catch (const Error& error) {
         EXPECT_THAT(error.code(), AnyOf(Eq(ErrorCode::corrupt), Eq(ErrorCode::bad_record),
@@ -308,27 +307,41 @@ TEST(Dataset, OpenedTwiceIsMappedOnce) {
     const auto second = open_dataset(folder / "b.lmdb");
     auto third = open_dataset(folder / "c.lmdb", {.verify_checksums = false});
     EXPECT_EQ(mappings_of(folder / "a.lmdb").size() + mappings_of(folder / "b.lmdb").size(), 1u);
-    ReadBuffer buffer;
-    expect_record(first->read(3, buffer), 3);
-    expect_record(second->read(4, buffer), 4);
+    expect_record(first->make_reader()->read(3), 3);
+    expect_record(second->make_reader()->read(4), 4);
     third.reset();
-    expect_record(second->read(5, buffer), 5);
+    expect_record(second->make_reader()->read(5), 5);
   }
   EXPECT_TRUE(mappings_of(folder / "a.lmdb").empty());
 }
 
-TEST(Dataset, OneBufferServesManyDatasets) {
+TEST(Dataset, ReadersOfSeveralDatasetsAreUsedByTurns) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 10);
   write_dataset(folder / "b.lmdb", 20);
-  ReadBuffer buffer;
-  for (int round = 0; round < 20; ++round) {
-    const auto a = open_dataset(folder / "a.lmdb");
-    expect_record(a->read(9, buffer), 9);
-    const auto b = open_dataset(folder / "b.lmdb");
-    expect_record(b->read(19, buffer), 19);
-    expect_record(a->read(3, buffer), 3);
+  const auto a = open_dataset(folder / "a.lmdb");
+  const auto b = open_dataset(folder / "b.lmdb");
+  const auto first = a->make_reader();
+  const auto second = b->make_reader();
+  const auto third = a->make_reader();
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    const Record record = first->read(9 - round);
+    expect_record(second->read(19 - round), 19 - round);
+    expect_record(third->read(round), round);
+    expect_record(record, 9 - round);  // it is valid until its own reader reads again
   }
+}
+
+TEST(Dataset, AReaderKeepsWhatItReadsFrom) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "a.lmdb", 10);
+  auto reader = open_dataset(folder / "a.lmdb")->make_reader();
+  expect_record(reader->read(9), 9);
+  EXPECT_THAT(mappings_of(folder / "a.lmdb"), SizeIs(1));
+  const Error error = thrown_by([&] { (void)reader->read(10); });
+  EXPECT_THAT(error.what(), HasSubstr((folder / "a.lmdb").string() + " has 10 records"));
+  reader.reset();
+  EXPECT_TRUE(mappings_of(folder / "a.lmdb").empty());
 }
 
 TEST(Dataset, IsReadByManyThreadsAtOnce) {
@@ -339,10 +352,10 @@ TEST(Dataset, IsReadByManyThreadsAtOnce) {
   std::vector<std::jthread> threads;
   for (std::uint64_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
-      ReadBuffer buffer;
+      const auto reader = dataset->make_reader();
       for (std::uint64_t step = 0; step < 2 * records; ++step) {
         const std::uint64_t index = (step * 7 + thread * 50) % records;
-        expect_record(dataset->read(index, buffer), index);
+        expect_record(reader->read(index), index);
         if (step % 16 == 0)
           dataset->prefetch(std::vector<std::uint64_t>{index, index + 1, records + 1});
         if (step % 50 == 0) {
@@ -407,9 +420,7 @@ TEST(Record, SaysWhichFieldIsWrong) {
 TEST(Dataset, HasDefaultsForWhatADatasetNeedNotKnow) {
   struct Nothing : Dataset {
     std::uint64_t size() const override { return 0; }
-    Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-      return Record(index, buffer.fields);
-    }
+    std::unique_ptr<DatasetReader> make_reader() const override { return nullptr; }
     std::string name() const override { return "nothing"; }
   };
   const Nothing dataset;

@@ -2,7 +2,7 @@
 //
 // The arithmetic of conversions against plain computations, and the reference on the host.
 #include <gmock/gmock.h>
-#include <millrace/conversion.h>
+#include <millrace/conversion_work.h>
 #include <millrace/error.h>
 #include <millrace/pixel_arithmetic.h>
 
@@ -166,10 +166,10 @@ TEST(ConvertOnHost, PutsChannelsOutside) {
   const std::vector<std::uint8_t> pixels = two_images();
   std::vector<std::uint8_t> made(pixels.size());
   ConversionWork work = work_on(pixels, made.data());
-  convert_on_host(work);
+  work.run_on_host();
   EXPECT_EQ(made, pixels);
   work.layout = ImageLayout::nchw;
-  convert_on_host(work);
+  work.run_on_host();
   EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,
                                              21,  51,  61,  71,  100, 110, 120, 150,
                                              160, 170, 101, 111, 121, 151, 161, 171}));
@@ -182,7 +182,7 @@ TEST(ConvertOnHost, FlipsTheImagesThatAreToBeFlipped) {
   const std::array<std::uint8_t, 2> flips{0, 7};
   work.flips = flips.data();
   work.layout = ImageLayout::nchw;
-  convert_on_host(work);
+  work.run_on_host();
   EXPECT_EQ(made, (std::vector<std::uint8_t>{0,   10,  20,  50,  60,  70,  1,   11,
                                              21,  51,  61,  71,  120, 110, 100, 170,
                                              160, 150, 121, 111, 101, 171, 161, 151}));
@@ -195,7 +195,7 @@ TEST(ConvertOnHost, NormalisesEachChannelByItsOwn) {
   work.dtype = DType::float32;
   work.mean = {0.5F, 0.25F, 9, 9};
   work.std = {2, -4, 9, 9};
-  convert_on_host(work);
+  work.run_on_host();
   for (std::size_t place = 0; place < pixels.size(); ++place)
     EXPECT_EQ(made[place],
               (static_cast<float>(pixels[place]) / 255 - (place % 2 == 0 ? 0.5F : 0.25F)) /
@@ -204,7 +204,7 @@ TEST(ConvertOnHost, NormalisesEachChannelByItsOwn) {
   for (const DType dtype : {DType::float16, DType::bfloat16}) {
     work.destination = rounded.data();
     work.dtype = dtype;
-    convert_on_host(work);
+    work.run_on_host();
     for (std::size_t place = 0; place < pixels.size(); ++place)
       EXPECT_EQ(rounded[place],
                 dtype == DType::float16 ? to_float16(made[place]) : to_bfloat16(made[place]));
@@ -216,7 +216,7 @@ TEST(ConvertOnHost, RefusesOtherTypes) {
   std::vector<double> made(pixels.size());
   ConversionWork work = work_on(pixels, made.data());
   work.dtype = DType::float64;
-  EXPECT_THROW(convert_on_host(work), Error);
+  EXPECT_THROW(work.run_on_host(), Error);
 }
 
 }  // namespace

@@ -92,6 +92,43 @@ TEST(HostStream, DoesItsWorkInOrder) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+struct CountWork {
+  static constexpr const char* kernel = "count";
+  int* count = nullptr;
+  int by = 0;
+  void run_on_host() const { *count += by; }
+};
+
+struct OtherWork {
+  static constexpr const char* kernel = "count";
+  void run_on_host() const {}
+};
+
+TEST(HostStream, DoesAnyKernelsWorkByItsReference) {
+  Gate gate;
+  HostStream stream;
+  const OpensAtEnd opens(gate);
+  int count = 1;
+  stream.launch([&] { EXPECT_TRUE(gate.pass()); });
+  {
+    CountWork work{.count = &count, .by = 4};
+    stream.launch(work);
+    work.by = 1000;  // the stream has its own copy
+  }
+  EXPECT_EQ(count, 1);
+  gate.open();
+  stream.synchronize();
+  EXPECT_EQ(count, 5);
+}
+
+TEST(DeviceWork, IsOfOneKind) {
+  const CountWork arguments;
+  const DeviceWork work = arguments;
+  EXPECT_EQ(work.as<CountWork>(), &arguments);
+  EXPECT_EQ(work.as<OtherWork>(), nullptr);
+  EXPECT_STREQ(work.kernel(), "count");
+}
+
 TEST(HostStream, CallsReturnBeforeTheWorkIsDone) {
   Gate gate;
   HostDevice device;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/conversion_work.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
@@ -79,18 +80,19 @@ inline BatchBytes converted(BatchBytes batch, const Conversion& conversion, std:
                             bool flips) {
   const std::vector<std::byte> images = batch[1].second;
   std::vector<std::byte> result(images.size() * size_of(conversion.dtype));
-  convert_on_host(
-      {.source = reinterpret_cast<const std::uint8_t*>(images.data()),
-       .destination = result.data(),
-       .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
-       .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
-       .height = ImageRun::height,
-       .width = ImageRun::width,
-       .channels = channels,
-       .dtype = conversion.dtype,
-       .layout = conversion.layout,
-       .mean = conversion.mean,
-       .std = conversion.std});
+  ConversionWork{
+      .source = reinterpret_cast<const std::uint8_t*>(images.data()),
+      .destination = result.data(),
+      .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
+      .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
+      .height = ImageRun::height,
+      .width = ImageRun::width,
+      .channels = channels,
+      .dtype = conversion.dtype,
+      .layout = conversion.layout,
+      .mean = conversion.mean,
+      .std = conversion.std}
+      .run_on_host();
   batch[1].second = std::move(result);
   return batch;
 }

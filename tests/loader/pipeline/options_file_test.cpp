@@ -31,7 +31,7 @@ class OptionsFile : public ::testing::Test {
     options.why = "7 workers feed it: \"idle\" 0.1% ± 0.0%";
     options.tuned_for = {.dataset = "some/train.lmdb",
                          .records = 1281167,
-                         .recipe = R"({"output":[224,224],"flip":0.5})",
+                         .recipe = R"({"output":[224,224],"ops":[{"op":"center_crop"}]})",
                          .step_ms = 33.25};
     options.machine = identify_machine();
     return options;

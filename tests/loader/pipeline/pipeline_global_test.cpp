@@ -163,16 +163,14 @@ class NamedTransform final : public Transform {
 class NamedDataset final : public Dataset {
  public:
   NamedDataset(std::uint64_t size, std::uint64_t fingerprint)
-      : records_(size), fingerprint_(fingerprint) {}
-  std::uint64_t size() const override { return records_.size(); }
-  Record read(std::uint64_t index, ReadBuffer& buffer) const override {
-    return records_.read(index, buffer);
-  }
+      : records_(std::make_shared<testing::MemoryDataset>(size)), fingerprint_(fingerprint) {}
+  std::uint64_t size() const override { return records_->size(); }
+  std::unique_ptr<DatasetReader> make_reader() const override { return records_->make_reader(); }
   std::string name() const override { return "drawer.lmdb"; }
   DatasetFacts facts() const override { return {.fingerprint = fingerprint_}; }
 
  private:
-  testing::MemoryDataset records_;
+  std::shared_ptr<const testing::MemoryDataset> records_;
   std::uint64_t fingerprint_;
 };
 

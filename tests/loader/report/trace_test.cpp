@@ -204,6 +204,19 @@ TEST(Trace, CountsWhatItDoesNotKeep) {
   EXPECT_EQ(json_of(trace).at("otherData").at("dropped_events"), "15");
 }
 
+TEST(Trace, TimesAreMicrosecondsToTheNanosecond) {
+  Trace trace;
+  Trace::Lane& lane = trace.add_lane(trace.add_group("group"), "lane");
+  trace.clear();
+  const auto now = Trace::Clock::now() + std::chrono::hours(100);
+  lane.add("long", now, now + 1'234'567'891ns);
+  lane.add("short", now, now + 5ns);
+  std::ostringstream out;
+  trace.write_json(out);
+  EXPECT_NE(out.str().find(R"("dur":1234567.891,)"), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find(R"("dur":0.005,)"), std::string::npos) << out.str();
+}
+
 TEST(Trace, NamesAreEscaped) {
   Trace trace;
   const std::string name = "a \"quoted\"\nname \xff";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <millrace/error.h>
+#include <millrace/machine.h>
 #include <millrace/topology.h>
 
 #include <algorithm>
@@ -76,6 +77,19 @@ TEST(Topology, SaysWhatRestrictsTheProcess) {
   EXPECT_GE(topology.cpuset_cpus, topology.affinity_cpus);
   EXPECT_EQ(topology.affinity_cpus, own_cpus().size());
   EXPECT_EQ(count_cpus(topology), topology.affinity_cpus);
+}
+
+TEST(Topology, NamesTheProcessors) {
+  Topology topology = read_topology();
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(cpuinfo, line) && !line.starts_with("model name")) continue;
+  if (line.empty()) GTEST_SKIP() << "/proc/cpuinfo names no model";
+  EXPECT_THAT(line, ::testing::EndsWith(": " + topology.cpu_model));
+  EXPECT_EQ(identify_machine(topology).cpu, topology.cpu_model);
+  topology.cpu_model = "abacus";
+  EXPECT_EQ(identify_machine(topology).cpu, "abacus");
+  EXPECT_EQ(synthetic_topology("core:2 pu:1").cpu_model, "unknown");
 }
 
 TEST(SyntheticTopology, HasTheNodesThatAreDescribed) {

@@ -39,10 +39,10 @@ TEST(DamagedPart, AnyBitOfARecordSpoilsJustThatRecord) {
     write_file(folder / "a.lmdb", bytes);
     const auto dataset = open_dataset(folder / "a.lmdb");
     std::vector<std::uint64_t> bad;
-    ReadBuffer buffer;
+    const auto reader = dataset->make_reader();
     for (std::uint64_t index = 0; index < dataset->size(); ++index) {
       try {
-        sound.expect_sound(dataset->read(index, buffer), index);
+        sound.expect_sound(reader->read(index), index);
       } catch (const Error& error) {
         bad.push_back(index);
       }
@@ -62,8 +62,8 @@ TEST(DamagedPart, AZeroByteInARecordsNameHidesNothing) {
   bytes[at + image.size()] = '\0';  // of its path, "77"
   write_file(folder / "a.lmdb", bytes);
   const auto dataset = open_dataset(folder / "a.lmdb");
-  ReadBuffer buffer;
-  const Error error = thrown_by([&] { (void)dataset->read(77, buffer); });
+  const auto reader = dataset->make_reader();
+  const Error error = thrown_by([&] { (void)reader->read(77); });
   EXPECT_THAT(error.what(), HasSubstr("record 77 (?7) of " + dataset->name() +
                                       " cannot be read: its bytes do not match"));
 }

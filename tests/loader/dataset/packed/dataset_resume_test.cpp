@@ -49,11 +49,11 @@ void expect_items(const DatasetWriter& writer, std::uint64_t items) {
 void expect_whole(const std::filesystem::path& path) {
   const auto dataset = open_dataset(path);
   ASSERT_EQ(dataset->size(), records - records / 5);
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   for (std::uint64_t index = 0; index < dataset->size(); ++index) {
     const std::uint64_t item = index / 4 * 5 + index % 4;
-    EXPECT_EQ(dataset->read(index, buffer).text("path"), stored_path(item));
-    EXPECT_TRUE(std::ranges::equal(dataset->read(index, buffer)["image"], stored_bytes(item)));
+    EXPECT_EQ(reader->read(index).text("path"), stored_path(item));
+    EXPECT_TRUE(std::ranges::equal(reader->read(index)["image"], stored_bytes(item)));
   }
 }
 

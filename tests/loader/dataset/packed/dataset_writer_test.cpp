@@ -42,12 +42,11 @@ TEST(DatasetWriter, ReplacedFilesStayWithTheirReaders) {
   write_dataset(folder / "a.lmdb", 10);
   const auto old = open_dataset(folder / "a.lmdb");
   write_dataset(folder / "a.lmdb", 20);
-  ReadBuffer buffer;
   EXPECT_EQ(old->size(), 10u);
-  expect_record(old->read(9, buffer), 9);
+  expect_record(old->make_reader()->read(9), 9);
   const auto replaced = open_dataset(folder / "a.lmdb");
   EXPECT_EQ(replaced->size(), 20u);
-  expect_record(replaced->read(19, buffer), 19);
+  expect_record(replaced->make_reader()->read(19), 19);
 }
 
 TEST(DatasetWriter, LetsNoSecondWriterIn) {
@@ -120,9 +119,9 @@ TEST(DatasetWriter, GrowsItsMap) {
     writer.finish();
     const auto dataset = open_dataset(folder / "a.lmdb");
     ASSERT_EQ(dataset->size(), 150u);
-    ReadBuffer buffer;
+    const auto reader = dataset->make_reader();
     for (unsigned record = 0; record < 150; ++record) {
-      const auto bytes = dataset->read(record, buffer)["image"];
+      const auto bytes = reader->read(record)["image"];
       ASSERT_EQ(bytes.size(), megabyte);
       ASSERT_EQ(bytes.front(), static_cast<std::byte>(record));
       ASSERT_EQ(bytes.back(), static_cast<std::byte>(record));

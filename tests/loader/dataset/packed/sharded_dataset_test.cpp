@@ -51,15 +51,15 @@ TEST_F(ShardedDataset, IsOneDataset) {
   EXPECT_EQ(dataset->size(), records);
   EXPECT_EQ(dataset->name(), path_.string());
   EXPECT_THAT(dataset->classes(), ElementsAre("cat", "dog"));
-  ReadBuffer buffer;
+  const auto reader = dataset->make_reader();
   for (std::uint64_t step = 0; step < 3 * records; ++step) {
     const std::uint64_t index = step * 23 % records;
-    expect_record(dataset->read(index, buffer), index);
+    expect_record(reader->read(index), index);
     EXPECT_EQ(dataset->key(index), stored_path(index));
   }
   EXPECT_EQ(dataset->key(records), "record 60");
   dataset->prefetch(std::vector<std::uint64_t>{0, 59, 20, 60, UINT64_MAX});
-  const Error beyond = thrown_by([&] { (void)dataset->read(records, buffer); });
+  const Error beyond = thrown_by([&] { (void)reader->read(records); });
   EXPECT_EQ(beyond.code(), ErrorCode::invalid_argument);
   EXPECT_EQ(beyond.record(), records);
 }
@@ -73,15 +73,14 @@ TEST_F(ShardedDataset, HasTheFingerprintOfOneFile) {
             index().at("shards").at(1).at("fingerprint"));
 }
 
-TEST_F(ShardedDataset, OneBufferServesItAndOthers) {
+TEST_F(ShardedDataset, ItsReaderGoesOnBesideOthers) {
   write_dataset(folder_ / "b.lmdb", 10);
-  const auto other = open_dataset(folder_ / "b.lmdb");
-  ReadBuffer buffer;
+  const auto other = open_dataset(folder_ / "b.lmdb")->make_reader();
   for (int round = 0; round < 10; ++round) {
-    const auto dataset = open_dataset(path_);
-    expect_record(dataset->read(59, buffer), 59);
-    expect_record(other->read(9, buffer), 9);
-    expect_record(dataset->read(0, buffer), 0);
+    const auto reader = open_dataset(path_)->make_reader();
+    expect_record(reader->read(59), 59);
+    expect_record(other->read(9), 9);
+    expect_record(reader->read(0), 0);
   }
 }
 
@@ -90,10 +89,10 @@ TEST_F(ShardedDataset, IsReadByManyThreadsAtOnce) {
   std::vector<std::jthread> threads;
   for (std::uint64_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
-      ReadBuffer buffer;
+      const auto reader = dataset->make_reader();
       for (std::uint64_t step = 0; step < 2 * records; ++step) {
         const std::uint64_t index = (step * 7 + thread * 15) % records;
-        expect_record(dataset->read(index, buffer), index);
+        expect_record(reader->read(index), index);
         if (step % 8 == 0)
           dataset->prefetch(std::vector<std::uint64_t>{index, (index + 31) % records});
       }
@@ -186,14 +185,15 @@ TEST_F(ShardedDataset, ABadRecordHasItsNumberInTheWhole) {
   damaged[at] = static_cast<char>(~damaged[at]);
   write_file(second_, damaged);
   const auto dataset = open_dataset(path_);
-  ReadBuffer buffer;
-  expect_record(dataset->read(19, buffer), 19);
-  const Error error = thrown_by([&] { (void)dataset->read(20, buffer); });
+  const auto reader = dataset->make_reader();
+  expect_record(reader->read(19), 19);
+  const Error error = thrown_by([&] { (void)reader->read(20); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 20u);
+  EXPECT_EQ(error.reason(), "its bytes do not match its checksum: the file is damaged");
   EXPECT_THAT(error.what(), HasSubstr("record 20 of " + path_.string() + ": record 5 (" +
                                       stored_path(20) + ") of " + second_.string()));
-  expect_record(dataset->read(21, buffer), 21);
+  expect_record(reader->read(21), 21);
 }
 
 TEST(ShardWriter, IsIncompleteUntilFinished) {

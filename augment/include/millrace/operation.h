@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations of a recipe and their parameters, in torchvision's names. These are values: they
+// may be copied, and read from any thread.
+#pragma once
+
+#include <millrace/geometry.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace millrace {
+
+/// A random box of the image, resized to the output: torchvision's `RandomResizedCrop`.
+struct RandomResizedCrop {
+  /// Share of the image's area.
+  Range scale{0.08, 1.0};
+  /// Width / height.
+  Range ratio{3.0 / 4.0, 4.0 / 3.0};
+};
+
+/// The shorter side resized to `size`, the longer one in proportion: torchvision's `Resize(int)`.
+struct Resize {
+  int size = 256;
+};
+
+/// The centred window of the output's size: torchvision's `CenterCrop`. What lies outside a smaller
+/// image is zero.
+struct CenterCrop {};
+
+/// Where images are flipped.
+enum class FlipOn {
+  worker,  ///< by the worker that makes the sample
+  device,  ///< by the device that converts it, which needs `PipelineOptions::conversion`; the
+           ///< result has the same bits
+};
+
+/// The mirrored image with probability `p`: torchvision's `RandomHorizontalFlip`.
+struct RandomHorizontalFlip {
+  double p = 0.5;
+  /// An operation on the device is a recipe's last one.
+  FlipOn on = FlipOn::worker;
+};
+
+class ImageOperation;
+
+/// One operation of a recipe. Immutable; copies share what they hold.
+class Operation {
+ public:
+  // Not explicit, so that a recipe reads as a list: {Resize{256}, CenterCrop{}}.
+  Operation(const RandomResizedCrop& parameters);
+  Operation(const Resize& parameters);
+  Operation(const CenterCrop& parameters);
+  Operation(const RandomHorizontalFlip& parameters);
+  /// The library's own: any operation that its JSON names.
+  explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
+
+  /// As it is written in a recipe: {"op":"random_horizontal_flip","p":0.5}.
+  std::string to_json() const;
+  /// The library's own: what it does.
+  ImageOperation& held() const { return *held_; }
+
+  /// Whether both are the same operation with the same parameters.
+  friend bool operator==(const Operation& a, const Operation& b) {
+    return a.to_json() == b.to_json();
+  }
+
+ private:
+  std::shared_ptr<ImageOperation> held_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/operation.h>
+#include <millrace/random.h>
+#include <millrace/transform.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ops/fold.h"
+
+namespace millrace {
+
+/// The largest width or height of an image that is made.
+inline constexpr int largest_side = 16384;
+
+/// What an operation tells its parameters to, one by one: they are read from JSON there, written to
+/// it, or checked. Each call gives the parameter's key, its value and the limits of it, both
+/// included.
+class Parameters {
+ public:
+  virtual ~Parameters() = default;
+  virtual void number(const char* key, double& value, Range limits) = 0;
+  virtual void integer(const char* key, int& value, int low, int high) = 0;
+  /// A range of shares or ratios: its upper end is above 0.
+  virtual void range(const char* key, Range& value, Range limits) = 0;
+  /// One of `names`; the first is the default and is not written.
+  virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
+};
+
+/// One kind of operation with its parameters. Workers call it all at once.
+class ImageOperation {
+ public:
+  virtual ~ImageOperation() = default;
+  /// As JSON names it.
+  virtual const char* name() const = 0;
+  /// Hands every parameter to `parameters`, which changes them where it reads JSON, before the
+  /// operation is shared.
+  virtual void describe(Parameters& parameters) = 0;
+};
+
+/// Moves or scales pixels, and is not run by itself but folded with others into one resampling.
+class GeometricOperation : public ImageOperation {
+ public:
+  /// Whether the image has the output's size behind this operation.
+  virtual bool makes_output() const = 0;
+  /// Adds itself to what comes before it. Returns why this is not possible, which follows from the
+  /// operations alone and not from the image; nullptr if it was.
+  virtual const char* fold(Fold& fold, Random& random) const = 0;
+};
+
+/// A sample's image of the output's size, and what its operations need besides.
+struct SampleImage {
+  /// 8-bit RGB, rows without gaps.
+  std::uint8_t* pixels;
+  Size size;
+  Sample& sample;
+  /// The worker's, for one call of `run`; it only grows.
+  std::vector<std::uint8_t>& scratch;
+};
+
+/// Runs in place on the image that the resampling made.
+class PixelOperation : public ImageOperation {
+ public:
+  virtual void run(SampleImage& image, Random& random) const = 0;
+  /// A field that it adds to the sample and fills, for the device to do the rest; none by default.
+  virtual std::vector<FieldSpec> fields() const { return {}; }
+};
+
+}  // namespace millrace

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/program.h"
+
+#include <optional>
+
+namespace millrace {
+namespace {
+
+const GeometricOperation* as_geometric(const Operation& op) {
+  return dynamic_cast<const GeometricOperation*>(&op.held());
+}
+
+const PixelOperation* as_in_place(const Operation& op) {
+  return dynamic_cast<const PixelOperation*>(&op.held());
+}
+
+}  // namespace
+
+std::string place_of(std::span<const Operation> ops, std::size_t number) {
+  return "ops[" + std::to_string(number) + "] (" + ops[number].held().name() + ")";
+}
+
+std::string order_problem(std::span<const Operation> ops) {
+  const Size any_size{256, 256};
+  Fold fold(any_size, any_size);
+  Random random(0, 0);
+  std::optional<std::size_t> makes_output;
+  std::optional<std::size_t> on_device;
+  for (std::size_t number = 0; number < ops.size(); ++number) {
+    const std::string place = place_of(ops, number);
+    if (on_device)
+      return place + " comes after " + place_of(ops, *on_device) +
+             ", which runs on the device; that must be the last operation";
+    const GeometricOperation* geometric = as_geometric(ops[number]);
+    if (geometric == nullptr) {
+      if (!makes_output)
+        return place + " comes before the image has the output's size; begin with " +
+               "random_resized_crop, or with resize and center_crop";
+      if (!as_in_place(ops[number])->fields().empty()) on_device = number;
+      continue;
+    }
+    if (makes_output && number != *makes_output + 1)
+      return place + " comes after " + place_of(ops, *makes_output + 1) +
+             ", which runs on pixels; geometric operations must come first";
+    if (makes_output)
+      return place + " cannot be folded with " + place_of(ops, *makes_output) +
+             ", which makes the output already";
+    if (const char* reason = geometric->fold(fold, random); reason != nullptr)
+      return place + " cannot be folded with what comes before it: " + reason;
+    if (geometric->makes_output()) makes_output = number;
+  }
+  if (!makes_output)
+    return "no operation makes an image of the output's size; random_resized_crop and center_crop "
+           "do";
+  return {};
+}
+
+Program::Program(Size output, std::span<const Operation> ops)
+    : output_(output), ops_(ops.begin(), ops.end()) {
+  for (const Operation& op : ops_) {
+    if (const GeometricOperation* geometric = as_geometric(op)) geometric_.push_back(geometric);
+    if (const PixelOperation* in_place = as_in_place(op)) in_place_.push_back(in_place);
+  }
+}
+
+Fold Program::fold(Size image, Random& random) const {
+  Fold fold(image, output_);
+  for (const GeometricOperation* op : geometric_) (void)op->fold(fold, random);
+  return fold;
+}
+
+void Program::run(SampleImage& image, Random& random) const {
+  for (const PixelOperation* op : in_place_) op->run(image, random);
+}
+
+std::vector<FieldSpec> Program::fields() const {
+  std::vector<FieldSpec> fields;
+  for (const PixelOperation* op : in_place_)
+    for (FieldSpec& field : op->fields()) fields.push_back(std::move(field));
+  return fields;
+}
+
+}  // namespace millrace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/image_operation.h"
+
+namespace millrace {
+
+/// An operation's number and name, for messages: "ops[1] (resize)".
+std::string place_of(std::span<const Operation> ops, std::size_t number);
+
+/// Why these operations cannot run in this order, naming the one at fault; empty if they can.
+std::string order_problem(std::span<const Operation> ops);
+
+/// Operations as workers run them: the geometric ones folded, then the others in place. They draw
+/// their random numbers in their own order. Immutable; workers share one.
+class Program {
+ public:
+  /// Of operations that have no `order_problem`.
+  Program(Size output, std::span<const Operation> ops);
+
+  Fold fold(Size image, Random& random) const;
+  void run(SampleImage& image, Random& random) const;
+  /// The fields that operations add to the sample.
+  std::vector<FieldSpec> fields() const;
+
+ private:
+  Size output_;
+  std::vector<Operation> ops_;  // holds what the others point to
+  std::vector<const GeometricOperation*> geometric_;
+  std::vector<const PixelOperation*> in_place_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+constexpr double steepest_ratio = 1000;
+
+class RandomResizedCropOperation final : public GeometricOperation {
+ public:
+  explicit RandomResizedCropOperation(const RandomResizedCrop& parameters)
+      : parameters_(parameters) {}
+
+  const char* name() const override { return "random_resized_crop"; }
+  void describe(Parameters& parameters) override {
+    parameters.range("scale", parameters_.scale, {0, 1});
+    parameters.range("ratio", parameters_.ratio, {1 / steepest_ratio, steepest_ratio});
+  }
+
+  bool makes_output() const override { return true; }
+  const char* fold(Fold& fold, Random& random) const override {
+    if (fold.resized) return "its box would be resampled twice";
+    fold.box = random_resized_crop(fold.resampling.from, parameters_.scale, parameters_.ratio,
+                                   [&random] { return random.uniform(); });
+    fold.resampling = {{fold.box.width, fold.box.height},
+                       fold.output,
+                       {0, 0, fold.output.width, fold.output.height}};
+    fold.resized = true;
+    return nullptr;
+  }
+
+ private:
+  RandomResizedCrop parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomResizedCrop& parameters)
+    : held_(std::make_shared<RandomResizedCropOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_resized_crop() {
+  return std::make_shared<RandomResizedCropOperation>(RandomResizedCrop{});
+}
+
+}  // namespace millrace

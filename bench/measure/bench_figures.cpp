@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "console/figures.h"
+#include "console/text.h"
+#include "measure/bench_output.h"
+
+namespace millrace::cli {
+namespace {
+
+using Json = Figures::Json;
+
+constexpr double mega = 1e6;
+constexpr double giga = 1e9;
+
+template <typename Bytes>
+double megabytes(Bytes bytes) {
+  return static_cast<double>(bytes) / mega;
+}
+
+Json durations_json(const Durations& durations) {
+  return {{"p50", durations.p50_ms},
+          {"p95", durations.p95_ms},
+          {"p99", durations.p99_ms},
+          {"max", durations.max_ms},
+          {"total", durations.total_ms}};
+}
+
+Json percent_json(std::optional<double> share) { return share ? Json(100 * *share) : Json(); }
+
+void add_rates(Figures& figures, const Report& report) {
+  const auto per_second = [&](double count) {
+    return report.seconds > 0 ? count / report.seconds : 0;
+  };
+  figures.add("samples_per_second", "samples/s", "{:.1f}",
+              per_second(static_cast<double>(report.samples)));
+  figures.add("batches_per_second", "batches/s", "{:.2f}",
+              per_second(static_cast<double>(report.batches)));
+  figures.add("encoded_mb_per_second", "encoded MB/s", "{:.1f}",
+              per_second(megabytes(report.encoded_bytes)));
+  figures.key("seconds", report.seconds);
+  figures.key("batches", report.batches);
+  figures.key("samples", report.samples);
+}
+
+void add_waits(Figures& figures, const BenchResult& result) {
+  const auto add = [&](const char* key, const char* label, const Durations& waits) {
+    figures.key(key, durations_json(waits));
+    figures.row(label, fmt::format("p50 {:.3f}   p95 {:.3f}   p99 {:.3f}   max {:.3f} ms",
+                                   waits.p50_ms, waits.p95_ms, waits.p99_ms, waits.max_ms));
+  };
+  add("stall_ms", "stall (data not made)", result.report.stall);
+  add("ahead_ms", "ahead (no slot free)", result.report.ahead);
+  figures.key("device_idle_percent", percent_json(result.device_idle));
+  figures.row("device idle", result.device_idle ? fmt::format("{:.2f}%", 100 * *result.device_idle)
+                                                : "no step to be idle for");
+  figures.key("device_step_ms", json_of(result.device_step_ms));
+}
+
+void add_copies(Figures& figures, const BenchRecord& record) {
+  const auto& copies = record.result.copies;
+  const auto& plain = record.beside.plain_copy_bytes_per_second;
+  const auto& hidden = record.result.copy_hidden;
+  const std::optional<double> of_plain = copies && plain && *plain > 0
+                                             ? std::optional(copies->bytes_per_second / *plain)
+                                             : std::nullopt;
+  figures.key("h2d_gb_per_second", copies ? Json(copies->bytes_per_second / giga) : Json());
+  figures.key("plain_h2d_gb_per_second", plain ? Json(*plain / giga) : Json());
+  figures.key("h2d_percent_of_plain", percent_json(of_plain));
+  figures.key("copy_hidden_percent", percent_json(hidden));
+  if (!copies) return;
+  std::string text = fmt::format("{:.2f} GB/s", copies->bytes_per_second / giga);
+  if (of_plain)
+    text += fmt::format(", {:.1f}% of plain copies' {:.2f} GB/s", 100 * *of_plain, *plain / giga);
+  if (hidden) text += fmt::format("; {:.1f}% of their time under steps", 100 * *hidden);
+  figures.row("copies to the device", text);
+}
+
+/// The device and the trainer's thread.
+void add_device(Figures& figures, const BenchRecord& record) {
+  const BenchResult& result = record.result;
+  const auto& by_synthetic = record.beside.idle_by_synthetic;
+  figures.key("idle_by_synthetic_percent", percent_json(by_synthetic));
+  if (by_synthetic)
+    figures.row(
+        "idle by synthetic input",
+        fmt::format("{:.2f}% (beside the same steps without a loader)", 100 * *by_synthetic));
+  add_copies(figures, record);
+  const ConsumerTime& consumer = result.consumer;
+  figures.key("consumer_us_per_batch",
+              {{"mean", consumer.mean_us}, {"p50", consumer.p50_us}, {"p99", consumer.p99_us}});
+  figures.row(
+      "trainer's thread",
+      fmt::format("mean {:.1f}   p50 {:.1f}   p99 {:.1f} us of CPU time per batch for the loader",
+                  consumer.mean_us, consumer.p50_us, consumer.p99_us));
+  const auto& first = record.beside.first_step;
+  figures.key("first_step_ms",
+              first ? Json{{"parts", first->parts_ms}, {"whole", first->whole_ms}} : Json());
+  if (first)
+    figures.row(
+        "first step after",
+        fmt::format("{:.1f} ms on parts as they come, {:.1f} ms on whole batches: {:.1f} ms saved",
+                    first->parts_ms, first->whole_ms, first->whole_ms - first->parts_ms));
+  const auto& device_growth = result.device_memory_growth;
+  figures.key("rss_growth_mb", megabytes(result.rss_growth));
+  figures.key("device_memory_growth_mb", device_growth ? Json(megabytes(*device_growth)) : Json());
+  figures.row(
+      "memory since warm-up",
+      fmt::format("{:+.1f} MB of the process", megabytes(result.rss_growth)) +
+          (device_growth ? fmt::format(", {:+.1f} MB of the device", megabytes(*device_growth))
+                         : ""));
+  figures.add("first_batch_ms", "first batch after", "{:.1f} ms",
+              1e3 * result.report.first_batch_seconds);
+}
+
+void add_workers(Figures& figures, const Report& report) {
+  Json shares = Json::object();
+  std::string shares_text;
+  for (const StageReport& stage : report.stages) {
+    if (stage.name != "copy" && stage.name != "convert" && stage.name != "trainer")
+      shares[stage.name] = 100 * stage.share;
+    if (stage.share > 0)
+      shares_text += fmt::format("{}{} {:.1f}%", shares_text.empty() ? "" : "   ", stage.name,
+                                 100 * stage.share);
+  }
+  figures.key("worker_time_percent", shares);
+  figures.row("worker time", shares_text);
+
+  figures.key("worker_utilization_percent", 100 * report.worker_utilization);
+  figures.key("active_workers", report.active_workers);
+  figures.key("workers_bound", report.workers_bound);
+  figures.key("worker_delay_percent", percent_json(report.worker_delay));
+  std::string text =
+      fmt::format("{:.1f}% of {}{}", 100 * report.worker_utilization, report.workers,
+                  report.workers_bound ? ", bound to their NUMA node" : ", not bound");
+  if (report.active_workers < report.workers - 0.05)
+    text += fmt::format(", {:.1f} active", report.active_workers);
+  if (report.worker_delay)
+    text += fmt::format("; kept waiting for a processor {:.1f}%", 100 * *report.worker_delay);
+  figures.row("worker utilization", text);
+}
+
+/// The NUMA nodes; a row for each if there are several.
+void add_nodes(Figures& figures, const Report& report) {
+  Json nodes = Json::array();
+  for (const NodeReport& node : report.nodes) {
+    nodes.push_back({{"node", node.node},
+                     {"workers", node.workers},
+                     {"workers_bound", node.workers_bound},
+                     {"slots", node.slots},
+                     {"samples", node.samples},
+                     {"samples_by_helpers", node.samples_by_helpers},
+                     {"memory_on_node", json_of(node.memory_on_node)}});
+    if (report.nodes.size() < 2) continue;
+    const double helped = node.samples > 0 ? 100 * static_cast<double>(node.samples_by_helpers) /
+                                                 static_cast<double>(node.samples)
+                                           : 0;
+    figures.row(
+        fmt::format("NUMA node {}", node.node),
+        fmt::format("{}{}, {}{}, {} samples, {:.1f}% of them made by other nodes' workers",
+                    count_text(node.workers, "worker"), node.workers_bound ? "" : " (not bound)",
+                    count_text(node.slots, "slot"),
+                    node.memory_on_node == false ? " (memory not on it)" : "", node.samples,
+                    helped));
+  }
+  figures.key("nodes", nodes);
+}
+
+void add_memory(Figures& figures, const BenchResult& result) {
+  const Report& report = result.report;
+  figures.key("ready_batches", report.ready_batches);
+  figures.key("free_slots", report.free_slots);
+  figures.row("ready batches, free slots",
+              fmt::format("{:.1f}, {:.1f} (mean)", report.ready_batches, report.free_slots));
+  const auto made = static_cast<double>(report.samples_made);
+  figures.add("cpu_ms_per_sample", "CPU time per sample", "{:.3f} ms",
+              made > 0 ? result.cpu_seconds * 1e3 / made : 0);
+  figures.add("peak_rss_beyond_map_mb", "peak RSS beyond the map", "{:.1f} MB",
+              megabytes(result.peak_rss_beyond_map));
+  figures.key("pinned_mb", megabytes(report.memory.pinned_bytes));
+  figures.key("device_mb", megabytes(report.memory.device_bytes));
+  figures.key("staging_mb", megabytes(report.memory.staging_bytes));
+  figures.row("pinned / device memory",
+              fmt::format("{:.1f} MB / {:.1f} MB", megabytes(report.memory.pinned_bytes),
+                          megabytes(report.memory.device_bytes)));
+}
+
+void add_ceiling(Figures& figures, const std::optional<CeilingResult>& ceiling) {
+  if (!ceiling) return figures.key("ceiling", {});
+  Json json;
+  const auto add = [&](const std::string& key, const char* what, const Spread& spread) {
+    json[key] = spread.median;
+    json[key + "_min"] = spread.min;
+    json[key + "_max"] = spread.max;
+    figures.row(what, fmt::format("{:.3f} x T {} (of five, {:.3f} to {:.3f})", spread.median, what,
+                                  spread.min, spread.max));
+  };
+  add("rate_ratio", "by rate", ceiling->rate_ratio);
+  add("cpu_ratio", "by CPU time", ceiling->cpu_ratio);
+  json["samples_per_second"] = ceiling->loader_samples_per_second;
+  json["reference_images_per_second"] = ceiling->reference_images_per_second;
+  figures.row(
+      "in absolute terms",
+      fmt::format("{:.0f} samples/s; T, libjpeg-turbo's full decode, {:.0f} images/s",
+                  ceiling->loader_samples_per_second, ceiling->reference_images_per_second));
+  figures.key("ceiling", json);
+}
+
+}  // namespace
+
+Figures figures_of(const BenchRecord& record) {
+  const BenchResult& result = record.result;
+  const Report& report = result.report;
+  Figures figures;
+  add_rates(figures, report);
+  add_waits(figures, result);
+  add_device(figures, record);
+  add_workers(figures, report);
+  add_nodes(figures, report);
+  add_memory(figures, result);
+  figures.key("bad_records", report.bad_records);
+  if (report.bad_records > 0) figures.row("bad records", fmt::format("{}", report.bad_records));
+  add_ceiling(figures, record.ceiling);
+  if (result.digest)
+    figures.add("digest", "digest", "{}", fmt::format("{:016x}", *result.digest));
+  else
+    figures.key("digest", {});
+  figures.key("warnings", report.warnings);
+  return figures;
+}
+
+Figures figures_of(const StageReport& stage, const Report& report) {
+  const double all = stage.lanes * report.seconds;
+  const auto percent = [&](double seconds) {
+    return fmt::format("{:.1f}%", all > 0 ? 100 * seconds / all : 0);
+  };
+  Figures figures;
+  figures.add("name", "stage", "{}", stage.name);
+  figures.add("lanes", "lanes", "{:.1f}", stage.lanes);
+  figures.key("busy_seconds", stage.busy_seconds);
+  figures.add("occupancy_percent", "busy", "{:.1f}%", 100 * stage.occupancy);
+  figures.key("waiting_input_seconds", stage.waiting_input_seconds);
+  figures.row("waits for input", percent(stage.waiting_input_seconds));
+  figures.key("waiting_output_seconds", stage.waiting_output_seconds);
+  figures.row("for output", percent(stage.waiting_output_seconds));
+  figures.add("count", "count", "{}", stage.each.count);
+  figures.key("each_ms", durations_json(stage.each));
+  for (const auto& [name, value] :
+       {std::pair("p50", stage.each.p50_ms), std::pair("p95", stage.each.p95_ms),
+        std::pair("p99", stage.each.p99_ms), std::pair("max ms", stage.each.max_ms)})
+    figures.row(name, fmt::format("{:.3f}", value));
+  return figures;
+}
+
+std::string step_text(const BenchRecord& record) {
+  return step_text(record, record.settings, record.result.device_step_ms.value_or(0));
+}
+
+Figures options_of(const BenchRecord& record) {
+  const BenchSettings& settings = record.settings;
+  Figures options = setup_figures(record, settings, settings.dataset->size());
+  options.key("convert", record.convert.empty() ? Json() : Json(record.convert));
+  options.row("Images on the device",
+              record.convert.empty() ? "as they were made" : record.convert);
+  options.key("step", settings.gemm > 0 ? Json(fmt::format("gemm:{}", settings.gemm)) : Json());
+  options.row("Step", step_text(record));
+  options.key("warmup", settings.warmup);
+  options.row("Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
+                                      count_text(record.result.report.batches, "batch"),
+                                      record.result.report.seconds, settings.warmup));
+  return options;
+}
+
+}  // namespace millrace::cli

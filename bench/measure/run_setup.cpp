@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/run_setup.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "console/figures.h"
+#include "console/text.h"
+
+namespace millrace::cli {
+
+std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
+                       std::uint64_t records) {
+  return fmt::format(
+      "{}: {} records, recipe {}, {} workers, batches of {} in {}, prefetch {}, seed {}\n",
+      setup.dataset, records, setup.recipe_name, settings.runtime->workers(), settings.batch_size,
+      count_text(settings.micro_batches, "part"), settings.prefetch, settings.seed);
+}
+
+std::string step_text(const RunSetup& setup, const BenchSettings& settings, double device_step_ms) {
+  if (!settings.step_work().any()) return "none";
+  if (settings.gemm > 0) return fmt::format("gemm:{} ({:.3f} ms)", settings.gemm, device_step_ms);
+  return fmt::format("{:.3f} ms{}", milliseconds(settings.step),
+                     setup.step_is_auto ? " (1.25 x the loader's own time)" : "");
+}
+
+Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std::uint64_t records) {
+  using Json = Figures::Json;
+  Figures figures;
+  figures.add("dataset", "Dataset", "{}", setup.dataset);
+  figures.add("records", "Records", "{}", records);
+  figures.add("recipe", "Recipe", "{}", setup.recipe_name);
+  figures.key("recipe_program", Json::parse(settings.recipe.to_json()));
+  figures.add("device", "Device", "{}", setup.device);
+  figures.add("batch_size", "Batch size", "{}", settings.batch_size);
+  figures.add("workers", "Workers", "{}", settings.runtime->workers());
+  figures.add("prefetch", "Prefetch (host slots)", "{}", settings.prefetch);
+  figures.add("micro_batches", "Micro-batches", "{}", settings.micro_batches);
+  figures.key("step_ms", settings.gemm > 0 ? Json() : Json(milliseconds(settings.step)));
+  figures.key("step_auto", setup.step_is_auto);
+  figures.key("batches", settings.batches);
+  figures.key("max_seconds", std::chrono::duration<double>(settings.duration).count());
+  figures.add("seed", "Seed", "{}", settings.seed);
+  return figures;
+}
+
+}  // namespace millrace::cli

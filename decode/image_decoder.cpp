@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/image_decoder.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+#include "jpeg/jpeg_decoder.h"
+#include "jpeg/jpeg_info.h"
+
+namespace millrace {
+namespace {
+
+struct Codec {
+  ImageKind kind;
+  std::unique_ptr<ImageDecoder> (*make)();
+  Status (*read_info)(std::span<const std::byte>, ImageInfo&);
+};
+
+template <typename Decoder>
+std::unique_ptr<ImageDecoder> make() {
+  return std::make_unique<Decoder>();
+}
+
+/// Keeps what all kinds of images have of what one kind's reader tells.
+template <typename Info, Status (*read)(std::span<const std::byte>, Info&)>
+Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
+  Info found;
+  Status status = read(encoded, found);
+  info = std::move(found);
+  return status;
+}
+
+/// Every codec. Each is given bytes that begin as those of its kind do, and no others.
+constexpr Codec codecs[] = {
+    {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>},
+};
+
+std::string hex(std::span<const std::byte> bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte byte : bytes) {
+    if (!text.empty()) text += ' ';
+    text += digits[std::to_integer<unsigned>(byte) >> 4];
+    text += digits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return text;
+}
+
+std::string names_of_codecs(std::string_view separator) {
+  std::string names;
+  for (const Codec& codec : codecs) {
+    if (!names.empty()) names += separator;
+    names += to_string(codec.kind);
+  }
+  return names;
+}
+
+/// Finds the codec of an image; bad if there is none.
+Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
+  if (encoded.empty()) return Status::bad("empty (0 bytes)");
+  const ImageKind kind = image_kind(encoded);
+  for (number = 0; number < std::size(codecs); ++number)
+    if (codecs[number].kind == kind) return Status::ok();
+  if (kind != ImageKind::unknown)
+    return Status::bad("a " + std::string(to_string(kind)) + " image; only " +
+                       names_of_codecs(", ") + (std::size(codecs) == 1 ? " is" : " are") +
+                       " supported");
+  return Status::bad("no " + names_of_codecs(" or ") + " (starts with " +
+                     hex(encoded.first(std::min<std::size_t>(encoded.size(), 4))) + ")");
+}
+
+/// Hands each image to the decoder of its kind.
+class AnyDecoder final : public ImageDecoder {
+ public:
+  Status open(std::span<const std::byte> encoded) override {
+    current_ = nullptr;
+    std::size_t number = 0;
+    if (Status found = find_codec(encoded, number); !found.is_ok()) return found;
+    std::unique_ptr<ImageDecoder>& decoder = decoders_[number];
+    if (!decoder) decoder = codecs[number].make();
+    if (Status opened = decoder->open(encoded); !opened.is_ok()) return opened;
+    current_ = decoder.get();
+    return Status::ok();
+  }
+
+  const ImageHeader& header() const override { return current().header(); }
+  Status decode(const Region& region, PixelView& view) override {
+    return current().decode(region, view);
+  }
+  Status check() override { return current().check(); }
+
+ private:
+  ImageDecoder& current() const {
+    if (current_ == nullptr)
+      throw Error(ErrorCode::invalid_argument, "no image is open; call open() first");
+    return *current_;
+  }
+
+  std::array<std::unique_ptr<ImageDecoder>, std::size(codecs)> decoders_;
+  ImageDecoder* current_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageDecoder> make_image_decoder() { return std::make_unique<AnyDecoder>(); }
+
+Status check_image_kind(std::span<const std::byte> encoded) {
+  std::size_t number = 0;
+  return find_codec(encoded, number);
+}
+
+Status read_image_info(std::span<const std::byte> encoded, ImageInfo& info) {
+  std::size_t number = 0;
+  if (Status found = find_codec(encoded, number); !found.is_ok()) return found;
+  return codecs[number].read_info(encoded, info);
+}
+
+}  // namespace millrace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A decoder belongs to one thread at a time; the functions may be called from any thread. The
+// encoded bytes must outlive the calls that follow `open`, up to the next `open`.
+#pragma once
+
+#include <millrace/error.h>
+#include <millrace/image.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace millrace {
+
+/// What a decoder knows of an image before it decodes any pixel.
+struct ImageHeader {
+  ImageKind kind = ImageKind::unknown;
+  int width = 0;
+  int height = 0;
+  /// Components as stored: 1 grey, 3 colour, 4 CMYK.
+  int components = 0;
+
+  Size size() const { return {width, height}; }
+};
+
+/// Decodes encoded images to 8-bit RGB, of the region that is needed. It is the seam for codecs:
+/// each kind of image has one in a room of its own. A decoder is used for one image after the other
+/// and keeps its handles and scratch, which only grows.
+class ImageDecoder {
+ public:
+  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. A JPEG of this
+  /// size needs up to 1.1 GB while it is decoded.
+  static constexpr std::int64_t max_pixels = 100'000'000;
+
+  virtual ~ImageDecoder() = default;
+
+  /// Reads the header of an encoded image and keeps a view of the bytes. Bad for what cannot be
+  /// decoded; the reason says why. On success `header()` is filled.
+  virtual Status open(std::span<const std::byte> encoded) = 0;
+  virtual const ImageHeader& header() const = 0;
+
+  /// Decodes `region` of the opened image (inside it, not empty; else throws `Error`,
+  /// `invalid_argument`) and lets `view` show it in the decoder's scratch, until the next `open`.
+  /// Bad when the data is cut short or damaged as far as it was read; `view` is then empty. May be
+  /// called once per `open`; again, it throws `Error` (`invalid_argument`).
+  virtual Status decode(const Region& region, PixelView& view) = 0;
+
+  /// Reads all data of the opened image without keeping pixels: bad where a decode of the whole
+  /// would be. May be called once per `open`, instead of `decode`.
+  virtual Status check() = 0;
+
+ protected:
+  ImageDecoder() = default;
+  ImageDecoder(const ImageDecoder&) = default;
+  ImageDecoder& operator=(const ImageDecoder&) = default;
+};
+
+/// Makes a decoder of every kind of image that can be decoded. It tells the kind by the first bytes
+/// and makes the codec of that kind when it is first needed.
+std::unique_ptr<ImageDecoder> make_image_decoder();
+
+/// Whether `encoded`, of which the first 16 bytes are enough, is of a kind that can be decoded. Bad
+/// for all else, with the reason: "a PNG image; only JPEG is supported".
+Status check_image_kind(std::span<const std::byte> encoded);
+
+/// What an image's file says of it beyond the header that decoding needs. What a kind of image does
+/// not have is left as it is here.
+struct ImageInfo : ImageHeader {
+  int bits_per_sample = 8;
+  /// How the pixels are laid out in the file: of JPEGs "baseline", "progressive, arithmetic",
+  /// "extended, 12 bits" ...
+  std::string scan_type;
+  /// "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "4:1:0"; "gray" for one component; else the
+  /// components' sampling factors, as "2x2 1x2 1x1".
+  std::optional<std::string> chroma;
+  /// 1 to 100, on the scale of libjpeg's `jpeg_set_quality`; nullopt if it cannot be told.
+  std::optional<int> quality;
+  /// Orientation by EXIF, 1 to 8; nullopt if the file does not say.
+  std::optional<int> orientation;
+  /// Blocks (MCUs) between restart markers; 0 = no restart markers.
+  int restart_interval = 0;
+  /// Bytes before the first pixel's data.
+  std::size_t header_bytes = 0;
+};
+
+/// Reads an image's segments up to its first pixel, and decodes nothing. Bad, with the reason, for
+/// what `check_image_kind` refuses and where these segments are damaged or cut short; `info` is
+/// then unspecified. Images that cannot be decoded for another reason (12-bit or lossless JPEGs)
+/// are not bad here.
+Status read_image_info(std::span<const std::byte> encoded, ImageInfo& info);
+
+}  // namespace millrace

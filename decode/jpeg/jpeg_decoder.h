@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/image_decoder.h>
+
+#include <memory>
+#include <vector>
+
+namespace millrace {
+
+class Libjpeg;
+
+/// What a JPEG's header says.
+struct JpegHeader : ImageHeader {
+  bool progressive = false;
+  bool arithmetic = false;
+};
+
+/// Decodes JPEG of the region that is needed only: rows above it are entropy-decoded alone, rows
+/// below it not at all, columns beside it not transformed. Pixels equal libjpeg-turbo's default
+/// decode of the whole image (slow integer transform, fancy upsampling), to the bit; CMYK is
+/// converted as Pillow does. Data that libjpeg-turbo would patch up with a warning (cut short, bad
+/// codes, lost restart markers) is bad here; harmless oddities (bytes between markers, unknown
+/// versions) are not.
+class JpegDecoder final : public ImageDecoder {
+ public:
+  JpegDecoder();
+  ~JpegDecoder() override;
+  JpegDecoder(JpegDecoder&&) noexcept;
+  JpegDecoder& operator=(JpegDecoder&&) noexcept;
+
+  Status open(std::span<const std::byte> encoded) override;
+  const JpegHeader& header() const override { return header_; }
+  Status decode(const Region& region, PixelView& view) override;
+  Status check() override;
+
+ private:
+  void begin();
+  Status start(const Region& region, unsigned& left, unsigned& top);
+  Status crop(const Region& region, unsigned& left);
+  Status read(const Region& region, PixelView& view);
+  Status read_all();
+  std::uint8_t* reserve(std::size_t bytes);
+
+  std::unique_ptr<Libjpeg> libjpeg_;
+  JpegHeader header_;
+  bool opened_ = false;
+  std::vector<std::uint8_t> scratch_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/error.h>
+
+#include <array>
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+// jpeglib.h needs what stands before it.
+// clang-format off
+#include <cstdio>
+#include <jpeglib.h>
+// clang-format on
+
+namespace millrace {
+
+/// libjpeg-turbo's decompressor: its errors, and the warnings that cost pixels, come as a bad
+/// `Status`, and it prints nothing. After a bad one only `open` and `end` may follow. Not for two
+/// threads at once.
+class Libjpeg {
+ public:
+  /// Images of more scans are bad: each scan of a few bytes makes libjpeg walk over the whole
+  /// image. Usual encoders write about ten.
+  static constexpr int max_scans = 200;
+
+  Libjpeg();
+  ~Libjpeg();
+  Libjpeg(const Libjpeg&) = delete;
+  Libjpeg& operator=(const Libjpeg&) = delete;
+
+  /// Reads an image's header. The bytes must outlive all calls up to `end`.
+  Status open(std::span<const std::byte> encoded);
+  /// Begins output as RGB, or as CMYK for four components. An image of several scans is read as a
+  /// whole here.
+  Status start();
+  /// Makes output begin at `left`, which moves to the beginning of its block, and end with the
+  /// column before `left + width` as it was; `width` grows to match.
+  Status crop(unsigned& left, unsigned& width);
+  /// Passes over rows; they are entropy-decoded alone.
+  Status skip(unsigned rows);
+  /// Reads rows that are `stride` bytes apart; with a stride of 0 each overwrites the one before.
+  Status read(unsigned rows, std::uint8_t* to, std::size_t stride);
+  /// Gives the memory for the image back.
+  void end() { jpeg_abort_decompress(&handle_); }
+
+  /// The image as libjpeg describes it, from `open` on; the output's size from `start` on.
+  const jpeg_decompress_struct& image() const { return handle_; }
+  /// Whether libjpeg smooths between blocks, known from `start` on: it does where a progressive
+  /// image's scans leave out precision.
+  bool smooths() const;
+  bool has_multiple_scans() const;
+
+ private:
+  /// How a libjpeg call ends early: the text is kept here and control jumps back to `guarded`.
+  struct Failure {
+    jpeg_error_mgr manager;
+    std::jmp_buf jump;
+    std::array<char, JMSG_LENGTH_MAX> text;
+  };
+
+  [[noreturn]] static void fail(j_common_ptr handle, const char* format, int value);
+  [[noreturn]] static void fail_with_libjpegs_text(j_common_ptr handle);
+  static void on_error(j_common_ptr handle);
+  static void on_message(j_common_ptr handle, int level);
+  static void on_progress(j_common_ptr handle);
+
+  template <typename Calls>
+  Status guarded(const Calls& calls);
+
+  jpeg_decompress_struct handle_{};
+  Failure failure_{};
+  jpeg_progress_mgr progress_{};
+};
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pixel/kernel_table.h"
+
+#include "pixel/kernel_launch.h"
+
+namespace millrace {
+namespace {
+
+/// A kernel of this device.
+struct Row {
+  /// The name of the function that launches it.
+  const char* call;
+  /// Launches it; nullopt if the work is another kernel's.
+  std::optional<cudaError_t> (*launch)(const DeviceWork& work, cudaStream_t stream);
+  cudaError_t (*load)();
+};
+
+template <typename Work, cudaError_t (*launch)(const Work&, cudaStream_t)>
+std::optional<cudaError_t> launch_if(const DeviceWork& work, cudaStream_t stream) {
+  const Work* const arguments = work.as<Work>();
+  return arguments != nullptr ? std::optional(launch(*arguments, stream)) : std::nullopt;
+}
+
+constexpr Row rows[] = {
+    {"launch_conversion", launch_if<ConversionWork, launch_conversion>, load_conversions},
+};
+
+}  // namespace
+
+std::optional<KernelLaunch> launch_kernel(const DeviceWork& work, cudaStream_t stream) {
+  for (const Row& row : rows)
+    if (const std::optional<cudaError_t> status = row.launch(work, stream))
+      return KernelLaunch{row.call, *status};
+  return std::nullopt;
+}
+
+cudaError_t load_kernels() {
+  for (const Row& row : rows)
+    if (const cudaError_t status = row.load(); status != cudaSuccess) return status;
+  return cudaSuccess;
+}
+
+}  // namespace millrace

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Flips left to the device: batches have the bits of those that workers flip.
+#include <gmock/gmock.h>
+#include <millrace/host_device.h>
+#include <millrace/image_transform.h>
+#include <millrace/pipeline.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/pictures.h"
+
+namespace millrace {
+namespace {
+
+/// A few encoded images over and over.
+class JpegDataset final : public Dataset {
+ public:
+  std::uint64_t size() const override { return 30; }
+  std::unique_ptr<DatasetReader> make_reader() const override {
+    return std::make_unique<Reader>(images_);
+  }
+  std::string name() const override { return "jpegs"; }
+
+ private:
+  using Images = std::shared_ptr<const std::vector<testing::Bytes>>;
+
+  class Reader final : public DatasetReader {
+   public:
+    explicit Reader(Images images) : images_(std::move(images)) {}
+
+    Record read(std::uint64_t index) override {
+      label_ = static_cast<std::int64_t>(index);
+      fields_ = {{{"image", (*images_)[index % images_->size()]},
+                  {"label", std::as_bytes(std::span(&label_, 1))}}};
+      return Record(index, fields_);
+    }
+
+   private:
+    Images images_;
+    std::int64_t label_ = 0;
+    std::array<RecordField, 2> fields_;
+  };
+
+  const Images images_ =
+      std::make_shared<const std::vector<testing::Bytes>>(testing::pictures(4, 40, 33, 7));
+};
+
+struct Made {
+  std::vector<std::vector<std::byte>> images;
+  std::size_t flips = 0;
+};
+
+Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
+             std::size_t micro_batches = 1) {
+  Recipe recipe = Recipe::train(24);
+  recipe.ops.back() = RandomHorizontalFlip{.p = 0.5, .on = flip_on};
+  PipelineOptions options{.batch_size = 8,
+                          .seed = 5,
+                          .epochs = 2,
+                          .conversion = conversion,
+                          .slots = {.micro_batches = micro_batches}};
+  Pipeline pipeline(std::make_shared<JpegDataset>(), image_transform(recipe),
+                    std::make_shared<HostDevice>(), options);
+  Made made;
+  while (const Batch batch = pipeline.next()) {
+    const Tensor images = batch.images();
+    const auto* data = static_cast<const std::byte*>(images.data);
+    made.images.emplace_back(data, data + images.bytes());
+    if (flip_on == FlipOn::device)
+      made.flips += static_cast<std::size_t>(
+          std::ranges::count(batch["flip"].as<std::uint8_t>(), std::uint8_t{1}));
+  }
+  return made;
+}
+
+TEST(DeviceFlip, HasTheBitsOfTheWorkersFlip) {
+  for (const DType dtype : {DType::uint8, DType::float16})
+    for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
+      for (const std::size_t micro_batches : {1U, 3U}) {
+        Conversion conversion{.dtype = dtype, .layout = layout};
+        if (dtype != DType::uint8) conversion.mean = Conversion::imagenet_mean;
+        const Made on_device = made_by(FlipOn::device, conversion, micro_batches);
+        EXPECT_EQ(on_device.images, made_by(FlipOn::worker, conversion, micro_batches).images);
+        EXPECT_GT(on_device.flips, 10U);
+        EXPECT_LT(on_device.flips, 50U);
+      }
+  // As they are, uint8 in NHWC, they are also those of a run without conversion.
+  const Conversion nothing{.dtype = DType::uint8, .layout = ImageLayout::nhwc};
+  EXPECT_EQ(made_by(FlipOn::device, nothing).images, made_by(FlipOn::worker, std::nullopt).images);
+}
+
+TEST(DeviceFlip, WithoutConversionIsRefused) {
+  try {
+    (void)made_by(FlipOn::device, std::nullopt);
+    FAIL() << "nobody would have flipped";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("flips"));
+  }
+}
+
+}  // namespace
+}  // namespace millrace

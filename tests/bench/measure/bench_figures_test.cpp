@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "console/figures.h"
+#include "measure/bench_output.h"
+
+namespace millrace::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = Figures::Json;
+
+std::map<std::string, std::string> rows_of(const BenchRecord& record) {
+  std::map<std::string, std::string> rows;
+  for (const auto& row : figures_of(record).rows()) rows[row.at(0)] = row.at(1);
+  return rows;
+}
+
+TEST(Figures, HaveAKeyForProgramsAndARowForPeople) {
+  Figures figures;
+  figures.add("first_batch_ms", "first batch after", "{:.1f} ms", 12.345);
+  figures.key("seconds", 5);
+  figures.row("both", "12.345 ms in 5 s");
+  EXPECT_EQ(figures.json(), Json({{"first_batch_ms", 12.345}, {"seconds", 5}}));
+  EXPECT_THAT(figures.rows(), ElementsAre(ElementsAre("first batch after", "12.3 ms"),
+                                          ElementsAre("both", "12.345 ms in 5 s")));
+  EXPECT_EQ(figures.text("first_batch_ms"), "12.3 ms");
+}
+
+TEST(BenchFigures, HaveRowsForWhatWasMeasuredAlone) {
+  BenchRecord record;
+  auto rows = rows_of(record);
+  for (const char* name : {"idle by synthetic input", "copies to the device", "first step after",
+                           "by rate", "bad records", "digest"})
+    EXPECT_EQ(rows.count(name), 0U) << name;
+  EXPECT_EQ(rows.at("device idle"), "no step to be idle for");
+  EXPECT_THAT(rows.at("memory since warm-up"), Not(HasSubstr("device")));
+  record.result.copies = CopyRate{1e6, 20e9};
+  EXPECT_EQ(rows_of(record).at("copies to the device"), "20.00 GB/s");
+}
+
+TEST(BenchFigures, HaveAllKeysWhateverWasMeasured) {
+  const Json json = figures_of(BenchRecord()).json();
+  for (const char* key : {"idle_by_synthetic_percent", "h2d_gb_per_second", "first_step_ms",
+                          "ceiling", "digest", "device_idle_percent", "worker_delay_percent"})
+    EXPECT_TRUE(json.at(key).is_null()) << key;
+}
+
+TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
+  BenchRecord record;
+  record.result.copies = CopyRate{1e6, 20e9};
+  record.result.copy_hidden = 0.975;
+  record.result.device_memory_growth = 2'500'000;
+  record.result.rss_growth = -1'000'000;
+  record.beside = {.idle_by_synthetic = 0.0125,
+                   .plain_copy_bytes_per_second = 25e9,
+                   .first_step = FirstStep{12, 30.5}};
+  const auto rows = rows_of(record);
+  EXPECT_THAT(rows.at("idle by synthetic input"), HasSubstr("1.25%"));
+  EXPECT_EQ(rows.at("copies to the device"),
+            "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s; 97.5% of their time under steps");
+  EXPECT_THAT(rows.at("first step after"), HasSubstr("18.5 ms saved"));
+  EXPECT_EQ(rows.at("memory since warm-up"), "-1.0 MB of the process, +2.5 MB of the device");
+  const Json json = figures_of(record).json();
+  EXPECT_DOUBLE_EQ(json.at("h2d_percent_of_plain").get<double>(), 80);
+  EXPECT_DOUBLE_EQ(json.at("device_memory_growth_mb").get<double>(), 2.5);
+}
+
+TEST(BenchFigures, TellTheCeiling) {
+  BenchRecord record;
+  record.ceiling = CeilingResult{{1.5, 1.25, 1.75}, {2, 1, 3}, 900, 600};
+  EXPECT_EQ(rows_of(record).at("by rate"), "1.500 x T by rate (of five, 1.250 to 1.750)");
+  EXPECT_EQ(figures_of(record).json().at("ceiling"),
+            Json({{"rate_ratio", 1.5},
+                  {"rate_ratio_min", 1.25},
+                  {"rate_ratio_max", 1.75},
+                  {"cpu_ratio", 2.0},
+                  {"cpu_ratio_min", 1.0},
+                  {"cpu_ratio_max", 3.0},
+                  {"samples_per_second", 900.0},
+                  {"reference_images_per_second", 600.0}}));
+}
+
+TEST(BenchFigures, NameTheStep) {
+  BenchRecord record;
+  EXPECT_EQ(step_text(record), "none");
+  record.settings.step = std::chrono::microseconds(1500);
+  EXPECT_EQ(step_text(record), "1.500 ms");
+  record.settings.gemm = 4096;
+  record.result.device_step_ms = 0.25;
+  EXPECT_EQ(step_text(record), "gemm:4096 (0.250 ms)");
+}
+
+}  // namespace
+}  // namespace millrace::cli

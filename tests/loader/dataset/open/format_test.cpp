@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/open/format.h"
+
+#include <gmock/gmock.h>
+
+#include "support/fake_dataset.h"
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using namespace testing;
+
+/// Takes files that begin with the letter.
+template <char letter>
+Status probe(const std::filesystem::path& path) {
+  return file_contents(path).starts_with(letter)
+             ? Status::ok()
+             : Status::bad(std::string("there is no ") + letter);
+}
+
+template <std::uint64_t records>
+std::shared_ptr<const Dataset> open_made_up(const std::filesystem::path&, OpenOptions options) {
+  if (!options.verify_checksums) throw Error(ErrorCode::incomplete, "the opener's own");
+  return std::make_shared<MemoryDataset>(records);
+}
+
+constexpr Format formats[] = {{"letter a", probe<'a'>, open_made_up<1>},
+                              {"letter b", probe<'b'>, open_made_up<2>},
+                              {"another a", probe<'a'>, open_made_up<3>}};
+
+TEST(Format, TheFirstThatTakesAFileOpensIt) {
+  const TemporaryFolder folder;
+  write_file(folder / "a", "abc");
+  write_file(folder / "b", "bcd");
+  EXPECT_EQ(open_by_format(formats, folder / "a", {})->size(), 1U);
+  EXPECT_EQ(open_by_format(formats, folder / "b", {})->size(), 2U);
+}
+
+TEST(Format, AnUnknownFilesErrorSaysWhatEachSaid) {
+  const TemporaryFolder folder;
+  write_file(folder / "c", "cde");
+  const Error error = thrown_by([&] { (void)open_by_format(formats, folder / "c", {}); });
+  EXPECT_EQ(error.code(), ErrorCode::corrupt);
+  EXPECT_EQ(error.reason(),
+            "letter a: there is no a; letter b: there is no b; another a: there is no a");
+  EXPECT_THAT(error.what(), AllOf(HasSubstr((folder / "c").string() + " is no dataset"),
+                                  HasSubstr(error.reason()), HasSubstr("millrace pack")));
+}
+
+TEST(Format, AFileThatIsTakenHasTheErrorOfItsFormatAlone) {
+  const TemporaryFolder folder;
+  write_file(folder / "a", "abc");
+  const Error error =
+      thrown_by([&] { (void)open_by_format(formats, folder / "a", {.verify_checksums = false}); });
+  EXPECT_EQ(error.code(), ErrorCode::incomplete);
+  EXPECT_STREQ(error.what(), "the opener's own");
+}
+
+TEST(Format, NobodyIsAskedWhereThereIsNothing) {
+  static bool asked;
+  asked = false;
+  constexpr Format asking[] = {{"all",
+                                [](const std::filesystem::path&) {
+                                  asked = true;
+                                  return Status::ok();
+                                },
+                                open_made_up<1>}};
+  const TemporaryFolder folder;
+  std::filesystem::create_symlink(folder / "nowhere", folder / "link");
+  for (const char* name : {"missing", "link", "missing/below"}) {
+    const Error error = thrown_by([&] { (void)open_by_format(asking, folder / name, {}); });
+    EXPECT_EQ(error.code(), ErrorCode::not_found) << name;
+    EXPECT_THAT(error.what(), HasSubstr((folder / name).string() + " does not exist"));
+  }
+  EXPECT_FALSE(asked);
+}
+
+TEST(OpenDataset, SaysOfAnUnknownFileWhatEachFormatSaid) {
+  const TemporaryFolder folder;
+  write_file(folder / "text", std::string(5000, 'x'));
+  const auto reason = [](const std::filesystem::path& path) {
+    return thrown_by([&] { (void)open_dataset(path); }).reason();
+  };
+  EXPECT_EQ(
+      reason(folder / "text"),
+      "list of shards: it is no file that begins with \"{\"; packed file: it is no LMDB file");
+  EXPECT_EQ(reason(folder.path()),
+            "list of shards: it is no file that begins with \"{\"; packed file: it is a folder, "
+            "and a packed dataset is one file");
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/error.h>
+
+#include <functional>
+#include <string>
+
+#include "pipeline/batch_path.h"
+
+namespace millrace::testing {
+
+/// The first blocking call that `function` makes; empty if it makes none.
+inline std::string blocking_call_of(const std::function<void()>& function) {
+  const BatchPath path(true);
+  function();
+  try {
+    path.check("test");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace millrace::testing

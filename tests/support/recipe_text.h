@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <millrace/error.h>
+#include <millrace/recipe.h>
+
+#include <string>
+#include <vector>
+
+namespace millrace::testing {
+
+/// The message with which a recipe's text is refused.
+inline std::string why_not(const std::string& json) {
+  try {
+    (void)Recipe::from_json(json, "train.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// The same for a list of operations.
+inline std::string why_no_list(const std::string& ops) {
+  return why_not(R"({"ops": )" + ops + "}");
+}
+
+/// The operations of a recipe's text.
+inline std::vector<Operation> operations_of(const std::string& ops) {
+  return Recipe::from_json(R"({"ops": )" + ops + "}").ops;
+}
+
+}  // namespace millrace::testing
