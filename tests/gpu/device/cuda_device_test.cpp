@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
+#include <millrace/error.h>
 
 #include <string>
 
