@@ -56,7 +56,7 @@ void check_values(const Conversion& conversion, std::size_t channels) {
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const float mean = conversion.mean[channel];
     const float std = conversion.std[channel];
-    const std::string place = "[" + std::to_string(channel) + "]";
+    const std::string place = std::string("[").append(std::to_string(channel)).append("]");
     if (!std::isfinite(mean)) refuse("mean" + place, std::to_string(mean), "it must be finite");
     if (!std::isfinite(std) || std == 0)
       refuse("std" + place, std::to_string(std), "it must be finite and not 0");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/device/copy_rate.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "measure/device/copy_rate.h"
 
 namespace millrace::cli {
 namespace {
