@@ -54,7 +54,7 @@ Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
 }  // namespace
 
 std::shared_ptr<Decoders> make_decoders(std::size_t workers) {
-  const auto decoders = std::make_shared<Decoders>(workers);
+  auto decoders = std::make_shared<Decoders>(workers);
   for (std::unique_ptr<ImageDecoder>& decoder : *decoders) decoder = make_image_decoder();
   return decoders;
 }

@@ -70,9 +70,9 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-               std::shared_ptr<Device> device, const PipelineOptions& options,
-               std::shared_ptr<Runtime> runtime)
+Engine::Engine(const std::shared_ptr<const Dataset>& dataset,
+               const std::shared_ptr<const Transform>& transform, std::shared_ptr<Device> device,
+               const PipelineOptions& options, std::shared_ptr<Runtime> runtime)
     : runtime_(std::move(runtime)), device_(std::move(device)) {
   const Road::Clock::time_point started = Road::Clock::now();
   check(options, *device_);

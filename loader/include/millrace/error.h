@@ -41,12 +41,12 @@ class Error : public std::runtime_error {
   /// is empty outside a pipeline. `record`: the record concerned, if it is one. `reason`: what went
   /// wrong, if the message names a file or a record before that; by default it is the message.
   Error(ErrorCode code, const std::string& message, std::string stage = {},
-        std::optional<std::uint64_t> record = {}, std::string reason = {})
+        std::optional<std::uint64_t> record = {}, const std::string& reason = {})
       : std::runtime_error(message),
         code_(code),
         stage_(std::move(stage)),
         record_(record),
-        reason_(reason.empty() ? message : std::move(reason)) {}
+        reason_(reason.empty() ? message : reason) {}
 
   /// The same failure as told by a caller who knows more of where it happened: `where` comes before
   /// the message, stage and record are the given ones, code and reason stay.
