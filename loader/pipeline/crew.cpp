@@ -59,8 +59,8 @@ void Crew::submit(std::shared_ptr<Road> road, HostSlot& host) {
 }
 
 void Crew::make_sample(Road& road, HostSlot& host, std::size_t sample, unsigned worker) noexcept {
-  if (!road.begin_sample()) return;
   try {
+    if (!road.begin_sample()) return;
     const BatchPath path(road.watched());
     BatchRecords& records = host.records;
     const SampleMaker::Made made = maker_->make({host.memory.data(), sample, host.positions[sample],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/desk.h"
 
+#include <new>
 #include <utility>
 
 #include "device/profiler_range.h"
@@ -31,7 +32,12 @@ Batch Desk::next(const NextRequest& request) {
   const BatchPath path(road_->watched());
   ProfilerRanges* const profiler = device_->profiler();
   const ProfilerRange range(profiler, "next", profiler != nullptr ? road_->next_number() : 0);
-  Lease* lease = road_->hand_out(request);
+  Lease* lease = nullptr;
+  try {
+    lease = road_->hand_out(request);
+  } catch (const std::bad_alloc&) {
+    road_->fail_and_throw("hand out");  // no later call may give the batch behind a lost one
+  }
   if (lease == nullptr) return {};
   Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
   try {

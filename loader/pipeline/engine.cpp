@@ -84,12 +84,12 @@ Engine::Engine(const std::shared_ptr<const Dataset>& dataset,
   const SlotLayout made(fields.made(), {micro_batches.samples, copying ? micro_batches.count : 1});
   const SlotLayout handed_out(fields.converted(), {micro_batches.samples, 1});
 
-  Trace* const trace = options.debug.trace.get();
+  const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group("millrace") : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
   crew_ = std::make_shared<Crew>(
       std::make_unique<SampleMaker>(dataset, transform, made, sampler, options.seed,
-                                    options.bad_records, runtime_->workers(), trace, group,
+                                    options.bad_records, runtime_->workers(), trace.get(), group,
                                     device_->profiler()),
       fields, made, *runtime_, std::move(nodes));
 
@@ -130,6 +130,17 @@ Engine::Engine(const std::shared_ptr<const Dataset>& dataset,
   road_->begin_report(crew_->figures());
 }
 
+Engine::~Engine() {
+  // Where `stop` failed or was never called: the threads go on without the engine until they see
+  // the closed road, and must not use the runtime's pools any more.
+  road_->close();
+  try {
+    static_cast<void>(crew_->dismiss(Road::Clock::now()));
+  } catch (...) {
+    // Without memory other pipelines' needs stay as they were.
+  }
+}
+
 void Engine::start() {
   const MutexLock starting(stop_mutex_);
   feeder_.emplace(Feeder{device_, road_, outlet_});
@@ -145,9 +156,9 @@ void Engine::start() {
 
 std::optional<Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
   const Road::Clock::time_point deadline = deadline_after(timeout);
-  const std::string device = device_->name();
   const MutexLock stopping(stop_mutex_);
   road_->close();
+  const std::string device = device_->name();
   std::optional<Stuck> stuck = crew_->dismiss(deadline);
   if (feeder_ && !feeder_->end(deadline) && !stuck)
     stuck = {"upload", "a call of device " + device + " does not return"};

@@ -31,6 +31,9 @@ class Engine {
   Engine(const std::shared_ptr<const Dataset>& dataset,
          const std::shared_ptr<const Transform>& transform, std::shared_ptr<Device> device,
          const PipelineOptions& options, std::shared_ptr<Runtime> runtime);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   /// Starts the threads; once.
   void start();

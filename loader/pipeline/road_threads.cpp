@@ -69,9 +69,14 @@ void Reaper::free_left() {
 /// have queued. What does not end keeps the outlet, and that the road, for good.
 void Reaper::drain() noexcept {
   const Clock::time_point deadline = Clock::now() + patience_with_device;
-  if (feeder_ended.wait_until(deadline) != std::future_status::ready || !outlet->drain(deadline) ||
-      !road->wait_for_uses(deadline))
-    static_cast<void>(new (std::nothrow) std::shared_ptr<Outlet>(outlet));
+  bool ended = false;
+  try {
+    ended = feeder_ended.wait_until(deadline) == std::future_status::ready &&
+            outlet->drain(deadline) && road->wait_for_uses(deadline);
+  } catch (...) {
+    // Without memory nobody can tell, so what may be in use stays.
+  }
+  if (!ended) static_cast<void>(new (std::nothrow) std::shared_ptr<Outlet>(outlet));
 }
 
 }  // namespace millrace

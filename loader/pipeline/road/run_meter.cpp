@@ -13,17 +13,18 @@ double seconds_of(std::chrono::nanoseconds duration) {
 
 }  // namespace
 
-RunMeter::RunMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started)
-    : started_(started), since_(started), returned_(started) {
-  if (trace == nullptr) return;
-  lanes_.planner = &trace->add_lane(group, "planner");
-  lanes_.feeder = &trace->add_lane(group, "feeder");
-  lanes_.copies = &trace->add_lane(group, "copies");
-  if (converts) lanes_.conversions = &trace->add_lane(group, "conversions");
-  lanes_.trainer = &trace->add_lane(group, "trainer");
-  lanes_.free_slots = &trace->add_lane(group, "free slots");
-  lanes_.ready_batches = &trace->add_lane(group, "ready batches");
-  lanes_.active_workers = &trace->add_lane(group, "active workers");
+RunMeter::RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
+                   Clock::time_point started)
+    : trace_(std::move(trace)), started_(started), since_(started), returned_(started) {
+  if (trace_ == nullptr) return;
+  lanes_.planner = &trace_->add_lane(group, "planner");
+  lanes_.feeder = &trace_->add_lane(group, "feeder");
+  lanes_.copies = &trace_->add_lane(group, "copies");
+  if (converts) lanes_.conversions = &trace_->add_lane(group, "conversions");
+  lanes_.trainer = &trace_->add_lane(group, "trainer");
+  lanes_.free_slots = &trace_->add_lane(group, "free slots");
+  lanes_.ready_batches = &trace_->add_lane(group, "ready batches");
+  lanes_.active_workers = &trace_->add_lane(group, "active workers");
 }
 
 void RunMeter::begin(Clock::time_point now, CrewFigures base) {
@@ -88,7 +89,7 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
   // The stream was free and the micro-batch there: it waited for the slot that it goes to.
   works.waits_seconds +=
       std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
-  works.last_end = work.end;
+  works.last_end = std::max(works.last_end, work.end);
 }
 
 void RunMeter::handed_out(const HandOut& call) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -75,9 +76,11 @@ class RunMeter {
     std::uint64_t batch = 0;
   };
 
-  /// Lanes are added to `group` of `trace`; null = nothing is traced. `converts`: there are
-  /// conversions.
-  RunMeter(Trace* trace, std::size_t group, bool converts, Clock::time_point started);
+  /// Adds its lanes to `group` of `trace`, whose ownership it shares: whoever writes into a lane
+  /// holds the road, and the road the meter. Without a trace nothing is traced. `converts`: there
+  /// are conversions.
+  RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
+           Clock::time_point started);
 
   /// The memory is taken and work begins; what is measured against the whole time goes on from
   /// `started`.
@@ -153,6 +156,7 @@ class RunMeter {
     void restart(Clock::time_point now);
   };
 
+  std::shared_ptr<Trace> trace_;
   Lanes lanes_;
   const Clock::time_point started_;
   Clock::time_point since_;

@@ -3,7 +3,9 @@
 
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -148,6 +150,23 @@ TEST(Trace, SpansNameTheirBatchAndRecord) {
       if (std::string(span.name) == "stamp") batch_of[span.record] = span.batch;
   ASSERT_EQ(batch_of.size(), 16U);
   for (const auto& [record, batch] : batch_of) EXPECT_EQ(batch, record / 8);
+}
+
+TEST(Trace, LivesAsLongAsAPipelineThatWritesIt) {
+  testing::SmallRun run(64);
+  run.options.debug.trace = std::make_shared<Trace>();
+  const std::weak_ptr<Trace> trace = run.options.debug.trace;
+  std::optional<Pipeline> pipeline(run.pipeline());
+  run.options.debug.trace.reset();
+  std::size_t batches = 0;
+  for (Batch batch = pipeline->next(); batch; batch = pipeline->next()) ++batches;
+  EXPECT_EQ(batches, 8U);
+  ASSERT_FALSE(trace.expired());
+  std::ostringstream json;
+  trace.lock()->write_json(json);
+  EXPECT_THAT(json.str(), ::testing::HasSubstr("planner"));
+  pipeline.reset();
+  EXPECT_TRUE(trace.expired());
 }
 
 TEST(Trace, ClearBeginsAnew) {
