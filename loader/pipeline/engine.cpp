@@ -70,9 +70,9 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
 
 }  // namespace
 
-Engine::Engine(const std::shared_ptr<const Dataset>& dataset,
-               const std::shared_ptr<const Transform>& transform, std::shared_ptr<Device> device,
-               const PipelineOptions& options, std::shared_ptr<Runtime> runtime)
+Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+               std::shared_ptr<Device> device, const PipelineOptions& options,
+               std::shared_ptr<Runtime> runtime)
     : runtime_(std::move(runtime)), device_(std::move(device)) {
   const Road::Clock::time_point started = Road::Clock::now();
   check(options, *device_);
@@ -84,23 +84,25 @@ Engine::Engine(const std::shared_ptr<const Dataset>& dataset,
   const SlotLayout made(fields.made(), {micro_batches.samples, copying ? micro_batches.count : 1});
   const SlotLayout handed_out(fields.converted(), {micro_batches.samples, 1});
 
-  const std::shared_ptr<Trace>& trace = options.debug.trace;
-  const std::size_t group = trace != nullptr ? trace->add_group("millrace") : 0;
-  PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  crew_ = std::make_shared<Crew>(
-      std::make_unique<SampleMaker>(dataset, transform, made, sampler, options.seed,
-                                    options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler()),
-      fields, made, *runtime_, std::move(nodes));
-
   const State identity{.seed = options.seed,
                        .sampler = sampler.hash(),
                        .global_batch = schedule.global_batch(),
                        .dataset = dataset->facts().fingerprint,
                        .recipe = transform->fingerprint()};
+
+  const std::shared_ptr<Trace>& trace = options.debug.trace;
+  const std::size_t group = trace != nullptr ? trace->add_group("millrace") : 0;
+  PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
+  crew_ = std::make_shared<Crew>(
+      std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
+                                    options.bad_records, runtime_->workers(), trace.get(), group,
+                                    device_->profiler()),
+      fields, made, *runtime_, std::move(nodes));
+
   const std::uint64_t position = first_position(options, identity, *dataset);
   const std::uint64_t first = schedule.number_at(position);
-  planner_ = std::make_shared<Planner>(dataset, sampler, schedule, first, options.slots.read_ahead);
+  planner_ = std::make_shared<Planner>(std::move(dataset), sampler, schedule, first,
+                                       options.slots.read_ahead);
 
   road_ = std::make_shared<Road>(
       Road::Run{.micro_batches = micro_batches,

@@ -28,9 +28,9 @@ namespace millrace {
 class Engine {
  public:
   /// Takes memory for all slots.
-  Engine(const std::shared_ptr<const Dataset>& dataset,
-         const std::shared_ptr<const Transform>& transform, std::shared_ptr<Device> device,
-         const PipelineOptions& options, std::shared_ptr<Runtime> runtime);
+  Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
+         std::shared_ptr<Device> device, const PipelineOptions& options,
+         std::shared_ptr<Runtime> runtime);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
