@@ -87,6 +87,7 @@ class ImageTransform : public Transform {
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
+  std::string fingerprint_of() const override { return "recipe"; }
   std::optional<std::uint64_t> fingerprint() const override {
     return XXH3_64bits(recipe_.data(), recipe_.size());
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/recipe.h>
 
@@ -74,14 +75,15 @@ class Reader final : public Parameters {
 
   [[noreturn]] void fail(const char* key, const Json& value, const std::string& wanted) const {
     millrace::fail(source_, '"' + std::string(key) + "\" is " +
-                                value.dump(-1, ' ', false, Json::error_handler_t::replace) +
+                                cut(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
                                 ", must be " + wanted);
   }
   /// Call it when all members were taken.
   void check_keys() const {
     for (const auto& [key, value] : object_.items())
       if (std::ranges::find(known_, key) == known_.end())
-        millrace::fail(source_, "unknown key \"" + key + "\"; there are " + listed(known_, ", "));
+        millrace::fail(source_,
+                       "unknown key \"" + cut(key) + "\"; there are " + listed(known_, ", "));
   }
 
  private:
@@ -213,12 +215,8 @@ Recipe Recipe::eval(int size) {
 }
 
 Recipe Recipe::from_json(std::string_view json, std::string_view source) {
-  Json parsed;
-  try {
-    parsed = Json::parse(json);
-  } catch (const Json::exception& error) {
-    fail(source, std::string("is not valid JSON: ") + error.what());
-  }
+  if (const std::string problem = json_problem(json); !problem.empty()) fail(source, problem);
+  const Json parsed = Json::parse(json);
   Reader reader(parsed, "the recipe", std::string(source));
   for (const char* key : {"crop", "flip", "flip_on"})
     if (parsed.contains(key))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -12,6 +14,14 @@
 namespace {
 
 constexpr int usage_error = 2;
+
+/// Opens what is closed of the standard streams. Else a dataset's file would get the number, and
+/// what is said to a person would go into it. Writing to standard output stays an error.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0)
+      (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 int run(int argc, char** argv) {
   CLI::App app(
@@ -53,6 +63,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    open_standard_streams();
     return run(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "millrace: {}\n", error.what());

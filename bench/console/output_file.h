@@ -4,15 +4,26 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace millrace::cli {
 
-/// Writes `text` to a file, or to standard output for "-". Throws `Error` (`io`) if that fails.
-void write_text(const std::filesystem::path& path, const std::string& text);
+/// Writes `text` to a file, or to standard output for "-". A file that is there is replaced in one
+/// step by one that was written beside it. Throws `Error` (`io`) if that fails.
+void write_text(const std::filesystem::path& path, std::string_view text);
 
-/// Throws `Error` (`io`) if a file cannot be written, before time is spent on what shall go into
-/// it. Empty and "-" are fine.
-void check_writable(const std::filesystem::path& path);
+/// Throws `Error` before time is spent on what shall go into `outputs`: `invalid_argument` for one
+/// that is one of `inputs`, a dataset or a shard of one; `io` for one that is no regular file or
+/// cannot be written. Empty names and "-" are fine.
+void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
+
+/// Throws `Error` (`invalid_argument`) if `output` is the file `input`, by whatever name.
+void check_not_input(const std::filesystem::path& output, const std::filesystem::path& input);
+
+/// Whether a file begins as a dataset does, or is the list of one's shards; also an empty file,
+/// which is what a pack leaves that was killed at once. False if there is none.
+bool is_dataset(const std::filesystem::path& path);
 
 /// For an option that takes a file, not standard output.
 CLI::Validator file_check();

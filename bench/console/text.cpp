@@ -42,6 +42,12 @@ std::string count_text(std::uint64_t count, std::string_view noun) {
                                                                    : "s");
 }
 
+std::string capitalised(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string table_row(std::string_view name, std::string_view value, int width) {
   return fmt::format("  {:<{}}{}\n", name, width, value);
 }

@@ -17,6 +17,9 @@ std::string bytes_text(double bytes);
 /// "1 record", "1200 records", "2 batches".
 std::string count_text(std::uint64_t count, std::string_view noun);
 
+/// "the step" -> "The step".
+std::string capitalised(std::string text);
+
 /// "  image bytes       " before a value: a row of a table with two columns, the first of which is
 /// `width` wide.
 std::string table_row(std::string_view name, std::string_view value, int width = 18);

@@ -4,13 +4,11 @@
 #include <millrace/error.h>
 #include <millrace/runtime.h>
 
-#include <cerrno>
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "command.h"
 #include "console/interrupt.h"
@@ -31,29 +29,6 @@ struct InspectOptions {
   std::string json;
   unsigned workers = 0;
 };
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-[[noreturn]] void throw_unwritten(const std::string& path) {
-  if (errno == EEXIST)
-    throw Error(ErrorCode::already_exists, path + " exists; --force replaces it");
-  throw Error(ErrorCode::io,
-              path + ": cannot be written: " + std::generic_category().message(errno));
-}
-
-void write_bytes(const std::string& path, bool force, std::span<const std::byte> bytes) {
-  const bool to_stdout = path == "-";
-  std::unique_ptr<std::FILE, CloseFile> file;
-  if (!to_stdout) {
-    file.reset(std::fopen(path.c_str(), force ? "wb" : "wbx"));
-    if (!file) throw_unwritten(path);
-  }
-  std::FILE* out = to_stdout ? stdout : file.get();
-  if (std::fwrite(bytes.data(), 1, bytes.size(), out) != bytes.size() || std::fflush(out) != 0)
-    throw_unwritten(to_stdout ? "standard output" : path);
-}
 
 /// Why the record's bytes are not those that were written; empty where they are.
 std::string fault_of(const std::string& path, std::uint64_t index) {
@@ -83,7 +58,7 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
   if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
   if (!options.out.empty()) {
     const std::span<const std::byte> image = view.record["image"];
-    write_bytes(options.out, options.force, image);
+    write_text(options.out, {reinterpret_cast<const char*>(image.data()), image.size()});
     if (options.out != "-" && options.json != "-")
       fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
   }
@@ -143,6 +118,9 @@ Examples:
   millrace inspect train.lmdb --record 1234
   millrace inspect train.lmdb --record 1234 --out 1234.jpg)");
   return {app, [options] {
+            check_outputs({options->json, options->out}, {});
+            if (!options->force && options->out != "-" && std::filesystem::exists(options->out))
+              throw Error(ErrorCode::already_exists, options->out + " exists; --force replaces it");
             const std::shared_ptr<const Dataset> dataset =
                 open_dataset(options->dataset, {.verify_checksums = false});
             return options->record ? inspect_record(*options, *dataset)

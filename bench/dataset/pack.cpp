@@ -89,7 +89,8 @@ int Packing::run() {
                 fmt::format("--shards {} is more than there are images ({})", options_.shards,
                             listing().images.size()));
   left_out_ = listing().left_out;
-  if (options_.resume && fs::exists(options_.out)) take_up();
+  if (options_.resume && (fs::exists(options_.out) || fs::exists(options_.out + ".replacement")))
+    take_up();
   if (writer_ && writer_->complete())
     return end_complete(fmt::format("{} is complete already, with {} records ({})", options_.out,
                                     writer_->size(), classes_text()));
@@ -125,6 +126,8 @@ void Packing::check_arguments() const {
   if (fs::path(options_.out).extension() == ".tar")
     throw Error(ErrorCode::invalid_argument,
                 options_.out + " is named as a tar; OUT, the dataset's file, comes last");
+  if (fs::exists(options_.out) && !fs::is_regular_file(options_.out))
+    throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
   if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out)))
     check_free();
 }
@@ -229,7 +232,7 @@ int Packing::end_interrupted() const {
                "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go "
                "on with --resume, or pack it "
                "again with --force\n",
-               writer_->committed(), listing().images.size(), options_.out);
+               writer_->committed(), listing().images.size(), writer_->path().string());
   else
     fmt::print(stderr, "millrace: interrupted; nothing was written\n");
   return Interrupt::exit_code;

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 
 class Walk {
  public:
-  Walk(const fs::path& folder, const fs::path& out)
-      : folder_(folder), out_(fs::exists(out) ? out : fs::path()), above_{folder} {}
+  Walk(const fs::path& folder, const std::vector<fs::path>& without)
+      : folder_(folder), without_(without), above_{folder} {}
 
   Listing run() {
     const Entries top = read_folder("");
@@ -80,7 +80,10 @@ class Walk {
     if (fs::is_directory(status))
       entries.folders.push_back(name);
     else if (fs::is_regular_file(status)) {
-      if (out_.empty() || !fs::equivalent(entry.path(), out_, error)) entries.files.push_back(name);
+      if (std::ranges::none_of(without_, [&](const fs::path& one) {
+            return fs::equivalent(entry.path(), one, error);
+          }))
+        entries.files.push_back(name);
     } else if (fs::exists(status))
       leave_out(relative, "is neither file nor folder");
     else
@@ -104,8 +107,7 @@ class Walk {
   }
 
   fs::path folder_;
-  /// Empty if it is not there.
-  fs::path out_;
+  const std::vector<fs::path>& without_;
   /// The folders that are being walked, from the top.
   std::vector<fs::path> above_;
   Listing listing_;
@@ -137,7 +139,9 @@ std::optional<std::int64_t> parse_label(std::string_view digits) {
   return label;
 }
 
-Listing list_folder(const fs::path& folder, const fs::path& out) { return Walk(folder, out).run(); }
+Listing list_folder(const fs::path& folder, const std::vector<fs::path>& without) {
+  return Walk(folder, without).run();
+}
 
 Listing read_list(const fs::path& list) {
   std::ifstream file(list, std::ios::binary);

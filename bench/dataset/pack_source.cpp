@@ -11,6 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "console/output_file.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -79,10 +81,17 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
   std::string what;
   if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
     folder_ = inputs[0];
-    listing_ = list.empty() ? list_folder(folder_, out) : read_list(list);
+    if (!list.empty()) check_not_input(out, list);
+    // A dataset in the folder is there from the last time.
+    std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
+    std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
+    listing_ = list.empty() ? list_folder(folder_, datasets) : read_list(list);
+    if (fs::exists(out) && !is_dataset(out))
+      for (const ListedImage& image : listing_.images) check_not_input(out, folder_ / image.path);
     what = fs::canonical(folder_).string() + (list.empty() ? "" : " by a list");
   } else {
     const std::vector<fs::path> tars = tars_of(inputs);
+    for (const fs::path& tar : tars) check_not_input(out, tar);
     if (!list.empty())
       throw Error(ErrorCode::invalid_argument,
                   tars[0].string() + " is no folder, and --list names files of one");

@@ -17,8 +17,8 @@ namespace millrace::cli {
 class PackSource {
  public:
   /// Looks through all of it. `inputs`: one folder, or tars and patterns (glob(7)) of tars; `list`
-  /// may be empty; `out` is passed over. Throws `Error` as `list_folder`, `read_list` and
-  /// `list_tars` do.
+  /// may be empty; `out` is passed over if it is a dataset. Throws `Error`: `invalid_argument` if
+  /// `out` is among the inputs, and as `list_folder`, `read_list` and `list_tars` do.
   PackSource(const std::vector<std::string>& inputs, const std::string& list,
              const std::filesystem::path& out);
 

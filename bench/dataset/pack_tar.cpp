@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -143,9 +144,10 @@ std::optional<std::int64_t> label_of(TarSample& sample) {
     sample.refuse("has no label (.cls or .json)");
     return {};
   }
-  const nlohmann::json json = nlohmann::json::parse(*sample.json, nullptr, false);
+  const std::string problem = json_problem(*sample.json);
+  const nlohmann::json json = problem.empty() ? nlohmann::json::parse(*sample.json) : nullptr;
   if (!json.is_object()) {
-    sample.refuse("its .json is no JSON object");
+    sample.refuse("its .json is no JSON object" + (problem.empty() ? "" : ": it " + problem));
     return {};
   }
   for (const char* field : {"label", "cls"})

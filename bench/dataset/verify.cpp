@@ -110,6 +110,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
 }
 
 int run_verify(const VerifyOptions& options) {
+  check_outputs({options.json}, {});
   const std::shared_ptr<const Dataset> dataset =
       open_dataset(options.dataset, {.verify_checksums = true});
   const Interrupt interrupt;

@@ -25,10 +25,12 @@ struct Arguments {
   double seconds = 2;
   unsigned rounds = 3;
   std::string json;
+  std::string html;
 };
 
 int run(const Arguments& arguments) {
-  check_writable(arguments.json);
+  check_outputs({arguments.json, arguments.html},
+                {arguments.source.recipe, arguments.pipeline.config});
   DiagnoseRecord record;
   DiagnoseSettings& settings = record.settings;
   settings.dataset = arguments.source.dataset;
@@ -48,6 +50,7 @@ int run(const Arguments& arguments) {
                                                  .memory_bytes = record.machine.memory_bytes});
   if (arguments.json != "-") fmt::print("{}", to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
+  if (!arguments.html.empty()) write_text(arguments.html, to_html(record));
   return 0;
 }
 
@@ -74,6 +77,12 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
       ->type_name("FILE");
+  command
+      .add_option(
+          "--html", arguments.html,
+          "Write a page for people: the verdict and where an epoch's time goes, in one file")
+      ->type_name("FILE")
+      ->check(file_check());
 }
 
 }  // namespace

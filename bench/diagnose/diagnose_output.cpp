@@ -42,29 +42,11 @@ std::vector<Phase> phases(const PhaseTimes& times) {
 }
 
 std::string table(const DiagnoseRecord& record) {
-  const auto certainty = [](const EpochShare& part) {
-    return part.unsure         ? "  unsure: within a large noise"
-           : part.within_noise ? "  within noise"
-                               : "";
-  };
-  const auto line = [](const char* name, const std::string& batch, const std::string& noise,
-                       double share, double seconds, const char* certainty = "") {
-    return fmt::format("  {:<26}{:>14}{:>14}{:>14.1f}%{:>14.3f}{}\n", name, batch, noise,
-                       100 * share, seconds, certainty);
-  };
   std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>15}{:>14}\n", "", "ms per batch",
                                  "95% noise", "of an epoch", "s per epoch");
-  const double per_epoch = epoch_batches(record) / 1e3;
-  for (const EpochShare& part : record.account.parts)
-    text += line(names_of(part.part).row, fmt::format("{:.3f}", part.batch_ms),
-                 fmt::format("+- {:.3f}", part.measured.noise), part.share,
-                 part.batch_ms * per_epoch, certainty(part));
-  const double epoch_ms = record.account.batch_ms;
-  const double fetch = record.account.share(EpochPart::fetch);
-  text += line("an epoch", fmt::format("{:.3f}", epoch_ms), "", 1, epoch_ms * per_epoch);
-  if (fetch > 0)
-    text += line("  out of the page cache", fmt::format("{:.3f}", (1 - fetch) * epoch_ms), "",
-                 1 - fetch, (1 - fetch) * epoch_ms * per_epoch);
+  for (const auto& row : part_rows(record))
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>15}{:>14}{}{}\n", row[0], row[1], row[2], row[3],
+                        row[4], row[5].empty() ? "" : "  ", row[5]);
   return text;
 }
 
@@ -72,50 +54,24 @@ std::string measurements(const DiagnoseRecord& record) {
   std::string text =
       fmt::format("  measured, mean and standard deviation of {} rounds, ms per batch:\n",
                   record.settings.rounds);
-  for (const Phase& phase : phases(record.result.times)) {
-    if (phase.values.empty()) continue;
-    const Repeated time = repeated(phase.values);
-    text += fmt::format("  {:<26}{:>14.3f}{:>14}\n", phase.name, time.mean,
-                        fmt::format("+- {:.3f}", time.deviation));
-  }
+  for (const auto& row : phase_rows(record))
+    text += fmt::format("  {:<26}{:>14}{:>14}\n", row[0], row[1], row[2]);
   return text;
 }
 
 std::string cold_text(const DiagnoseRecord& record) {
   const DiagnoseResult& result = record.result;
-  if (!result.cold.missing.empty())
-    return fmt::format("  fetch stall: not measured: {}\n", result.cold.missing);
+  if (!result.cold.missing.empty()) return "fetch stall: not measured: " + result.cold.missing;
   const unsigned passes = result.passes_per_round * record.settings.rounds;
   std::string text =
-      fmt::format("  cold cache: {} passes of {} batches; {:.1f}% of {:.1f} MB stayed cached",
-                  passes, result.pass_batches, 100 * result.cold.kept,
+      fmt::format("cold cache: {} passes of {} batches; {:.1f}% of {:.1f} MB stayed cached", passes,
+                  result.pass_batches, 100 * result.cold.kept,
                   static_cast<double>(result.dataset_bytes) / mega);
   if (result.cold.storage_bytes)
     text +=
         fmt::format("; {:.1f} MB fetched a pass, {:.0f} MB/s",
                     static_cast<double>(*result.cold.storage_bytes) / mega / passes,
                     static_cast<double>(*result.cold.storage_bytes) / mega / result.cold.seconds);
-  return text + "\n";
-}
-
-std::string remarks(const DiagnoseRecord& record) {
-  const DiagnoseResult& result = record.result;
-  std::string text = cold_text(record);
-  text += fmt::format("  device idle, warm cache: {:.1f}% as the device's stream saw it\n",
-                      100 * result.device_idle);
-  if (result.sampled_records < result.records)
-    text += fmt::format("  {} records drawn at random stand for {}\n", result.sampled_records,
-                        result.records);
-  const auto sampled_bytes = static_cast<double>(result.dataset_bytes) *
-                             static_cast<double>(result.sampled_records) /
-                             static_cast<double>(result.records);
-  if (result.warm_storage_bytes &&
-      static_cast<double>(*result.warm_storage_bytes) > much_fetched * sampled_bytes)
-    text += fmt::format(
-        "  with a warm cache {:.1f} MB were fetched from storage all the same: something takes the "
-        "page cache's memory, and "
-        "preparation has some of the fetch stall in it\n",
-        static_cast<double>(*result.warm_storage_bytes) / mega);
   return text;
 }
 
@@ -152,12 +108,73 @@ Json options_json(const DiagnoseRecord& record) {
 
 }  // namespace
 
+std::vector<std::vector<std::string>> part_rows(const DiagnoseRecord& record) {
+  const double per_epoch = epoch_batches(record) / 1e3;
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const char* name, double batch_ms, const std::string& noise, double share,
+                       const char* certainty) {
+    rows.push_back({name, fmt::format("{:.3f}", batch_ms), noise,
+                    fmt::format("{:.1f}%", 100 * share),
+                    fmt::format("{:.3f}", batch_ms * per_epoch), certainty});
+  };
+  for (const EpochShare& part : record.account.parts)
+    add(names_of(part.part).row, part.batch_ms, fmt::format("+- {:.3f}", part.measured.noise),
+        part.share,
+        part.unsure         ? "unsure: within a large noise"
+        : part.within_noise ? "within noise"
+                            : "");
+  const double epoch_ms = record.account.batch_ms;
+  const double fetch = record.account.share(EpochPart::fetch);
+  add("an epoch", epoch_ms, "", 1, "");
+  if (fetch > 0) add("  out of the page cache", (1 - fetch) * epoch_ms, "", 1 - fetch, "");
+  return rows;
+}
+
+std::vector<std::vector<std::string>> phase_rows(const DiagnoseRecord& record) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Phase& phase : phases(record.result.times)) {
+    if (phase.values.empty()) continue;
+    const Repeated time = repeated(phase.values);
+    rows.push_back(
+        {phase.name, fmt::format("{:.3f}", time.mean), fmt::format("+- {:.3f}", time.deviation)});
+  }
+  return rows;
+}
+
+std::vector<std::string> remarks(const DiagnoseRecord& record) {
+  const DiagnoseResult& result = record.result;
+  std::vector<std::string> sentences = {
+      cold_text(record),
+      fmt::format("device idle, warm cache: {:.1f}% as the device's stream saw it",
+                  100 * result.device_idle)};
+  if (result.sampled_records < result.records)
+    sentences.push_back(fmt::format("{} records drawn at random stand for {}",
+                                    result.sampled_records, result.records));
+  const auto sampled_bytes = static_cast<double>(result.dataset_bytes) *
+                             static_cast<double>(result.sampled_records) /
+                             static_cast<double>(result.records);
+  if (result.warm_storage_bytes &&
+      static_cast<double>(*result.warm_storage_bytes) > much_fetched * sampled_bytes)
+    sentences.push_back(fmt::format(
+        "with a warm cache {:.1f} MB were fetched from storage all the same: something takes the "
+        "page cache's memory, and preparation has some of the fetch stall in it",
+        static_cast<double>(*result.warm_storage_bytes) / mega));
+  return sentences;
+}
+
+std::vector<std::string> warnings_of(const DiagnoseRecord& record) {
+  return warnings_of(record.settings.bench, record.result.report, record.result.disturbed);
+}
+
 std::string to_text(const DiagnoseRecord& record) {
   const BenchSettings& bench = record.settings.bench;
   std::string text = setup_text(record, bench, record.result.records);
   text += fmt::format("a step of {}, an epoch of {:.1f} batches\n\n", step_text(record, bench),
                       epoch_batches(record));
-  text += table(record) + "\n" + measurements(record) + "\n" + remarks(record) + "\n";
+  text += table(record) + "\n" + measurements(record) + "\n";
+  for (const std::string& remark : remarks(record)) text += "  " + remark + "\n";
+  for (const std::string& warning : warnings_of(record)) text += "  warning: " + warning + "\n";
+  text += "\n";
   return text + record.verdict.text + "\n" + record.verdict.advice + "\n";
 }
 
@@ -178,6 +195,7 @@ std::string to_json(const DiagnoseRecord& record) {
                      {"sampled_records", result.sampled_records},
                      {"pass_batches", result.pass_batches},
                      {"passes_per_round", result.passes_per_round},
+                     {"warnings", warnings_of(record)},
                      {"verdict",
                       {{"stage", record.verdict.stage},
                        {"percent", 100 * record.verdict.share},

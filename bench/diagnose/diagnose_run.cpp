@@ -12,6 +12,7 @@
 
 #include "diagnose/diagnose_sources.h"
 #include "diagnose/page_cache.h"
+#include "measure/process.h"
 #include "measure/synthetic_trainer.h"
 
 namespace millrace::cli {
@@ -201,7 +202,10 @@ double Diagnosis::time_loader() {
   Loop loop;
   {
     Pipeline pipeline = make_bench_pipeline(bench_);
+    const ProcessorTimes times_before = processor_times();
     loop = time_loop(&pipeline, {});
+    result_.disturbed =
+        std::max(result_.disturbed, taken_by_others(times_before, processor_times()));
   }
   add(result_.warm_storage_bytes, fetched(before, bytes_from_storage()));
   close_dataset();

@@ -52,6 +52,8 @@ struct DiagnoseResult {
   /// Share of the time that the stream had no step to run in all loader phases, 0 to 1: the stalls
   /// but fetch, seen another way.
   double device_idle = 0;
+  /// The most that others took of the processors in a loader phase (see `taken_by_others`).
+  double disturbed = 0;
 };
 
 /// Measures all phases in turn, `rounds` times. If the page cache cannot be emptied, the cold

@@ -4,22 +4,18 @@
 #include <millrace/error.h>
 
 #include <algorithm>
-#include <array>
+#include <boost/math/statistics/univariate_statistics.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
+
+#include "measure/student_t.h"
 
 namespace millrace::cli {
 namespace {
 
 /// The share of an epoch from which on a stall matters.
 constexpr double matters = 0.02;
-
-/// Student's t, two-sided 95%, for 1, 2, ... degrees of freedom; beyond them the last is near
-/// enough.
-constexpr std::array<double, 10> student_t = {12.706, 4.303, 3.182, 2.776, 2.571,
-                                              2.447,  2.365, 2.306, 2.262, 2.228};
 
 std::vector<double> difference(const std::vector<double>& of, const std::vector<double>& less) {
   std::vector<double> values(of.size());
@@ -58,19 +54,15 @@ void count(EpochShare& stall, double measured_epoch_ms) {
 }  // namespace
 
 Repeated repeated(const std::vector<double>& values) {
+  if (values.empty()) return {};
   const auto count = static_cast<double>(values.size());
-  Repeated result;
-  if (values.empty()) return result;
-  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  Repeated result{.mean = boost::math::statistics::mean(values)};
   if (values.size() == 1) {
     result.noise = std::numeric_limits<double>::infinity();
     return result;
   }
-  double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  result.deviation = std::sqrt(squares / (count - 1));
-  result.noise = student_t[std::min(values.size() - 2, student_t.size() - 1)] * result.deviation /
-                 std::sqrt(count);
+  result.deviation = std::sqrt(boost::math::statistics::sample_variance(values));
+  result.noise = student_t(count - 1, 0.975) * result.deviation / std::sqrt(count);
   return result;
 }
 

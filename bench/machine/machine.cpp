@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include <cstdio>  // jpeglib.h needs it first
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <opencv2/core/version.hpp>
 
@@ -27,6 +28,19 @@ std::string kernel_release() {
 template <typename Number>
 std::string version_text(Number major, Number minor, Number patch) {
   return fmt::format("{}.{}.{}", major, minor, patch);
+}
+
+/// Of the library that is loaded, which notes it in the topologies that it makes; its API's version
+/// is older.
+std::string hwloc_version() {
+  hwloc_topology_t made = nullptr;
+  if (hwloc_topology_init(&made) != 0) return HWLOC_VERSION;
+  const std::unique_ptr<hwloc_topology, decltype(&hwloc_topology_destroy)> topology(
+      made, hwloc_topology_destroy);
+  if (hwloc_topology_set_synthetic(made, "pu:1") != 0 || hwloc_topology_load(made) != 0)
+    return HWLOC_VERSION;
+  const char* version = hwloc_obj_get_info_by_name(hwloc_get_root_obj(made), "hwlocVersion");
+  return version != nullptr ? version : HWLOC_VERSION;
 }
 
 /// A fact about a machine, with its name for programs and for people.
@@ -55,15 +69,14 @@ Machine describe_machine(const Topology& topology) {
   machine.commit = MILLRACE_COMMIT;
   int lmdb[3] = {};
   mdb_version(&lmdb[0], &lmdb[1], &lmdb[2]);
-  const unsigned hwloc = hwloc_get_api_version();  // 0x20902 is 2.9.2
-  const unsigned xxhash = XXH_versionNumber();     // 801 is 0.8.1
+  const unsigned xxhash = XXH_versionNumber();  // 801 is 0.8.1
   machine.libraries = {
       {"millrace", MILLRACE_VERSION},
       {"libjpeg-turbo", MILLRACE_TEXT(LIBJPEG_TURBO_VERSION)},
       {"opencv", CV_VERSION},
       {"onetbb", TBB_runtime_version()},
       {"lmdb", version_text(lmdb[0], lmdb[1], lmdb[2])},
-      {"hwloc", version_text(hwloc >> 16, hwloc >> 8 & 0xFF, hwloc & 0xFF)},
+      {"hwloc", hwloc_version()},
       {"xxhash", version_text(xxhash / 10000, xxhash / 100 % 100, xxhash % 100)},
   };
   return machine;

@@ -32,6 +32,7 @@ std::string synthetic_fault(const std::string& description) {
 }
 
 int run(const TopologyArguments& arguments) {
+  check_outputs({arguments.json}, {});
   TopologyView view{.options = arguments.runtime};
   view.machine =
       arguments.synthetic.empty() ? read_topology() : synthetic_topology(arguments.synthetic);

@@ -33,6 +33,7 @@ struct Arguments {
   std::string html;
   std::string trace;
   bool ceiling = false;
+  double ceiling_seconds = 60;
   bool digest = false;
 };
 
@@ -78,8 +79,8 @@ std::shared_ptr<Trace> trace_for(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments) {
-  for (const std::string& file : {arguments.json, arguments.html, arguments.trace})
-    check_writable(file);
+  check_outputs({arguments.json, arguments.html, arguments.trace},
+                {arguments.source.recipe, arguments.pipeline.config});
   BenchRecord record;
   BenchSettings& settings = record.settings;
   settings = bench_settings(arguments.source, arguments.pipeline);
@@ -94,7 +95,7 @@ int run(const Arguments& arguments) {
   record.result = run_bench(settings);
   const std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
   record.beside = measure_beside(settings, record.result);
-  if (arguments.ceiling) record.ceiling = measure_ceiling(settings);
+  if (arguments.ceiling) record.ceiling = measure_ceiling(settings, arguments.ceiling_seconds);
 
   if (arguments.json != "-") fmt::print("{}", to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
@@ -144,9 +145,13 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
              "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the host; 0 = "
              "as fast as the memory",
              0.0, 10000.0, "RATE");
-  command.add_flag(
-      "--ceiling", arguments.ceiling,
-      "Also compare with libjpeg-turbo's plain full decode on as many threads (25 s more)");
+  CLI::Option* ceiling =
+      command.add_flag("--ceiling", arguments.ceiling,
+                       "Also compare with libjpeg-turbo's plain full decode on as many threads");
+  add_number(command, "--ceiling-seconds", arguments.ceiling_seconds,
+             "Begin no further pair of its windows after so long, if there are 20", 0.0, 3600.0,
+             "SECONDS")
+      ->needs(ceiling);
   command
       .add_flag("--digest", arguments.digest,
                 "Print the XXH3-64 of all batches from the first one on, warm-up included")

@@ -94,7 +94,7 @@ void add_device(Figures& figures, const BenchRecord& record) {
               {{"mean", consumer.mean_us}, {"p50", consumer.p50_us}, {"p99", consumer.p99_us}});
   figures.row(
       "trainer's thread",
-      fmt::format("mean {:.1f}   p50 {:.1f}   p99 {:.1f} us of CPU time per batch for the loader",
+      fmt::format("mean {:.1f}   p50 {:.1f}   p99 {:.1f} µs of CPU time per batch for the loader",
                   consumer.mean_us, consumer.p50_us, consumer.p99_us));
   const auto& first = record.beside.first_step;
   figures.key("first_step_ms",
@@ -195,13 +195,18 @@ void add_ceiling(Figures& figures, const std::optional<CeilingResult>& ceiling) 
     json[key] = spread.median;
     json[key + "_min"] = spread.min;
     json[key + "_max"] = spread.max;
-    figures.row(what, fmt::format("{:.3f} x T {} (of five, {:.3f} to {:.3f})", spread.median, what,
-                                  spread.min, spread.max));
+    json[key + "_low"] = spread.low;
+    json[key + "_high"] = spread.high;
+    figures.row(
+        what, fmt::format("{:.3f} x T {} (95% {:.3f} to {:.3f}; {} pairs, {:.3f} to {:.3f})",
+                          spread.median, what, spread.low, spread.high, ceiling->pairs, spread.min,
+                          spread.max));
   };
   add("rate_ratio", "by rate", ceiling->rate_ratio);
   add("cpu_ratio", "by CPU time", ceiling->cpu_ratio);
   json["samples_per_second"] = ceiling->loader_samples_per_second;
   json["reference_images_per_second"] = ceiling->reference_images_per_second;
+  json["pairs"] = ceiling->pairs;
   figures.row(
       "in absolute terms",
       fmt::format("{:.0f} samples/s; T, libjpeg-turbo's full decode, {:.0f} images/s",
@@ -228,7 +233,7 @@ Figures figures_of(const BenchRecord& record) {
     figures.add("digest", "digest", "{}", fmt::format("{:016x}", *result.digest));
   else
     figures.key("digest", {});
-  figures.key("warnings", report.warnings);
+  figures.key("warnings", warnings_of(record));
   return figures;
 }
 
@@ -253,6 +258,10 @@ Figures figures_of(const StageReport& stage, const Report& report) {
         std::pair("p99", stage.each.p99_ms), std::pair("max ms", stage.each.max_ms)})
     figures.row(name, fmt::format("{:.3f}", value));
   return figures;
+}
+
+std::vector<std::string> warnings_of(const BenchRecord& record) {
+  return warnings_of(record.settings, record.result.report, record.result.disturbed);
 }
 
 std::string step_text(const BenchRecord& record) {

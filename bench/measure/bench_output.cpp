@@ -46,7 +46,7 @@ std::string to_text(const BenchRecord& record) {
   text +=
       settings.step_work().any() ? ", a step of " + step_text(record) + "\n\n" : ", no step\n\n";
   for (const auto& row : figures_of(record).rows()) text += table_row(row[0], row[1], name_width);
-  for (const std::string& warning : report.warnings)
+  for (const std::string& warning : warnings_of(record))
     text += table_row("warning", warning, name_width);
   const Verdict& verdict = record.result.verdict;
   return text + "\n" + stage_table(report) + "\n" + verdict.text + "\n" + verdict.advice + "\n";

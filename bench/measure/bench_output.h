@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "measure/beside.h"
 #include "measure/ceiling.h"
@@ -30,6 +31,8 @@ Figures figures_of(const BenchRecord& record);
 Figures figures_of(const StageReport& stage, const Report& report);
 /// The options that the result was measured with.
 Figures options_of(const BenchRecord& record);
+
+std::vector<std::string> warnings_of(const BenchRecord& record);
 
 /// "30.000 ms", "gemm:4096 (1.234 ms)", "none".
 std::string step_text(const BenchRecord& record);

@@ -70,16 +70,30 @@ Section circumstances(const BenchRecord& record) {
           .folded = record.settings.recipe.to_json()};
 }
 
-/// The time of each stall in milliseconds; the shortest count as a microsecond.
+/// What each call waited for data, in milliseconds, a microsecond at least. A call that was ahead
+/// in between has two spans of stall.
 std::vector<double> stalls_ms(const TracePicture& picture) {
-  std::vector<double> stalls;
+  std::vector<std::int64_t> stalls;
   for (const TraceLane& lane : picture.lanes) {
     if (lane.name != "trainer") continue;
-    for (const TraceSpan& span : lane.spans)
-      if (std::string_view(span.name) == "stall" && span.end_ns > span.begin_ns)
-        stalls.push_back(std::max(1e-3, static_cast<double>(span.end_ns - span.begin_ns) / 1e6));
+    const TraceSpan* before = nullptr;
+    bool in_call = false;
+    for (const TraceSpan& span : lane.spans) {
+      const bool goes_on = before != nullptr && span.begin_ns == before->end_ns;
+      before = &span;
+      const bool is_stall = std::string_view(span.name) == "stall" && span.end_ns > span.begin_ns;
+      if (is_stall && goes_on && in_call)
+        stalls.back() += span.end_ns - span.begin_ns;
+      else if (is_stall)
+        stalls.push_back(span.end_ns - span.begin_ns);
+      in_call = is_stall || (goes_on && in_call);
+    }
   }
-  return stalls;
+  std::vector<double> waits;
+  waits.reserve(stalls.size());
+  for (const std::int64_t stall : stalls)
+    waits.push_back(std::max(1e-3, static_cast<double>(stall) / 1e6));
+  return waits;
 }
 
 }  // namespace
@@ -123,6 +137,8 @@ Section stage_section(const Report& report, std::optional<double> device_idle) {
 
 Section stall_section(const TracePicture& picture, const Report& report) {
   constexpr int bins_per_decade = 10;
+  /// Below this share of the time there is nothing to look at.
+  constexpr double worth_a_chart = 0.001;
   Section section{.title = "How long the trainer waited for data"};
   const std::vector<double> stalls = stalls_ms(picture);
   // A report may know of waits that a full trace does not.
@@ -133,38 +149,46 @@ Section stall_section(const TracePicture& picture, const Report& report) {
         report.batches, report.stall.max_ms > 0 ? duration_text(report.stall.max_ms) : "0 ms");
     return section;
   }
+  struct Bin {
+    std::size_t count = 0;
+    double total_ms = 0;
+  };
   double total_ms = 0;
-  std::map<int, std::size_t> counts;
+  std::map<int, Bin> bins_found;
   for (const double stall : stalls) {
     total_ms += stall;
-    ++counts[static_cast<int>(std::floor(bins_per_decade * std::log10(stall) + 1e-9))];
+    Bin& bin = bins_found[static_cast<int>(std::floor(bins_per_decade * std::log10(stall) + 1e-9))];
+    ++bin.count;
+    bin.total_ms += stall;
   }
-  section.text =
-      fmt::format("{} waits for {} batches, {} in all: {} of the time.", stalls.size(),
-                  report.batches, duration_text(total_ms),
-                  percent_text(report.seconds > 0 ? total_ms / (1e3 * report.seconds) : 0));
+  const double share = report.seconds > 0 ? total_ms / (1e3 * report.seconds) : 0;
+  section.text = fmt::format("{} of {} calls waited, {} in all: {} of the time.", stalls.size(),
+                             report.stall.count, duration_text(total_ms), percent_text(share));
+  if (share < worth_a_chart) return section;
 
   Table table{.title = "Waits in numbers", .head = {"Time waited", "Waits"}, .repeats_chart = true};
   Json bins = Json::array();
   const auto edge = [&](int bin) {
     return std::pow(10.0, static_cast<double>(bin) / bins_per_decade);
   };
-  for (const auto& [bin, count] : counts) {
+  for (const auto& [bin, found] : bins_found) {
     const std::string range =
         fmt::format("{} to {}", duration_text(edge(bin)), duration_text(edge(bin + 1)));
-    bins.push_back({edge(bin), edge(bin + 1), count,
-                    fmt::format("{} of {}", count_text(count, "wait"), range)});
-    table.rows.push_back({range, std::to_string(count)});
+    bins.push_back({edge(bin), edge(bin + 1), found.count,
+                    fmt::format("{} of {}", count_text(found.count, "wait"), range),
+                    found.total_ms});
+    table.rows.push_back({range, std::to_string(found.count)});
   }
   Json marks = Json::array();
   for (const auto& [name, value] :
        {std::pair("p50", report.stall.p50_ms), std::pair("p95", report.stall.p95_ms),
         std::pair("p99", report.stall.p99_ms)})
-    if (value >= edge(counts.begin()->first))
+    if (value >= edge(bins_found.begin()->first))
       marks.push_back({value, fmt::format("{} of all calls: {}", name, duration_text(value))});
-  section.chart = make_chart(
-      "histogram",
-      {{"x", "time waited (logarithmic)"}, {"y", "waits"}, {"bins", bins}, {"marks", marks}});
+  section.chart = make_chart("histogram", {{"x", "time waited (logarithmic)"},
+                                           {"y", "waited in all"},
+                                           {"bins", bins},
+                                           {"marks", marks}});
   section.tables = {std::move(table)};
   return section;
 }
@@ -182,9 +206,9 @@ std::string to_html(const BenchRecord& record, const Trace& trace) {
       .title = "millrace bench: " + record.dataset,
       .subject = fmt::format("millrace bench of {}, {} in {:.2f} s", record.dataset,
                              count_text(report.samples, "sample"), report.seconds),
-      .verdict = record.result.verdict.text,
+      .verdict = capitalised(record.result.verdict.text),
       .advice = record.result.verdict.advice,
-      .warnings = report.warnings,
+      .warnings = warnings_of(record),
       .numbers = key_numbers(record, figures),
       .sections = {stage_section(report, record.result.device_idle),
                    timeline_section(picture),

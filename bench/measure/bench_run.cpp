@@ -143,6 +143,7 @@ BenchResult run_bench(const BenchSettings& settings) {
   result.peak_rss_beyond_map = memory.peak();
   result.cpu_seconds = after.process_seconds - before.process_seconds;
   result.steal = steal_between(before, after);
+  result.disturbed = taken_by_others(before, after);
   return result;
 }
 

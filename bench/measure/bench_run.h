@@ -44,8 +44,9 @@ struct BenchSettings {
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration{0};
   bool digest = false;
-  /// Gets every span of the measured time, with a group "trainer" that has a lane of the steps;
-  /// null = nothing is traced.
+  /// What is not as it should be with the settings, a sentence each.
+  std::vector<std::string> warnings{};
+  /// Gets every span of the measured time, with a lane of the steps; null = nothing is traced.
   std::shared_ptr<Trace> trace{};
 
   StepWork step_work() const { return {step, gemm}; }
@@ -89,6 +90,8 @@ struct BenchResult {
   double cpu_seconds = 0;
   /// Share of the machine's processor time that the hypervisor gave to others, 0 to 1.
   double steal = 0;
+  /// See `taken_by_others`.
+  double disturbed = 0;
 };
 
 /// The pipeline that a bench measures.

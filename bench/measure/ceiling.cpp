@@ -11,6 +11,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <span>
 #include <thread>
 #include <vector>
@@ -22,51 +23,69 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int windows = 5;
-constexpr std::chrono::seconds window_length{2};
+/// A window is as long as it takes for some images per thread, between these.
+constexpr std::chrono::milliseconds shortest_window{200};
+constexpr std::chrono::milliseconds longest_window{1600};
+constexpr std::uint64_t images_per_thread = 25;
+/// So many pairs are measured, and further ones until both medians are known this well or the time
+/// is over.
+constexpr std::size_t fewest_pairs = 20;
+constexpr double well_known = 0.02;
 
-/// What was done in a window.
+/// What was done in a window. Work under way at its end counts in its processor time alone.
 struct Window {
+  std::uint64_t images = 0;
   double per_second = 0;
   double cpu_seconds_each = 0;
 };
 
-Window window_of(std::uint64_t images, Clock::duration length, double cpu_seconds) {
-  if (images == 0)
+Window window_of(std::uint64_t in_time, Clock::duration length, std::uint64_t all,
+                 double cpu_seconds) {
+  if (in_time == 0)
     throw Error(ErrorCode::internal,
                 "no image was made within a window of the ceiling measurement");
-  const auto count = static_cast<double>(images);
-  return {count / std::chrono::duration<double>(length).count(), cpu_seconds / count};
+  return {in_time, static_cast<double>(in_time) / std::chrono::duration<double>(length).count(),
+          cpu_seconds / static_cast<double>(all)};
 }
 
 /// The pipeline, paused between its windows.
 class LoaderSide {
  public:
   explicit LoaderSide(const BenchSettings& settings)
-      : runtime_(*settings.runtime),
+      : settings_(settings),
+        runtime_(*settings.runtime),
         workers_(settings.runtime->concurrency()),
         trainer_(settings.device->make_trainer_stream({})),
         pipeline_(make_bench_pipeline(settings)) {
-    pause_and_drain();
+    pause();
   }
   ~LoaderSide() { runtime_.set_concurrency(workers_); }
   LoaderSide(const LoaderSide&) = delete;
   LoaderSide& operator=(const LoaderSide&) = delete;
 
-  Window run() {
-    const std::uint64_t made_before = pipeline_.report().samples_made;
+  /// Where in its order the next window begins.
+  std::uint64_t position() const {
+    const std::uint64_t epoch = pipeline_.batches_per_epoch() * settings_.batch_size;
+    const std::uint64_t records = settings_.dataset->size();
+    return made() / epoch * records + made() % epoch % records;
+  }
+
+  Window run(Clock::duration length) {
+    const std::uint64_t made_before = made();
     const double cpu_before = processor_times().process_seconds;
     const Clock::time_point begin = Clock::now();
     runtime_.set_concurrency(workers_);
-    while (Clock::now() < begin + window_length) take_one(begin + window_length - Clock::now());
-    const std::uint64_t made = pipeline_.report().samples_made - made_before;
-    const Clock::duration length = Clock::now() - begin;
-    const double cpu = processor_times().process_seconds - cpu_before;
-    pause_and_drain();
-    return window_of(made, length, cpu);
+    while (Clock::now() < begin + length) take_one(begin + length - Clock::now());
+    const std::uint64_t in_time = made() - made_before;
+    const Clock::duration taken = Clock::now() - begin;
+    pause();
+    return window_of(in_time, taken, made() - made_before,
+                     processor_times().process_seconds - cpu_before);
   }
 
  private:
+  std::uint64_t made() const { return pipeline_.report().samples_made; }
+
   bool take_one(std::chrono::nanoseconds timeout) {
     try {
       return static_cast<bool>(pipeline_.next(trainer_->stream(), timeout));
@@ -76,12 +95,22 @@ class LoaderSide {
     }
   }
 
-  void pause_and_drain() {
+  /// Until no made batch is left and nothing runs any more: the process takes no processor time.
+  void pause() {
+    constexpr std::chrono::milliseconds look{20};
+    constexpr double next_to_nothing = 0.001;  // seconds
     runtime_.set_concurrency(0);
-    while (take_one(std::chrono::milliseconds(200))) continue;
-    trainer_->stream().synchronize();
+    const Clock::time_point begin = Clock::now();
+    for (double used = 1; used > next_to_nothing && Clock::now() < begin + longest_window;) {
+      while (take_one(std::chrono::milliseconds(1))) continue;
+      trainer_->stream().synchronize();
+      const double before = processor_times().process_seconds;
+      std::this_thread::sleep_for(look);
+      used = processor_times().process_seconds - before;
+    }
   }
 
+  const BenchSettings& settings_;
   Runtime& runtime_;
   const unsigned workers_;
   std::unique_ptr<TrainerStream> trainer_;
@@ -127,43 +156,54 @@ class ReferenceSide {
  public:
   ReferenceSide(const Dataset& dataset, std::uint64_t seed, unsigned threads)
       : sampler_(Order::shuffled(), dataset.size(), seed), readers_(threads) {
-    for (Reader& reader : readers_) reader.records = dataset.make_reader();
+    for (Reader& reader : readers_) {
+      reader.decoder = std::make_unique<TurboJpeg>();
+      reader.records = dataset.make_reader();
+    }
   }
 
-  Window run() {
-    std::atomic<std::uint64_t> decoded{0};  // a count, read after the threads have ended
-    const double cpu_before = processor_times().process_seconds;
-    const Clock::time_point begin = Clock::now();
+  /// Decodes the records from position `first` of the order on.
+  Window run(std::uint64_t first, Clock::duration length) {
+    position_.store(first, std::memory_order_relaxed);
     std::vector<std::thread> threads;
-    for (Reader& reader : readers_)
-      threads.emplace_back([&] {
-        decoded.fetch_add(decode_until(begin + window_length, reader), std::memory_order_relaxed);
-      });
+    for (Reader& reader : readers_) threads.emplace_back([&] { decode_for(length, reader); });
     for (std::thread& thread : threads) thread.join();
-    const Clock::duration length = Clock::now() - begin;
     if (error_) std::rethrow_exception(error_);
-    return window_of(decoded.load(std::memory_order_relaxed), length,
-                     processor_times().process_seconds - cpu_before);
+    Reader sum;
+    for (const Reader& reader : readers_) {
+      sum.in_time += reader.in_time;
+      sum.all += reader.all;
+      sum.cpu += reader.cpu;
+    }
+    return window_of(sum.in_time, length, sum.all, std::chrono::duration<double>(sum.cpu).count());
   }
 
  private:
   struct Reader {
-    TurboJpeg decoder;
+    std::unique_ptr<TurboJpeg> decoder;
     std::unique_ptr<DatasetReader> records;
+    // Of the last window.
+    std::uint64_t in_time = 0;
+    std::uint64_t all = 0;
+    std::chrono::nanoseconds cpu{0};
   };
 
-  std::uint64_t decode_until(Clock::time_point end, Reader& reader) {
-    std::uint64_t count = 0;
+  void decode_for(Clock::duration length, Reader& reader) {
     try {
-      for (; Clock::now() < end; ++count) {
+      const std::chrono::nanoseconds cpu_before = thread_time();
+      const Clock::time_point end = Clock::now() + length;
+      reader.in_time = reader.all = 0;
+      while (Clock::now() < end) {
         const std::uint64_t index = sampler_(position_.fetch_add(1, std::memory_order_relaxed));
-        reader.decoder.decode(reader.records->read(index)["image"]);
+        reader.decoder->decode(reader.records->read(index)["image"]);
+        ++reader.all;
+        if (Clock::now() < end) ++reader.in_time;
       }
+      reader.cpu = thread_time() - cpu_before;
     } catch (...) {
       const std::lock_guard lock(mutex_);
       error_ = std::current_exception();
     }
-    return count;
   }
 
   Sampler sampler_;
@@ -173,32 +213,49 @@ class ReferenceSide {
   std::exception_ptr error_;
 };
 
-Spread spread_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return {values[values.size() / 2], values.front(), values.back()};
+bool is_well_known(const Spread& spread) {
+  return spread.low >= (1 - well_known) * spread.median &&
+         spread.high <= (1 + well_known) * spread.median;
 }
 
 }  // namespace
 
-CeilingResult measure_ceiling(const BenchSettings& settings) {
+CeilingResult measure_ceiling(const BenchSettings& settings, double most_seconds) {
+  const auto most =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_seconds));
+  const Clock::time_point begin = Clock::now();
   LoaderSide loader(settings);
   // T reads without comparing checksums, which the loader does: it is the plain decode.
   ReferenceSide reference(*open_dataset(settings.dataset->name(), {.verify_checksums = false}),
                           settings.seed, settings.runtime->workers());
+  Clock::duration length = shortest_window;
+  while (loader.run(length).images < images_per_thread * settings.runtime->workers() &&
+         length < longest_window)
+    length *= 2;
+  reference.run(0, length);
+
+  std::mt19937_64 random(settings.seed);
   std::vector<double> rate_ratios;
   std::vector<double> cpu_ratios;
   std::vector<double> loader_rates;
   std::vector<double> reference_rates;
-  for (int window = 0; window < windows; ++window) {
-    const Window made = loader.run();
-    const Window decoded = reference.run();
+  CeilingResult result;
+  while (result.pairs < fewest_pairs ||
+         (Clock::now() < begin + most &&
+          !(is_well_known(result.rate_ratio) && is_well_known(result.cpu_ratio)))) {
+    const std::uint64_t first = loader.position();
+    const bool loader_first = random() % 2 == 0;
+    Window made = loader_first ? loader.run(length) : Window();
+    const Window decoded = reference.run(first, length);
+    if (!loader_first) made = loader.run(length);
     rate_ratios.push_back(made.per_second / decoded.per_second);
     cpu_ratios.push_back(decoded.cpu_seconds_each / made.cpu_seconds_each);
     loader_rates.push_back(made.per_second);
     reference_rates.push_back(decoded.per_second);
+    result = {spread_of(rate_ratios), spread_of(cpu_ratios), spread_of(loader_rates).median,
+              spread_of(reference_rates).median, result.pairs + 1};
   }
-  return {spread_of(rate_ratios), spread_of(cpu_ratios), spread_of(loader_rates).median,
-          spread_of(reference_rates).median};
+  return result;
 }
 
 }  // namespace millrace::cli

@@ -2,13 +2,13 @@
 #include "measure/pipeline_options.h"
 
 #include <fmt/core.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/options_file.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace millrace::cli {
@@ -21,8 +21,7 @@ Recipe load_recipe(const SourceArguments& arguments) {
   if (!file)
     throw Error(ErrorCode::not_found,
                 "--recipe " + arguments.recipe + ": no such file; give train, eval or a JSON file");
-  const std::string json{std::istreambuf_iterator<char>(file), {}};
-  return Recipe::from_json(json, arguments.recipe);
+  return Recipe::from_json(read_text(file), arguments.recipe);
 }
 
 constexpr const char* adaptive_workers = "auto";
@@ -65,13 +64,14 @@ std::string check_device(const std::string& name) {
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
   for (const std::string& difference : loaded.machine_differences)
-    fmt::print(
-        stderr,
-        "millrace: {}: tuned on another machine: {}; `millrace tune` finds what is best here\n",
-        path, difference);
+    settings.warnings.push_back(
+        fmt::format("{}: tuned on another machine: {}; `millrace tune` finds what is best here",
+                    path, difference));
   if (!loaded.tuned_for.recipe.empty() && loaded.tuned_for.recipe != settings.recipe.to_json())
-    fmt::print(stderr, "millrace: {}: tuned for another recipe: {}\n", path,
-               loaded.tuned_for.recipe);
+    settings.warnings.push_back(
+        fmt::format("{}: tuned for another recipe: {}", path, cut(loaded.tuned_for.recipe)));
+  for (const std::string& warning : settings.warnings)
+    fmt::print(stderr, "millrace: {}\n", warning);
   settings.batch_size = loaded.pipeline.batch_size;
   settings.prefetch = loaded.pipeline.slots.prefetch;
   settings.micro_batches = loaded.pipeline.slots.micro_batches;

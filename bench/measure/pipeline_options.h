@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -44,7 +45,14 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
 /// A range check that leaves the option's line in the help short.
 template <typename Number>
 CLI::Validator between(Number low, Number high) {
-  return CLI::Range(low, high).description("");
+  return CLI::Validator(
+      [range = CLI::Validator(CLI::Range(low, high))](std::string& input) {
+        double value = 0;  // CLI11's own range lets "nan" through
+        return CLI::detail::lexical_cast(input, value) && std::isnan(value)
+                   ? "Value " + input + " is no number"
+                   : range(input);
+      },
+      "");
 }
 
 /// Adds an option for a number from `low` to `high`, whose default is what `value` has.

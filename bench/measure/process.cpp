@@ -77,6 +77,16 @@ double steal_between(const ProcessorTimes& before, const ProcessorTimes& after) 
   return all > 0 ? (after.stolen_ticks - before.stolen_ticks) / all : 0;
 }
 
+double taken_by_others(const ProcessorTimes& before, const ProcessorTimes& after) {
+  /// Below this share of unused time others take what the workers could have.
+  constexpr double full_machine = 0.05;
+  const double all = after.machine_ticks - before.machine_ticks;
+  const double unused = after.unused_ticks - before.unused_ticks;
+  if (all < ticks_per_second() || unused / all > full_machine) return 0;
+  const double own = (after.process_seconds - before.process_seconds) * ticks_per_second();
+  return std::max(0.0, (all - unused - own) / all);
+}
+
 std::chrono::nanoseconds thread_time() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -25,6 +25,11 @@ ProcessorTimes processor_times();
 double ticks_per_second();
 /// Stolen share of the machine's time between two readings, 0 to 1.
 double steal_between(const ProcessorTimes& before, const ProcessorTimes& after);
+/// Share of the machine's time between two readings, 0 to 1, that other programs and machines took
+/// while none was left over; 0 below a second of processor time, which ticks are too coarse for.
+double taken_by_others(const ProcessorTimes& before, const ProcessorTimes& after);
+/// A run counts as disturbed if others took more than this share.
+constexpr double disturbed_share = 0.03;
 
 /// Processor time of the calling thread up to now.
 std::chrono::nanoseconds thread_time();

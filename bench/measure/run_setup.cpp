@@ -7,6 +7,7 @@
 
 #include "console/figures.h"
 #include "console/text.h"
+#include "measure/process.h"
 
 namespace millrace::cli {
 
@@ -23,6 +24,18 @@ std::string step_text(const RunSetup& setup, const BenchSettings& settings, doub
   if (settings.gemm > 0) return fmt::format("gemm:{} ({:.3f} ms)", settings.gemm, device_step_ms);
   return fmt::format("{:.3f} ms{}", milliseconds(settings.step),
                      setup.step_is_auto ? " (1.25 x the loader's own time)" : "");
+}
+
+std::vector<std::string> warnings_of(const BenchSettings& settings, const Report& report,
+                                     double disturbed) {
+  std::vector<std::string> warnings = settings.warnings;
+  warnings.insert(warnings.end(), report.warnings.begin(), report.warnings.end());
+  if (disturbed > disturbed_share)
+    warnings.push_back(
+        fmt::format("disturbed: other programs took {:.0f}% of the processors while none was left "
+                    "over; a quieter machine gives surer results",
+                    100 * disturbed));
+  return warnings;
 }
 
 Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std::uint64_t records) {

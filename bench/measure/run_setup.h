@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "machine/machine.h"
 #include "measure/bench_run.h"
@@ -30,6 +31,11 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings, std
 /// took.
 std::string step_text(const RunSetup& setup, const BenchSettings& settings,
                       double device_step_ms = 0);
+
+/// What is not as it should be, a sentence each: with the settings, by the report, and that other
+/// programs took the share `disturbed` (0 to 1) of the processors. All forms of a result have them.
+std::vector<std::string> warnings_of(const BenchSettings& settings, const Report& report,
+                                     double disturbed);
 
 /// The options that all commands with a pipeline have.
 Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std::uint64_t records);

@@ -22,7 +22,8 @@ std::chrono::nanoseconds cost_of_thread_clock() {
 
 SyntheticTrainer::SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace)
     : pipeline_(pipeline), stream_(stream), clock_cost_(cost_of_thread_clock()) {
-  if (trace != nullptr) lane_ = &trace->add_lane(trace->add_group("trainer"), "device steps");
+  if (trace != nullptr)
+    lane_ = &trace->add_lane(trace->group(PipelineOptions().name), "device steps", "step");
 }
 
 void SyntheticTrainer::train_one(const Look& look) {
@@ -35,6 +36,7 @@ void SyntheticTrainer::train_one(const Look& look) {
   }
   if (look) look(batch);
   stream_.step();
+  batches_.push_back(batch ? batch.number() : TraceSpan::none);
   if (pipeline_ != nullptr) {
     const auto before = thread_time();
     batch.reset();
@@ -56,7 +58,10 @@ void SyntheticTrainer::restart() {
 
 void SyntheticTrainer::finish_oldest() {
   const auto span = stream_.finish_oldest();
-  if (lane_ != nullptr && span && stream_.work().any()) lane_->add("step", span->begin, span->end);
+  const std::uint64_t number = batches_.front();
+  batches_.pop_front();
+  if (lane_ != nullptr && span && stream_.work().any())
+    lane_->add("step", span->begin, span->end, number);
 }
 
 }  // namespace millrace::cli

@@ -4,6 +4,8 @@
 #include <millrace/pipeline.h>
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <vector>
 
@@ -20,7 +22,7 @@ class SyntheticTrainer {
   using Look = std::function<void(const Batch&)>;
 
   /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of
-  /// `trace`, if there is one.
+  /// `trace`, if there is one, in the pipeline's group.
   SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
 
   void train_one(const Look& look = {});
@@ -39,6 +41,8 @@ class SyntheticTrainer {
   Pipeline* pipeline_;
   TrainerStream& stream_;
   Trace::Lane* lane_ = nullptr;
+  /// The numbers of the batches whose steps are queued.
+  std::deque<std::uint64_t> batches_;
   /// What looking at the thread's clock twice adds to a time.
   std::chrono::nanoseconds clock_cost_;
   std::vector<double> consumer_us_;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace millrace {
 
@@ -29,19 +30,32 @@ class OneByteDataset final : public Dataset {
   };
 };
 
-/// Samples that cost nothing to make.
+/// Samples that cost nothing to make, or so many turns of a multiplication.
 class EmptyTransform final : public Transform {
  public:
+  explicit EmptyTransform(SampleSpec spec = SampleSpec({{"byte", DType::uint8, {1}, false}}),
+                          std::uint64_t turns = 0)
+      : spec_(std::move(spec)), turns_(turns) {}
   const SampleSpec& spec() const override { return spec_; }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<Worker>();
+    return std::make_unique<Worker>(turns_);
   }
 
  private:
-  struct Worker final : TransformWorker {
-    Status make(const Record&, Random&, Sample&) override { return Status::ok(); }
+  class Worker final : public TransformWorker {
+   public:
+    explicit Worker(std::uint64_t turns) : turns_(turns) {}
+    Status make(const Record&, Random&, Sample&) override {
+      for (std::uint64_t turn = 0; turn < turns_; ++turn) product_ = product_ * 3 + turn;
+      return Status::ok();
+    }
+
+   private:
+    const std::uint64_t turns_;
+    volatile std::uint64_t product_ = 1;
   };
-  SampleSpec spec_{{{"byte", DType::uint8, {1}, false}}};
+  SampleSpec spec_;
+  const std::uint64_t turns_;
 };
 
 }  // namespace millrace

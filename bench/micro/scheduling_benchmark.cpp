@@ -55,6 +55,20 @@ void pipeline_of_empty_samples(benchmark::State& state) {
 }
 BENCHMARK(pipeline_of_empty_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
 
+/// Samples that take some 100 us of a processor each: two workers should take half the time of one.
+void pipeline_of_busy_samples(benchmark::State& state) {
+  const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
+  Pipeline pipeline(
+      std::make_shared<OneByteDataset>(),
+      std::make_shared<EmptyTransform>(SampleSpec({{"byte", DType::uint8, {1}, false}}), 100'000),
+      std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = runtime});
+  pipeline.next();
+  const PerSample measured;
+  while (state.KeepRunning()) benchmark::DoNotOptimize(pipeline.next().size());
+  measured.report(state, batch_size);
+}
+BENCHMARK(pipeline_of_busy_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
+
 class EmptyItems final : public Job {
  public:
   std::size_t items() const override { return batch_size; }

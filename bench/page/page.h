@@ -36,10 +36,14 @@ struct Table {
 /// A picture that page.js draws in the reader's browser. The data of each kind is an object:
 ///
 /// bars: a bar per stage, {rows: [{name, note, busy, waits_input, waits_output}]}, the last three
-///     as shares of the stage's time from 0 to 1.
+///     as shares of the stage's time from 0 to 1. What the last row waits for input is what the run
+///     loses, if that is the trainer or the device.
+/// shares: the parts of a whole, {rows: [{name, note, from, share, lost}]}: a bar from `from` on,
+///     both from 0 to 1, red if that part is lost.
 /// timeline: what each lane did when; `timeline_section` makes it.
-/// histogram: {x, y: titles of the axes, bins: [[from, to, count, text]], marks: [[x, label]]};
-///     x is in milliseconds and its axis is logarithmic.
+/// histogram: {x, y: titles of the axes, bins: [[from, to, count, text, total]], marks: [[x,
+///     label]]}; x and the total, which is the bar's height, are in milliseconds, and the axis of x
+///     is logarithmic. A mark's first word stands at its line.
 /// lines: {x, y: titles of the axes, whole_x: true if x has whole numbers only, series: [{name,
 ///     style, points: [[x, y]], error: [number], texts: [string], chosen: index, label}]}. The
 ///     style "points" draws points with error bars from y - error to y + error and says a point's

@@ -57,9 +57,9 @@ const spanStyles = {
   decode: ["kind-decode", 1],
   augment: ["kind-augment", 0.7],
   plan: ["kind-plan", 0.7],
-  upload: ["kind-copy", 0.7],
+  upload: ["kind-upload", 0.7],
   copy: ["kind-copy", 1],
-  convert: ["kind-copy", 0.4],
+  convert: ["kind-convert", 0.4],
   step: ["kind-step", 1],
   trainer: ["kind-step", 1],
   device: ["kind-step", 1],
@@ -78,54 +78,60 @@ function spanStyle(name) {
 
 // ---- bars ----
 
+// A bar of the parts [what, style, share] from the share `from` on, each said in words above it.
+function bar({name, note, from = 0}, parts) {
+  const words = parts.map(([what, , share]) => `${what} ${(100 * share).toFixed(1)}%`.trim());
+  const said = words.filter((_, i) => i === 0 || parts[i][2] >= 0.0005);
+  const picture = svg(
+      "svg", {
+        class: "bar",
+        width: "100%",
+        height: 22,
+        role: "img",
+        "aria-label": `${name}: ${said.join(", ")}`
+      },
+      svg("rect", {class: "track", width: "100%", height: 22}));
+  parts.forEach(([, style, share], i) => {
+    const width = Math.max(0, Math.min(share, 1 - from));
+    if (width > 0)
+      picture.append(saying(
+          svg("rect", {class: style, x: percent(from), width: percent(width), height: 22}),
+          `${name}: ${words[i]}`));
+    from += width;
+  });
+  return html(
+      "div", {},
+      html(
+          "p", {}, html("strong", {}, name),
+          ...[note, ...said].filter(Boolean).map((text) => html("span", {}, text))),
+      picture);
+}
 function bars(place, {rows}) {
-  const track = (width, height) => svg("rect", {class: "track", width, height});
   const swatch = (style) =>
       svg("svg", {class: "bar", width: 26, height: 14},
           svg("rect", {class: style, width: 26, height: 14}));
-  const bar = ({name, note, busy, waits_input: input, waits_output: output}) => {
-    const starves = name === "trainer" || name === "device";
-    const parts = [
-      ["busy", spanStyle(name)[0], busy],
-      ["waits for input", starves ? "starves" : "waits-input", input],
-      ["waits for output", "waits-output", output]
-    ];
-    const shown = parts.filter(([what, , share]) => what === "busy" || share >= 0.0005)
-                      .map(([what, , share]) => `${what} ${(100 * share).toFixed(1)}%`);
-    const picture =
-        svg("svg", {
-          class: "bar",
-          width: "100%",
-          height: 22,
-          role: "img",
-          "aria-label": `${name}: ${shown.join(", ")}`
-        },
-            track("100%", 22));
-    let from = 0;
-    for (const [what, style, share] of parts) {
-      const width = Math.max(0, Math.min(share, 1 - from));
-      if (width > 0)
-        picture.append(saying(
-            svg("rect", {class: style, x: percent(from), width: percent(width), height: 22}),
-            `${name}: ${what} ${(100 * share).toFixed(1)}%`));
-      from += width;
-    }
-    return html(
-        "div", {},
-        html(
-            "p", {}, html("strong", {}, name),
-            ...[note, ...shown].filter(Boolean).map((text) => html("span", {}, text))),
-        picture);
-  };
+  // What the run loses is what its last part waits: the device, or a trainer without one.
+  const last = rows[rows.length - 1];
+  const loss = {device: "the device is idle", trainer: "the trainer waits for data"}[last?.name];
+  const items = [
+    [swatch("kind-step"), "busy (plain, in the stage's colour)"],
+    [swatch("waits-input"), "waits for input (stripes)"],
+    [swatch("waits-output"), "waits for room for its output (dots)"],
+    [swatch("track"), "at something else: a worker runs the other stages too"]
+  ];
+  if (loss) items.splice(2, 0, [swatch("lost"), `what the run loses: ${loss}`]);
   place.append(
-      legend([
-        [swatch("kind-step"), "busy (plain, in the stage's colour)"],
-        [swatch("waits-input"), "waits for input (stripes)"],
-        [swatch("starves"), "the same of the trainer and the device: what the run loses"],
-        [swatch("waits-output"), "waits for room for its output (dots)"],
-        [swatch("track"), "at something else: a worker runs the other stages too"]
-      ]),
-      ...rows.map(bar));
+      legend(items),
+      ...rows.map(
+          (row) => bar(row, [
+            ["busy", spanStyle(row.name)[0], row.busy],
+            ["waits for input", loss && row === last ? "lost" : "waits-input", row.waits_input],
+            ["waits for output", "waits-output", row.waits_output]
+          ])));
+}
+function shares(place, {rows}) {
+  place.append(
+      ...rows.map((row) => bar(row, [["", row.lost ? "lost" : "kind-step", row.share]])));
 }
 
 // ---- charts of x over y ----
@@ -193,8 +199,8 @@ function plot(place, title, x, y) {
       svg("text", {x: -52, y: -14}, y.title),
       svg("text", {x: "100%", y: height + 38, "text-anchor": "end"}, x.title));
   place.append(chartBox(height, title, under, marks, labels));
-  const label = (style, value, top, text, gap) => {
-    const left = x.at(value) > 0.65;
+  const label = (style, value, top, text, gap, turn = 0.65) => {
+    const left = x.at(value) > turn;
     labels.append(
         svg("text", {
           class: style,
@@ -209,25 +215,33 @@ function plot(place, title, x, y) {
 }
 
 function histogram(place, {x, y, bins, marks}) {
-  const most = Math.max(...bins.map(([, , count]) => count));
+  const most = Math.max(...bins.map(([, , , , total]) => total));
+  const [unit, size] = most >= 1e3 ? ["s", 1e3] : most >= 1 ? ["ms", 1] : ["µs", 1e-3];
+  place.append(legend(marks.map(
+      ([, text]) =>
+          [svg("svg", {width: 12, height: 16},
+               svg("line", {class: "marker", x1: 6, x2: 6, y1: 0, y2: 16})),
+           text])));
   const picture = plot(
       place, "Histogram", decadesAxis(x, bins[0][0], bins[bins.length - 1][1]),
-      linearAxis(y, 0, 1.3 * most, 5, true));
-  for (const [from, to, count, text] of bins)
+      linearAxis(`${y}, ${unit}`, 0, 1.3 * most / size, 5));
+  for (const [from, to, , text, total] of bins)
     picture.marks.append(saying(
         svg("rect", {
           class: "kind-stall histogram",
           x: picture.xAt(from),
-          y: picture.yAt(count),
+          y: picture.yAt(total / size),
           width: parseFloat(picture.xAt(to)) - parseFloat(picture.xAt(from)) + "%",
-          height: plotHeight - picture.yAt(count)
+          height: plotHeight - picture.yAt(total / size)
         }),
         text));
+  // Each line begins at its own label, and labels stand to the right: so that none strikes another.
   marks.forEach(([at, text], number) => {
-    picture.marks.append(
-        svg("line",
-            {class: "marker", x1: picture.xAt(at), x2: picture.xAt(at), y1: 0, y2: plotHeight}));
-    picture.label("marker", at, 12 + 15 * number, text, 5);
+    const top = 12 + 15 * number;
+    picture.marks.append(svg(
+        "line",
+        {class: "marker", x1: picture.xAt(at), x2: picture.xAt(at), y1: top - 10, y2: plotHeight}));
+    picture.label("marker", at, top, text.split(" ")[0], 5, 1);
   });
 }
 
@@ -294,6 +308,7 @@ function lines(place, {x, y, whole_x: whole, series}) {
 
 const charts = {
   bars,
+  shares,
   timeline,
   histogram,
   lines

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -42,21 +41,43 @@ std::size_t drop_worker_lanes(std::vector<const TraceLane*>& lanes, std::size_t 
   });
 }
 
-/// The last stretch with no more events than allowed.
-Window last_stretch(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits) {
+/// The longest stall of a trainer; null if there is none worth looking at.
+const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
+  constexpr std::int64_t worth_a_look_ns = 1'000'000;
+  const TraceSpan* longest = nullptr;
+  for (const TraceLane* lane : lanes)
+    for (const TraceSpan& span : lane->spans)
+      if (lane->name == "trainer" && std::string_view(span.name) == "stall" &&
+          span.end_ns - span.begin_ns >=
+              (longest ? longest->end_ns - longest->begin_ns + 1 : worth_a_look_ns))
+        longest = &span;
+  return longest;
+}
+
+/// The last stretch with no more events than allowed; with a stall, one in which that is, with a
+/// fifth of what is allowed behind it.
+Window stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
+                  const TraceSpan* stall) {
   std::vector<std::int64_t> ends;
   for (const TraceLane* lane : lanes) {
     for (const TraceSpan& span : lane->spans) ends.push_back(span.end_ns);
     for (const TraceValue& value : lane->values) ends.push_back(value.at_ns);
   }
   if (ends.empty()) return {};
-  const std::int64_t last = *std::ranges::max_element(ends);
-  std::int64_t begin = std::max<std::int64_t>(0, last - limits.nanoseconds);
-  if (ends.size() > limits.events) {
-    const auto first_kept = ends.begin() + static_cast<std::ptrdiff_t>(limits.events);
-    std::ranges::nth_element(ends, first_kept, std::greater<>());
-    begin = std::max(begin, *first_kept);
+  std::ranges::sort(ends);
+  std::size_t shown = ends.size();
+  if (stall != nullptr) {
+    const auto ended_by = [&](std::int64_t time) {
+      return static_cast<std::size_t>(std::ranges::upper_bound(ends, time) - ends.begin());
+    };
+    const std::int64_t until =
+        std::max(stall->end_ns + limits.nanoseconds / 5, ends.front() + limits.nanoseconds);
+    shown = std::min(ended_by(until),
+                     std::max(ended_by(stall->end_ns) + limits.events / 5, limits.events));
   }
+  const std::int64_t last = ends[shown - 1];
+  std::int64_t begin = std::max<std::int64_t>(0, last - limits.nanoseconds);
+  if (shown > limits.events) begin = std::max(begin, ends[shown - 1 - limits.events]);
   return {begin, last};
 }
 
@@ -142,7 +163,7 @@ Json counter_json(const TraceLane& lane, const Window& window, Table& table) {
   Differences values;
   times.add(0);
   values.add(static_cast<std::uint64_t>(least));
-  for (auto value = first; value != lane.values.end(); ++value) {
+  for (auto value = first; value != lane.values.end() && value->at_ns <= window.end_ns; ++value) {
     times.add(static_cast<std::uint64_t>(window.microseconds(value->at_ns)));
     values.add(static_cast<std::uint64_t>(value->value));
     least = std::min(least, value->value);
@@ -163,16 +184,22 @@ Section timeline_section(const TracePicture& picture, const TimelineLimits& limi
   std::vector<const TraceLane*> lanes;
   std::size_t events = 0;
   std::int64_t first_ns = INT64_MAX;
+  std::int64_t end_ns = 0;
   for (const TraceLane& lane : picture.lanes) {
     if (lane.spans.empty() && lane.values.empty()) continue;
     lanes.push_back(&lane);
     events += lane.spans.size();
-    for (const TraceSpan& span : lane.spans) first_ns = std::min(first_ns, span.begin_ns);
+    for (const TraceSpan& span : lane.spans) {
+      first_ns = std::min(first_ns, span.begin_ns);
+      end_ns = std::max(end_ns, span.end_ns);
+    }
+    for (const TraceValue& value : lane.values) end_ns = std::max(end_ns, value.at_ns);
   }
   if (lanes.empty()) return section;
   std::ranges::stable_sort(lanes, {}, &TraceLane::group);
   const std::size_t left_out = drop_worker_lanes(lanes, limits.worker_lanes);
-  const Window window = last_stretch(lanes, limits);
+  const TraceSpan* const stall = longest_stall(lanes);
+  const Window window = stretch_of(lanes, limits, stall);
 
   Table spans{.title = "What each lane did",
               .head = {"Lane", "Times", "In all", "Longest"},
@@ -200,12 +227,17 @@ Section timeline_section(const TracePicture& picture, const TimelineLimits& limi
     if (!table->rows.empty()) section.tables.push_back(std::move(*table));
 
   const std::string stretch = seconds_text(window.end_ns - window.begin_ns);
-  section.text =
-      shown == events
-          ? fmt::format("All {} spans of {}.", events, stretch)
-          : fmt::format("The last {} of {}: {} of {} spans.", stretch,
-                        seconds_text(window.end_ns - std::min(first_ns, window.begin_ns)), shown,
-                        events);
+  const std::string all = seconds_text(end_ns - std::min(first_ns, window.begin_ns));
+  const std::string longest = stall == nullptr
+                                  ? ""
+                                  : fmt::format(", with the longest stall ({} at {})",
+                                                seconds_text(stall->end_ns - stall->begin_ns),
+                                                seconds_text(stall->begin_ns));
+  section.text = shown == events
+                     ? fmt::format("All {} spans of {}.", events, stretch)
+                     : fmt::format("{} {} of {}{}: {} of {} spans.",
+                                   window.end_ns == end_ns ? "The last" : "A stretch of", stretch,
+                                   all, longest, shown, events);
   if (left_out > 0)
     section.text += fmt::format(" {} {} not drawn.", count_text(left_out, "further worker"),
                                 left_out == 1 ? "is" : "are");

@@ -30,9 +30,10 @@ struct TimelineLimits {
   std::size_t worker_lanes = 48;
 };
 
-/// The last stretch of a trace: a lane's spans as bars and a counter's values as a curve, and in
-/// tables what each did in that stretch. The text says what is shown and what was left out. An
-/// empty trace has neither chart nor tables.
+/// The stretch of a trace with the longest stall of a trainer (the last stretch, if none took a
+/// millisecond): a lane's spans as bars and a counter's values as a curve, and in tables what each
+/// did in it. The text says what is shown and what was left out. An empty trace has neither chart
+/// nor tables.
 Section timeline_section(const TracePicture& picture, const TimelineLimits& limits = {});
 
 }  // namespace millrace::cli

@@ -144,6 +144,7 @@ function timeline(place, {begin: start, length, groups}) {
           --left;
           names.append(
               svg("text", {
+                class: "on-" + spanStyle(kind.name)[0],
                 x: percent(((begin + end) / 2 - from) / shown),
                 y: lane.y + lane.height / 2 + 4,
                 "text-anchor": "middle"

@@ -30,9 +30,11 @@ struct TuneArguments {
   std::string out;
   std::string json;
   std::string html;
+  bool accept_noise = false;
 };
 
 constexpr int most_batch_size = 1 << 20;
+constexpr int doubtful = 3;
 
 std::string check_batch_size(const std::string& text) {
   if (text == "auto" || between(1, most_batch_size)(text).empty()) return {};
@@ -87,8 +89,7 @@ class RunLine {
 };
 
 int run(const TuneArguments& arguments) {
-  for (const std::string& file : {arguments.out, arguments.json, arguments.html})
-    check_writable(file);
+  check_outputs({arguments.out, arguments.json, arguments.html}, {arguments.source.recipe});
   TuneResult result;
   {
     RunLine line;
@@ -100,37 +101,31 @@ int run(const TuneArguments& arguments) {
   if (!arguments.json.empty()) write_text(arguments.json, to_json(result));
   if (!arguments.html.empty()) write_text(arguments.html, page_html(page_of(result)));
   if (!arguments.out.empty()) save(result, arguments.out);
-  return 0;
+  return result.findings.doubtful && !arguments.accept_noise ? doubtful : 0;
 }
 
 constexpr const char* footer =
-    R"(One variable is changed at a time: workers (with an ample prefetch of 8), then prefetch,
-micro-batches and, where it is asked for, the batch size. Every setting runs at least three times,
-each time with a pipeline of its own that is warmed up; settings that are compared take turns. Runs
-during which other programs took more than 3% of the processors, with none left over, are set aside
-as long as three others are left. Lengths and numbers of runs follow from the budget.
+    R"(One variable is changed at a time. Settings run in turn, each time with a warmed-up pipeline
+of their own, three times or until they can be told apart. Runs that other programs disturbed
+(more than 3% of the processors, none left over) count only where fewer than three others are left.
 
-  workers        1, 2, 4 ... up to --max-workers, then those between. The fewest that feed the
-                 step: the device's mean idle time is at most 2% with 95% confidence (Student's t;
-                 up to seven runs). Without a step, or where nothing feeds it: the knee, the fewest
-                 workers with 95% of the best throughput. The universal scalability law is fitted
-                 to the rates, says where to look, and is printed.
-  prefetch       The smallest with which the step is still fed, or throughput not lower.
-  micro-batches  More than 1 only where throughput, idle time or the time to the first batch (by
-                 10%) gain.
-  batch size     With --p99-ms or --memory: the largest whose 99th percentile of the time per batch
-                 and whose memory keep within these and that loses nothing, to an eighth. With auto
-                 alone: doubled while throughput gains. A step's time grows with the batch.
+  workers        1, 2, 4 ... up to --max-workers, then those between, with a prefetch of 8. The
+                 fewest that feed the step: the device's mean idle time is, with 95% confidence
+                 (Student's t), at most 2%. Without a step, or where nothing feeds it: the knee, the
+                 fewest that surely lose no more than 5% of the best throughput.
+  prefetch       From 2 to 8: the smallest that still feeds the step, or surely loses no more.
+  micro-batches  More than 1 only where throughput or the time to the first batch (by 10%) gain.
+  batch size     With --p99-ms or --memory: the largest that keeps within them and loses nothing,
+                 to an eighth. With auto alone: doubled while throughput gains. A step grows, too.
 
-A setting is better only by 2% and more, with 99% confidence (Welch's t-test); within that noise
-the cheaper one is taken.
+Where nothing feeds the step, or noise hides which setting is best, the best mean is taken, and of
+prefetches the larger one; that is said everywhere, and the exit status is 3.
 
 Examples:
   millrace tune train.lmdb --step-ms 33 --out train.json      what feeds a step of 33 ms?
   millrace bench train.lmdb --config train.json --step-ms 33  run with it
   millrace tune train.lmdb                                    where does throughput stop growing?
-  millrace tune train.lmdb --p99-ms 50 --memory 512M          the largest batch within these, too
-  millrace tune train.lmdb --budget-s 20 --json result.json   quickly, with all runs in a file)";
+  millrace tune train.lmdb --p99-ms 50 --memory 512M          the largest batch within these, too)";
 
 }  // namespace
 
@@ -173,6 +168,9 @@ Command add_tune(CLI::App& millrace) {
   option("--html", arguments->html, "FILE",
          "Write a page for people: what was chosen and why, the sweep and the tables")
       ->check(file_check());
+  command->add_flag(
+      "--accept-noise", arguments->accept_noise,
+      "End with 0, not 3, where nothing feeds the step or noise hid the best setting");
   command->footer(footer);
   return {command, [arguments] { return run(*arguments); }};
 }

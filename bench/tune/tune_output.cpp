@@ -74,69 +74,32 @@ std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
   return text + "  " + phase.why + "\n\n";
 }
 
-/// Bars of the rates that were measured, with the fit and the step's rate as marks.
+/// Bars of the rates that were measured, with the step's rate as a mark.
 std::string plot(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
   const std::vector<std::size_t>& points = findings.phases.front().points;
   const double needed = result.goal.needed_samples_per_second();
   constexpr double width = 60;
-  const auto measured_rate = [&](std::size_t point) {
-    return findings.points[point].summary.samples_per_second.mean;
-  };
-  const auto fitted_rate = [&](std::size_t point) {
-    return findings.fit.rate(findings.points[point].setting.workers);
-  };
-  double highest = 0;
+  double highest = 1;
   for (const std::size_t point : points)
-    highest = std::max({highest, measured_rate(point), fitted_rate(point)});
-  if (highest <= 0) return {};
+    highest = std::max(highest, findings.points[point].summary.samples_per_second.mean);
   if (needed < 1.5 * highest) highest = std::max(highest, needed);
   const auto column = [&](double rate) {
-    return static_cast<std::size_t>(std::lround(rate / highest * (width - 1)));
+    return static_cast<std::size_t>(std::lround(std::min(rate / highest, 1.0) * (width - 1)));
   };
-  std::string text = "workers and samples/s: # measured, * the fit";
+  std::string text = "workers and samples/s: # measured";
   text += needed <= 0        ? "\n"
           : needed > highest ? fmt::format("; the step takes {:.0f}, off the scale\n", needed)
                              : ", | what the step takes\n";
-  for (const std::size_t point : points) {
+  for (const std::size_t index : points) {
+    const TunePoint& point = findings.points[index];
+    const double rate = point.summary.samples_per_second.mean;
     std::string bar(static_cast<std::size_t>(width), ' ');
-    std::fill_n(bar.begin(), column(measured_rate(point)) + 1, '#');
+    std::fill_n(bar.begin(), column(rate) + 1, '#');
     if (needed > 0 && needed <= highest) bar[column(needed)] = '|';
-    if (findings.fit.parameters > 0)
-      bar[std::min(column(fitted_rate(point)), bar.size() - 1)] = '*';
-    text += fmt::format("{:>{}}  {} {:.0f}\n", findings.points[point].setting.workers, value_width,
-                        bar, measured_rate(point));
+    text += fmt::format("{:>{}}  {} {:.0f}\n", point.setting.workers, value_width, bar, rate);
   }
   return text;
-}
-
-std::string fit_text(const TuneFindings& findings) {
-  const UslFit& fit = findings.fit;
-  if (fit.parameters == 0) return "  no fit: the step held down every worker count's rate\n\n";
-  std::string text = fmt::format("  X(N) = {:.1f} N / (1 + {:.4g} (N - 1) + {:.4g} N (N - 1))",
-                                 fit.lambda, fit.sigma, fit.kappa);
-  if (fit.parameters < 2) return text + ", of one worker count alone: no more than its rate\n\n";
-  text += fmt::format(", R² {:.3f}{}; knee at {}", fit.r_squared,
-                      fit.parameters < 3 ? ", of two worker counts" : "", findings.knee);
-  if (std::isfinite(fit.peak())) text += fmt::format(", peak at {:.0f}", fit.peak());
-  return text + "\n\n";
-}
-
-std::string disturbed_text(const TuneFindings& findings) {
-  std::size_t runs = 0;
-  std::size_t disturbed = 0;
-  double most = 0;
-  for (const TunePoint& point : findings.points)
-    for (const TuneRun& run : point.runs) {
-      ++runs;
-      if (run.disturbed > disturbed_share) ++disturbed;
-      most = std::max(most, run.disturbed);
-    }
-  if (disturbed == 0) return {};
-  return fmt::format(
-      "In {} of {} runs other programs took more than {:.0f}% of the processors, up to {:.0f}%; a "
-      "quieter machine gives surer results.\n\n",
-      disturbed, runs, 100 * disturbed_share, 100 * most);
 }
 
 template <typename Value>
@@ -154,7 +117,8 @@ Json setting_json(const TuneSetting& setting) {
 }
 
 Json run_json(const TuneRun& run) {
-  return {{"at_seconds", run.at_seconds},
+  return {{"round", run.round},
+          {"at_seconds", run.at_seconds},
           {"seconds", run.seconds},
           {"batches", run.batches},
           {"samples_per_second", run.samples_per_second},
@@ -184,19 +148,20 @@ Json point_json(const TunePoint& point) {
           {"device_idle", stepped ? mean_json(*summary.device_idle) : Json()},
           {"device_idle_low", stepped ? Json(summary.idle_low) : Json()},
           {"device_idle_high", stepped ? Json(summary.idle_high) : Json()},
-          {"stall_share", mean_json(summary.stall_share)},
           {"first_batch_ms", mean_json(summary.first_batch_ms)},
           {"memory_bytes", summary.memory_bytes},
           {"runs", runs}};
 }
 
+/// Null for what does not hold.
 Json fit_json(const TuneFindings& findings) {
   const UslFit& fit = findings.fit;
+  const auto held = [&](auto value) { return fit.holds() ? Json(value) : Json(); };
   return {
-      {"lambda", fit.lambda},       {"sigma", fit.sigma},
-      {"kappa", fit.kappa},         {"parameters", fit.parameters},
-      {"r_squared", fit.r_squared}, {"peak", std::isfinite(fit.peak()) ? Json(fit.peak()) : Json()},
-      {"knee", findings.knee}};
+      {"lambda", held(fit.lambda)}, {"sigma", held(fit.sigma)},
+      {"kappa", held(fit.kappa)},   {"parameters", fit.parameters},
+      {"r_squared", fit.r_squared}, {"peak", std::isfinite(fit.peak()) ? held(fit.peak()) : Json()},
+      {"knee", held(findings.knee)}};
 }
 
 Json goal_json(const TuneGoal& goal) {
@@ -238,14 +203,16 @@ std::string to_text(const TuneResult& result) {
                       findings.run_seconds, findings.total_seconds);
   for (const TunePhase& phase : findings.phases) {
     text += phase_text(findings, phase);
-    if (phase.variable == TuneVariable::workers) text += plot(result) + fit_text(findings);
+    if (phase.variable == TuneVariable::workers)
+      text += fmt::format("{}  {}\n\n", plot(result), law_text(findings.fit));
   }
   for (const std::string& sentence : findings.not_measured)
     text += "not measured: " + sentence + '\n';
   if (!findings.not_measured.empty())
     text +=
         fmt::format("The budget was {:g} s; --budget-s gives it more.\n\n", goal.budget_seconds);
-  return text + disturbed_text(findings) + findings.verdict + '\n';
+  for (const std::string& warning : findings.warnings) text += "warning: " + warning + "\n\n";
+  return text + findings.verdict + '\n';
 }
 
 std::string to_json(const TuneResult& result) {
@@ -271,6 +238,8 @@ std::string to_json(const TuneResult& result) {
                      {"chosen", setting_json(findings.chosen)},
                      {"chosen_point", findings.chosen_point},
                      {"verdict", findings.verdict},
+                     {"doubtful", findings.doubtful},
+                     {"warnings", findings.warnings},
                      {"why", findings.why},
                      {"not_measured", findings.not_measured},
                      {"fit", fit_json(findings)},

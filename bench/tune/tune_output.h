@@ -13,7 +13,7 @@ namespace millrace::cli {
 std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
                                                const TunePhase& phase);
 
-/// For people: a table per variable, a plot of throughput over workers with the fit, what could not
+/// For people: a table per variable, a plot of throughput over workers, the fit, what could not
 /// be measured; the last line is the verdict.
 std::string to_text(const TuneResult& result);
 

@@ -15,27 +15,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string law_text(const UslFit& fit) {
-  if (fit.parameters < 2) return "Too few worker counts were measured for a curve.";
-  std::string text = fmt::format(
-      "The universal scalability law fits with {:.1f} samples/s for one worker, contention {:.4f} "
-      "and coherency {:.6f} (R² {:.3f}).",
-      fit.lambda, fit.sigma, fit.kappa, fit.r_squared);
-  if (fit.kappa > 0 && fit.sigma < 1)
-    text += fmt::format(" By it, throughput is highest with {:.0f} workers.", fit.peak());
-  else if (fit.sigma > 0)
-    text += fmt::format(" By it, no number of workers gives more than {:.0f} samples/s.",
-                        fit.lambda / fit.sigma);
-  return text;
-}
-
 Json lines_of_law(const UslFit& fit, double most_workers) {
   const double end = 1.06 * most_workers;
   Json curve = Json::array();
   constexpr int steps = 200;
   for (int step = 0; step <= steps; ++step) {
-    const double workers = end * step / steps;
-    curve.push_back({workers, std::max(0.0, fit.rate(workers))});
+    // The law says nothing of less than one worker.
+    const double workers = 1 + (end - 1) * step / steps;
+    curve.push_back({workers, fit.rate(workers)});
   }
   const Json straight = {{0, 0}, {end, fit.lambda * end}};
   return {
@@ -70,9 +57,8 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
   measured["points"] = points;
   measured["error"] = errors;
   measured["texts"] = texts;
-  Json series = result.findings.fit.parameters < 2
-                    ? Json::array()
-                    : lines_of_law(result.findings.fit, most_workers);
+  Json series =
+      result.findings.fit.holds() ? lines_of_law(result.findings.fit, most_workers) : Json::array();
   if (const double needed = result.goal.needed_samples_per_second(); needed > 0) {
     // A rate that is far off would leave no room for what was measured.
     const bool is_shown = needed < 1.5 * most_rate;
@@ -100,14 +86,10 @@ Section section_of(const TuneResult& result, const TunePhase& phase) {
     const UslFit& fit = result.findings.fit;
     table.title = "The sweep in numbers";
     table.repeats_chart = true;
-    table.rows[0].insert(table.rows[0].end(), {"by the law", "per worker"});
+    table.rows[0].emplace_back("by the law");
     for (std::size_t row = 0; row < phase.points.size(); ++row) {
-      const TunePoint& point = result.findings.points[phase.points[row]];
-      const double workers = point.setting.workers;
-      table.rows[row + 1].push_back(fit.parameters < 2 ? "–"
-                                                       : fmt::format("{:.1f}", fit.rate(workers)));
-      table.rows[row + 1].push_back(
-          fmt::format("{:.1f}", point.summary.samples_per_second.mean / workers));
+      const double workers = result.findings.points[phase.points[row]].setting.workers;
+      table.rows[row + 1].push_back(fit.holds() ? fmt::format("{:.1f}", fit.rate(workers)) : "–");
     }
     section.text = law_text(fit);
     section.chart = sweep_chart(result, phase);
@@ -174,6 +156,7 @@ Page page_of(const TuneResult& result) {
             .subject = "millrace tune of " + result.dataset,
             .verdict = findings.verdict,
             .advice = findings.phases.front().why,
+            .warnings = findings.warnings,
             .numbers = key_numbers(result)};
   for (const TunePhase& phase : findings.phases) page.sections.push_back(section_of(result, phase));
   if (!findings.not_measured.empty())

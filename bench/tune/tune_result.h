@@ -29,6 +29,8 @@ std::size_t value_of(const TuneSetting& setting, TuneVariable variable);
 
 /// One run of a setting: a pipeline of its own, warmed up, then measured.
 struct TuneRun {
+  /// Settings that were compared ran in turn: the runs of one round followed each other.
+  std::size_t round = 0;
   /// When it began, in seconds since the tune did.
   double at_seconds = 0;
   /// How long it was measured.
@@ -50,6 +52,8 @@ struct TuneRun {
   /// Share of the machine's processor time, 0 to 1, that other programs and machines took while
   /// none was left over.
   double disturbed = 0;
+  /// Its `Report::warnings`.
+  std::vector<std::string> warnings{};
 
   std::size_t memory_bytes() const { return pinned_bytes + device_bytes + scratch_bytes; }
 };
@@ -86,7 +90,6 @@ struct TuneSummary {
   /// The bounds of the mean idle share, each with 95% confidence (Student's t), 0 to 1.
   double idle_low = 0;
   double idle_high = 1;
-  Mean stall_share{};
   Mean first_batch_ms{};
   /// The most that a run took: pinned, device and scratch.
   std::size_t memory_bytes = 0;
@@ -109,14 +112,12 @@ struct TunePhase {
   /// Indices of the settings that were measured for it into `points`, by the variable's value.
   std::vector<std::size_t> points{};
   std::size_t chosen = 0;
-  /// Of micro-batches: what more than one gained; empty if nothing did.
-  std::string gained{};
   std::string why{};
 };
 
 enum class TuneOutcome {
   feeds_step,     ///< The smallest setting that feeds the step was chosen.
-  nothing_feeds,  ///< No setting feeds the step: the knee of throughput was chosen.
+  nothing_feeds,  ///< No setting surely feeds the step: the best mean throughput was chosen.
   no_step,        ///< No step was given: the knee of throughput was chosen.
   nothing_fits,   ///< No batch size keeps within the limits: the smallest tried was chosen.
 };
@@ -157,7 +158,12 @@ struct TuneFindings {
   /// The fewest workers with 95% of the fit's highest rate up to the most workers that were
   /// allowed.
   unsigned knee = 0;
-  /// Sentences: the choice, and the reasons of each phase.
+  /// Of these noise hid the best value: the best mean was taken, of prefetches the larger one.
+  std::vector<TuneVariable> not_told_apart{};
+  /// Nothing surely feeds the step, noise hid the best value, or other programs disturbed runs.
+  bool doubtful = false;
+  std::vector<std::string> warnings{};
+  /// Sentences: the choice; the same with the warnings and the reasons of each phase.
   std::string verdict{};
   std::string why{};
   /// What could not be measured within the budget, a sentence each.

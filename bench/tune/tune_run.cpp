@@ -13,11 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Below this share of unused processor time the machine counts as full, so that other programs
-/// take what the workers could have.
-constexpr double full_machine = 0.05;
 constexpr std::uint64_t most_warmup_batches = 10;
-constexpr std::uint64_t fewest_warmup_batches = 3;
+constexpr std::uint64_t fewest_warmup_batches = 2;
+/// A run of fewer batches says nothing, however long they take.
+constexpr double fewest_batches = 5;
 /// Of a run's time.
 constexpr double warmup_share = 0.2;
 
@@ -45,11 +44,11 @@ class Measuring {
         std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds),
                    fewest_warmup_batches, most_warmup_batches);
     const double warmup_seconds = static_cast<double>(settings_.warmup) * batch_seconds;
-    settings_.duration = std::chrono::nanoseconds(
-        std::llround(1e9 * std::max(seconds - warmup_seconds, seconds / 2)));
+    settings_.duration = std::chrono::nanoseconds(std::llround(
+        1e9 * std::max({seconds - warmup_seconds, seconds / 2, fewest_batches * batch_seconds})));
     const ProcessorTimes before = processor_times();
     const BenchResult result = run_bench(settings_);
-    return run_of(setting, result, foreign_share(before, processor_times()));
+    return run_of(setting, result, taken_by_others(before, processor_times()));
   }
 
  private:
@@ -92,16 +91,9 @@ class Measuring {
     run.scratch_bytes = difference(result.peak_rss_beyond_map,
                                    resident_before_ + run.pinned_bytes + run.device_bytes);
     run.disturbed = disturbed;
+    run.warnings = report.warnings;
     if (run.samples_per_second > 0) sample_seconds_ = setting.workers / run.samples_per_second;
     return run;
-  }
-
-  /// Share of the machine's processor time that went to others while none was left over.
-  static double foreign_share(const ProcessorTimes& before, const ProcessorTimes& after) {
-    const double all = after.machine_ticks - before.machine_ticks;
-    if (all <= 0 || (after.unused_ticks - before.unused_ticks) / all > full_machine) return 0;
-    const double own = (after.process_seconds - before.process_seconds) * ticks_per_second();
-    return std::max(0.0, (all - (after.unused_ticks - before.unused_ticks) - own) / all);
   }
 
   BenchSettings settings_;

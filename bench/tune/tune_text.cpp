@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "console/text.h"
+#include "tune/tune_statistics.h"
 
 namespace millrace::cli {
 namespace {
@@ -22,64 +23,35 @@ std::string idle_text(const TuneSummary& summary) {
                      percent(summary.device_idle->mean), percent(summary.idle_high));
 }
 
-std::string short_idle_text(const TuneSummary& summary) {
-  if (!summary.device_idle) return "-";
-  return fmt::format("{} (up to {})", percent(summary.device_idle->mean),
-                     percent(summary.idle_high));
+bool is_told_apart(const TuneFindings& findings, TuneVariable variable) {
+  return std::ranges::find(findings.not_told_apart, variable) == findings.not_told_apart.end();
 }
 
-/// The next cheaper setting that was tried; null if there is none.
-const TunePoint* cheaper_than_chosen(const TuneFindings& findings, const TunePhase& phase) {
-  const auto chosen = std::ranges::find(phase.points, phase.chosen);
-  return chosen == phase.points.begin() ? nullptr : &findings.points[*(chosen - 1)];
+const char* knee_text(const TuneFindings& findings) {
+  return is_told_apart(findings, TuneVariable::workers)
+             ? "the knee of throughput"
+             : "the best mean, for noise hides the knee of throughput";
 }
 
-std::string workers_reason(const TuneGoal& goal, const TuneFindings& findings,
-                           const TunePhase& phase) {
+/// Of workers and prefetch: what was chosen, and what the others come to.
+std::string reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
-  const std::string workers = count_text(chosen.setting.workers, "worker");
-  const char* s = chosen.setting.workers == 1 ? "s" : "";
-  std::string text;
-  if (chosen.feeds == Feeds::yes) {
-    text = fmt::format("{} feed{} the step: {}", workers, s, idle_text(chosen.summary));
-    if (const TunePoint* cheaper = cheaper_than_chosen(findings, phase))
-      text += fmt::format("; with {} it is {}", cheaper->setting.workers,
-                          short_idle_text(cheaper->summary));
-    return text + '.';
-  }
-  if (goal.step_ms > 0) text = "No number of workers that was tried feeds the step surely. ";
-  text +=
-      fmt::format("{} make{} {}, the knee of throughput", workers, s, rate_text(chosen.summary));
+  const bool feeds = chosen.feeds == Feeds::yes;
+  std::string text = phase.variable == TuneVariable::workers
+                         ? count_text(chosen.setting.workers, "worker")
+                         : fmt::format("Prefetch {}", chosen.setting.prefetch);
+  text += feeds ? ": the least that feeds the step, " + idle_text(chosen.summary)
+          : is_told_apart(findings, phase.variable)
+              ? ": the least that loses nothing, " + rate_text(chosen.summary)
+              : ": noise hides whether less is as good, " + rate_text(chosen.summary);
   for (const std::size_t index : phase.points) {
     const TunePoint& other = findings.points[index];
     if (index != phase.chosen)
-      text += fmt::format("; {}: {}", other.setting.workers,
-                          mean_text(other.summary.samples_per_second));
+      text += fmt::format("; {}: {}", value_of(other.setting, phase.variable),
+                          feeds ? percent(other.summary.device_idle->mean)
+                                : mean_text(other.summary.samples_per_second));
   }
   return text + '.';
-}
-
-std::string prefetch_reason(const TuneFindings& findings, const TunePhase& phase) {
-  const TunePoint& chosen = findings.points[phase.chosen];
-  const TunePoint* cheaper = cheaper_than_chosen(findings, phase);
-  std::string text =
-      fmt::format("Prefetch {} is the smallest with no loss", chosen.setting.prefetch);
-  if (cheaper != nullptr)
-    text += fmt::format("; with {} ", cheaper->setting.prefetch) +
-            (chosen.feeds == Feeds::yes
-                 ? "the device is idle " + short_idle_text(cheaper->summary)
-                 : fmt::format("it is {} instead of {}", rate_text(cheaper->summary),
-                               rate_text(chosen.summary)));
-  return text + '.';
-}
-
-std::string micro_batches_reason(const TuneFindings& findings, const TunePhase& phase) {
-  const std::size_t parts = findings.points[phase.chosen].setting.micro_batches;
-  if (parts > 1)
-    return fmt::format("Copying each batch in {} parts gains {} beyond noise.", parts,
-                       phase.gained);
-  if (phase.points.size() < 2) return "Each batch is copied in one part; more were not tried.";
-  return "Each batch is copied in one part: more gain nothing beyond noise.";
 }
 
 std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
@@ -92,18 +64,48 @@ std::string verdict_text(const TuneGoal& goal, const TuneFindings& findings) {
     case TuneOutcome::nothing_feeds:
       return what + fmt::format(
                         "nothing feeds the step of {:g} ms surely, which takes {:.0f} "
-                        "samples/s; this is the knee of throughput, {}; {}.",
-                        goal.step_ms, goal.needed_samples_per_second(), rate_text(summary),
-                        idle_text(summary));
+                        "samples/s; this is {}, {}; {}.",
+                        goal.step_ms, goal.needed_samples_per_second(), knee_text(findings),
+                        rate_text(summary), idle_text(summary));
     case TuneOutcome::no_step:
-      return what + fmt::format("the knee of throughput, {}.", rate_text(summary));
+      return what + fmt::format("{}, {}.", knee_text(findings), rate_text(summary));
     case TuneOutcome::nothing_fits:
       break;
   }
-  return what + fmt::format(
-                    "no batch size keeps within {}; this is the smallest that was tried, "
-                    "{}.",
-                    limits_text(goal), rate_text(summary));
+  return what + fmt::format("no batch size keeps within {}; this is the smallest tried, {}.",
+                            limits_text(goal), rate_text(summary));
+}
+
+std::string disturbed_text(const TuneFindings& findings) {
+  std::size_t runs = 0;
+  std::size_t disturbed = 0;
+  for (const TunePoint& point : findings.points) {
+    runs += point.runs.size();
+    disturbed += point.summary.disturbed + point.summary.set_aside;
+  }
+  if (disturbed == 0) return {};
+  return fmt::format(
+      "In {} of {} runs other programs took more than {:.0f}% of the processors; a quieter machine "
+      "gives surer results.",
+      disturbed, runs, 100 * disturbed_share);
+}
+
+void warn(TuneFindings& findings) {
+  std::vector<std::string>& warnings = findings.warnings;
+  if (findings.outcome == TuneOutcome::nothing_feeds)
+    warnings.emplace_back("Nothing feeds the step surely: the best that was measured is taken.");
+  if (findings.outcome != TuneOutcome::feeds_step) {
+    for (const TuneVariable variable : findings.not_told_apart)
+      warnings.push_back(fmt::format(
+          "Noise hides which value of {} is best in the time there was: the {} is taken.",
+          to_string(variable), variable == TuneVariable::prefetch ? "larger one" : "best mean"));
+    findings.doubtful =
+        !warnings.empty() || findings.points[findings.chosen_point].summary.disturbed > 0;
+  }
+  const TunePoint& chosen = findings.points[findings.chosen_point];
+  if (!chosen.runs.empty())
+    std::ranges::copy(chosen.runs.back().warnings, std::back_inserter(warnings));
+  if (const std::string text = disturbed_text(findings); !text.empty()) warnings.push_back(text);
 }
 
 }  // namespace
@@ -148,21 +150,32 @@ std::string limits_text(const TuneGoal& goal) {
   return text;
 }
 
-std::string not_measured_text(TuneVariable variable, const TuneSetting& chosen) {
-  return fmt::format(
-      "{}: the time was over before every value was tried often enough to be sure; {} is the best "
-      "of what was measured",
-      to_string(variable), value_of(chosen, variable));
+std::string law_text(const UslFit& fit) {
+  constexpr const char* law =
+      "universal scalability law X(N) = a N / (1 + b (N - 1) + c N (N - 1))";
+  if (fit.parameters < 3)
+    return fmt::format("Too few worker counts were measured for a curve, the {}.", law);
+  if (!fit.holds())
+    return fmt::format("The rates do not follow the {}: R² is {:.3f}.", law, fit.r_squared);
+  std::string text = fmt::format(
+      "The {} fits with {:.1f} samples/s for one worker, contention {:.4f} and coherency {:.6f} "
+      "(R² {:.3f}).",
+      law, fit.lambda, fit.sigma, fit.kappa, fit.r_squared);
+  if (fit.kappa > 0)
+    text += fmt::format(" By it, throughput is highest with {:.0f} workers.", fit.peak());
+  else if (fit.sigma > 0)
+    text += fmt::format(" By it, no number of workers gives more than {:.0f} samples/s.",
+                        fit.lambda / fit.sigma);
+  return text;
 }
 
 void say_why(const TuneGoal& goal, TuneFindings& findings) {
   findings.verdict = verdict_text(goal, findings);
+  warn(findings);
   findings.why = findings.verdict;
+  for (const std::string& warning : findings.warnings) findings.why += ' ' + warning;
   for (TunePhase& phase : findings.phases) {
-    if (phase.variable == TuneVariable::workers) phase.why = workers_reason(goal, findings, phase);
-    if (phase.variable == TuneVariable::prefetch) phase.why = prefetch_reason(findings, phase);
-    if (phase.variable == TuneVariable::micro_batches)
-      phase.why = micro_batches_reason(findings, phase);
+    if (phase.variable <= TuneVariable::prefetch) phase.why = reason(findings, phase);
     findings.why += ' ' + phase.why;
   }
 }

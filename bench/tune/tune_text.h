@@ -22,10 +22,10 @@ std::string mean_text(Mean value, int digits = 0);
 std::string setting_text(const TuneSetting& setting);
 /// "p99 20 ms and 512 MB"; empty without limits.
 std::string limits_text(const TuneGoal& goal);
-/// That the time was over before all was measured; `chosen` is what it led to.
-std::string not_measured_text(TuneVariable variable, const TuneSetting& chosen);
+/// What the fit of the worker counts says, or that there is none.
+std::string law_text(const UslFit& fit);
 
-/// Fills in the verdict, the reasons of the phases that have none yet, and `why`.
+/// Fills in the verdict, the warnings, the reasons of the phases that have none yet, and `why`.
 void say_why(const TuneGoal& goal, TuneFindings& findings);
 
 }  // namespace millrace::cli

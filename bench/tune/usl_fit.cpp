@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -14,48 +13,10 @@ namespace {
 
 constexpr std::size_t terms = 3;
 using Vector = std::array<double, terms>;
-using Matrix = std::array<Vector, terms>;
 
-/// What multiplies 1/lambda, sigma/lambda and kappa/lambda in N / X(N).
-Vector basis(double n) { return {1, n - 1, n * (n - 1)}; }
-
-/// Solves the normal equations for the terms whose bits are set in `used`; the others are 0.
-/// Returns nullopt if the terms cannot be told apart.
-std::optional<Vector> solve(Matrix a, Vector b, unsigned used) {
-  for (std::size_t term = 0; term < terms; ++term) {
-    if ((used >> term & 1U) != 0) continue;
-    for (std::size_t other = 0; other < terms; ++other) a[term][other] = a[other][term] = 0;
-    a[term][term] = 1;
-    b[term] = 0;
-  }
-  const Matrix before = a;
-  for (std::size_t pivot = 0; pivot < terms; ++pivot) {
-    if (a[pivot][pivot] <= 1e-12 * before[pivot][pivot]) return std::nullopt;
-    for (std::size_t row = pivot + 1; row < terms; ++row) {
-      const double factor = a[row][pivot] / a[pivot][pivot];
-      for (std::size_t column = pivot; column < terms; ++column)
-        a[row][column] -= factor * a[pivot][column];
-      b[row] -= factor * b[pivot];
-    }
-  }
-  for (std::size_t row = terms; row-- > 0;) {
-    for (std::size_t column = row + 1; column < terms; ++column)
-      b[row] -= a[row][column] * b[column];
-    b[row] /= a[row][row];
-  }
-  return b;
-}
-
-double squared_error(std::span<const ScalingPoint> points, const Vector& solution) {
-  double error = 0;
-  for (const ScalingPoint& point : points) {
-    const Vector row = basis(point.n);
-    double fitted = 0;
-    for (std::size_t term = 0; term < terms; ++term) fitted += row[term] * solution[term];
-    error += std::pow(fitted * point.rate / point.n - 1, 2);
-  }
-  return error;
-}
+/// What multiplies (1 - sigma)/lambda, sigma/lambda and kappa/lambda in N / X(N): none is negative
+/// where contention is a share.
+Vector basis(double n) { return {1, n, n * (n - 1)}; }
 
 double explained(std::span<const ScalingPoint> points, const UslFit& fit) {
   double mean = 0;
@@ -87,7 +48,7 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   UslFit fit;
   if (used.empty()) return fit;
   // The normal equations for N / X(N), each error relative to its value.
-  Matrix matrix{};
+  std::array<Vector, terms> matrix{};
   Vector right{};
   std::set<double> counts;
   for (const ScalingPoint& point : used) {
@@ -101,21 +62,24 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   }
   fit.parameters = static_cast<int>(std::min(counts.size(), terms));
 
-  // With so few terms every choice of those that are held at 0 can be tried: the best one that
-  // keeps the bounds is the solution.
-  constexpr std::array choices = {0b001U, 0b011U, 0b101U, 0b111U};
-  const std::size_t allowed = counts.size() < terms ? counts.size() : choices.size();
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t choice = 0; choice < allowed; ++choice) {
-    const std::optional<Vector> solution = solve(matrix, right, choices[choice]);
-    if (!solution || (*solution)[0] <= 0 || (*solution)[1] < 0 || (*solution)[2] < 0) continue;
-    const double error = squared_error(used, *solution);
-    if (error >= least) continue;
-    least = error;
-    fit.lambda = 1 / (*solution)[0];
-    fit.sigma = (*solution)[1] * fit.lambda;
-    fit.kappa = (*solution)[2] * fit.lambda;
+  // The error is convex, so that going to the best value of one term after the other, of those that
+  // are not negative, ends at the solution.
+  Vector solution{};
+  constexpr int enough_sweeps = 200'000;
+  double moved = 1;
+  for (int sweep = 0; sweep < enough_sweeps && moved > 1e-13; ++sweep) {
+    moved = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(fit.parameters); ++i) {
+      double rest = right[i];
+      for (std::size_t j = 0; j < terms; ++j) rest -= i == j ? 0 : matrix[i][j] * solution[j];
+      const double best = std::max(0.0, rest / matrix[i][i]);
+      moved = std::max(moved, std::abs(best - solution[i]) * matrix[i][i] / right[i]);
+      solution[i] = best;
+    }
   }
+  fit.lambda = 1 / (solution[0] + solution[1]);
+  fit.sigma = solution[1] * fit.lambda;
+  fit.kappa = solution[2] * fit.lambda;
   fit.r_squared = explained(used, fit);
   return fit;
 }

@@ -16,7 +16,7 @@ struct ScalingPoint {
 struct UslFit {
   /// The rate of one worker.
   double lambda = 0;
-  /// Contention, 0 or more: the share of the work that is serial.
+  /// Contention, 0 to 1: the share of the work that is serial.
   double sigma = 0;
   /// Coherency, 0 or more: the cost of workers that keep each other informed. Above 0 throughput
   /// has a peak.
@@ -27,16 +27,18 @@ struct UslFit {
   /// The share of the rates' variance that the law explains, up to 1; 1 if they do not vary.
   double r_squared = 0;
 
+  /// Whether it says more than the rates themselves: it is of three worker counts or more, and
+  /// explains most of what they vary.
+  bool holds() const { return parameters >= 3 && r_squared >= 0.8; }
+  /// Of one worker or more.
   double rate(double n) const;
   /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1. It is
   /// infinite if throughput only grows.
   double peak() const;
 };
 
-/// The law with the least squares of relative errors. N / X(N) is linear in 1/lambda, sigma/lambda
-/// and kappa/lambda; they are solved for with the last two held at 0 or above. Points with a rate
-/// or worker count not above 0 are left out. Several points of one worker count are its repeated
-/// runs.
+/// The law with the least squares of relative errors, its terms within their bounds. Points with a
+/// rate or worker count not above 0 are left out. Several points of one worker count are its runs.
 UslFit fit_usl(std::span<const ScalingPoint> points);
 
 /// The smallest worker count from 1 to `most` whose fitted rate is at least `share` of the highest

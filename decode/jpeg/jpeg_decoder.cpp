@@ -121,7 +121,8 @@ Status JpegDecoder::read_all() {
     return started;
   if (libjpeg_->has_multiple_scans()) return Status::ok();  // all read by now
   const jpeg_decompress_struct& image = libjpeg_->image();
-  return libjpeg_->read(image.output_height, reserve(row_bytes(image)), 0);
+  Status read = libjpeg_->read(image.output_height, reserve(row_bytes(image)), 0);
+  return read.is_ok() ? libjpeg_->finish() : read;
 }
 
 /// Begins output so that the next row is row `top` of the image and its first pixel is column

@@ -20,8 +20,9 @@ struct JpegHeader : ImageHeader {
 /// below it not at all, columns beside it not transformed. Pixels equal libjpeg-turbo's default
 /// decode of the whole image (slow integer transform, fancy upsampling), to the bit; CMYK is
 /// converted as Pillow does. Data that libjpeg-turbo would patch up with a warning (cut short, bad
-/// codes, lost restart markers) is bad here; harmless oddities (bytes between markers, unknown
-/// versions) are not.
+/// codes, lost restart markers, bytes left after a scan, no end) is bad here; harmless oddities
+/// (bytes between markers before the first scan, unknown versions) are not. Quantisation tables
+/// that a file lacks make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder {
  public:
   JpegDecoder();

@@ -4,17 +4,18 @@
 #include <jerror.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 
 void Libjpeg::fail(j_common_ptr handle, const char* format, int value) {
-  Failure& failure = *static_cast<Failure*>(handle->client_data);
+  Failure& failure = of(handle).failure_;
   std::snprintf(failure.text.data(), failure.text.size(), format, value);
   std::longjmp(failure.jump, 1);
 }
 
 void Libjpeg::fail_with_libjpegs_text(j_common_ptr handle) {
-  Failure& failure = *static_cast<Failure*>(handle->client_data);
+  Failure& failure = of(handle).failure_;
   failure.manager.format_message(handle, failure.text.data());
   std::longjmp(failure.jump, 1);
 }
@@ -36,10 +37,13 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
   switch (handle->err->msg_code) {
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_ICC:
-    case JWRN_EXTRANEOUS_DATA:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
       return;  // no pixel is lost
+    case JWRN_EXTRANEOUS_DATA:
+      // After a scan has begun these bytes are data that a damaged scan did not come to.
+      if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number == 0) return;
+      [[fallthrough]];
     default:
       fail_with_libjpegs_text(handle);
   }
@@ -48,6 +52,12 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
 void Libjpeg::on_progress(j_common_ptr handle) {
   if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number > max_scans)
     fail(handle, "more than %d scans", max_scans);
+}
+
+/// Gives all memory from the image's pool. The tables that a file brings would come from the
+/// permanent one, outlive their image, and stand in for those that the next image lacks.
+void* Libjpeg::allocate(j_common_ptr handle, int, std::size_t bytes) {
+  return of(handle).allocate_(handle, JPOOL_IMAGE, bytes);
 }
 
 /// Runs libjpeg calls; bad, with libjpeg's reason, if one failed. libjpeg is left by `longjmp`, so
@@ -61,12 +71,17 @@ Status Libjpeg::guarded(const Calls& calls) {
 
 Libjpeg::Libjpeg() {
   handle_.err = jpeg_std_error(&failure_.manager);
-  handle_.client_data = &failure_;
+  handle_.client_data = this;
   failure_.manager.error_exit = on_error;
   failure_.manager.emit_message = on_message;
   failure_.manager.output_message = [](j_common_ptr) {};
-  if (Status made = guarded([this] { jpeg_create_decompress(&handle_); }); !made.is_ok())
-    throw Error(ErrorCode::internal, made.reason(), "decode");
+  const Status made = guarded([this] {
+    jpeg_create_decompress(&handle_);
+    constexpr unsigned char none = 0;
+    jpeg_mem_src(&handle_, &none, 1);  // whose own memory is the last that stays
+  });
+  if (!made.is_ok()) throw Error(ErrorCode::internal, made.reason(), "decode");
+  allocate_ = std::exchange(handle_.mem->alloc_small, allocate);
   progress_.progress_monitor = on_progress;
   handle_.progress = &progress_;
 }
@@ -105,6 +120,17 @@ Status Libjpeg::read(unsigned rows, std::uint8_t* to, std::size_t stride) {
       done += jpeg_read_scanlines(&handle_, pointers.data(), wanted);
     }
   });
+}
+
+Status Libjpeg::finish() {
+  return guarded([&] { jpeg_finish_decompress(&handle_); });
+}
+
+void Libjpeg::end() {
+  jpeg_abort_decompress(&handle_);
+  std::ranges::fill(handle_.quant_tbl_ptrs, nullptr);
+  std::ranges::fill(handle_.dc_huff_tbl_ptrs, nullptr);
+  std::ranges::fill(handle_.ac_huff_tbl_ptrs, nullptr);
 }
 
 bool Libjpeg::smooths() const {

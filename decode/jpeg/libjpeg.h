@@ -18,8 +18,8 @@
 namespace millrace {
 
 /// libjpeg-turbo's decompressor: its errors, and the warnings that cost pixels, come as a bad
-/// `Status`, and it prints nothing. After a bad one only `open` and `end` may follow. Not for two
-/// threads at once.
+/// `Status`, and it prints nothing. Each image starts from nothing, as with a decompressor of its
+/// own. After a bad `Status` only `open` and `end` may follow. Not for two threads at once.
 class Libjpeg {
  public:
   /// Images of more scans are bad: each scan of a few bytes makes libjpeg walk over the whole
@@ -43,8 +43,10 @@ class Libjpeg {
   Status skip(unsigned rows);
   /// Reads rows that are `stride` bytes apart; with a stride of 0 each overwrites the one before.
   Status read(unsigned rows, std::uint8_t* to, std::size_t stride);
-  /// Gives the memory for the image back.
-  void end() { jpeg_abort_decompress(&handle_); }
+  /// Reads what follows the last row, up to the image's end. For one scan only, and after all rows.
+  Status finish();
+  /// Gives the memory for the image back, and its tables with it.
+  void end();
 
   /// The image as libjpeg describes it, from `open` on; the output's size from `start` on.
   const jpeg_decompress_struct& image() const { return handle_; }
@@ -61,11 +63,13 @@ class Libjpeg {
     std::array<char, JMSG_LENGTH_MAX> text;
   };
 
+  static Libjpeg& of(j_common_ptr handle) { return *static_cast<Libjpeg*>(handle->client_data); }
   [[noreturn]] static void fail(j_common_ptr handle, const char* format, int value);
   [[noreturn]] static void fail_with_libjpegs_text(j_common_ptr handle);
   static void on_error(j_common_ptr handle);
   static void on_message(j_common_ptr handle, int level);
   static void on_progress(j_common_ptr handle);
+  static void* allocate(j_common_ptr handle, int pool, std::size_t bytes);
 
   template <typename Calls>
   Status guarded(const Calls& calls);
@@ -73,6 +77,7 @@ class Libjpeg {
   jpeg_decompress_struct handle_{};
   Failure failure_{};
   jpeg_progress_mgr progress_{};
+  decltype(jpeg_memory_mgr::alloc_small) allocate_ = nullptr;
 };
 
 }  // namespace millrace

@@ -10,11 +10,20 @@
 #include <string>
 #include <type_traits>
 
+#include "device/driver.h"
+#include "device/loan.h"
+
 namespace millrace {
+
+/// A call's status. An error is not left for the trainer to find as its thread's last one.
+inline cudaError_t taken_back(cudaError_t status) {
+  if (status != cudaSuccess && cudaPeekAtLastError() == status) cudaGetLastError();
+  return status;
+}
 
 /// Throws `Error` (`device`) that names the call, unless it succeeded.
 inline void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
+  if (taken_back(status) == cudaSuccess) return;
   throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
                                      " (" + cudaGetErrorName(status) + ")");
 }
@@ -39,30 +48,31 @@ class OutsideCaptures {
   bool exchanged_ = false;
 };
 
-/// Makes a device the calling thread's current one, outside captures, and puts back what was. The
-/// pipeline's own threads are bound to their device (`CudaDevice::bind_thread`), so nothing is
-/// switched there.
+/// Makes a device the calling thread's current one, outside captures, and puts back what was, or
+/// that there was none. The pipeline's own threads are bound to their device
+/// (`CudaDevice::bind_thread`), so nothing is switched there.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device) {
-    check(cudaGetDevice(&before_), "cudaGetDevice");
-    if (before_ != device) {
-      check(cudaSetDevice(device), "cudaSetDevice");
-      changed_ = true;
+  explicit CurrentDevice(int device) : device_(device) {
+    int before = 0;
+    check(cudaGetDevice(&before), "cudaGetDevice");
+    if (before != device) {
+      push_context(device);
+      pushed_ = true;
     }
     outside_captures_.emplace();  // behind it, since this asks the current device
   }
   ~CurrentDevice() {
     outside_captures_.reset();
-    if (changed_) cudaSetDevice(before_);
+    if (pushed_) pop_context(device_);
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
+  const int device_;
   std::optional<OutsideCaptures> outside_captures_;
-  int before_ = 0;
-  bool changed_ = false;
+  bool pushed_ = false;
 };
 
 /// The one way to the runtime's functions that allocate, create, give back or wait: tells
@@ -75,24 +85,28 @@ cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters..
   return function(arguments...);
 }
 
-struct DestroyEvent {
-  void operator()(cudaEvent_t event) const {
-    blocking_call("cudaEventDestroy", cudaEventDestroy, event);
-  }
+struct EndEvent {
+  void operator()(cudaEvent_t /*event*/) const noexcept { EndLoan()(loan); }
+  Loan* loan = nullptr;
 };
-using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
+using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EndEvent>;
 
 /// An event of the current device; `flags` as of cudaEventCreateWithFlags.
 inline EventHandle make_event_handle(unsigned flags) {
   constexpr const char* name = "cudaEventCreateWithFlags";
+  int device = 0;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  LoanHandle loan(new Loan(device, "cudaEventDestroy", [](void* event) {
+    return cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }));
   cudaEvent_t event = nullptr;
   check(blocking_call(name, cudaEventCreateWithFlags, &event, flags), name);
-  return EventHandle(event);
+  loan->what = event;
+  return EventHandle(event, EndEvent{loan.release()});
 }
 
-/// Whether the event has passed. Throws `Error` (`device`).
+/// Whether an event of the current device has passed. Throws `Error` (`device`).
 inline bool has_passed(cudaEvent_t event) {
-  const OutsideCaptures outside_captures;
   const cudaError_t status = cudaEventQuery(event);
   if (status == cudaErrorNotReady) return false;
   check(status, "cudaEventQuery");

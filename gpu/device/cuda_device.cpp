@@ -6,52 +6,85 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fstream>
 
 #include "device/cuda_call.h"
 #include "device/cuda_event.h"
 #include "device/event_clock.h"
+#include "device/loan.h"
 #include "device/nvtx_ranges.h"
 #include "pixel/kernel_table.h"
 
 namespace millrace {
 
+namespace {
+
+/// How long a device's end, and an allocation that finds no memory, wait for what is on its way
+/// back.
+constexpr std::chrono::milliseconds patience_at_end{20};
+constexpr std::chrono::milliseconds patience_for_memory{2000};
+
+/// Takes a loan by `take`, a call of this name. Throws `Error` (`device`).
+template <typename Take>
+void take_for(Loan& loan, const char* call, Take take) {
+  cudaError_t status = taken_back(take());
+  if (status == cudaErrorMemoryAllocation && loan.returns->wait(patience_for_memory))
+    status = take();
+  check(status, call);
+}
+
+Memory memory_of(LoanHandle loan, std::size_t bytes) {
+  Loan* const lent = loan.release();
+  return Memory(static_cast<std::byte*>(lent->what), bytes,
+                [lent](std::byte*) { EndLoan()(lent); });
+}
+
+}  // namespace
+
 CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ranges()) {
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess)
-    throw Error(ErrorCode::device, std::string("no CUDA device: ") + cudaGetErrorString(status));
+  if (const cudaError_t status = taken_back(cudaGetDeviceCount(&count)); status != cudaSuccess)
+    throw Error(ErrorCode::device, why_no_device(status));
   if (count == 0) throw Error(ErrorCode::device, "no CUDA device: the driver finds none");
   if (ordinal < 0 || ordinal >= count)
     throw Error(ErrorCode::device, "there is no CUDA device " + std::to_string(ordinal) +
                                        "; there are " + std::to_string(count) + ", counted from 0");
+  returns_ = Returns::of(ordinal);
 }
 
-CudaDevice::~CudaDevice() = default;
+CudaDevice::~CudaDevice() {
+  clock_.reset();
+  returns_->leave();
+  returns_->wait(patience_at_end);
+}
 
 std::string CudaDevice::name() const { return "cuda:" + std::to_string(ordinal_); }
 
 Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
+  LoanHandle loan(new Loan(ordinal_, "cudaHostUnregister", cudaHostUnregister));
   // The driver's own pinned memory lies on the node of the thread that asks for it; this is in its
   // place before it is pinned.
-  const auto pages = std::make_shared<Memory>(allocate_on_node(bytes, node));
-  void* const data = pages->data();
-  check(blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,
-                      unsigned{cudaHostRegisterPortable}),
-        "cudaHostRegister");
-  return Memory(pages->data(), bytes, [pages](std::byte* memory) {
-    blocking_call("cudaHostUnregister", cudaHostUnregister, memory);
+  loan->pages = allocate_on_node(bytes, node);
+  void* const data = loan->pages.data();
+  take_for(*loan, "cudaHostRegister", [&] {
+    return blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,
+                         unsigned{cudaHostRegisterPortable});
   });
+  loan->what = data;
+  return memory_of(std::move(loan), bytes);
 }
 
 Memory CudaDevice::allocate_device(std::size_t bytes) {
+  if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
-  void* data = nullptr;
-  check(blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &data, bytes), "cudaMalloc");
-  return Memory(static_cast<std::byte*>(data), bytes,
-                [](std::byte* memory) { blocking_call("cudaFree", cudaFree, memory); });
+  LoanHandle loan(new Loan(ordinal_, "cudaFree", cudaFree));
+  take_for(*loan, "cudaMalloc", [&] {
+    return blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &loan->what, bytes);
+  });
+  return memory_of(std::move(loan), bytes);
 }
 
 std::unique_ptr<Stream> CudaDevice::make_stream() {
@@ -60,22 +93,18 @@ std::unique_ptr<Stream> CudaDevice::make_stream() {
   return std::make_unique<CudaStream>(ordinal_, true);
 }
 
-std::unique_ptr<Event> CudaDevice::make_event() {
-  const CurrentDevice current(ordinal_);
-  return std::make_unique<CudaEvent>();
-}
+std::unique_ptr<Event> CudaDevice::make_event() { return std::make_unique<CudaEvent>(ordinal_); }
 
 std::unique_ptr<Event> CudaDevice::make_timed_event() {
   std::call_once(clock_made_, [this] { clock_ = std::make_shared<EventClock>(ordinal_); });
-  const CurrentDevice current(ordinal_);
-  return std::make_unique<CudaEvent>(clock_);
+  return std::make_unique<CudaEvent>(ordinal_, clock_);
 }
 
 void CudaDevice::bind_thread() { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
 
 std::optional<int> CudaDevice::numa_node() const {
   std::array<char, 32> bus_id{};
-  if (cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal_) !=
+  if (taken_back(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal_)) !=
       cudaSuccess)
     return std::nullopt;
   std::string address(bus_id.data());

@@ -14,16 +14,17 @@ namespace millrace {
 /// device.
 class CudaEvent final : public Event {
  public:
-  /// On the current device. With a clock it tells when it was passed.
-  explicit CudaEvent(std::shared_ptr<EventClock> clock = nullptr);
+  /// With a clock it tells when it was passed.
+  explicit CudaEvent(int device, std::shared_ptr<EventClock> clock = nullptr);
 
-  bool complete() const override { return has_passed(event_.get()); }
+  bool complete() const override;
   bool wait(std::chrono::nanoseconds timeout) const override;
   std::optional<std::chrono::steady_clock::time_point> passed_at() const override;
 
   cudaEvent_t handle() const { return event_.get(); }
 
  private:
+  int device_;
   std::shared_ptr<EventClock> clock_;
   EventHandle event_;
 };

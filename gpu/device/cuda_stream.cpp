@@ -23,25 +23,36 @@ cudaEvent_t handle_of(const Event& event) {
   return cuda->handle();
 }
 
-CUstream_st* make_stream_on(int device, bool urgent) {
+LoanHandle make_stream_on(int device, bool urgent) {
   constexpr const char* name = "cudaStreamCreateWithPriority";
   const CurrentDevice current(device);
   int least = 0;
   int greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  LoanHandle loan(new Loan(device, "cudaStreamDestroy", [](void* stream) {
+    return cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+  }));
   cudaStream_t stream = nullptr;
   const int priority = urgent ? greatest : least;
   check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking},
                       priority),
         name);
-  return stream;
+  loan->what = stream;
+  return loan;
 }
 
 }  // namespace
 
-CudaEvent::CudaEvent(std::shared_ptr<EventClock> clock)
-    : clock_(std::move(clock)),
-      event_(make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming)) {}
+CudaEvent::CudaEvent(int device, std::shared_ptr<EventClock> clock)
+    : device_(device), clock_(std::move(clock)) {
+  const CurrentDevice current(device_);
+  event_ = make_event_handle(clock_ ? cudaEventDefault : cudaEventDisableTiming);
+}
+
+bool CudaEvent::complete() const {
+  const CurrentDevice current(device_);
+  return has_passed(event_.get());
+}
 
 bool CudaEvent::wait(std::chrono::nanoseconds timeout) const {
   using Clock = std::chrono::steady_clock;
@@ -57,12 +68,12 @@ std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() cons
   return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
 }
 
-void CudaStream::Destroy::operator()(CUstream_st* stream) const {
-  blocking_call("cudaStreamDestroy", cudaStreamDestroy, stream);
-}
+void CudaStream::End::operator()(Loan* loan) const { EndLoan()(loan); }
 
 CudaStream::CudaStream(int device, bool urgent)
-    : device_(device), owned_(make_stream_on(device, urgent)), stream_(owned_.get()) {}
+    : device_(device),
+      owned_(make_stream_on(device, urgent).release()),
+      stream_(static_cast<CUstream_st*>(owned_->what)) {}
 
 CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), stream_(stream) {}
 
@@ -90,7 +101,7 @@ void CudaStream::launch(const DeviceWork& work) {
 bool CudaStream::capturing() const {
   const CurrentDevice current(device_);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t asked = cudaStreamIsCapturing(stream_, &status);
+  const cudaError_t asked = taken_back(cudaStreamIsCapturing(stream_, &status));
   // It is the old default stream, which takes no work either while another stream is captured that
   // it would wait for.
   if (asked == cudaErrorStreamCaptureImplicit) return true;

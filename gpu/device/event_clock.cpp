@@ -2,15 +2,21 @@
 #include "device/event_clock.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace millrace {
 namespace {
 
-/// From one event to a later one; none where one has not passed or was not recorded.
+/// An anchor that passes within this time after it was recorded has its time on the host.
+constexpr std::chrono::microseconds at_once{200};
+/// After so many that did not, one is taken all the same: the device's clock has wandered off more.
+constexpr int most_late_anchors = 16;
+
+/// From one event of the current device to another; none where one has not passed or was not
+/// recorded.
 std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to) {
   float milliseconds = 0;
-  const OutsideCaptures outside_captures;
-  if (cudaEventElapsedTime(&milliseconds, from, to) != cudaSuccess) return std::nullopt;
+  if (taken_back(cudaEventElapsedTime(&milliseconds, from, to)) != cudaSuccess) return std::nullopt;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<float, std::milli>(milliseconds));
 }
@@ -33,6 +39,7 @@ EventClock::EventClock(int device, std::chrono::nanoseconds renewal)
 }
 
 std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t event) {
+  const CurrentDevice current(device_);
   std::lock_guard lock(mutex_);
   renew();
   if (!has_passed(event)) return std::nullopt;
@@ -43,20 +50,30 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 
 void EventClock::renew() {
   if (renewing_since_) {
-    // Asked first: the time to an event that has not passed is an error, which CUDA would keep for
-    // the caller's own thread.
     if (!has_passed(next_.get())) return;  // the old anchor still serves
-    const auto since = between(anchor_.get(), next_.get());
-    if (!since) return;
-    // The device's clock may go a little faster or slower than the host's.
-    anchored_at_ = std::clamp(anchored_at_ + *since, *renewing_since_, Clock::now());
-    std::swap(anchor_, next_);
-    renewing_since_.reset();
-  } else if (const Clock::time_point now = Clock::now(); now - anchored_at_ > renewal_) {
-    const CurrentDevice current(device_);
-    check(cudaEventRecord(next_.get(), stream_.handle()), "cudaEventRecord");
-    renewing_since_ = now;
+    if (++late_anchors_ >= most_late_anchors) return take_next();
+    renewing_since_.reset();  // nobody knows when it passed
+  } else if (Clock::now() - anchored_at_ <= renewal_) {
+    return;
   }
+  const Clock::time_point since = Clock::now();
+  check(cudaEventRecord(next_.get(), stream_.handle()), "cudaEventRecord");
+  renewing_since_ = since;
+  while (!has_passed(next_.get())) {
+    if (Clock::now() - since > at_once) return;
+    std::this_thread::yield();
+  }
+  take_next();
+}
+
+void EventClock::take_next() {
+  const auto since = between(anchor_.get(), next_.get());
+  if (!since) return;
+  // The device's clock may go a little faster or slower than the host's.
+  anchored_at_ = std::clamp(anchored_at_ + *since, *renewing_since_, Clock::now());
+  std::swap(anchor_, next_);
+  renewing_since_.reset();
+  late_anchors_ = 0;
 }
 
 }  // namespace millrace

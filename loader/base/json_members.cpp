@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json_members.h"
 
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
+
+#include <algorithm>
 
 namespace millrace {
 
@@ -10,7 +13,7 @@ void Place::fail(const std::string& problem) const {
 }
 
 void Place::fail(std::string_view key, const Json& value, const std::string& must_be) const {
-  fail(name(key) + " is " + value.dump(-1, ' ', false, Json::error_handler_t::replace) +
+  fail(name(key) + " is " + cut(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
        ", must be " + must_be);
 }
 
@@ -20,15 +23,12 @@ std::string Place::name(std::string_view key) const {
 
 Members::Members(const Json& object, Place place, std::initializer_list<std::string_view> known)
     : object_(object), place_(std::move(place)) {
-  for (const auto& [key, value] : object.items()) {
-    bool is_known = false;
-    std::string names;
-    for (const std::string_view name : known) {
-      is_known = is_known || name == key;
-      names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
-    }
-    if (!is_known) place_.fail("unknown key " + place_.name(key) + "; there are " + names);
-  }
+  std::string names;
+  for (const std::string_view name : known)
+    names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
+  for (const auto& [key, value] : object.items())
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      place_.fail("unknown key " + place_.name(cut(key)) + "; there are " + names);
 }
 
 const Json* Members::find(const char* key) const {

@@ -72,10 +72,12 @@ class Condition {
 };
 
 /// Now plus `timeout`, without overflow: a timeout too long to add is for ever.
-inline Condition::Clock::time_point deadline_after(std::chrono::nanoseconds timeout) {
-  const auto now = Condition::Clock::now();
-  return timeout >= Condition::Clock::time_point::max() - now ? Condition::Clock::time_point::max()
-                                                              : now + timeout;
+template <typename Rep, typename Period>
+Condition::Clock::time_point deadline_after(std::chrono::duration<Rep, Period> timeout) {
+  using Time = Condition::Clock::time_point;
+  const Time now = Condition::Clock::now();
+  const auto longest = std::chrono::floor<decltype(timeout)>(Time::max() - now);
+  return timeout >= longest ? Time::max() : now + timeout;
 }
 
 }  // namespace millrace

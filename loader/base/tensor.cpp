@@ -16,10 +16,11 @@ struct DTypeFacts {
 /// What is known of a dtype; null if it is no dtype.
 const DTypeFacts* facts_of(DType dtype) {
   // In the order of the dtypes.
-  static constexpr DTypeFacts facts[] = {{"uint8", 1},   {"int32", 4},   {"uint32", 4},
-                                         {"int64", 8},   {"uint64", 8},  {"float32", 4},
-                                         {"float64", 8}, {"float16", 2}, {"bfloat16", 2}};
-  static_assert(std::size(facts) == static_cast<std::size_t>(DType::bfloat16) + 1);
+  static constexpr DTypeFacts facts[] = {
+      {"uint8", 1},   {"int32", 4},   {"uint32", 4},  {"int64", 8},    {"uint64", 8},
+      {"float32", 4}, {"float64", 8}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},
+      {"int16", 2},   {"uint16", 2},  {"bool", 1}};
+  static_assert(std::size(facts) == static_cast<std::size_t>(DType::boolean) + 1);
   const auto number = static_cast<std::size_t>(dtype);
   return number < std::size(facts) ? &facts[number] : nullptr;
 }
@@ -35,6 +36,16 @@ std::size_t size_of(DType dtype) {
 const char* to_string(DType dtype) {
   const DTypeFacts* facts = facts_of(dtype);
   return facts == nullptr ? "unknown" : facts->name;
+}
+
+Float16::operator float() const {
+  const std::uint32_t sign = (bits & 0x8000U) << 16U;
+  const std::uint32_t rest = (bits & 0x7FFFU) << 13U;  // where float32 has exponent and mantissa
+  const std::uint32_t exponent = bits & 0x7C00U;
+  if (exponent == 0x7C00U) return std::bit_cast<float>(sign | 0x7F800000U | rest);
+  if (exponent > 0) return std::bit_cast<float>(sign | (rest + (112U << 23U)));
+  const float magnitude = static_cast<float>(bits & 0x3FFU) * 0x1p-24F;
+  return sign != 0 ? -magnitude : magnitude;
 }
 
 Shape::Shape(std::initializer_list<std::size_t> extents) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/concat_dataset.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 }
 
 std::string class_in_words(const std::vector<std::string>& classes, std::size_t number) {
-  return number < classes.size() ? "\"" + classes[number] + "\"" : "no class";
+  return number < classes.size() ? "\"" + cut(classes[number]) + "\"" : "no class";
 }
 
 [[noreturn]] void refuse_classes(const Dataset& first, const Dataset& other) {

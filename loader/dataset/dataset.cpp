@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ std::span<const std::byte> Record::operator[](std::string_view name) const {
     there += (there.empty() ? "" : ", ") + std::string(field.name);
   throw Error(ErrorCode::not_found,
               "record " + std::to_string(index_) + " has no field \"" + std::string(name) +
-                  "\"; its fields are: " + there,
+                  "\"; its fields are: " + cut(there),
               "", index_);
 }
 

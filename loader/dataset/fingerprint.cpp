@@ -2,6 +2,7 @@
 #include "dataset/fingerprint.h"
 
 #include <millrace/dataset.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <charconv>
@@ -38,7 +39,7 @@ std::uint64_t parse_hex16(const std::string& digits) {
   const char* end = digits.data() + digits.size();
   if (const auto [at, error] = std::from_chars(digits.data(), end, number, 16);
       error != std::errc() || at != end)
-    throw Error(ErrorCode::corrupt, "bad fingerprint " + digits);
+    throw Error(ErrorCode::corrupt, "bad fingerprint " + cut(digits));
   return number;
 }
 

@@ -3,30 +3,62 @@
 #include <millrace/detail/pixel_arithmetic.h>
 #include <millrace/error.h>
 
+#include <algorithm>
+#include <functional>
 #include <string>
 
 namespace millrace {
 namespace {
 
-/// Puts `element_of(value, channel)` of every value where it belongs.
+/// Elements that a thread converts at a time, at least: some tens of microseconds.
+constexpr std::size_t elements_at_a_time = 65536;
+
+/// What becomes of each value of each channel.
+template <typename Element>
+using Table = std::array<std::array<Element, 256>, Conversion::max_channels>;
+
+template <typename Element, std::size_t channels>
+void convert_sample(const ConversionWork& work, const Table<Element>& table, std::size_t sample) {
+  const std::size_t pixels = work.height * work.width;
+  const bool flip = work.flips != nullptr && work.flips[sample] != 0;
+  const bool nhwc = work.layout == ImageLayout::nhwc;
+  const std::size_t next_pixel = nhwc ? channels : 1;
+  const std::size_t next_channel = nhwc ? 1 : pixels;
+  const std::uint8_t* const source = work.source + sample * pixels * channels;
+  auto* to = static_cast<Element*>(work.destination) + sample * pixels * channels;
+  for (std::size_t y = 0; y < work.height; ++y)
+    for (std::size_t x = 0; x < work.width; ++x, to += next_pixel) {
+      const std::size_t from = y * work.width + (flip ? work.width - 1 - x : x);
+      for (std::size_t channel = 0; channel < channels; ++channel)
+        to[channel * next_channel] = table[channel][source[from * channels + channel]];
+    }
+}
+
 template <typename Element, typename ElementOf>
 void convert_all(const ConversionWork& work, ElementOf element_of) {
-  const std::size_t pixels = work.height * work.width;
-  auto* const destination = static_cast<Element*>(work.destination);
-  for (std::size_t sample = 0; sample < work.samples; ++sample) {
-    const bool flip = work.flips != nullptr && work.flips[sample] != 0;
-    const std::size_t first = sample * pixels * work.channels;
-    for (std::size_t y = 0; y < work.height; ++y)
-      for (std::size_t x = 0; x < work.width; ++x) {
-        const std::size_t from = (y * work.width + (flip ? work.width - 1 - x : x)) * work.channels;
-        const std::size_t pixel = y * work.width + x;
-        for (std::size_t channel = 0; channel < work.channels; ++channel) {
-          const std::size_t to = work.layout == ImageLayout::nhwc ? pixel * work.channels + channel
-                                                                  : channel * pixels + pixel;
-          destination[first + to] = element_of(work.source[first + from + channel], channel);
-        }
-      }
-  }
+  static constexpr std::array by_channels{convert_sample<Element, 1>, convert_sample<Element, 2>,
+                                          convert_sample<Element, 3>, convert_sample<Element, 4>};
+  static_assert(by_channels.size() == Conversion::max_channels);
+  if (work.channels - 1 >= by_channels.size())
+    throw Error(ErrorCode::invalid_argument,
+                "images of " + std::to_string(work.channels) + " channels are not converted");
+  Table<Element> table;
+  for (std::size_t channel = 0; channel < work.channels; ++channel)
+    for (std::size_t value = 0; value < table[channel].size(); ++value)
+      table[channel][value] = element_of(static_cast<std::uint8_t>(value), channel);
+
+  const std::size_t sample_elements = work.height * work.width * work.channels;
+  const std::size_t at_a_time =
+      elements_at_a_time / std::max<std::size_t>(sample_elements, 1) + 1;  // samples
+  const auto convert_some = [&](std::size_t item) {
+    const std::size_t end = std::min((item + 1) * at_a_time, work.samples);
+    for (std::size_t sample = item * at_a_time; sample < end; ++sample)
+      by_channels[work.channels - 1](work, table, sample);
+  };
+  const std::size_t items = (work.samples + at_a_time - 1) / at_a_time;
+  if (work.workers != nullptr && items > 1)
+    return work.workers->share(items, std::ref(convert_some));
+  for (std::size_t item = 0; item < items; ++item) convert_some(item);
 }
 
 }  // namespace

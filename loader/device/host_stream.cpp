@@ -10,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/owner_process.h"
+
 namespace millrace {
 
 std::uint64_t EventPoints::record() {
@@ -76,6 +78,9 @@ class HostStream::Queue {
     thread_.join();
   }
 
+  /// Whether this is the process that has its thread.
+  bool here() const { return process_.here(); }
+
   void push(Work work) {
     MutexLock lock(mutex_);
     works_.push_back({std::move(work), Clock::now()});
@@ -127,6 +132,7 @@ class HostStream::Queue {
     return work;
   }
 
+  const OwnerProcess process_;
   mutable Mutex mutex_;
   Condition changed_;
   std::deque<Queued> works_ MILLRACE_GUARDED_BY(mutex_);
@@ -138,7 +144,9 @@ class HostStream::Queue {
 
 HostStream::HostStream(double copy_bytes_per_second)
     : copy_bytes_per_second_(copy_bytes_per_second), queue_(std::make_unique<Queue>()) {}
-HostStream::~HostStream() = default;
+HostStream::~HostStream() {
+  if (!queue_->here()) leak(std::move(queue_));
+}
 
 void HostStream::copy(void* destination, const void* source, std::size_t bytes) {
   const double seconds =

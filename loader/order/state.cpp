@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/json_text.h>
 #include <millrace/state.h>
 
 #include <algorithm>
@@ -25,8 +26,12 @@ constexpr Fact facts[] = {
     {"global_batch", "the number of samples in a batch over all ranks", &State::global_batch,
      false},
     {"dataset", "the dataset's fingerprint", &State::dataset, true},
-    {"recipe", "the recipe's fingerprint", &State::recipe, true},
+    {"recipe", "'s fingerprint", &State::recipe, true},
 };
+
+std::string name_of(const Fact& fact, const std::string& transform) {
+  return fact.value == &State::recipe ? "the " + transform + fact.what : fact.what;
+}
 
 std::string text_of(const Fact& fact, std::uint64_t value) {
   return fact.is_hash ? hex16(value) : std::to_string(value);
@@ -54,8 +59,8 @@ std::string State::to_json() const {
 
 State State::from_json(std::string_view text, std::string_view name) {
   const Place place(std::string(name), "");
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) place.fail("is not valid JSON");
+  if (const std::string problem = json_problem(text); !problem.empty()) place.fail(problem);
+  const Json json = Json::parse(text);
   if (!json.is_object()) place.fail("is not a state of millrace: it must hold an object in { }");
   check_format(json, place, newest_format, "a state");
   const Members members(
@@ -78,7 +83,8 @@ State State::from_json(std::string_view text, std::string_view name) {
   return state;
 }
 
-std::vector<std::string> state_differences(const State& then, const State& now) {
+std::vector<std::string> state_differences(const State& then, const State& now,
+                                           const std::string& transform) {
   std::vector<std::string> differences;
   const auto differs = [&](const std::string& what, const std::string& was, const std::string& is) {
     differences.push_back(what + " was " + was + ", here it is " + is);
@@ -88,9 +94,22 @@ std::vector<std::string> state_differences(const State& then, const State& now) 
   for (const Fact& fact : facts) {
     const auto& was = then.*fact.value;
     const auto& is = now.*fact.value;
-    if (was && is && *was != *is) differs(fact.what, text_of(fact, *was), text_of(fact, *is));
+    if (was && is && *was != *is)
+      differs(name_of(fact, transform), text_of(fact, *was), text_of(fact, *is));
   }
   return differences;
+}
+
+std::vector<std::string> state_not_compared(const State& then, const State& now,
+                                            const std::string& transform) {
+  std::vector<std::string> skipped;
+  for (const Fact& fact : facts) {
+    const bool was = (then.*fact.value).has_value();
+    if (was && now.*fact.value) continue;
+    skipped.push_back("the run was resumed without a look at " + name_of(fact, transform) + ": " +
+                      (was ? "this run" : "the state") + " has none");
+  }
+  return skipped;
 }
 
 }  // namespace millrace

@@ -2,7 +2,9 @@
 #include "pipeline/crew.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <latch>
 #include <utility>
 
 #include "pipeline/batch_path.h"
@@ -15,27 +17,68 @@ namespace {
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
+/// For how long a worker takes samples at a time, where one takes less: taking some is a call of
+/// its pool and two counts that all workers share.
+constexpr std::chrono::microseconds moment{20};
+/// How often each worker takes samples of a batch, at least, so that they end at about one time.
+constexpr std::size_t fewest_takes = 4;
+
 double seconds_of(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
 }  // namespace
 
-/// A planned batch, as work for a pool: one item per sample.
+/// A planned batch, as work for a pool: `at_a_time` samples to an item.
 class Crew::BatchJob final : public Job {
  public:
-  BatchJob(std::shared_ptr<Crew> crew, std::shared_ptr<Road> road, HostSlot& host)
-      : crew_(std::move(crew)), road_(std::move(road)), host_(&host), items_(host.plan.size) {}
-  std::size_t items() const override { return items_; }
+  BatchJob(std::shared_ptr<Crew> crew, std::shared_ptr<Road> road, HostSlot& host,
+           std::size_t at_a_time)
+      : crew_(std::move(crew)),
+        road_(std::move(road)),
+        host_(&host),
+        samples_(host.plan.size),
+        at_a_time_(at_a_time) {}
+  std::size_t items() const override { return (samples_ + at_a_time_ - 1) / at_a_time_; }
   void run(std::size_t item, unsigned worker) override {
-    crew_->make_sample(*road_, *host_, item, worker);
+    const std::size_t first = item * at_a_time_;
+    crew_->make_samples(*road_, *host_, first, std::min(at_a_time_, samples_ - first), worker);
   }
 
  private:
   std::shared_ptr<Crew> crew_;
   std::shared_ptr<Road> road_;
   HostSlot* host_;
-  std::size_t items_;
+  std::size_t samples_;
+  std::size_t at_a_time_;
+};
+
+/// Items that one thread wants done: it takes them itself, and so do workers that come by.
+class Crew::SharedJob final : public Job {
+ public:
+  /// `item` is not touched any more once `finish` has returned.
+  SharedJob(std::size_t items, const std::function<void(std::size_t)>& item)
+      : items_(items), item_(&item), unfinished_(static_cast<std::ptrdiff_t>(items)) {}
+  std::size_t items() const override { return items_ - 1; }
+  void run(std::size_t, unsigned) override { take_one(); }
+  void finish() {
+    while (take_one()) continue;
+    unfinished_.wait();
+  }
+
+ private:
+  bool take_one() {
+    const std::size_t number = next_.fetch_add(1, std::memory_order_relaxed);
+    if (number >= items_) return false;
+    (*item_)(number);
+    unfinished_.count_down();
+    return true;
+  }
+
+  const std::size_t items_;
+  const std::function<void(std::size_t)>* const item_;
+  std::atomic<std::size_t> next_{0};  // only handed out, orders nothing
+  std::latch unfinished_;
 };
 
 Crew::Crew(std::unique_ptr<SampleMaker> maker, const BatchFields& fields, const SlotLayout& layout,
@@ -53,32 +96,72 @@ void Crew::start() {
 }
 
 void Crew::submit(std::shared_ptr<Road> road, HostSlot& host) {
-  auto job = std::make_shared<BatchJob>(shared_from_this(), std::move(road), host);
   MutexLock lock(mutex_);
-  if (!dismissed_) nodes_.pool_of(host.number).submit(this, std::move(job), nodes_.help());
+  if (dismissed_) return;
+  auto job = std::make_shared<BatchJob>(shared_from_this(), std::move(road), host,
+                                        samples_at_a_time(host.plan.size));
+  nodes_.pool_of(host.number).submit(this, std::move(job), nodes_.help());
 }
 
-void Crew::make_sample(Road& road, HostSlot& host, std::size_t sample, unsigned worker) noexcept {
+std::size_t Crew::samples_at_a_time(std::size_t samples) {
+  const std::uint64_t made = maker_->samples_by(0, runtime_.workers());
+  const std::chrono::nanoseconds busy = maker_->busy();
+  if (made > pace_.samples)
+    pace_ = {(busy - pace_.busy) / static_cast<std::int64_t>(made - pace_.samples), made, busy};
+  const auto in_a_moment =
+      static_cast<std::size_t>(moment / std::max(pace_.each, std::chrono::nanoseconds(1)));
+  return std::clamp<std::size_t>(samples / (fewest_takes * nodes_.workers()), 1,
+                                 std::max<std::size_t>(in_a_moment, 1));
+}
+
+void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
+                        unsigned worker) noexcept {
   try {
-    if (!road.begin_sample()) return;
-    const BatchPath path(road.watched());
-    BatchRecords& records = host.records;
-    const SampleMaker::Made made = maker_->make({host.memory.data(), sample, host.positions[sample],
-                                                 records.indices[sample], host.plan.number},
-                                                worker);
-    records.indices[sample] = made.record;
-    if (!made.valid) records.valid[sample] = 0;
-    const auto write = [&](std::size_t field, const auto& value) {
-      std::memcpy(layout_.sample(host.memory.data(), field, sample).data, &value, sizeof value);
-    };
-    if (fields_.index()) write(*fields_.index(), records.indices[sample]);
-    if (fields_.valid()) write(*fields_.valid(), records.valid[sample]);
-    nodes_.made(host.number, worker);
-    path.check("make");
-    road.sample_made(host, sample);
+    if (!road.begin_sample(count)) return;
+    const MicroBatches& micro_batches = road.micro_batches();
+    for (const std::size_t end = first + count; first < end;) {
+      const BatchPath path(road.watched());
+      const std::size_t part_end = std::min(end, micro_batches.begin(micro_batches.of(first) + 1));
+      for (std::size_t sample = first; sample < part_end; ++sample) {
+        if (road.closed()) return;
+        make_sample(host, sample, worker);
+      }
+      path.check("make");
+      road.sample_made(host, first, part_end - first);
+      first = part_end;
+    }
   } catch (...) {
     road.fail("make");
   }
+}
+
+void Crew::make_sample(HostSlot& host, std::size_t sample, unsigned worker) {
+  BatchRecords& records = host.records;
+  const SampleMaker::Made made = maker_->make({host.memory.data(), sample, host.positions[sample],
+                                               records.indices[sample], host.plan.number},
+                                              worker);
+  records.indices[sample] = made.record;
+  if (!made.valid) records.valid[sample] = 0;
+  const auto write = [&](std::size_t field, const auto& value) {
+    std::memcpy(layout_.sample(host.memory.data(), field, sample).data, &value, sizeof value);
+  };
+  if (fields_.index()) write(*fields_.index(), records.indices[sample]);
+  if (fields_.valid()) write(*fields_.valid(), records.valid[sample]);
+  nodes_.made(host.number, worker);
+}
+
+void Crew::share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept {
+  std::shared_ptr<SharedJob> job;
+  try {
+    job = std::make_shared<SharedJob>(items, item);
+    MutexLock lock(mutex_);
+    // An owner of its own, so that it does not stand behind the planned batches.
+    if (!dismissed_) nodes_.pool_of(0).submit(&pace_, job, nodes_.help());
+  } catch (...) {
+    // Without memory nobody helps.
+  }
+  if (job != nullptr) return job->finish();
+  for (std::size_t number = 0; number < items; ++number) item(number);
 }
 
 void Crew::adapt(const Road& road) {
@@ -108,12 +191,13 @@ std::optional<Stuck> Crew::dismiss(Clock::time_point deadline) {
   }
   std::optional<Stuck> stuck;
   for (WorkerPool* pool : nodes_.pools()) {
+    pool->cancel(&pace_, std::chrono::nanoseconds(0));  // whoever shares them does them alone
     if (pool->cancel(this, deadline - Clock::now())) continue;
     const std::optional<SampleMaker::Running> running = maker_->longest_running();
     stuck = running ? Stuck{running->stage, running->what}
                     : Stuck{"workers", "a worker does not come back"};
   }
-  runtime_.release(this);
+  runtime_.release(this, stuck.has_value());
   return stuck;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/conversion_work.h>
 #include <millrace/runtime.h>
 
 #include <chrono>
@@ -27,7 +28,7 @@ struct Stuck {
 /// The workers that make the samples of planned slots. Its jobs hold it, so a sample that hangs
 /// keeps dataset and transform, while the runtime's pools may be gone: they are used until
 /// `dismiss` alone, and for reports. All methods may be called from any thread at once.
-class Crew : public std::enable_shared_from_this<Crew> {
+class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew> {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -41,6 +42,9 @@ class Crew : public std::enable_shared_from_this<Crew> {
   void start();
   /// Makes the samples of a planned slot, and tells the road of each.
   void submit(std::shared_ptr<Road> road, HostSlot& host);
+  /// Takes turns with the making of samples, item by item. Never waits for a worker to begin, so
+  /// it ends whatever the pools do.
+  void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept override;
   /// A batch was handed out: says from time to time how many workers are needed, if the runtime
   /// adapts to that.
   void adapt(const Road& road);
@@ -55,8 +59,12 @@ class Crew : public std::enable_shared_from_this<Crew> {
 
  private:
   class BatchJob;
+  class SharedJob;
 
-  void make_sample(Road& road, HostSlot& host, std::size_t sample, unsigned worker) noexcept;
+  std::size_t samples_at_a_time(std::size_t samples) MILLRACE_REQUIRES(mutex_);
+  void make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
+                    unsigned worker) noexcept;
+  void make_sample(HostSlot& host, std::size_t sample, unsigned worker);
 
   const std::unique_ptr<SampleMaker> maker_;
   const BatchFields fields_;
@@ -76,6 +84,14 @@ class Crew : public std::enable_shared_from_this<Crew> {
     std::chrono::nanoseconds stalled{0};
   };
   Window window_ MILLRACE_GUARDED_BY(mutex_);
+  /// What samples took of late: each, and all that were made and the time in them when that was
+  /// looked at.
+  struct Pace {
+    std::chrono::nanoseconds each = std::chrono::nanoseconds::max();
+    std::uint64_t samples = 0;
+    std::chrono::nanoseconds busy{0};
+  };
+  Pace pace_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

@@ -105,6 +105,7 @@ void Desk::refuse_capture(Stream* stream, const char* call) {
 }
 
 void Desk::release(Lease& lease) noexcept {
+  if (!process_.here()) return leak(shared_from_this());
   try {
     const BatchPath path(road_->watched());
     bool capturing = false;

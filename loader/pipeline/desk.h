@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/owner_process.h"
 #include "pipeline/road/road.h"
 #include "pipeline/road/slot_layout.h"
 
@@ -31,6 +32,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
   /// Makes the batch's stream wait for a micro-batch, or without a stream waits for it.
   void take(Lease& lease, std::size_t micro_batch);
   void record_stream(Lease& lease, Stream& stream);
+  /// In a child of fork() that keeps all as it is, for good.
   void release(Lease& lease) noexcept;
 
  private:
@@ -43,6 +45,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
   const std::shared_ptr<Device> device_;
   const SlotLayout layout_;
   const State identity_;
+  const OwnerProcess process_;
 };
 
 }  // namespace millrace

@@ -24,6 +24,10 @@ void check(const PipelineOptions& options, const Device& device) {
   require_positive(options.slots.prefetch, "prefetch");
   if (copies(options, device)) require_positive(options.slots.device_slots, "device_slots");
   require_positive(options.slots.micro_batches, "micro_batches");
+  if (options.slots.read_ahead > Prefetcher::furthest)
+    throw Error(ErrorCode::invalid_argument,
+                "read_ahead is " + std::to_string(options.slots.read_ahead) +
+                    " batches; it must be at most " + std::to_string(Prefetcher::furthest));
   if (options.debug.stop_timeout.count() < 0)
     throw Error(
         ErrorCode::invalid_argument,
@@ -41,9 +45,10 @@ MicroBatches dealt(const Schedule& schedule, std::size_t micro_batches) {
 
 /// The position to begin at, of a run that `here` describes.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
-                             const Dataset& dataset) {
+                             const Dataset& dataset, const std::string& transform) {
   if (!options.resume.from) return 0;
-  const std::vector<std::string> differences = state_differences(*options.resume.from, here);
+  const std::vector<std::string> differences =
+      state_differences(*options.resume.from, here, transform);
   if (differences.empty() || options.resume.anyway) return options.resume.from->position;
   std::string message =
       "the state to resume from is of another run than this one over " + dataset.name() + ": ";
@@ -73,7 +78,7 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
 Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
                std::shared_ptr<Device> device, const PipelineOptions& options,
                std::shared_ptr<Runtime> runtime)
-    : runtime_(std::move(runtime)), device_(std::move(device)) {
+    : name_(options.name), runtime_(std::move(runtime)), device_(std::move(device)) {
   const Road::Clock::time_point started = Road::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
@@ -90,8 +95,13 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                        .dataset = dataset->facts().fingerprint,
                        .recipe = transform->fingerprint()};
 
+  const std::string fingerprint_of = transform->fingerprint_of();
+  const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
+  if (options.resume.from && !options.resume.anyway)
+    warnings_ = state_not_compared(*options.resume.from, identity, fingerprint_of);
+
   const std::shared_ptr<Trace>& trace = options.debug.trace;
-  const std::size_t group = trace != nullptr ? trace->add_group("millrace") : 0;
+  const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
   crew_ = std::make_shared<Crew>(
       std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
@@ -99,10 +109,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                                     device_->profiler()),
       fields, made, *runtime_, std::move(nodes));
 
-  const std::uint64_t position = first_position(options, identity, *dataset);
   const std::uint64_t first = schedule.number_at(position);
-  planner_ = std::make_shared<Planner>(std::move(dataset), sampler, schedule, first,
-                                       options.slots.read_ahead);
+  planner_ = std::make_shared<Planner>(sampler, schedule);
+  prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler, schedule, first,
+                                             options.slots.read_ahead);
 
   road_ = std::make_shared<Road>(
       Road::Run{.micro_batches = micro_batches,
@@ -118,7 +128,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
     outlet_ = std::make_shared<CopyOutlet>(
         road_, *device_,
         std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
-                                 options.slots.prefetch),
+                                 options.slots.prefetch, crew_),
         options.slots.device_slots, handed_out.bytes());
   else
     outlet_ = std::make_shared<InPlaceOutlet>(road_, device_->profiler());
@@ -136,6 +146,7 @@ Engine::~Engine() {
   // Where `stop` failed or was never called: the threads go on without the engine until they see
   // the closed road, and must not use the runtime's pools any more.
   road_->close();
+  prefetcher_->close();
   try {
     static_cast<void>(crew_->dismiss(Road::Clock::now()));
   } catch (...) {
@@ -145,27 +156,33 @@ Engine::~Engine() {
 
 void Engine::start() {
   const MutexLock starting(stop_mutex_);
-  feeder_.emplace(Feeder{device_, road_, outlet_});
+  const std::string name = name_.substr(0, 9);  // a thread's name has 15 bytes at most
+  feeder_.emplace(Feeder{device_, road_, outlet_}, name + "-feed");
   try {
-    reaper_.emplace(Reaper{device_, road_, outlet_, planner_, crew_, feeder_->ended()});
+    prefetching_.emplace(PrefetchBody{road_, prefetcher_}, name + "-ahead");
+    reaper_.emplace(Reaper{device_, road_, outlet_, planner_, crew_, prefetcher_, feeder_->ended()},
+                    name + "-plan");
   } catch (...) {
     road_->close();
+    prefetcher_->close();
     feeder_->end(Road::Clock::time_point::max());
     throw;
   }
   crew_->start();  // last, since `stop` alone takes it back
 }
 
-std::optional<Stuck> Engine::stop(std::chrono::nanoseconds timeout) {
-  const Road::Clock::time_point deadline = deadline_after(timeout);
+std::optional<Stuck> Engine::stop(Road::Clock::time_point deadline) {
   const MutexLock stopping(stop_mutex_);
   road_->close();
+  prefetcher_->close();
   const std::string device = device_->name();
   std::optional<Stuck> stuck = crew_->dismiss(deadline);
   if (feeder_ && !feeder_->end(deadline) && !stuck)
     stuck = {"upload", "a call of device " + device + " does not return"};
   if (reaper_ && !reaper_->end(deadline) && !stuck)
     stuck = {"recycle", "work queued on device " + device + " that uses batches does not end"};
+  if (prefetching_ && !prefetching_->end(deadline) && !stuck)
+    stuck = {"plan", "prefetching from " + prefetcher_->name() + " does not return"};
   return stuck;
 }
 
@@ -180,8 +197,10 @@ Report Engine::report() const {
   const RunMeter meter = road_->meter();  // before the figures, which then are no older than its
   const CrewFigures figures = crew_->figures();
   Report report;
+  report.pipeline = name_;
   report.memory = memory_;
   crew_->fill(report, figures, meter.base());
+  report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
   meter.fill(report, figures, Road::Clock::now());
   warn_of_delay(report);
   report.verdict = judge(report);

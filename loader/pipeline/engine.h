@@ -3,15 +3,18 @@
 
 #include <millrace/pipeline.h>
 
-#include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/mutex.h"
+#include "base/owner_process.h"
 #include "pipeline/crew.h"
 #include "pipeline/desk.h"
 #include "pipeline/outlet.h"
 #include "pipeline/planner.h"
+#include "pipeline/prefetcher.h"
 #include "pipeline/road/road.h"
 #include "pipeline/road_threads.h"
 
@@ -35,31 +38,39 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  /// Whether this is the process that has its threads.
+  bool here() const { return process_.here(); }
   /// Starts the threads; once.
   void start();
-  /// Ends the run and everything that works for it. What is still running after `timeout` is let
-  /// go; then the result says what it is.
-  std::optional<Stuck> stop(std::chrono::nanoseconds timeout);
+  /// Ends the run and everything that works for it. What is still running at `deadline` is let go;
+  /// then the result says what it is.
+  std::optional<Stuck> stop(Road::Clock::time_point deadline);
 
+  const Schedule& schedule() const { return planner_->schedule(); }
   Batch next(const NextRequest& request);
   State state() const { return desk_->state_at(road_->position()); }
   Report report() const;
   void restart_report() { road_->restart_report(crew_->figures()); }
 
  private:
+  const OwnerProcess process_;
+  const std::string name_;
   const std::shared_ptr<Runtime> runtime_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<Crew> crew_;
   std::shared_ptr<Planner> planner_;
+  std::shared_ptr<Prefetcher> prefetcher_;
   std::shared_ptr<Road> road_;
   std::shared_ptr<Outlet> outlet_;
   std::shared_ptr<Desk> desk_;
   MemoryReport memory_;
+  std::vector<std::string> warnings_;
 
   /// Held by whoever ends the run.
   Mutex stop_mutex_;
   std::optional<RoadThread> feeder_ MILLRACE_GUARDED_BY(stop_mutex_);
   std::optional<RoadThread> reaper_ MILLRACE_GUARDED_BY(stop_mutex_);
+  std::optional<RoadThread> prefetching_ MILLRACE_GUARDED_BY(stop_mutex_);
 };
 
 }  // namespace millrace

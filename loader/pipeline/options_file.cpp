@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/options_file.h>
 
@@ -6,7 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 
 #include "base/json_members.h"
@@ -41,7 +41,7 @@ constexpr NumberOption number_options[] = {
      [](SavedOptions& to, std::uint64_t value) { to.pipeline.slots.micro_batches = value; }},
 };
 
-std::string read_text(const std::filesystem::path& path) {
+std::string read_file(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
     throw Error(ErrorCode::not_found,
@@ -50,20 +50,17 @@ std::string read_text(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, ignored))
     throw Error(ErrorCode::io, path.string() + ": is a folder, not an options file");
   std::ifstream file(path);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text = read_text(file);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
   return text;
 }
 
 Json read_json(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
-  try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw Error(ErrorCode::invalid_argument,
-                path.string() + ": is not valid JSON: " + error.what());
-  }
+  const std::string text = read_file(path);
+  if (const std::string problem = json_problem(text); !problem.empty())
+    Place(path.string(), "").fail(problem);
+  return Json::parse(text);
 }
 
 void check_parts(const SavedOptions& options, const Place& place) {
@@ -114,10 +111,10 @@ void check_numbers(const SavedOptions& options, const std::filesystem::path& pat
 }
 
 Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
-  Json json = Json::parse(recipe, nullptr, false);
+  Json json = json_problem(recipe).empty() ? Json::parse(recipe) : Json();
   if (!json.is_object())
-    throw Error(ErrorCode::invalid_argument,
-                path.string() + ": \"tuned_for.recipe\" is " + recipe + ", must be a JSON object");
+    throw Error(ErrorCode::invalid_argument, path.string() + ": \"tuned_for.recipe\" is " +
+                                                 cut(recipe) + ", must be a JSON object");
   return json;
 }
 

@@ -42,8 +42,9 @@ Pipeline& Pipeline::operator=(Pipeline&& other) noexcept {
 
 void Pipeline::end() noexcept {
   if (engine_ == nullptr) return;
+  if (!engine_->here()) return leak(std::move(engine_));
   try {
-    const std::optional<Stuck> stuck = engine_->stop(stop_timeout_);
+    const std::optional<Stuck> stuck = engine_->stop(deadline_after(stop_timeout_));
     if (stuck && on_stuck_) on_stuck_(stuck->what);
   } catch (...) {
     // Only the caller's own on_stuck throws here, and a destructor cannot pass it on.
@@ -55,6 +56,10 @@ void Pipeline::end() noexcept {
 std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
+  if (!engine_->here())
+    throw Error(ErrorCode::invalid_argument,
+                "a pipeline was used in a child of the process that made it, where its threads are "
+                "not; make one in the child");
   return engine_;
 }
 
@@ -72,6 +77,15 @@ Batch Pipeline::next_in_parts(Stream& stream) {
   return next({.stream = &stream, .in_parts = true});
 }
 
+std::uint64_t Pipeline::batches_per_epoch() const {
+  return engine()->schedule().batches_per_epoch();
+}
+
+std::optional<std::uint64_t> Pipeline::total_batches() const {
+  const std::uint64_t end = engine()->schedule().end();
+  return end == UINT64_MAX ? std::nullopt : std::optional(end);
+}
+
 State Pipeline::state() const { return engine()->state(); }
 
 Report Pipeline::report() const { return engine()->report(); }
@@ -79,7 +93,7 @@ Report Pipeline::report() const { return engine()->report(); }
 void Pipeline::restart_report() { engine()->restart_report(); }
 
 void Pipeline::stop() {
-  if (const std::optional<Stuck> stuck = engine()->stop(stop_timeout_))
+  if (const std::optional<Stuck> stuck = engine()->stop(deadline_after(stop_timeout_)))
     throw Error(ErrorCode::timeout, "the pipeline does not stop: " + stuck->what, stuck->stage);
 }
 

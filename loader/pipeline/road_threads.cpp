@@ -47,7 +47,10 @@ void Reaper::plan(HostSlot& host) {
   const ProfilerRange range(device->profiler(), "plan", host.plan.number);
   planner->plan(host);
   path.check("plan");
-  if (road->planned(host, began, crew->concurrency())) crew->submit(road, host);
+  const std::uint64_t number = host.plan.number;
+  if (!road->planned(host, began, crew->concurrency())) return;
+  crew->submit(road, host);
+  prefetcher->planned(number);
 }
 
 /// All that have left; if none has, the first one may within a moment.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <chrono>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "pipeline/crew.h"
 #include "pipeline/outlet.h"
 #include "pipeline/planner.h"
+#include "pipeline/prefetcher.h"
 #include "pipeline/road/road.h"
 
 namespace millrace {
@@ -19,15 +23,18 @@ namespace millrace {
 /// uses until it ends. For one thread at a time.
 class RoadThread {
  public:
-  /// Runs `body`, which must not throw. Throws `std::system_error` if no thread can be started.
+  /// Runs `body`, which must not throw, on a thread of that name (15 bytes at most). Throws
+  /// `std::system_error` if no thread can be started.
   template <typename Body>
-  explicit RoadThread(Body body) {
+  explicit RoadThread(Body body, std::string name = "millrace") {
     std::promise<void> ending;
     ended_ = ending.get_future().share();
-    thread_ = std::thread([body = std::move(body), ending = std::move(ending)]() mutable {
-      body.run();
-      ending.set_value();
-    });
+    thread_ = std::thread(
+        [body = std::move(body), name = std::move(name), ending = std::move(ending)]() mutable {
+          pthread_setname_np(pthread_self(), name.c_str());
+          body.run();
+          ending.set_value();
+        });
   }
   /// Lets it go if `end` was not called.
   ~RoadThread() {
@@ -60,6 +67,14 @@ struct Feeder {
   void run() noexcept;
 };
 
+/// Tells the dataset of batches to come.
+struct PrefetchBody {
+  std::shared_ptr<Road> road;
+  std::shared_ptr<Prefetcher> prefetcher;
+
+  void run() noexcept { prefetcher->run(*road); }
+};
+
 /// Plans batches for free host slots, and frees those that nothing reads any more.
 struct Reaper {
   std::shared_ptr<Device> device;
@@ -67,6 +82,7 @@ struct Reaper {
   std::shared_ptr<Outlet> outlet;
   std::shared_ptr<Planner> planner;
   std::shared_ptr<Crew> crew;
+  std::shared_ptr<Prefetcher> prefetcher;
   /// The feeder's end: what it has begun is waited for.
   std::shared_future<void> feeder_ended;
   std::vector<HostSlot*> leaving{};

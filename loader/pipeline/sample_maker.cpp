@@ -50,7 +50,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     worker->stage_ns.resize(stages_.size() - 1);
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
-      worker->lane = &trace->add_lane(group, "worker " + std::to_string(number));
+      worker->lane = &trace->add_lane(group, "worker " + std::to_string(number), "make");
     workers_.push_back(std::move(worker));
   }
 }
@@ -102,6 +102,7 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
   try {
     if (worker.transform == nullptr) {
       worker.transform = transform_->make_worker();
+      if (worker.lane != nullptr) worker.lane->runs_here();
       begin = Clock::now();  // that was no reading
     }
     const Record record = read(task, index, begin, worker);

@@ -11,9 +11,15 @@ Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields,
                std::span<std::uint64_t> stage_ns, std::atomic<std::size_t>* now_in,
                std::chrono::steady_clock::time_point begin)
     : spec_(&spec), fields_(fields), stage_ns_(stage_ns), now_in_(now_in), since_(begin) {
-  for (std::size_t field = 0; field < spec.fields().size(); ++field)
-    if (spec.fields()[field].variable) set_length(field, 0);
+  clear_lengths();
   note_stage();
+}
+
+Sample::Sample(Sample& outer, const SampleSpec& spec, std::span<const Tensor> fields,
+               std::size_t first_stage)
+    : spec_(&spec), fields_(fields), outer_(&outer), first_stage_(first_stage) {
+  clear_lengths();
+  enter_stage(0);
 }
 
 Sample::~Sample() { end_range(); }
@@ -29,7 +35,13 @@ void Sample::set_length(std::size_t field, std::size_t length) {
   std::memcpy(fields_[length_field].data, &value, sizeof value);
 }
 
+void Sample::clear_lengths() {
+  for (std::size_t field = 0; field < spec_->fields().size(); ++field)
+    if (spec_->fields()[field].variable) set_length(field, 0);
+}
+
 void Sample::enter_stage(std::size_t stage) {
+  if (outer_ != nullptr) return outer_->enter_stage(first_stage_ + stage);
   finish();
   stage_ = stage;
   note_stage();
@@ -57,6 +69,7 @@ void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names,
 }
 
 void Sample::finish() {
+  if (outer_ != nullptr) return outer_->finish();
   const auto now = std::chrono::steady_clock::now();
   if (stage_ < stage_ns_.size())
     stage_ns_[stage_] += static_cast<std::uint64_t>(

@@ -2,6 +2,7 @@
 #include "pipeline/upload.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -29,12 +30,13 @@ bool drain_stream(Device& device, Stream& stream,
 
 Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
                const BatchFields& fields, const std::optional<Conversion>& conversion,
-               std::size_t hosts)
+               std::size_t hosts, std::shared_ptr<HostWorkers> workers)
     : device_(std::move(device)),
       host_(host),
       batch_(batch),
       image_(fields.image()),
       flips_(fields.flips()),
+      workers_(std::move(workers)),
       copy_stream_(device_->make_stream()) {
   if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)
@@ -53,7 +55,8 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
              .dtype = conversion->dtype,
              .layout = conversion->layout,
              .mean = conversion->mean,
-             .std = conversion->std};
+             .std = conversion->std,
+             .workers = workers_.get()};
   }
   convert_stream_ = device_->make_stream();
 }

@@ -34,9 +34,11 @@ namespace millrace {
 /// the device but `drain`. All are made by one thread at a time.
 class Upload {
  public:
-  /// Takes the staging slots where they are needed, for batches out of `hosts` host slots.
+  /// Takes the staging slots where they are needed, for batches out of `hosts` host slots. Where
+  /// the host is the device, `workers` share in conversions.
   Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
-         const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts);
+         const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts,
+         std::shared_ptr<HostWorkers> workers = nullptr);
 
   /// Whether batches go through staging slots.
   bool staged() const { return convert_stream_ != nullptr; }
@@ -87,6 +89,7 @@ class Upload {
   const SlotLayout batch_;
   const std::optional<std::size_t> image_;
   const std::optional<std::size_t> flips_;
+  const std::shared_ptr<HostWorkers> workers_;
   /// What is the same for all conversions.
   ConversionWork work_;
   std::array<StagingSlot, 2> staging_;

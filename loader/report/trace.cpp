@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/error.h>
 #include <millrace/trace.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <deque>
 #include <fstream>
-#include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/mutex.h"
+#include "report/trace_json.h"
 
 namespace millrace {
 namespace {
@@ -23,22 +22,29 @@ namespace {
 struct Common {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  explicit Common(TraceOptions options)
-      : max_events(options.max_events), wanted(std::move(options.lanes)) {}
+  enum class Room { none, taken, in_place_of_another };
 
-  /// Takes room for one event that begins at `begin_ns`; false if it is too late or there is no
-  /// room left.
-  bool take(std::int64_t begin_ns) {
-    if (begin_ns >= finish_ns.load(std::memory_order_relaxed)) return false;
-    if (events.fetch_add(1, std::memory_order_relaxed) < max_events) return true;
+  explicit Common(TraceOptions options)
+      : max_events(options.max_events),
+        keep_newest(options.keep_newest),
+        wanted(std::move(options.lanes)) {}
+
+  /// Takes room for one event that begins at `begin_ns`, unless it is too late.
+  Room take(std::int64_t begin_ns) {
+    if (begin_ns >= finish_ns.load(std::memory_order_relaxed)) return Room::none;
+    if (events.load(std::memory_order_relaxed) < max_events) {
+      events.fetch_add(1, std::memory_order_relaxed);
+      return Room::taken;
+    }
     dropped.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return keep_newest ? Room::in_place_of_another : Room::none;
   }
   std::int64_t since_start(Trace::Clock::time_point time) const {
     return time.time_since_epoch().count() - start_ns.load(std::memory_order_relaxed);
   }
 
   const std::size_t max_events;
+  const bool keep_newest;
   const std::vector<std::string> wanted;
   // These counts and times order nothing.
   std::atomic<std::size_t> events{0};
@@ -48,26 +54,16 @@ struct Common {
   std::atomic<std::int64_t> finish_ns{never};
 };
 
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-/// Nanoseconds as microseconds with three digits behind the point, whatever the locale is.
-std::string microseconds(std::int64_t ns) {
-  char text[48];
-  return {text, std::to_chars(text, std::end(text), static_cast<double>(ns) / 1e3,
-                              std::chars_format::fixed, 3)
-                    .ptr};
-}
-
 }  // namespace
 
 struct Trace::Lane::State {
   const std::size_t group;
   const std::string name;
+  const std::string category;
   Common& common;
   const bool wanted =
       common.wanted.empty() || std::ranges::find(common.wanted, name) != common.wanted.end();
+  std::atomic<int> thread{0};
   Mutex mutex{};
   // They are deques, so that no span has to wait while the others are moved.
   std::deque<TraceSpan> spans MILLRACE_GUARDED_BY(mutex){};
@@ -82,17 +78,29 @@ void Trace::Lane::add(const char* name, Clock::time_point begin, Clock::time_poi
   if (!state_->wanted) return;
   const std::int64_t begin_ns = state_->common.since_start(begin);
   const std::int64_t end_ns = state_->common.since_start(end);
-  if (end_ns < 0 || !state_->common.take(begin_ns)) return;
+  if (end_ns < 0) return;
+  const Common::Room room = state_->common.take(begin_ns);
+  if (room == Common::Room::none) return;
   MutexLock lock(state_->mutex);
+  if (room == Common::Room::in_place_of_another && !state_->spans.empty())
+    state_->spans.pop_front();
   state_->spans.push_back({name, std::max<std::int64_t>(begin_ns, 0), end_ns, batch, record});
 }
 
 void Trace::Lane::set(Clock::time_point at, std::int64_t value) {
   if (!state_->wanted) return;
   const std::int64_t at_ns = state_->common.since_start(at);
-  if (!state_->common.take(at_ns)) return;
+  const Common::Room room = state_->common.take(at_ns);
+  if (room == Common::Room::none) return;
   MutexLock lock(state_->mutex);
+  if (room == Common::Room::in_place_of_another && !state_->values.empty())
+    state_->values.pop_front();
   state_->values.push_back({std::max<std::int64_t>(at_ns, 0), value});
+}
+
+void Trace::Lane::runs_here() {
+  if (state_->thread.load(std::memory_order_relaxed) == 0)
+    state_->thread.store(gettid(), std::memory_order_relaxed);
 }
 
 struct Trace::State {
@@ -114,14 +122,24 @@ std::size_t Trace::add_group(std::string name) {
   return state_->groups.size() - 1;
 }
 
-Trace::Lane& Trace::add_lane(std::size_t group, std::string name) {
+std::size_t Trace::group(const std::string& name) {
+  {
+    MutexLock lock(state_->mutex);
+    const auto found = std::ranges::find(state_->groups.rbegin(), state_->groups.rend(), name);
+    if (found != state_->groups.rend())
+      return static_cast<std::size_t>(state_->groups.rend() - found) - 1;
+  }
+  return add_group(name);
+}
+
+Trace::Lane& Trace::add_lane(std::size_t group, std::string name, std::string category) {
   MutexLock lock(state_->mutex);
   if (group >= state_->groups.size())
     throw Error(ErrorCode::invalid_argument, "the trace has " +
                                                  std::to_string(state_->groups.size()) +
                                                  " groups, no group " + std::to_string(group));
-  state_->lanes.emplace_back(new Lane(
-      std::unique_ptr<Lane::State>(new Lane::State{group, std::move(name), state_->common})));
+  state_->lanes.emplace_back(new Lane(std::unique_ptr<Lane::State>(
+      new Lane::State{group, std::move(name), std::move(category), state_->common})));
   return *state_->lanes.back();
 }
 
@@ -159,7 +177,9 @@ std::vector<TraceLane> Trace::lanes() const {
     lanes.push_back({lane.group,
                      lane.name,
                      {lane.spans.begin(), lane.spans.end()},
-                     {lane.values.begin(), lane.values.end()}});
+                     {lane.values.begin(), lane.values.end()},
+                     lane.category,
+                     lane.thread.load(std::memory_order_relaxed)});
   }
   return lanes;
 }
@@ -174,43 +194,8 @@ std::uint64_t Trace::dropped() const {
 }
 
 void Trace::write_json(std::ostream& out) const {
-  const std::vector<std::string> groups = this->groups();
-  const std::vector<TraceLane> lanes = this->lanes();
-  out << R"({"displayTimeUnit":"ms","otherData":{"writer":"millrace","dropped_events":")"
-      << dropped() << R"("},"traceEvents":[)";
-  const char* separator = "\n";
-  const auto event = [&](char phase, const std::string& name, std::size_t pid) -> std::ostream& {
-    out << std::exchange(separator, ",\n") << R"({"ph":")" << phase << R"(","name":)" << name
-        << R"(,"pid":)" << pid;
-    return out;
-  };
-  for (std::size_t group = 0; group < groups.size(); ++group)
-    event('M', "\"process_name\"", group + 1)
-        << R"(,"tid":0,"args":{"name":)" << quoted(groups[group]) << "}}";
-  for (std::size_t number = 0; number < lanes.size(); ++number) {
-    const TraceLane& lane = lanes[number];
-    const std::size_t pid = lane.group + 1;
-    const std::string tid = R"(,"tid":)" + std::to_string(number + 1);
-    const std::string name = quoted(lane.name);
-    if (lane.values.empty()) {
-      event('M', "\"thread_name\"", pid) << tid << R"(,"args":{"name":)" << name << "}}";
-      event('M', "\"thread_sort_index\"", pid)
-          << tid << R"(,"args":{"sort_index":)" << number << "}}";
-    }
-    for (const TraceSpan& span : lane.spans) {
-      event('X', quoted(span.name), pid)
-          << tid << R"(,"ts":)" << microseconds(span.begin_ns) << R"(,"dur":)"
-          << microseconds(span.end_ns - span.begin_ns) << R"(,"args":{)";
-      if (span.batch != TraceSpan::none) out << R"("batch":)" << span.batch;
-      if (span.batch != TraceSpan::none && span.record != TraceSpan::none) out << ',';
-      if (span.record != TraceSpan::none) out << R"("record":)" << span.record;
-      out << "}}";
-    }
-    for (const TraceValue& value : lane.values)
-      event('C', name, pid) << R"(,"ts":)" << microseconds(value.at_ns) << R"(,"args":{"value":)"
-                            << value.value << "}}";
-  }
-  out << "\n]}\n";
+  const std::int64_t start_ns = state_->common.start_ns.load(std::memory_order_relaxed);
+  write_trace_json({groups(), lanes(), start_ns, dropped()}, out);
 }
 
 void Trace::write_json(const std::filesystem::path& path) const {

@@ -13,15 +13,20 @@
 namespace millrace {
 namespace {
 
-/// The device counts as fed below this share of time without work, the trainer below this share of
-/// time in stalls.
+/// The device counts as fed below this share of time without work. Where that is not known, the
+/// trainer counts as fed below the second share of its time in stalls.
 constexpr double fed = 0.02;
-/// A stage counts as busy all the time above this share of its time at work.
+constexpr double little_stall = 0.05;
+/// A stage counts as busy all the time above this share of its time at work; where nothing seems to
+/// be lost, a stream above the second one.
 constexpr double saturated = 0.85;
+constexpr double full = 0.95;
 /// Above this share of their time without a processor, that is what holds the workers up.
 constexpr double short_of_cores = 0.25;
 /// Above this share it is worth a warning.
 constexpr double kept_waiting = 0.1;
+/// A sample that takes so many times as long as the usual one is slow.
+constexpr double slow_sample = 10;
 
 /// 23.45 -> "2.3": so many tenths, rounded.
 std::string tenths(double count) {
@@ -31,6 +36,10 @@ std::string tenths(double count) {
 
 /// 0.0123 -> "1.2%"
 std::string percent(double share) { return tenths(share * 1000) + "%"; }
+
+double paused_workers(const Report& report) {
+  return report.active_workers > 0 ? report.workers - report.active_workers : 0;
+}
 
 std::string workers_text(const Report& report) {
   return report.workers == 1 ? "the worker is"
@@ -43,7 +52,8 @@ StageReport stage_named(const Report& report, const char* name) {
   return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
-/// What the judge looks at, in shares of time.
+/// What the judge looks at, in shares of time. The start, which ends with the run's first batch, is
+/// left out of the trainer's.
 struct Shares {
   double stall;
   double ahead;
@@ -51,15 +61,21 @@ struct Shares {
   double convert;
   double trainer;
   std::optional<double> idle;
+
+  /// Whether the trainer's stalls cost something: without them the device was mostly not idle.
+  bool stalls_matter() const {
+    return idle ? stall >= std::max(fed, *idle / 2) : stall >= little_stall;
+  }
 };
 
 Shares shares_of(const Report& report, std::optional<double> device_idle) {
-  const double milliseconds = report.seconds > 0 ? report.seconds * 1e3 : INFINITY;
-  return {.stall = report.stall.total_ms / milliseconds,
+  const double all = 1e3 * report.seconds - report.start_stall_ms;
+  const double milliseconds = all > 0 ? all : INFINITY;
+  return {.stall = std::max(0.0, report.stall.total_ms - report.start_stall_ms) / milliseconds,
           .ahead = report.ahead.total_ms / milliseconds,
           .copy = stage_named(report, "copy").occupancy,
           .convert = stage_named(report, "convert").occupancy,
-          .trainer = stage_named(report, "trainer").occupancy,
+          .trainer = 1e3 * stage_named(report, "trainer").busy_seconds / milliseconds,
           .idle = device_idle};
 }
 
@@ -91,15 +107,15 @@ Verdict by_step(const Report& report, const Shares& shares) {
 }
 
 Verdict by_trainer(const Shares& shares) {
-  return bound_by(Bound::trainer, "trainer", shares.trainer,
-                  "the trainer bounds the run: batches were ready when it asked (stall " +
-                      percent(shares.stall) + " of the time), and it spent " +
-                      percent(shares.trainer) + " of the time between its calls of next" +
-                      idle_text(shares),
-                  shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
-                                "such as waiting for a step's result."
-                              : "More workers would not help; shorten the step, or take what its "
-                                "thread does out of the loop.");
+  return bound_by(
+      Bound::trainer, "trainer", shares.trainer,
+      "the trainer's own work bounds the run: batches were ready when it asked (stall " +
+          percent(shares.stall) + " of the time), and it spent " + percent(shares.trainer) +
+          " of the time between its calls of next" + idle_text(shares),
+      shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
+                    "such as waiting for a step's result."
+                  : "More workers would not help; shorten the step, or take what its "
+                    "thread does out of the loop.");
 }
 
 Verdict by_copy(const Report& report, const Shares& shares) {
@@ -120,6 +136,19 @@ Verdict by_conversion(const Shares& shares) {
                   "The step's kernels and the conversion share the device: convert to a smaller "
                   "type, or give more device_slots, so that it can run ahead; more workers would "
                   "not help.");
+}
+
+/// The trainer is ahead and the device idle: what it waits for is on the way.
+Verdict by_late_copies(const Shares& shares) {
+  const bool copying = shares.copy >= shares.convert;
+  const double busy = std::max(shares.copy, shares.convert);
+  const std::string stage = copying ? "copy" : "convert";
+  return bound_by(copying ? Bound::copy : Bound::convert, stage, busy,
+                  stage + " bounds the run, as it is not hidden under steps: its stream is busy " +
+                      percent(busy) + " of the time, and the trainer ahead " +
+                      percent(shares.ahead) + idle_text(shares),
+                  "Give more device_slots, at least 2, so that the next batch is copied during a "
+                  "step; more workers would not help.");
 }
 
 Verdict by_cores(const Report& report, const Shares& shares) {
@@ -156,10 +185,10 @@ Verdict by_workers(const Report& report, const Shares& shares) {
                                 ? ""
                                 : ", up to " + tenths(verdict.speedup_limit * 10) +
                                       " times as fast, where " + verdict.next_bound + " binds";
-  if (report.worker_utilization < saturated)
+  if (paused_workers(report) >= 1)
     verdict.advice =
-        "Neither the workers nor the copies are busy all the time: a larger prefetch lets them "
-        "overlap more.";
+        tenths(10 * paused_workers(report)) + " of the " + std::to_string(report.workers) +
+        " workers are paused: have them all run (RuntimeOptions::adaptive off)" + limit + ".";
   else if (reading)
     verdict.advice =
         "Put the dataset on faster storage or into memory, or let more workers read at once" +
@@ -171,6 +200,35 @@ Verdict by_workers(const Report& report, const Shares& shares) {
     verdict.advice = "Every core has a worker: give the process more cores" + limit + ", or make " +
                      stage->name + " cheaper (smaller or differently stored images).";
   return verdict;
+}
+
+/// Batches come too late although no stage is busy all the time.
+Verdict by_prefetch(const Report& report, const Shares& shares) {
+  const std::string waits = "the trainer waits " + percent(shares.stall) + " of the time while ";
+  const std::string workers =
+      workers_text(report) + " busy only " + percent(report.worker_utilization) + idle_text(shares);
+  const auto slowest = std::ranges::max_element(
+      report.stages, {}, [](const auto& stage) { return stage.share > 0 ? stage.each.max_ms : 0; });
+  if (slowest != report.stages.end() && slowest->each.max_ms >= report.stall.max_ms / 2 &&
+      slowest->each.max_ms >= slow_sample * slowest->each.p50_ms)
+    return bound_by(
+        Bound::prefetch, "prefetch", shares.stall,
+        "a slow sample now and then bounds the run, as the prefetch does not bridge it: " + waits +
+            workers + "; " + slowest->name + " takes up to " +
+            std::to_string(std::lround(slowest->each.max_ms)) + " ms for a sample (" +
+            tenths(10 * slowest->each.p50_ms) + " ms is usual)",
+        "Take a larger prefetch, or make those records alike; a trace names them.");
+  if (report.ready_batches >= 1 && shares.copy > 0)
+    return bound_by(Bound::copy, "upload", shares.stall,
+                    "upload bounds the run: " + waits + tenths(10 * report.ready_batches) +
+                        " made batches wait to be copied, and the copy stream is busy only " +
+                        percent(shares.copy) + idle_text(shares),
+                    "Find out what holds up the device's calls that enqueue copies; more workers "
+                    "would not help.");
+  return bound_by(Bound::prefetch, "prefetch", shares.stall,
+                  "a small prefetch bounds the run: " + waits + workers,
+                  "Take a larger prefetch, so that batches are made while the trainer is at work; "
+                  "more workers would not help.");
 }
 
 }  // namespace
@@ -185,24 +243,26 @@ void warn_of_delay(Report& report) {
 
 Verdict judge(const Report& report, std::optional<double> device_idle) {
   const Shares shares = shares_of(report, device_idle);
-  const bool workers_known =
-      std::ranges::any_of(report.stages, [](const auto& stage) { return stage.share > 0; });
+  if (report.batches < 2)
+    return bound_by(Bound::trainer, "trainer", shares.trainer,
+                    "too few batches to say what bounds the run: " +
+                        std::to_string(report.batches) + " handed out",
+                    "Judge it when there were more.");
   if (device_idle && *device_idle < fed) return by_step(report, shares);
-  // A slow copy need not make the trainer wait for a batch: it may be its stream that waits.
-  const bool copies_bind = shares.copy > report.worker_utilization || !workers_known;
-  // A slow conversion holds up copies and host slots in turn, which then looks like a trainer that
-  // is ahead.
-  if (shares.convert >= saturated &&
-      shares.convert > std::max(shares.copy, report.worker_utilization))
-    return by_conversion(shares);
-  if (shares.copy >= saturated && copies_bind) return by_copy(report, shares);
-  if (shares.stall < fed && shares.ahead < fed) return by_trainer(shares);
-  if (shares.stall < fed && !device_idle) return by_step(report, shares);
-  if (copies_bind && shares.copy > 0) return by_copy(report, shares);
-  if (!workers_known || (shares.stall < fed && report.worker_utilization < saturated))
-    return by_trainer(shares);
-  if (report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
-  return by_workers(report, shares);
+  const bool stalls = shares.stalls_matter();
+  const bool ahead = shares.ahead >= fed;
+  // A slow copy need not make the trainer wait for a batch: it may be its stream that waits. A slow
+  // conversion holds up copies and host slots in turn, which looks like a trainer that is ahead.
+  const double stream = std::max(shares.copy, shares.convert);
+  if (stream >= (device_idle || stalls || ahead ? saturated : full) &&
+      stream > report.worker_utilization)
+    return shares.convert > shares.copy ? by_conversion(shares) : by_copy(report, shares);
+  if (stalls && report.worker_utilization < saturated) return by_prefetch(report, shares);
+  if (stalls && report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);
+  if (stalls) return by_workers(report, shares);
+  if (ahead && !device_idle) return by_step(report, shares);
+  if (ahead && stream >= *device_idle / 2) return by_late_copies(shares);
+  return by_trainer(shares);
 }
 
 }  // namespace millrace

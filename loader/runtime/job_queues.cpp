@@ -41,6 +41,16 @@ bool JobQueues::allows_help() const {
   });
 }
 
+std::size_t JobQueues::left(std::size_t enough) const {
+  std::size_t left = 0;
+  for (const Queue& queue : queues_) {
+    std::size_t begun = queue.next_item;
+    for (const QueuedJob& queued : queue.jobs)
+      if ((left += queued.job->items() - std::exchange(begun, 0)) >= enough) return enough;
+  }
+  return left;
+}
+
 void JobQueues::ended(const void* owner) {
   const auto queue = find(owner);
   --queue->running;

@@ -34,6 +34,8 @@ class JobQueues {
   std::optional<Item> take(bool for_helper);
   /// Whether there is an item for a helper.
   bool allows_help() const;
+  /// How many items are left, as far as `enough`.
+  std::size_t left(std::size_t enough) const;
   /// Notes that one of the owner's items is done.
   void ended(const void* owner);
   /// How many items of this owner are running.

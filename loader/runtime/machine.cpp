@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/json_text.h>
 #include <millrace/machine.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ std::vector<std::string> machine_differences(const MachineIdentity& there,
   const auto differs = [&](const std::string& what, const std::string& was, const std::string& is) {
     differences.push_back("the " + what + " was " + was + ", here it is " + is);
   };
-  if (there.cpu != here.cpu) differs("processor", there.cpu, here.cpu);
+  if (there.cpu != here.cpu) differs("processor", cut(there.cpu), here.cpu);
   if (there.cores != here.cores)
     differs("number of usable cores", std::to_string(there.cores), std::to_string(here.cores));
   if (there.numa_nodes != here.numa_nodes)

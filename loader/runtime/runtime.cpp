@@ -104,7 +104,11 @@ Runtime::Runtime(const RuntimeOptions& options)
   WorkerPool::help_each_other(all_pools());
 }
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  for (const auto& pool : pools_) pool->begin_stop();
+  const auto deadline = WorkerPool::Clock::now() + std::chrono::milliseconds(some_hang_ ? 20 : 500);
+  for (const auto& pool : pools_) pool->stop(deadline);
+}
 
 const Topology& Runtime::topology() const { return placement_->topology; }
 const std::vector<std::string>& Runtime::placement() const { return placement_->reasons; }
@@ -152,7 +156,10 @@ void Runtime::need(const void* pipeline, unsigned workers, const std::vector<Wor
   set_need(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools});
 }
 
-void Runtime::release(const void* pipeline) { set_need(pipeline, {}); }
+void Runtime::release(const void* pipeline, bool hangs) {
+  if (hangs) some_hang_ = true;
+  set_need(pipeline, {});
+}
 
 void Runtime::set_need(const void* pipeline, Need need) {
   if (!adaptive_) return;

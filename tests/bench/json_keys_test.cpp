@@ -141,20 +141,21 @@ TEST_F(JsonKeys, OfDiagnoseStay) {
   const Json part = keys(
       "ms_per_batch percent seconds_per_epoch measured_ms deviation_ms noise_ms within_noise "
       "unsure");
-  const Json expected =
-      keys("warm_storage_bytes device_idle_percent sampled_records pass_batches passes_per_round",
-           {{"epoch", keys("ms_per_batch batches seconds waiting_percent")},
-            {"parts",
-             {{"compute", part},
-              {"trainer", part},
-              {"copy", part},
-              {"preparation", part},
-              {"fetch", "*"}}},  // null if the page cache cannot be emptied
-            {"rounds_ms_per_batch", keys("step ready_batch copies loader warm_pass cold_pass")},
-            {"cold_cache", keys("measured missing kept_percent storage_bytes seconds")},
-            {"verdict", keys("stage percent speedup_limit next_bound text advice")},
-            {"options", option_keys("dataset_bytes rounds")},
-            {"machine", machine_keys("")}});
+  const Json expected = keys(
+      "warm_storage_bytes device_idle_percent sampled_records pass_batches passes_per_round "
+      "warnings",
+      {{"epoch", keys("ms_per_batch batches seconds waiting_percent")},
+       {"parts",
+        {{"compute", part},
+         {"trainer", part},
+         {"copy", part},
+         {"preparation", part},
+         {"fetch", "*"}}},  // null if the page cache cannot be emptied
+       {"rounds_ms_per_batch", keys("step ready_batch copies loader warm_pass cold_pass")},
+       {"cold_cache", keys("measured missing kept_percent storage_bytes seconds")},
+       {"verdict", keys("stage percent speedup_limit next_bound text advice")},
+       {"options", option_keys("dataset_bytes rounds")},
+       {"machine", machine_keys("")}});
   EXPECT_THAT(
       differences_of(expected, {"diagnose", dataset_.string(), "--step-ms", "2", "--size", "32",
                                 "--batch-size", "8", "--batches", "3", "--rounds", "2"}),

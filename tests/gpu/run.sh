@@ -9,7 +9,7 @@
 # Each step has a time limit, and the next ones run whatever became of it. Prints one table of what
 # was measured against what is asked for, and leaves it in FOLDER/table.txt (gpu_results) and
 # everything in FOLDER/results.json. Ends with 0 if all ran and nothing falls short, 1 if something
-# failed or falls short, 77 if there is no GPU.
+# failed or falls short, 77 if there is no GPU that the programs can use, and says why.
 #
 # For trying the script: MILLRACE_GPU_PROGRAMS=FOLDER has programs that go before all others,
 # MILLRACE_GPU_LIMIT=SECONDS is the most that a step may take, MILLRACE_GPU_TIME=SECONDS (470) the
@@ -49,13 +49,16 @@ done
 programs=${MILLRACE_GPU_PROGRAMS:-}
 if [ -n "$programs" ]; then PATH=$programs:$PATH; fi
 PATH=$PATH:/usr/local/nvidia/bin
-gpu=$(timeout 30 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null) ||
-  gpu=
-gpu=${gpu%%$'\n'*}
-if [ -z "$gpu" ]; then
-  printf 'no CUDA device\n'
+# Says why nothing is run, where that is known.
+no_gpu() {
+  printf 'no CUDA device%s\n' "${1:+: $1}"
   exit 77
-fi
+}
+command -v nvidia-smi >/dev/null || no_gpu "there is no nvidia-smi, so no driver"
+told=$(timeout 30 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>&1) ||
+  no_gpu "${told//$'\n'/ }"
+gpu=${told%%$'\n'*}
+[ -n "$gpu" ] || no_gpu ""
 
 # A bundle has its programs in one folder, a build tree has each in its target's.
 if [ -e "$here/programs.tar.gz" ]; then
@@ -105,6 +108,16 @@ find_program() {
     fi
   done
 }
+# The driver may be too old for the programs: one that looks for a GPU says so.
+probe=$(find_program gpu_tests)
+if [ -n "$probe" ]; then
+  told=$(LD_LIBRARY_PATH=$libraries timeout 60 "$probe" --gtest_filter=CudaDevice.IsFoundHere 2>&1 |
+    sed -n '/: Skipped$/{n;/this build needs/p}') || told=
+  if [ -n "$told" ]; then
+    printf 'nothing ran on %s: %s\n' "$gpu" "$told"
+    exit 77
+  fi
+fi
 if ! sanitizer=$(command -v compute-sanitizer); then
   sanitizer=
   for folder in ${CUDA_HOME:+"$CUDA_HOME/bin"} /usr/local/cuda/bin; do

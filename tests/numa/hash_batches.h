@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/pipeline/global_sequence.h"
+#include "loader/pipeline/order/global_sequence.h"
 
 namespace millrace::testing {
 

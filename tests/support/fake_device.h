@@ -52,6 +52,8 @@ struct DeviceHooks {
   /// Given the stream that is told to convert, for work to be put before and behind that.
   std::function<void(HostStream&)> before_convert;
   std::function<void(HostStream&)> after_convert;
+  /// Given the work that a stream is told to do.
+  std::function<void(const DeviceWork&)> on_launch;
   std::array<std::atomic<std::uint64_t>, device_calls> counts{};
   std::atomic<std::size_t> host_bytes{0};
   std::atomic<std::size_t> device_bytes{0};
@@ -100,6 +102,7 @@ class HookStream final : public Stream {
   }
   void launch(const DeviceWork& work) override {
     hooks_->called(DeviceCall::convert);
+    if (hooks_->on_launch) hooks_->on_launch(work);
     if (hooks_->before_convert) hooks_->before_convert(host_);
     host_.launch(work);
     if (hooks_->after_convert) hooks_->after_convert(host_);

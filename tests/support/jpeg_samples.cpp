@@ -67,6 +67,12 @@ void set_colour(jpeg_compress_struct& handle, const Image& image, const Encoding
   }
 }
 
+/// How long the segment is whose marker stands at `at`, with the marker.
+std::size_t segment_bytes(const Bytes& encoded, std::size_t at) {
+  return 2 + std::to_integer<std::size_t>(encoded[at + 2]) * 256 +
+         std::to_integer<std::size_t>(encoded[at + 3]);
+}
+
 }  // namespace
 
 std::vector<Encoding> encodings() {
@@ -131,6 +137,7 @@ Bytes encode(const Image& image, const Encoding& encoding) {
   set_colour(handle, image, encoding);
   jpeg_set_quality(&handle, encoding.quality, TRUE);
   handle.arith_code = encoding.arithmetic ? TRUE : FALSE;
+  handle.optimize_coding = encoding.optimised ? TRUE : FALSE;
   handle.restart_in_rows = encoding.restart_rows;
   const std::vector<jpeg_scan_info> script = scan_script(encoding.scans, handle.num_components);
   if (encoding.scans == Scans::progressive) jpeg_simple_progression(&handle);
@@ -151,6 +158,56 @@ Bytes encode(const Image& image, const Encoding& encoding) {
   Bytes encoded(first, first + size);
   std::free(buffer);
   return encoded;
+}
+
+Bytes without(const Bytes& encoded, int marker) {
+  Bytes kept(encoded.begin(), encoded.begin() + 2);
+  std::size_t at = 2;
+  for (std::size_t length = 0; encoded[at + 1] != std::byte{0xDA}; at += length) {
+    length = segment_bytes(encoded, at);
+    if (encoded[at + 1] != static_cast<std::byte>(marker))
+      kept.insert(kept.end(), &encoded[at], &encoded[at] + length);
+  }
+  kept.insert(kept.end(), &encoded[at], encoded.data() + encoded.size());
+  return kept;
+}
+
+std::size_t first_scan(const Bytes& encoded) {
+  std::size_t at = 2;
+  while (encoded[at + 1] != std::byte{0xDA}) at += segment_bytes(encoded, at);
+  return at + segment_bytes(encoded, at);
+}
+
+std::vector<Bytes> mixed_jpegs() {
+  const Encoding kinds[] = {
+      {},
+      {.name = "own tables", .quality = 12, .optimised = true},
+      {.name = "4:4:4", .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}, .restart_rows = 1, .quality = 60},
+      {.name = "a scan per component", .scans = Scans::per_component, .quality = 75},
+      {.name = "progressive", .scans = Scans::progressive, .quality = 40},
+      {.name = "incomplete", .scans = Scans::progressive_incomplete},
+      {.name = "arithmetic", .arithmetic = true, .quality = 20},
+      {.name = "grey", .quality = 97},
+  };
+  std::vector<Bytes> jpegs;
+  for (const Encoding& kind : kinds) {
+    const int number = static_cast<int>(jpegs.size());
+    const Bytes sound = encode(
+        noise(41 + number, 60 - number, static_cast<unsigned>(number), kind.name == "grey" ? 1 : 3),
+        kind);
+    constexpr int dht = 0xC4;
+    constexpr int dqt = 0xDB;
+    constexpr std::array dqt_bytes{std::byte{0xFF}, std::byte{dqt}};
+    jpegs.push_back(sound);
+    jpegs.push_back(without(sound, dht));
+    jpegs.push_back(without(sound, dqt));
+    Bytes one_table = without(sound, dqt);
+    const auto first = std::search(sound.begin(), sound.end(), dqt_bytes.begin(), dqt_bytes.end());
+    one_table.insert(one_table.begin() + 2, first, first + 69);
+    jpegs.push_back(one_table);
+    jpegs.emplace_back(sound.begin(), sound.end() - static_cast<std::ptrdiff_t>(sound.size() / 4));
+  }
+  return jpegs;
 }
 
 Image reference_decode(const Bytes& encoded) {

@@ -36,6 +36,8 @@ struct Encoding {
   bool arithmetic = false;
   int restart_rows = 0;
   int quality = 90;
+  /// With Huffman tables made for this image, as progressive ones always have.
+  bool optimised = false;
   /// Stored as RGB, for three channels.
   bool stored_as_rgb = false;
   /// Stored as YCCK, for four channels.
@@ -49,6 +51,16 @@ std::vector<Encoding> encodings();
 Image noise(int width, int height, unsigned seed, int channels = 3);
 
 Bytes encode(const Image& image, const Encoding& encoding);
+
+/// A JPEG without its segments of one kind, 0xC4 (DHT) for one, that stand before the first scan.
+Bytes without(const Bytes& encoded, int marker);
+
+/// Where the first scan's data begins.
+std::size_t first_scan(const Bytes& encoded);
+
+/// 40 JPEGs of eight encodings: sound, without DHT, without DQT, with the first DQT alone, and cut
+/// short. What a missing table is taken for shows in the pixels or the reason.
+std::vector<Bytes> mixed_jpegs();
 
 /// The whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four components.
 Image reference_decode(const Bytes& encoded);

@@ -30,7 +30,8 @@ struct ImageHeader {
 
 /// Decodes encoded images to 8-bit RGB, of the region that is needed. It is the seam for codecs:
 /// each kind of image has one in a room of its own. A decoder is used for one image after the other
-/// and keeps its handles and scratch, which only grows.
+/// and keeps its handles and scratch, which only grows. Nothing else outlives an image: what comes
+/// of one does not depend on those before it.
 class ImageDecoder {
  public:
   /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. A JPEG of this
@@ -50,8 +51,9 @@ class ImageDecoder {
   /// called once per `open`; again, it throws `Error` (`invalid_argument`).
   virtual Status decode(const Region& region, PixelView& view) = 0;
 
-  /// Reads all data of the opened image without keeping pixels: bad where a decode of the whole
-  /// would be. May be called once per `open`, instead of `decode`.
+  /// Reads the opened image to its end without keeping pixels: bad where a decode of the whole
+  /// would be, and where data is left after the last row or the end itself is missing. May be
+  /// called once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
  protected:

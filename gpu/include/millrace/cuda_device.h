@@ -22,6 +22,8 @@ struct CUstream_st;
 // Private, so outside of what is shown.
 namespace millrace {
 class EventClock;
+struct Loan;
+class Returns;
 }  // namespace millrace
 
 namespace MILLRACE_API millrace {
@@ -49,23 +51,29 @@ class CudaStream final : public Stream {
   CUstream_st* handle() const { return stream_; }
 
  private:
-  struct Destroy {
-    void operator()(CUstream_st* stream) const;
+  struct End {
+    void operator()(Loan* loan) const;
   };
   int device_;
-  std::unique_ptr<CUstream_st, Destroy> owned_;
+  std::unique_ptr<Loan, End> owned_;
   CUstream_st* stream_;
 };
 
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
 /// workers fill them; copies are made by the copy engine, conversions by a kernel. `Event::wait`
 /// asks the event from time to time and never synchronises with the device. No call disturbs a
-/// capture of other streams into a graph, whichever thread makes it.
+/// capture of other streams into a graph, whichever thread makes it, nor chooses a device for the
+/// calling thread.
+///
+/// Memory, streams and events are let go of at once, from any thread: each GPU has a thread that
+/// gives them back, since CUDA may wait for all work of the GPU then. An allocation that finds no
+/// memory waits up to 2 s for what is on its way back before it throws.
 class CudaDevice final : public Device {
  public:
-  /// Throws `Error` (`device`): "no CUDA device" where there is no driver or GPU, or that this one
-  /// does not exist.
+  /// Throws `Error` (`device`): "no CUDA device" where there is no driver or GPU, what the driver
+  /// knows where it is too old, or that this one does not exist.
   explicit CudaDevice(int ordinal = 0);
+  /// Waits up to 20 ms for what is on its way back; the rest follows when the GPU lets it.
   ~CudaDevice() override;
 
   std::string name() const override;
@@ -88,6 +96,8 @@ class CudaDevice final : public Device {
  private:
   int ordinal_;
   std::unique_ptr<ProfilerRanges> profiler_;
+  /// Where memory, streams and events go back to.
+  std::shared_ptr<Returns> returns_;
   std::once_flag clock_made_;
   std::shared_ptr<EventClock> clock_;
 };

@@ -44,20 +44,15 @@ FileDescriptor lock_existing(const std::filesystem::path& path) {
     FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return file;
     if (!file) throw_io(path, "opened", errno);
+    if (!std::filesystem::is_regular_file(path))
+      throw Error(ErrorCode::io, path.string() + " cannot be replaced: it is no regular file");
     lock(file, path);
     // Another writer may have put a file of its own there before we had the lock.
     if (is_at(file, path)) return file;
   }
 }
 
-FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) {
-  FileDescriptor old;
-  if (overwrite) {
-    // Held until the new file is locked, so that of two that replace it at once one finds the
-    // other.
-    old = lock_existing(path);
-    if (old && unlink(path.c_str()) != 0) throw_io(path, "replaced", errno);
-  }
+FileDescriptor create_locked(const std::filesystem::path& path) {
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file) {
     const int reason = errno;
@@ -70,8 +65,12 @@ FileDescriptor create_locked(const std::filesystem::path& path, bool overwrite) 
   return file;
 }
 
+std::filesystem::path next_index(const std::filesystem::path& path) {
+  return path.string() + ".index.new";
+}
+
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents) {
-  const std::filesystem::path next = path.string() + ".index.new";
+  const std::filesystem::path next = next_index(path);
   FileDescriptor file(::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) throw_io(next, "created", errno);
   lock(file, next);
@@ -89,11 +88,15 @@ FileDescriptor replace_locked(const std::filesystem::path& path, std::string_vie
   }
   check(fsync(file.get()) == 0);
   check(rename(next.c_str(), path.c_str()) == 0);
+  sync_folder_of(path);
+  return file;
+}
+
+void sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       entries)
     fsync(entries.get());
-  return file;
 }
 
 void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {

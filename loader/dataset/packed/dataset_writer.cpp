@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "dataset/packed/dataset_lock.h"
 #include "dataset/packed/file_writer.h"
 #include "dataset/packed/shard_index.h"
 #include "dataset/packed/shard_writer.h"
@@ -22,16 +23,44 @@ void check(const WriterOptions& options) {
   if (options.shards > max_shards) refuse("a dataset has at most 99999 shards");
 }
 
-std::unique_ptr<RecordWriter> make_writer(std::filesystem::path path, WriterOptions options) {
-  check(options);
-  if (options.overwrite) remove_sharded_dataset(path);
+/// `path`: where the dataset lies in the end; `written`: where until then.
+std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
+                                          const std::filesystem::path& written,
+                                          WriterOptions options) {
   if (options.shards > 0 || options.shard_bytes > 0)
-    return std::make_unique<ShardWriter>(std::move(path), std::move(options));
-  if (options.resume && is_shard_index(path))
-    throw Error(ErrorCode::invalid_argument, path.string() +
+    return std::make_unique<ShardWriter>(path, written, std::move(options));
+  if (options.resume && is_shard_index(written))
+    throw Error(ErrorCode::invalid_argument, written.string() +
                                                  " cannot be resumed: it was begun in shards, and "
                                                  "this is to be one file; ask for the same shards");
-  return std::make_unique<FileWriter>(std::move(path), std::move(options));
+  return std::make_unique<FileWriter>(written, std::move(options));
+}
+
+void finish(RecordWriter& writer) {
+  writer.finish();
+  if (!writer.replaced) return;
+  replace_dataset(writer.path(), writer.replaced->path);
+  writer.replaced.reset();
+}
+
+std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
+                                          WriterOptions options) {
+  check(options);
+  const std::filesystem::path beside = path.string() + ".replacement";
+  bool replaces = options.resume && std::filesystem::exists(beside);
+  // Held to the end, so that of two that replace it at once one finds the other.
+  FileDescriptor old = options.overwrite || replaces ? lock_existing(path) : FileDescriptor();
+  if (options.overwrite) {
+    replaces = static_cast<bool>(old);
+    remove_dataset(beside);
+  }
+  auto writer = make_writer(path, replaces ? beside : path, std::move(options));
+  if (replaces) {
+    writer->replaced = {path, std::move(old)};
+    // It may have been finished just before it was interrupted.
+    if (writer->complete()) finish(*writer);
+  }
+  return writer;
 }
 
 RecordWriter& not_moved_from(const std::unique_ptr<RecordWriter>& impl) {
@@ -43,8 +72,8 @@ RecordWriter& not_moved_from(const std::unique_ptr<RecordWriter>& impl) {
 
 }  // namespace
 
-DatasetWriter::DatasetWriter(std::filesystem::path path, WriterOptions options)
-    : impl_(make_writer(std::move(path), std::move(options))) {}
+DatasetWriter::DatasetWriter(const std::filesystem::path& path, WriterOptions options)
+    : impl_(make_writer(path, std::move(options))) {}
 DatasetWriter::~DatasetWriter() = default;
 DatasetWriter::DatasetWriter(DatasetWriter&&) noexcept = default;
 DatasetWriter& DatasetWriter::operator=(DatasetWriter&&) noexcept = default;
@@ -58,7 +87,8 @@ void DatasetWriter::leave_out(std::string reason) {
 void DatasetWriter::set_classes(std::vector<std::string> names) {
   not_moved_from(impl_).set_classes(std::move(names));
 }
-void DatasetWriter::finish() { not_moved_from(impl_).finish(); }
+void DatasetWriter::finish() { millrace::finish(not_moved_from(impl_)); }
+std::filesystem::path DatasetWriter::path() const { return not_moved_from(impl_).path(); }
 bool DatasetWriter::complete() const { return impl_ && impl_->complete(); }
 std::uint64_t DatasetWriter::size() const { return impl_ ? impl_->size() : 0; }
 std::uint64_t DatasetWriter::committed() const { return impl_ ? impl_->committed() : 0; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/file_writer.h"
 
+#include <millrace/detail/json_text.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,
 }
 
 void FileWriter::begin() {
-  lock_ = create_locked(path_, options_.overwrite);
+  lock_ = create_locked(path_);
   try {
     open_environment();
   } catch (...) {
@@ -121,7 +122,7 @@ void FileWriter::check_fields(std::span<const RecordField> fields) {
   }
   if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name))
     refuse("has the fields " + names_of(fields, &RecordField::name) +
-           "; the records before it have " + names_of(description_.fields));
+           "; the records before it have " + cut(names_of(description_.fields)));
   if (const std::size_t bytes = encoded_size(fields); bytes > max_record_bytes)
     refuse("has " + std::to_string(bytes) + " bytes; a record has less than 4 GiB");
 }

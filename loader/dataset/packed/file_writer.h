@@ -15,8 +15,8 @@ struct LmdbDeleter {
   void operator()(MDB_txn* transaction) const { mdb_txn_abort(transaction); }
 };
 
-/// Writes one dataset file by LMDB; datasets are read by `LmdbPages`. The options about shards do
-/// not concern it.
+/// Writes one dataset file by LMDB; datasets are read by `LmdbPages`. The options about shards and
+/// `overwrite` do not concern it.
 class FileWriter final : public RecordWriter {
  public:
   /// `fields`: the names that the records must have, if they are known already.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/record_format.h"
 
+#include <millrace/detail/json_text.h>
 #include <xxhash.h>
 
 #include <bit>
@@ -53,8 +54,9 @@ void check_same_pack(const std::filesystem::path& path, const Origin& begun, con
                 path.string() + " cannot be resumed: it was begun " + was + ", and this is " + is +
                     "; give what it was begun with, or write it again");
   };
-  if (begun.created_by != now.created_by) refuse("by " + begun.created_by, now.created_by);
-  if (begun.source != now.source) refuse("from \"" + begun.source + "\"", "\"" + now.source + "\"");
+  if (begun.created_by != now.created_by) refuse("by " + cut(begun.created_by), now.created_by);
+  if (begun.source != now.source)
+    refuse("from \"" + cut(begun.source) + "\"", "\"" + cut(now.source) + "\"");
 }
 
 std::string to_json(const Description& description) {
@@ -79,6 +81,10 @@ std::string to_json(const Description& description) {
 
 Description parse_description(std::string_view json, const std::string& file) {
   try {
+    // As long as it is: it names what was left out.
+    if (const std::string problem = json_problem(json, SIZE_MAX); !problem.empty())
+      throw Error(ErrorCode::corrupt,
+                  "its damaged description " + problem + "; copy or pack it again");
     nlohmann::json parsed = nlohmann::json::parse(json);
     const auto format = parsed.at("format").get<std::uint64_t>();
     if (format > dataset_format)

@@ -14,10 +14,21 @@
 
 namespace millrace {
 
+/// Where a dataset goes once it is finished, and the lock of the one there.
+struct ReplacedDataset {
+  std::filesystem::path path;
+  FileDescriptor lock;
+};
+
 /// What a `DatasetWriter` does, into one file or several. Its docstrings hold.
 class RecordWriter {
  public:
   virtual ~RecordWriter() = default;
+  /// The file that is written: the dataset's, or the index of its shards.
+  const std::filesystem::path& path() const { return path_; }
+
+  std::optional<ReplacedDataset> replaced;
+
   virtual void append(std::span<const RecordField> fields) = 0;
   virtual void leave_out(std::string reason) = 0;
   virtual void set_classes(std::vector<std::string> names) = 0;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/shard_index.h"
 
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
+#include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -16,12 +19,17 @@
 namespace millrace {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::uint64_t index_format = 1;
+/// Far more than the most shards need.
+constexpr std::size_t max_index_bytes = std::size_t{64} << 20;
 constexpr const char* format_key = "millrace_shards";
 
 std::string checked_name(const std::string& file) {
-  if (file.empty() || file == "." || file == ".." || file.find('/') != std::string::npos)
-    throw Error(ErrorCode::corrupt, "\"" + file + "\" is no name of a file beside it");
+  if (file.empty() || file == "." || file == ".." || file.size() > NAME_MAX ||
+      file.find('/') != std::string::npos)
+    throw Error(ErrorCode::corrupt, "\"" + cut(file) + "\" is no name of a file beside it");
   return file;
 }
 
@@ -49,6 +57,21 @@ ShardIndex parse(const std::string& text) {
   return index;
 }
 
+/// The files that the index at `path` names; none if there is no index.
+std::vector<fs::path> shards_at(const fs::path& path) {
+  std::vector<fs::path> shards;
+  if (!is_shard_index(path)) return shards;
+  ShardIndex index;
+  try {
+    index = read_shard_index(path);
+  } catch (const Error&) {
+    return shards;  // Some other file that begins with a brace.
+  }
+  if (!index.begun.empty()) index.add({.file = index.begun});
+  for (const ShardEntry& shard : index.shards) shards.push_back(shard_path(path, shard.file));
+  return shards;
+}
+
 }  // namespace
 
 void ShardIndex::add(ShardEntry shard) {
@@ -57,10 +80,9 @@ void ShardIndex::add(ShardEntry shard) {
   shards.push_back(std::move(shard));
 }
 
-bool is_shard_index(const std::filesystem::path& path) {
+bool is_shard_index(const fs::path& path) {
   std::error_code error;
-  return std::filesystem::is_regular_file(path, error) &&
-         std::ifstream(path, std::ios::binary).get() == '{';
+  return fs::is_regular_file(path, error) && std::ifstream(path, std::ios::binary).get() == '{';
 }
 
 std::string to_json(const ShardIndex& index) {
@@ -82,37 +104,41 @@ std::string to_json(const ShardIndex& index) {
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-ShardIndex read_shard_index(const std::filesystem::path& path) {
+ShardIndex read_shard_index(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(ErrorCode::io,
                 path.string() + " cannot be opened: " + std::generic_category().message(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string text = read_text(file, max_index_bytes);
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");
+  const auto refuse = [&](const std::string& why) {
+    return Error(ErrorCode::corrupt,
+                 path.string() +
+                     " is no dataset: neither an LMDB file nor an undamaged list of shards; copy "
+                     "or pack it again (" +
+                     why + ")");
+  };
+  if (const std::string problem = json_problem(text, max_index_bytes); !problem.empty())
+    throw refuse("it " + problem);
   try {
     return parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(
-        ErrorCode::corrupt,
-        path.string() +
-            " is no dataset: neither an LMDB file nor an undamaged list of shards; copy or pack it "
-            "again (" +
-            error.what() + ")");
+    throw refuse(error.what());
   } catch (const Error& error) {
     throw error.at(path.string() + ", a list of shards, cannot be read: ");
   }
 }
 
-std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file) {
+fs::path shard_path(const fs::path& index, const std::string& file) {
   // If the index is reached by a link, the shards lie where it leads.
   std::error_code error;
-  const std::filesystem::path at = std::filesystem::canonical(index, error);
+  const fs::path at = fs::canonical(index, error);
   return (error ? index : at).parent_path() / file;
 }
 
-std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
+std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index,
                                                      const ShardEntry& shard) {
-  const std::filesystem::path path = shard_path(index, shard.file);
+  const fs::path path = shard_path(index, shard.file);
   const auto refuse = [&](ErrorCode code, const std::string& what) {
     return Error(code, "a shard of " + index.string() + " is " + what);
   };
@@ -141,19 +167,27 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path
   return found_file;
 }
 
-void remove_sharded_dataset(const std::filesystem::path& path) {
-  if (!is_shard_index(path)) return;
+void remove_dataset(const fs::path& path) {
   const FileDescriptor locked = lock_existing(path);
-  ShardIndex index;
-  try {
-    index = read_shard_index(path);
-  } catch (const Error&) {
-    return;  // Some other file that begins with a brace; who replaces it deals with it.
-  }
-  if (!index.begun.empty()) index.add({.file = index.begun});
+  if (!locked) return;
+  if (!is_shard_index(path) && !DatasetFile::probe(path).is_ok())
+    throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no dataset");
   // The index goes last: until then it says what there is to remove.
-  for (const ShardEntry& shard : index.shards) unlink(shard_path(path, shard.file).c_str());
+  for (const fs::path& shard : shards_at(path)) unlink(shard.c_str());
+  unlink(next_index(path).c_str());
   unlink(path.c_str());
+}
+
+void replace_dataset(const fs::path& from, const fs::path& path) {
+  const std::vector<fs::path> old_shards = shards_at(path);
+  if (rename(from.c_str(), path.c_str()) != 0)
+    throw Error(ErrorCode::io, path.string() + " cannot be replaced by " + from.string() + ": " +
+                                   std::generic_category().message(errno));
+  sync_folder_of(path);
+  const std::vector<fs::path> shards = shards_at(path);
+  for (const fs::path& shard : old_shards)
+    if (std::ranges::find(shards, shard) == shards.end() && shard.filename() != path.filename())
+      unlink(shard.c_str());
 }
 
 }  // namespace millrace

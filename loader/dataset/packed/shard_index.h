@@ -61,8 +61,13 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path
 /// Where a shard of the index at `index` lies.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 
-/// If an index lies at `path`, removes the shards that it names and then the index itself. Throws
-/// as `DatasetWriter` does.
-void remove_sharded_dataset(const std::filesystem::path& path);
+/// Removes the dataset at `path`, if there is one, and its shards, if it has some. Throws as
+/// `DatasetWriter` does, also if something else lies there.
+void remove_dataset(const std::filesystem::path& path);
+
+/// Puts the dataset at `from` in the place of what lies at `path`, in one step: at any moment there
+/// is either of the two. Then the shards that only the old one had are removed. Throws `Error`
+/// (`io`).
+void replace_dataset(const std::filesystem::path& from, const std::filesystem::path& path);
 
 }  // namespace millrace

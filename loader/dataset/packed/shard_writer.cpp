@@ -11,8 +11,11 @@
 
 namespace millrace {
 
-ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
-    : RecordWriter(std::move(path), std::move(options)) {
+ShardWriter::ShardWriter(std::filesystem::path path, std::filesystem::path written,
+                         WriterOptions options)
+    : RecordWriter(std::move(written), std::move(options)),
+      named_(std::move(path)),
+      beside_others_(options_.overwrite || path_ != named_) {
   index_.plan = options_.shards > 0
                     ? std::to_string(options_.shards) + " shards"
                     : "shards of up to " + std::to_string(options_.shard_bytes) + " bytes";
@@ -20,7 +23,9 @@ ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
   index_.created_by = this_version();
   if (options_.resume && std::filesystem::exists(path_)) {
     // A link leads to the folder of the shards.
-    path_ = std::filesystem::canonical(path_);
+    const std::filesystem::path at = std::filesystem::canonical(path_);
+    if (named_ == path_) named_ = at;
+    path_ = at;
     lock_ = lock_existing(path_);
   }
   if (lock_ && std::filesystem::file_size(path_) > 0)
@@ -30,10 +35,10 @@ ShardWriter::ShardWriter(std::filesystem::path path, WriterOptions options)
 }
 
 void ShardWriter::begin() {
-  if (!options_.overwrite) check_no_shards();
-  if (!lock_) lock_ = create_locked(path_, options_.overwrite);
+  if (!beside_others_) check_no_shards();
+  if (!lock_) lock_ = create_locked(path_);
   try {
-    open_shard();
+    open_next_shard();
   } catch (...) {
     unlink(path_.c_str());
     throw;
@@ -57,10 +62,10 @@ void ShardWriter::take_up() {
   if (index_.complete)
     lock_ = FileDescriptor();
   else if (!found.begun.empty())
-    open_shard();
+    open_shard(found.begun);
 }
 
-std::string ShardWriter::shard_name(std::uint64_t number) const {
+std::string ShardWriter::shard_name(std::uint64_t number, const std::string& copy) const {
   char digits[40];
   if (options_.shards > 0)
     std::snprintf(digits, sizeof digits, "-%05llu-of-%05llu",
@@ -68,7 +73,17 @@ std::string ShardWriter::shard_name(std::uint64_t number) const {
                   static_cast<unsigned long long>(options_.shards));
   else
     std::snprintf(digits, sizeof digits, "-%05llu", static_cast<unsigned long long>(number));
-  return path_.stem().string() + digits + path_.extension().string();
+  return named_.stem().string() + digits + copy + named_.extension().string();
+}
+
+std::string ShardWriter::free_name(std::uint64_t number) const {
+  std::string name = shard_name(number);
+  const auto is_taken = [&] {
+    return std::filesystem::exists(std::filesystem::symlink_status(shard_path(path_, name)));
+  };
+  for (unsigned copy = 1; beside_others_ && is_taken(); ++copy)
+    name = shard_name(number, "." + std::to_string(copy));
+  return name;
 }
 
 void ShardWriter::check_no_shards() const {
@@ -80,15 +95,14 @@ void ShardWriter::check_no_shards() const {
   }
 }
 
-void ShardWriter::open_shard() {
+void ShardWriter::open_shard(std::string name) {
   const std::uint64_t number = index_.shards.size();
   if (number >= max_shards)
     throw Error(ErrorCode::invalid_argument,
                 path_.string() + " would have more than 99999 shards; let them have more bytes");
-  index_.begun = shard_name(number);
+  index_.begun = std::move(name);
   write_index();
   WriterOptions options;
-  options.overwrite = options_.overwrite;
   options.resume = options_.resume;
   options.commit_bytes = options_.commit_bytes;
   options.source = options_.source + ", " + index_.plan + ", shard " + std::to_string(number);
@@ -116,18 +130,18 @@ void ShardWriter::count(const Description& finished) {
 void ShardWriter::go_to_shard(std::size_t next_bytes) {
   // A shard may have been finished just before the writer was interrupted.
   if (file_ && file_->complete()) close_shard();
-  if (!file_) open_shard();
+  if (!file_) open_next_shard();
   if (options_.shards > 0) {
     const std::uint64_t item = std::min(items(), options_.source_items - 1);
     const std::uint64_t target = item * options_.shards / options_.source_items;
     while (index_.shards.size() < target) {
       close_shard();
-      open_shard();
+      open_next_shard();
     }
   } else if (file_->size() > 0 && next_bytes > 0 &&
              file_->description().bytes + next_bytes > options_.shard_bytes) {
     close_shard();
-    open_shard();
+    open_next_shard();
   }
 }
 
@@ -159,7 +173,7 @@ void ShardWriter::finish() {
   guarded([&] {
     if (file_) close_shard();
     while (index_.shards.size() < std::max<std::uint64_t>(options_.shards, 1)) {
-      open_shard();
+      open_next_shard();
       close_shard();
     }
     index_.complete = true;

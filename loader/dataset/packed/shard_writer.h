@@ -15,7 +15,9 @@ namespace millrace {
 /// the same files.
 class ShardWriter final : public RecordWriter {
  public:
-  ShardWriter(std::filesystem::path path, WriterOptions options);
+  /// `path`: where the index lies in the end, beside the shards, which are named after it.
+  /// `written`: where until then.
+  ShardWriter(std::filesystem::path path, std::filesystem::path written, WriterOptions options);
 
   void append(std::span<const RecordField> fields) override;
   void leave_out(std::string reason) override;
@@ -32,10 +34,14 @@ class ShardWriter final : public RecordWriter {
  private:
   void begin();
   void take_up();
-  std::string shard_name(std::uint64_t number) const;
+  /// The name of a shard; `copy`: what tells it from one that is there.
+  std::string shard_name(std::uint64_t number, const std::string& copy = "") const;
+  /// One that no file has, where another dataset is replaced.
+  std::string free_name(std::uint64_t number) const;
   void check_no_shards() const;
-  /// Begins the next shard.
-  void open_shard();
+  /// Begins the next shard, or goes on with it.
+  void open_shard(std::string name);
+  void open_next_shard() { open_shard(free_name(index_.shards.size())); }
   /// Finishes the one that is begun.
   void close_shard();
   void count(const Description& finished);
@@ -45,6 +51,10 @@ class ShardWriter final : public RecordWriter {
   /// Keeps an `io` error for every later call.
   void guarded(const std::function<void()>& work);
 
+  /// What the shards are named after.
+  std::filesystem::path named_;
+  /// Whether names of shards may be taken by those of another dataset.
+  bool beside_others_;
   /// Its shards are the finished ones.
   ShardIndex index_;
   std::optional<FileWriter> file_;

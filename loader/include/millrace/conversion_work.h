@@ -2,7 +2,7 @@
 // The kernel that converts a batch's images, as streams are given it. It is public for those who
 // write a device; a trainer sets `PipelineOptions::conversion`.
 //
-// Threads: `run_on_host` may be called on any thread.
+// Threads: `run_on_host` may be called on any thread, `HostWorkers::share` on several at once.
 // Lifetimes: the memory that a `ConversionWork` points to must be there until the work is done.
 #pragma once
 
@@ -12,8 +12,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace MILLRACE_API millrace {
+
+/// Threads that take a part in work on the host.
+class HostWorkers {
+ public:
+  virtual ~HostWorkers() = default;
+  /// Runs `item(0)` to `item(items - 1)`, each once, on the calling thread and on all that have
+  /// nothing better to do; returns when all have ended. `item` must not throw.
+  virtual void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept = 0;
+};
 
 /// One conversion (`Stream::launch`). All memory is the device's.
 struct ConversionWork {
@@ -33,9 +43,11 @@ struct ConversionWork {
   ImageLayout layout = ImageLayout::nchw;
   std::array<float, Conversion::max_channels> mean{};
   std::array<float, Conversion::max_channels> std{};
+  /// Who shares `run_on_host`; null = nobody. They outlive the work.
+  HostWorkers* workers = nullptr;
 
-  /// Does it on the calling thread, in host memory, element by element: the reference for what
-  /// devices do. Throws `Error` (`invalid_argument`) for a `dtype` that images cannot have.
+  /// Does it in host memory: the reference for what devices do. Throws `Error`
+  /// (`invalid_argument`) for a `dtype` or a number of channels that images cannot have.
   void run_on_host() const;
 };
 

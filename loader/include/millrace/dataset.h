@@ -104,7 +104,8 @@ class Dataset {
   /// A new reader for one thread. It keeps alive what it reads from.
   virtual std::unique_ptr<DatasetReader> make_reader() const = 0;
 
-  /// A hint that these records are read soon. Does nothing by default; must not block on storage.
+  /// A hint that these records are read soon. Does nothing by default. A pipeline calls it on a
+  /// thread of its own, at times only after it has begun to read them.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
   /// A name for a record that a person can find it by: for a packed photograph the original path,

@@ -19,11 +19,15 @@
 namespace MILLRACE_API millrace {
 
 struct WriterOptions {
-  /// Replace an existing file. The old one leaves its folder as the writer is made, and so do its
-  /// shards if it has some; readers that have it open keep it.
+  /// Replace an existing file by `finish()`. Until then the new one lies beside it, with
+  /// ".replacement" behind its name (its shards, where a name is taken, with a number), and needs
+  /// room of its own; one that was left there is removed. Whenever the process is killed, the old
+  /// dataset or the new one is there, whole. Then the old one's shards are removed; readers that
+  /// have it open keep it.
   bool overwrite = false;
-  /// Go on behind the committed records of a writer that was interrupted; begin where there is no
-  /// file yet. A dataset that is complete stays as it is. Not together with `overwrite`.
+  /// Go on behind the committed records of a writer that was interrupted, also of one that replaces
+  /// another dataset; begin where there is no file yet. A dataset that is complete stays as it is.
+  /// Not together with `overwrite`.
   bool resume = false;
   /// Records are committed to storage each time this many bytes have been appended. They are held
   /// in memory until then.
@@ -61,10 +65,11 @@ class DatasetWriter {
  public:
   /// Creates `path`, as a dataset that is incomplete and has no records yet, or takes up what is
   /// there (`resume`). Throws `Error`: `already_exists` if it exists and neither `overwrite` nor
-  /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created; with
-  /// `resume`, `invalid_argument` if it was begun from another source, in other shards or by
-  /// another version, and `corrupt` if there is no dataset or a damaged one.
-  explicit DatasetWriter(std::filesystem::path path, WriterOptions options = {});
+  /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created or
+  /// what it replaces is no regular file; with `resume`, `invalid_argument` if it was begun from
+  /// another source, in other shards or by another version, and `corrupt` if there is no dataset or
+  /// a damaged one.
+  explicit DatasetWriter(const std::filesystem::path& path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();
   DatasetWriter(DatasetWriter&&) noexcept;
@@ -85,9 +90,11 @@ class DatasetWriter {
   void set_classes(std::vector<std::string> names);
 
   /// Commits what is left, writes the description and syncs it to storage; the dataset is complete
-  /// then. A second call does nothing.
+  /// then, and takes the place of the one that it replaces. A second call does nothing.
   void finish();
 
+  /// Where the records go until `finish()`: the path, or what lies beside it to replace it.
+  std::filesystem::path path() const;
   /// Whether the dataset is finished; it may have been so when it was to be resumed.
   bool complete() const;
   /// Records appended so far. This and what follows include those of an interrupted writer.

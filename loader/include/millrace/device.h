@@ -15,7 +15,8 @@
 
 // Threads: all methods may be called from any thread at once; an event is recorded by one thread at
 // a time. Lifetimes: memory that work of a stream uses, and its release, must wait until the stream
-// has passed that work. A device outlives its streams, events and memory.
+// has passed that work. A device outlives its streams, events and memory. To let these go must not
+// wait for what the device does otherwise: pipelines let them go where they promise to end in time.
 
 namespace MILLRACE_API millrace {
 

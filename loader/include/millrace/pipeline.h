@@ -7,6 +7,8 @@
 // Lifetimes: a pipeline shares the ownership of its dataset, transform, device and runtime. A
 // `Batch` may outlive the pipeline that made it. A stream that is given to `next` outlives the
 // batches that are used on it.
+// Fork: a child of fork() has none of the threads. Destructors return at once there and free
+// nothing; a pipeline that is used is an error. Fork before the first pipeline, or make new ones.
 #pragma once
 
 #include <millrace/batch.h>
@@ -28,6 +30,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 // Private, so outside of what is shown.
@@ -71,7 +74,8 @@ struct SlotOptions {
   /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made.
   /// Where ranks' shares of a batch differ, so may the number of micro-batches that have samples.
   std::size_t micro_batches = 1;
-  /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`).
+  /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`), at most
+  /// 4096.
   std::size_t read_ahead = 2;
   Nodes nodes = Nodes::device;
 };
@@ -90,8 +94,9 @@ struct RankOptions {
 /// Where a run goes on that was stopped.
 struct ResumeOptions {
   /// What `Batch::state_after` or `Pipeline::state` said, on any number of ranks. It must be of
-  /// this seed, order, global batch, dataset and recipe, as far as it names them; else the pipeline
-  /// is refused with what differs. Without one the run begins at its beginning.
+  /// this seed, order, global batch, dataset and transform, as far as both name them; else the
+  /// pipeline is refused with what differs. The report warns of what was not compared. Without one
+  /// the run begins at its beginning.
   std::optional<State> from{};
   /// Take the position of `from` alone, and do not look at the rest.
   bool anyway = false;
@@ -134,6 +139,9 @@ struct PipelineOptions {
   /// Whose workers make the samples. Without one the pipeline makes a runtime of its own, with
   /// workers as they are placed by default on this rank's share of the host (`ranks.mine`).
   std::shared_ptr<Runtime> runtime{};
+  /// What the run is called in traces, reports and the names of its threads, such as "train" and
+  /// "eval": "train-feed" (the first 9 bytes), where a process has several.
+  std::string name = "millrace";
 
   SlotOptions slots{};
   RankOptions ranks{};
@@ -181,6 +189,11 @@ class Pipeline {
   Batch next();
   Batch next_in_parts(Stream& stream);
 
+  /// How many batches an epoch has, the same on every rank.
+  std::uint64_t batches_per_epoch() const;
+  /// How many batches the run has from its beginning, those before `resume.from` included; nullopt
+  /// if it never ends.
+  std::optional<std::uint64_t> total_batches() const;
   /// Where a new pipeline would go on: after the last batch handed out.
   State state() const;
   /// What happened since the start or the last `restart_report()`.

@@ -92,12 +92,14 @@ enum class Bound {
   copy,       ///< copies to the device
   convert,    ///< conversions on the device
   cores,      ///< workers wait for processors
+  prefetch,   ///< too few batches ahead: the trainer waits, and no stage is busy all the time
 };
 
 /// Which stage bounds a run, the number behind it, and what to change.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform's, "copy", "convert" or "cores".
+  /// "step", "trainer", "read", a stage of the transform's, "copy", "convert", "cores", "prefetch",
+  /// or "upload" (enqueuing copies).
   std::string stage{};
   /// The share of time (0 to 1) that `text` names.
   double share = 0;
@@ -112,6 +114,8 @@ struct Verdict {
 
 /// What a pipeline did in a stretch of time.
 struct Report {
+  /// `PipelineOptions::name`.
+  std::string pipeline{};
   double seconds = 0;
   /// What `next` handed out.
   std::uint64_t batches = 0;
@@ -125,6 +129,8 @@ struct Report {
   /// How long each call of `next`, and each wait for a further micro-batch, waited for data that
   /// was not made yet.
   Durations stall;
+  /// Of `stall`, what was waited for the run's first batch; 0 if the report began later.
+  double start_stall_ms = 0;
   /// How long each call of `next` waited for a slot, since the work that the trainer has queued
   /// used them all.
   Durations ahead;

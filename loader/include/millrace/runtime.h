@@ -4,6 +4,7 @@
 #include <millrace/detail/export.h>
 #include <millrace/topology.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -52,6 +53,8 @@ class Runtime {
   /// Throws `Error` (`invalid_argument`) if options contradict each other or `Numa::require` cannot
   /// be had.
   explicit Runtime(const RuntimeOptions& options = {});
+  /// Ends the workers. What hangs is let go, and keeps what it uses: at once if a pipeline has
+  /// waited for it, else after half a second for all together.
   ~Runtime();
 
   /// What the workers are placed on: the machine, or this rank's share of it.
@@ -79,8 +82,8 @@ class Runtime {
   /// dealt to those of its pools that have fewest active; a pool may be left without, as others
   /// help with what is not confined to it. In another runtime this does nothing.
   void need(const void* pipeline, unsigned workers, const std::vector<WorkerPool*>& pools = {});
-  /// Says that `pipeline` needs none any more.
-  void release(const void* pipeline);
+  /// Says that `pipeline` needs none any more; `hangs` if it has waited for some in vain.
+  void release(const void* pipeline, bool hangs = false);
   bool adaptive() const { return adaptive_; }
 
  private:
@@ -93,6 +96,7 @@ class Runtime {
   std::vector<WorkerPool*> all_pools() const;
 
   const bool adaptive_;
+  std::atomic<bool> some_hang_{false};
   std::unique_ptr<Needs> needs_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;

@@ -44,7 +44,11 @@ struct State {
 };
 
 /// The reasons why a run that `now` describes cannot go on at `then`, a sentence each; empty if it
-/// can. Positions may differ.
-std::vector<std::string> state_differences(const State& then, const State& now);
+/// can. Positions may differ. `transform` is what `Transform::fingerprint_of` says.
+std::vector<std::string> state_differences(const State& then, const State& now,
+                                           const std::string& transform = "transform");
+/// What was not compared for that, since one of the two does not say it, a sentence each.
+std::vector<std::string> state_not_compared(const State& then, const State& now,
+                                            const std::string& transform = "transform");
 
 }  // namespace millrace

@@ -8,6 +8,7 @@
 #include <millrace/error.h>
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -26,16 +27,48 @@ enum class DType : std::uint8_t {
   float32,
   float64,
   float16,
-  bfloat16
+  bfloat16,
+  int8,
+  int16,
+  uint16,
+  boolean,  ///< "bool": one byte, 0 or 1
 };
 
 /// Bytes of one element. Throws `Error` (`invalid_argument`) for what is no dtype.
 std::size_t size_of(DType dtype);
 const char* to_string(DType dtype);
 
-/// `DTypeOf<T>::value` is the dtype of the C++ type `T`.
+/// An IEEE 754 half-precision number, as its bits.
+struct Float16 {
+  std::uint16_t bits = 0;
+  /// Its value, which float32 has for each; NaN stays NaN.
+  operator float() const;  // NOLINT(google-explicit-constructor)
+};
+
+/// The upper half of a float32's bits.
+struct Bfloat16 {
+  std::uint16_t bits = 0;
+  operator float() const {  // NOLINT(google-explicit-constructor)
+    return std::bit_cast<float>(std::uint32_t{bits} << 16U);
+  }
+};
+
+/// `DTypeOf<T>::value` is the dtype of the C++ type `T`. A further type of the same bits, such as
+/// CUDA's `__half`, may be given a specialisation of its own.
 template <typename T>
 struct DTypeOf;
+template <>
+struct DTypeOf<bool> : std::integral_constant<DType, DType::boolean> {};
+template <>
+struct DTypeOf<std::int8_t> : std::integral_constant<DType, DType::int8> {};
+template <>
+struct DTypeOf<std::int16_t> : std::integral_constant<DType, DType::int16> {};
+template <>
+struct DTypeOf<std::uint16_t> : std::integral_constant<DType, DType::uint16> {};
+template <>
+struct DTypeOf<Float16> : std::integral_constant<DType, DType::float16> {};
+template <>
+struct DTypeOf<Bfloat16> : std::integral_constant<DType, DType::bfloat16> {};
 template <>
 struct DTypeOf<std::uint8_t> : std::integral_constant<DType, DType::uint8> {};
 template <>

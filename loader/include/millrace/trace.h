@@ -45,12 +45,20 @@ struct TraceLane {
   std::string name;
   std::vector<TraceSpan> spans;
   std::vector<TraceValue> values;
+  /// What kind of work its spans are: "plan", "make", "upload", "copy", "convert", "hand out",
+  /// "step", or another of the trainer's.
+  std::string category{};
+  /// The thread's number in the operating system; 0 if it is no thread's.
+  int thread = 0;
 };
 
 struct TraceOptions {
   /// How many spans and values are kept over all lanes; further ones are only counted. Each takes
   /// 40 bytes, when it comes.
   std::size_t max_events = std::size_t{1} << 22;
+  /// Keep the newest instead of the first ones: then a lane that gets a further one gives up its
+  /// oldest. For a trace of what led to the end of a long run.
+  bool keep_newest = false;
   /// The names of the lanes whose spans and values are kept; empty = all lanes.
   std::vector<std::string> lanes{};
 };
@@ -72,6 +80,8 @@ class Trace {
    public:
     void add(const char* name, Clock::time_point begin, Clock::time_point end,
              std::uint64_t batch = TraceSpan::none, std::uint64_t record = TraceSpan::none);
+    /// The spans are the calling thread's work. The first call counts.
+    void runs_here();
     /// The lane is a counter that has `value` from `at` on.
     void set(Clock::time_point at, std::int64_t value);
 
@@ -89,9 +99,12 @@ class Trace {
   /// Adds a group of lanes that are drawn together, such as those of one pipeline, and returns its
   /// number, from 0.
   std::size_t add_group(std::string name);
+  /// The newest group of that name, such as the one of the pipeline of that name; adds it if there
+  /// is none.
+  std::size_t group(const std::string& name);
   /// Adds a lane to a group; lanes are drawn in the order in which they were added. Throws `Error`
-  /// (`invalid_argument`) if there is no such group.
-  Lane& add_lane(std::size_t group, std::string name);
+  /// (`invalid_argument`) if there is no such group. `category`: see `TraceLane`.
+  Lane& add_lane(std::size_t group, std::string name, std::string category = "");
 
   /// Returns a copy of `name` that lives as long as the trace, for spans.
   const char* keep(const std::string& name);
@@ -105,12 +118,16 @@ class Trace {
   /// A copy of what was traced so far.
   std::vector<TraceLane> lanes() const;
   std::vector<std::string> groups() const;
-  /// Spans and values that were not kept because of `max_events`.
+  /// Spans and values that were not kept, or given up, because of `max_events`.
   std::uint64_t dropped() const;
 
   /// Writes the Trace Event Format that chrome://tracing and ui.perfetto.dev read: a JSON object
-  /// whose "traceEvents" are a complete event ("X") per span, a counter event ("C") per value and
-  /// metadata ("M") with the names. Times are in microseconds.
+  /// whose "traceEvents" are a complete event ("X") per span, a counter event ("C") per value,
+  /// metadata ("M") with the names, and for each batch a flow ("s", "t", "f") through the last span
+  /// of each category that names it: from its plan to the step. Process and threads have the
+  /// operating system's numbers; what is no thread's has one above all of these. Times are in
+  /// microseconds since the trace began, which "otherData" gives on CLOCK_MONOTONIC (Nsight's and
+  /// perf's clock) and CLOCK_REALTIME in nanoseconds.
   void write_json(std::ostream& out) const;
   /// Writes the same into a file. Throws `Error` (`io`) if that fails.
   void write_json(const std::filesystem::path& path) const;

@@ -31,6 +31,11 @@ class Sample {
   Sample(const SampleSpec& spec, std::span<const Tensor> fields,
          std::span<std::uint64_t> stage_ns = {}, std::atomic<std::size_t>* now_in = nullptr,
          std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
+  /// The part of `outer` that a transform fills which `outer`'s own wraps: `fields` are those of
+  /// `outer` that `spec`, the wrapped one's, has, in its order. Stage k here is stage `first_stage`
+  /// + k of `outer`, which is in stage `first_stage` from here on.
+  Sample(Sample& outer, const SampleSpec& spec, std::span<const Tensor> fields,
+         std::size_t first_stage);
   ~Sample();
   Sample(const Sample&) = delete;
   Sample& operator=(const Sample&) = delete;
@@ -57,10 +62,15 @@ class Sample {
   void note_stage();
   void end_range();
 
+  void clear_lengths();
+
   const SampleSpec* spec_;
   std::span<const Tensor> fields_;
+  /// Of a part: whose stages its own are, and from which one on.
+  Sample* outer_ = nullptr;
+  std::size_t first_stage_ = 0;
   std::span<std::uint64_t> stage_ns_;
-  std::atomic<std::size_t>* now_in_;
+  std::atomic<std::size_t>* now_in_ = nullptr;
   std::size_t stage_ = 0;
   std::chrono::steady_clock::time_point since_;
   /// None: nobody is told.
@@ -91,6 +101,8 @@ class Transform {
   /// Of everything that decides what a sample is made of: transforms that differ in it make other
   /// samples of the same records. It goes into a run's `State`; none, the default, is not compared.
   virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
+  /// What people call that which the fingerprint is of: "recipe" for an image transform.
+  virtual std::string fingerprint_of() const { return "transform"; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its
   /// workers.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;

@@ -112,21 +112,21 @@ void Road::left(HostSlot& host) {
 
 // ---- workers
 
-bool Road::begin_sample() {
+bool Road::begin_sample(std::size_t samples) {
   if (closed()) return false;
-  if (unbegun_.fetch_sub(1, std::memory_order_relaxed) == 1) {
+  if (unbegun_.fetch_sub(samples, std::memory_order_relaxed) == samples) {
     MutexLock lock(mutex_);
     note(Clock::now());
   }
   return true;
 }
 
-void Road::sample_made(HostSlot& host, std::size_t sample) {
+void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples) {
   const std::size_t number = run_.micro_batches.of(sample);
-  const std::size_t before = host.unmade[number].fetch_sub(1, std::memory_order_acq_rel);
-  if (before > 1) return;
+  const std::size_t before = host.unmade[number].fetch_sub(samples, std::memory_order_acq_rel);
+  if (before > samples) return;
   MutexLock lock(mutex_);
-  require(before == 1 && host.state == HostState::planned && !host.made[number], host,
+  require(before == samples && host.state == HostState::planned && !host.made[number], host,
           "sample_made");
   host.made[number] = true;
   if (--host.micro_batches_unmade == 0) {

@@ -82,9 +82,10 @@ class Road {
   void left(HostSlot& host);
 
   // Workers, which have the place of one sample each.
-  /// False if the road is closed: the sample need not be made.
-  bool begin_sample();
-  void sample_made(HostSlot& host, std::size_t sample);
+  /// False if the road is closed: the samples need not be made.
+  bool begin_sample(std::size_t samples = 1);
+  /// So many from `sample` on, which lie in one micro-batch, are made.
+  void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1);
 
   // The feeder.
   /// The next made micro-batch in plan order, which the feeder has waited for since `since`;

@@ -17,11 +17,11 @@ RunMeter::RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool convert
                    Clock::time_point started)
     : trace_(std::move(trace)), started_(started), since_(started), returned_(started) {
   if (trace_ == nullptr) return;
-  lanes_.planner = &trace_->add_lane(group, "planner");
-  lanes_.feeder = &trace_->add_lane(group, "feeder");
-  lanes_.copies = &trace_->add_lane(group, "copies");
-  if (converts) lanes_.conversions = &trace_->add_lane(group, "conversions");
-  lanes_.trainer = &trace_->add_lane(group, "trainer");
+  lanes_.planner = &trace_->add_lane(group, "planner", "plan");
+  lanes_.feeder = &trace_->add_lane(group, "feeder", "upload");
+  lanes_.copies = &trace_->add_lane(group, "copies", "copy");
+  if (converts) lanes_.conversions = &trace_->add_lane(group, "conversions", "convert");
+  lanes_.trainer = &trace_->add_lane(group, "trainer", "hand out");
   lanes_.free_slots = &trace_->add_lane(group, "free slots");
   lanes_.ready_batches = &trace_->add_lane(group, "ready batches");
   lanes_.active_workers = &trace_->add_lane(group, "active workers");
@@ -39,6 +39,8 @@ void RunMeter::restart(Clock::time_point now, CrewFigures base) {
   since_ = now;
   batches_ = 0;
   samples_ = 0;
+  starting_ = first_batch_seconds_ == 0;
+  start_stall_ = {};
   copied_bytes_ = 0;
   stall_.clear();
   ahead_.clear();
@@ -75,6 +77,7 @@ void RunMeter::note(Clock::time_point now, const RoadState& state) {
 
 void RunMeter::uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
                         std::size_t bytes) {
+  if (lanes_.feeder != nullptr) lanes_.feeder->runs_here();
   add(lanes_.feeder, "upload", begin, end, batch);
   copied_bytes_ += bytes;
 }
@@ -93,8 +96,10 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
 }
 
 void RunMeter::handed_out(const HandOut& call) {
+  starting_ = starting_ && batches_ == 0;
   ++batches_;
   samples_ += call.samples;
+  if (lanes_.trainer != nullptr) lanes_.trainer->runs_here();
   if (first_batch_seconds_ == 0) first_batch_seconds_ = seconds_of(call.got - started_);
   if (call.asked > returned_)
     trainer_.add(call.asked - returned_ - std::min(micro_batch_waits_, call.asked - returned_));
@@ -113,16 +118,20 @@ void RunMeter::handed_out(const HandOut& call) {
   const std::chrono::nanoseconds waited_ahead = (planned - call.asked) + (wait_end - wait_begin);
   const std::chrono::nanoseconds waited_stall = call.got - call.asked - waited_ahead;
   ahead_.add(waited_ahead);
-  stall_.add(waited_stall);
-  stalled_ += waited_stall;
+  add_stall(waited_stall);
 }
 
 void RunMeter::waited_for_micro_batch(Clock::time_point asked, Clock::time_point got,
                                       std::uint64_t batch) {
   add(lanes_.trainer, "stall", asked, got, batch);
-  stall_.add(got - asked);
-  stalled_ += got - asked;
+  add_stall(got - asked);
   micro_batch_waits_ += got - asked;
+}
+
+void RunMeter::add_stall(std::chrono::nanoseconds waited) {
+  stall_.add(waited);
+  stalled_ += waited;
+  if (starting_) start_stall_ += waited;
 }
 
 void RunMeter::fill(Report& report, const CrewFigures& crew, Clock::time_point now) const {
@@ -131,6 +140,7 @@ void RunMeter::fill(Report& report, const CrewFigures& crew, Clock::time_point n
   report.samples = samples_;
   report.copied_bytes = copied_bytes_;
   report.stall = stall_.summary();
+  report.start_stall_ms = 1e3 * seconds_of(start_stall_);
   report.ahead = ahead_.summary();
   report.first_batch_seconds = first_batch_seconds_;
   report.active_workers = levels_.active_workers.mean(now);

@@ -93,6 +93,7 @@ class RunMeter {
     set(lanes_.active_workers, levels_.active_workers, now, active);
   }
   void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+    if (lanes_.planner != nullptr) lanes_.planner->runs_here();
     add(lanes_.planner, "plan", begin, end, batch);
   }
   /// The feeder did.
@@ -142,6 +143,7 @@ class RunMeter {
   static void add(Trace::Lane* lane, const char* name, Clock::time_point begin,
                   Clock::time_point end, std::uint64_t batch);
   static void set(Trace::Lane* lane, Level& level, Clock::time_point now, double value);
+  void add_stall(std::chrono::nanoseconds waited);
   void fill_workers(Report& report, Clock::time_point now) const;
   static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
   StageReport trainer_stage(double seconds) const;
@@ -165,6 +167,9 @@ class RunMeter {
   std::uint64_t samples_ = 0;
   std::uint64_t copied_bytes_ = 0;
   double first_batch_seconds_ = 0;
+  /// Up to the run's second batch, if the report has its first.
+  bool starting_ = true;
+  std::chrono::nanoseconds start_stall_{0};
   Histogram stall_;
   Histogram ahead_;
   std::chrono::nanoseconds stalled_{0};

@@ -38,7 +38,9 @@ class Schedule {
   }
   std::uint64_t global_batch() const { return global_batch_; }
 
-  /// The number behind the last batch.
+  std::uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+
+  /// The number behind the last batch; UINT64_MAX if there is none.
   std::uint64_t end() const;
   /// The batch of that number; nullopt after the last epoch.
   std::optional<BatchPlan> batch(std::uint64_t number) const;

@@ -91,5 +91,91 @@ TEST_F(InterruptedPack, StopsInOrderWhenAsked) {
   }
 }
 
+/// Packs of so few files that some end before they are killed.
+class KilledReplacement : public InterruptedPack {
+ protected:
+  std::vector<std::string> command(unsigned count, const std::vector<std::string>& more) const {
+    std::ofstream list(folder_ / "few.csv");
+    for (unsigned line = 0; line < count; ++line) list << line % 4 << "," << line << "\n";
+    std::vector<std::string> all = {
+        MILLRACE_COMMAND, "pack", folder_ / "photos", out_, "--list", folder_ / "few.csv",
+        "--commit-bytes", "1MB"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  static Error error_of(const std::filesystem::path& path) {
+    try {
+      return Error(ErrorCode::internal, std::to_string(open_dataset(path)->size()) + " records");
+    } catch (const Error& error) {
+      return error;
+    }
+  }
+};
+
+TEST_F(KilledReplacement, LeavesTheOldDatasetOrTheNewOne) {
+  Random random(7, 0);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_EQ(run_program(command(60, {})).exit_code, 0);
+  const auto time_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                           std::chrono::steady_clock::now() - start)
+                           .count();
+  int old_ones = 0;
+  // The way of the old one and of the new one.
+  const std::vector<std::string> whole, three = {"--shards", "3"}, small = {"--shard-bytes", "3MB"};
+  for (const auto& [before, after] : {std::pair{whole, whole},
+                                      {whole, three},
+                                      {three, three},
+                                      {three, small},
+                                      {small, small},
+                                      {three, whole}}) {
+    const auto with = [](std::vector<std::string> way, const char* flag) {
+      way.emplace_back(flag);
+      return way;
+    };
+    for (int round = 0; round < 6; ++round) {
+      ASSERT_EQ(run_program(command(10, with(before, "--force"))).exit_code, 0);
+      RunningProgram program(command(60, with(after, "--force")));
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(random.below(static_cast<std::uint64_t>(time_us))));
+      program.send(SIGKILL);
+      const bool ended = program.wait().exit_code == 0;
+      const std::string found = error_of(out_).what();
+      ASSERT_TRUE(found == "60 records" || (!ended && found == "10 records")) << found;
+      old_ones += found == "10 records" ? 1 : 0;
+      // What was interrupted is gone on with as if nothing had been there before.
+      if (round % 2 == 0) continue;
+      const RunningProgram::Result resumed = run_program(command(60, with(after, "--resume")));
+      if (resumed.exit_code == 0) {
+        EXPECT_EQ(std::string(error_of(out_).what()), "60 records");
+      } else {
+        // It was killed before it had made a file.
+        EXPECT_THAT(resumed.err, HasSubstr("cannot be resumed"));
+        EXPECT_EQ(std::string(error_of(out_).what()), "10 records");
+      }
+    }
+  }
+  EXPECT_GT(old_ones, 0);
+}
+
+TEST_F(KilledReplacement, IsRemovedByTheNextOne) {
+  const std::filesystem::path beside = out_.string() + ".replacement";
+  ASSERT_EQ(run_program(command(10, {"--shards", "3", "--force"})).exit_code, 0);
+  std::vector<std::string> killed = InterruptedPack::command();
+  killed.insert(killed.end(), {"--shards", "3"});
+  RunningProgram program(killed);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!std::filesystem::exists(beside) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  program.send(SIGKILL);
+  ASSERT_EQ(program.wait().signal, SIGKILL);
+  EXPECT_EQ(std::string(error_of(out_).what()), "10 records");
+  EXPECT_EQ(error_of(beside).code(), ErrorCode::incomplete);
+  ASSERT_EQ(run_program(command(10, {"--force"})).exit_code, 0);
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    if (entry.path().filename().string().starts_with("out")) left.push_back(entry.path());
+  EXPECT_THAT(left, ::testing::ElementsAre(out_.string()));
+}
+
 }  // namespace
 }  // namespace millrace

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "diagnose/page_cache.h"
 #include "support/pictures.h"
 #include "support/run_program.h"
+#include "support/well_formed.h"
 
 namespace millrace {
 namespace {
@@ -96,6 +98,24 @@ TEST_F(Diagnose, WritesTheSameAsJson) {
   for (const char* key : {"stage", "percent", "speedup_limit", "next_bound", "text", "advice"})
     EXPECT_TRUE(json.at("verdict").contains(key)) << key;
   EXPECT_TRUE(json.at("machine").contains("cpu"));
+}
+
+TEST_F(Diagnose, WritesAPage) {
+  const fs::path file = folder_ / "result.html";
+  // More workers than any machine has processors: one thing is not as it should be.
+  const Result result =
+      diagnose(brief({"--batches", "3", "--workers", "600", "--html", file.string()}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("warning: oversubscribed: 600 workers on"));
+  std::ifstream stream(file);
+  const std::string html{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_EQ(fault_in_markup(html), "");
+  EXPECT_THAT(html, ::testing::ContainsRegex("<h1>(The device waits|The step bounds)"));
+  for (const std::string& text :
+       {dataset_.string(), std::string("<li>oversubscribed: 600 workers on"),
+        std::string("data-kind=\"shares\""), std::string("compute (step alone)"),
+        std::string("loader, warm cache"), std::string("<th scope=\"row\">Batch size</th>")})
+    EXPECT_THAT(html, HasSubstr(text));
 }
 
 TEST_F(Diagnose, MeasuresAColdCache) {

@@ -3,11 +3,14 @@
 
 #include <chrono>
 #include <map>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "console/figures.h"
 #include "measure/bench_output.h"
+#include "measure/process.h"
 
 namespace millrace::cli {
 namespace {
@@ -75,17 +78,79 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
 
 TEST(BenchFigures, TellTheCeiling) {
   BenchRecord record;
-  record.ceiling = CeilingResult{{1.5, 1.25, 1.75}, {2, 1, 3}, 900, 600};
-  EXPECT_EQ(rows_of(record).at("by rate"), "1.500 x T by rate (of five, 1.250 to 1.750)");
-  EXPECT_EQ(figures_of(record).json().at("ceiling"),
-            Json({{"rate_ratio", 1.5},
-                  {"rate_ratio_min", 1.25},
-                  {"rate_ratio_max", 1.75},
-                  {"cpu_ratio", 2.0},
-                  {"cpu_ratio_min", 1.0},
-                  {"cpu_ratio_max", 3.0},
-                  {"samples_per_second", 900.0},
-                  {"reference_images_per_second", 600.0}}));
+  record.ceiling =
+      CeilingResult{{1.5, 1.25, 1.75, 1.45, 1.55}, {2, 1, 3, 1.75, 2.25}, 900, 600, 24};
+  EXPECT_EQ(rows_of(record).at("by rate"),
+            "1.500 x T by rate (95% 1.450 to 1.550; 24 pairs, 1.250 to 1.750)");
+  EXPECT_EQ(figures_of(record).json().at("ceiling"), Json({{"rate_ratio", 1.5},
+                                                           {"rate_ratio_min", 1.25},
+                                                           {"rate_ratio_max", 1.75},
+                                                           {"rate_ratio_low", 1.45},
+                                                           {"rate_ratio_high", 1.55},
+                                                           {"cpu_ratio", 2.0},
+                                                           {"cpu_ratio_min", 1.0},
+                                                           {"cpu_ratio_max", 3.0},
+                                                           {"cpu_ratio_low", 1.75},
+                                                           {"cpu_ratio_high", 2.25},
+                                                           {"samples_per_second", 900.0},
+                                                           {"reference_images_per_second", 600.0},
+                                                           {"pairs", 24}}));
+}
+
+TEST(Ceiling, KnowsBetweenWhichPairsTheMedianLies) {
+  std::vector<double> values(20);
+  std::iota(values.begin(), values.end(), 1);
+  const Spread spread = spread_of({values.rbegin(), values.rend()});
+  EXPECT_EQ(spread.median, 10.5);
+  EXPECT_EQ(spread.min, 1);
+  EXPECT_EQ(spread.max, 20);
+  EXPECT_EQ(spread.low, 6);
+  EXPECT_EQ(spread.high, 15);
+  EXPECT_EQ(spread_of({3}).high, 3);
+}
+
+// Of lopsided values, as slow spells make them: the interval has the median in 95 of 100 runs.
+TEST(Ceiling, IsRightInNineteenOfTwentyRuns) {
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> draw(0, 0.3);  // its median is 1
+  for (const std::size_t pairs : {20U, 33U, 80U}) {
+    int right = 0;
+    for (int run = 0; run < 4000; ++run) {
+      std::vector<double> values(pairs);
+      for (double& value : values) value = draw(random);
+      const Spread spread = spread_of(values);
+      right += spread.low <= 1 && 1 <= spread.high ? 1 : 0;
+    }
+    EXPECT_GE(right, 3760) << pairs;
+    EXPECT_LE(right, 3920) << pairs << ": the interval is wider than it need be";
+  }
+}
+
+TEST(BenchFigures, HaveAllWarnings) {
+  BenchRecord record;
+  record.result.disturbed = 0.02;
+  record.result.report.warnings = {"oversubscribed: 6 workers on 2 processors"};
+  EXPECT_EQ(figures_of(record).json().at("warnings"), Json(record.result.report.warnings));
+  record.settings.warnings = {"train.json: tuned on another machine"};
+  record.result.disturbed = 0.25;
+  const Json warnings = figures_of(record).json().at("warnings");
+  ASSERT_EQ(warnings.size(), 3U);
+  EXPECT_EQ(warnings[0], "train.json: tuned on another machine");
+  EXPECT_THAT(warnings[2].get<std::string>(), HasSubstr("other programs took 25% of the proc"));
+}
+
+TEST(ProcessorTimes, TellWhatOthersTook) {
+  const double second = ticks_per_second();
+  const ProcessorTimes before{.process_seconds = 1, .machine_ticks = second};
+  const auto others = [&](double process_seconds, double unused_seconds, double seconds = 4) {
+    return taken_by_others(before, {.process_seconds = 1 + process_seconds,
+                                    .machine_ticks = second * (1 + seconds),
+                                    .unused_ticks = second * unused_seconds});
+  };
+  EXPECT_NEAR(others(3, 0), 0.25, 1e-9);
+  EXPECT_NEAR(others(4, 0), 0, 1e-9);
+  EXPECT_EQ(others(2, 1), 0) << "there was enough left";
+  EXPECT_EQ(others(0.2, 0, 0.5), 0) << "ticks are too coarse";
 }
 
 TEST(BenchFigures, NameTheStep) {

@@ -188,14 +188,18 @@ TEST_F(Bench, AutoStepIsALittleLongerThanTheLoadersTime) {
 }
 
 TEST_F(Bench, CeilingComparesWithThePlainDecode) {
-  const Json ceiling =
-      bench_json({"--ceiling", "--batches", "5", "--size", "32", "--workers", "1"}).at("ceiling");
+  const Json ceiling = bench_json({"--ceiling", "--ceiling-seconds", "0", "--batches", "5",
+                                   "--size", "32", "--workers", "1"})
+                           .at("ceiling");
   for (const char* ratio : {"rate_ratio", "cpu_ratio"}) {
     const double median = ceiling.at(ratio).get<double>();
     EXPECT_GT(median, 0) << ratio;
     EXPECT_LE(ceiling.at(std::string(ratio) + "_min").get<double>(), median) << ratio;
     EXPECT_GE(ceiling.at(std::string(ratio) + "_max").get<double>(), median) << ratio;
+    EXPECT_LE(ceiling.at(std::string(ratio) + "_low").get<double>(), median) << ratio;
+    EXPECT_GE(ceiling.at(std::string(ratio) + "_high").get<double>(), median) << ratio;
   }
+  EXPECT_GE(ceiling.at("pairs").get<int>(), 20);
   EXPECT_GT(ceiling.at("reference_images_per_second").get<double>(), 0);
 }
 
@@ -272,6 +276,10 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
   const Result too_many_parts = bench({"--batch-size", "4", "--micro-batches", "8"});
   EXPECT_EQ(too_many_parts.exit_code, 1);
   EXPECT_THAT(too_many_parts.err, HasSubstr("micro_batches"));
+
+  const Result no_number = bench({"--ceiling", "--ceiling-seconds", "nan"});
+  EXPECT_EQ(no_number.exit_code, 2);
+  EXPECT_THAT(no_number.err, HasSubstr("--ceiling-seconds: Value nan is no number"));
 
   const Result no_recipe = bench({"--recipe", "training"});
   EXPECT_EQ(no_recipe.exit_code, 1);

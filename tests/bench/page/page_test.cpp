@@ -62,7 +62,9 @@ TEST(BenchPage, HasTheVerdictAndItsNumbers) {
   const std::string html = cli::to_html(run.record(), run.trace());
   expect_sound(html);
   const Report& report = run.record().result.report;
-  EXPECT_THAT(html, HasSubstr("<h1>" + run.record().result.verdict.text + "</h1>"));
+  const std::string verdict = run.record().result.verdict.text;
+  EXPECT_EQ(verdict.front(), 'd');
+  EXPECT_THAT(html, HasSubstr("<h1>D" + verdict.substr(1) + "</h1>")) << "with a capital";
   EXPECT_THAT(html, HasSubstr(run.record().result.verdict.advice));
   EXPECT_THAT(html, HasSubstr(fmt::format("<strong>{:.1f}</strong> samples/s",
                                           static_cast<double>(report.samples) / report.seconds)));
@@ -258,16 +260,55 @@ TEST(StallHistogram, CountsEveryStallOfTheTrainer) {
   report.batches = 10;
   report.stall = {.count = 10, .p50_ms = 0, .p95_ms = 1.1, .p99_ms = 20, .max_ms = 20};
   const cli::Section stalls = cli::stall_section(picture, report);
-  EXPECT_EQ(stalls.text, "4 waits for 10 batches, 22.1 ms in all: 2.2% of the time.");
+  EXPECT_EQ(stalls.text, "4 of 10 calls waited, 22.1 ms in all: 2.2% of the time.");
   const auto data = nlohmann::json::parse(stalls.chart.value().data);
   ASSERT_EQ(data.at("bins").size(), 3u);
   EXPECT_EQ(data["bins"][1][3], "2 waits of 1.00 ms to 1.26 ms");
   EXPECT_EQ(data["bins"][2][3], "1 wait of 20.0 ms to 25.1 ms");
   EXPECT_NEAR(data["bins"][2][0].get<double>(), 19.95, 0.01);
   EXPECT_EQ(data["bins"][2][2], 1);
+  EXPECT_NEAR(data["bins"][1][4].get<double>(), 2.1, 1e-9) << "as high as what it adds up to";
   ASSERT_EQ(data.at("marks").size(), 2u) << "p50 is below all waits";
   EXPECT_EQ(data["marks"][0][1], "p95 of all calls: 1.10 ms");
   EXPECT_THAT(stalls.tables.at(0).rows.at(1), ::testing::ElementsAre("1.00 ms to 1.26 ms", "2"));
+}
+
+TEST(StallHistogram, CountsACallOnceThatWasAheadInBetween) {
+  cli::TracePicture picture{.groups = {"millrace"}};
+  const auto span = [](const char* name, std::int64_t begin_ms, std::int64_t end_ms) {
+    return TraceSpan{.name = name, .begin_ns = begin_ms * 1'000'000, .end_ns = end_ms * 1'000'000};
+  };
+  picture.lanes = {{0,
+                    "trainer",
+                    {span("ahead", 0, 1), span("stall", 1, 5), span("ahead", 5, 6),
+                     span("stall", 6, 12), span("ahead", 20, 30), span("stall", 30, 40)},
+                    {}}};
+  Report report;
+  report.seconds = 0.1;
+  report.stall.count = 2;
+  EXPECT_EQ(cli::stall_section(picture, report).text,
+            "2 of 2 calls waited, 20.0 ms in all: 20.0% of the time.");
+}
+
+TEST(StallHistogram, DrawsNothingWhereNextToNothingWasWaited) {
+  cli::TracePicture picture{.groups = {"millrace"}};
+  picture.lanes = {{0, "trainer", {{.name = "stall", .begin_ns = 0, .end_ns = 13'000}}, {}}};
+  Report report;
+  report.seconds = 1;
+  report.stall.count = 200;
+  const cli::Section stalls = cli::stall_section(picture, report);
+  EXPECT_EQ(stalls.text, "1 of 200 calls waited, 13 µs in all: 0.0% of the time.");
+  EXPECT_FALSE(stalls.chart.has_value());
+  EXPECT_TRUE(stalls.tables.empty());
+}
+
+TEST(Page, GivesEachKindOfWorkAColourOfItsOwn) {
+  const std::string html = cli::page_html({});
+  for (const char* name : {"read", "decode", "augment", "upload", "copy", "convert"})
+    EXPECT_EQ(count_of(html, fmt::format("  {0}: [\"kind-{0}\", ", name)), 1U) << name;
+  // Red is what a run loses, and nothing else.
+  EXPECT_EQ(count_of(html, "var(--lost)"), 2U);
+  EXPECT_EQ(count_of(html, "url(#lost)"), 1U);
 }
 
 TEST(DurationText, HasTheUnitThatFits) {

@@ -109,6 +109,38 @@ TEST(Timeline, ShowsTheLastStretchAndSaysWhatIsLeftOut) {
   EXPECT_EQ(lanes_of(by_lanes)[1].at("name"), "ready batches");
 }
 
+TEST(Timeline, ShowsTheStretchWithTheLongestStall) {
+  cli::TracePicture picture{.groups = {"millrace"}};
+  picture.lanes = {lane(0, "worker 0"), lane(0, "trainer"), lane(0, "free slots")};
+  for (std::int64_t at = 0; at < 1000; ++at) {
+    picture.lanes[0].spans.push_back(span("decode", 10 * at, 10 * at + 10));
+    picture.lanes[2].values.push_back({10 * at * millisecond, at});
+  }
+  picture.lanes[1].spans = {span("stall", 1000, 1001), span("stall", 4000, 4500),
+                            span("stall", 9000, 9100), span("ahead", 9100, 9900)};
+  const cli::Section by_time = cli::timeline_section(picture, {.nanoseconds = 2000 * millisecond});
+  EXPECT_THAT(by_time.text,
+              ::testing::StartsWith("A stretch of 2.00 s of 10.00 s, with the longest "
+                                    "stall (500 ms at 4.00 s): "));
+  const Json data = Json::parse(by_time.chart.value().data);
+  EXPECT_EQ(data.at("begin"), 2'900'000) << "most of it before the stall's end";
+  EXPECT_EQ(data.at("length"), 2'000'000);
+  const Json drawn = lanes_of(by_time);
+  EXPECT_EQ(drawn[1].at("kinds")[0].at("spans"), Json::parse("[1100000, 500000]"));
+  std::int64_t last = 0;
+  for (const Json& step : drawn[2].at("times")) last += step.get<std::int64_t>();
+  EXPECT_EQ(last, 2'000'000) << "no counter goes on behind the stretch";
+
+  // The stall is in however little is shown.
+  for (const std::size_t events : {20U, 100U, 500U}) {
+    const Json few = lanes_of(cli::timeline_section(picture, {.events = events}));
+    std::int64_t longest = 0;
+    for (const Json& kind : few[1].at("kinds"))
+      if (kind.at("name") == "stall") longest = kind.at("spans")[1].get<std::int64_t>();
+    EXPECT_GT(longest, 50'000) << events;
+  }
+}
+
 TEST(Timeline, OfNothingIsNothing) {
   const cli::Section timeline =
       cli::timeline_section({.groups = {"millrace"}, .lanes = {lane(0, "worker 0")}});

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "support/well_formed.h"
+#include "tune/tune_output.h"
+#include "tune/tune_text.h"
 
 namespace millrace::cli {
 namespace {
@@ -95,6 +97,25 @@ TEST(TunePage, HasTheSweepTheLawAndTheChoice) {
   EXPECT_NEAR(needed->at("points").at(0).at(1).get<double>(), 941, 1e-9);
 }
 
+TEST(TunePage, HasTheWarningsThatTextAndFileHave) {
+  TuneResult tune = made_up_tune();
+  tune.recipe = "{}";
+  tune.findings.points[0].summary.disturbed = 1;
+  tune.findings.points[0].runs = {{.disturbed = 0.25}};
+  tune.findings.points[1].runs = {{.warnings = {"oversubscribed: 6 workers on 2 processors"}}};
+  say_why(tune.goal, tune.findings);
+  const std::string html = page_html(page_of(tune));
+  const std::string text = to_text(tune);
+  const Json json = Json::parse(to_json(tune));
+  ASSERT_EQ(json.at("warnings").size(), 2U);
+  EXPECT_THAT(json.at("warnings")[1].get<std::string>(),
+              HasSubstr("In 1 of 2 runs other programs"));
+  for (const Json& warning : json.at("warnings")) {
+    EXPECT_THAT(html, HasSubstr("<li>" + warning.get<std::string>() + "</li>"));
+    EXPECT_THAT(text, HasSubstr("warning: " + warning.get<std::string>()));
+  }
+}
+
 TEST(TunePage, NeedsNoLawNoStepAndNoSecondPoint) {
   TuneResult tune = made_up_tune();
   tune.findings.fit = {};
@@ -108,6 +129,28 @@ TEST(TunePage, NeedsNoLawNoStepAndNoSecondPoint) {
   const Json chart = chart_in(html);
   EXPECT_EQ(chart.at("series").size(), 1u);
   EXPECT_EQ(chart.at("series").at(0).at("points"), Json::array({Json({1, 0.0})}));
+}
+
+TEST(TunePage, DrawsNoLawThatDoesNotHoldAndNoneBelowOneWorker) {
+  TuneResult tune = made_up_tune();
+  const Json law = chart_in(page_html(page_of(tune)));
+  EXPECT_EQ(series_of(law, "fit")->at("points").front().at(0), 1.0);
+  EXPECT_TRUE(law.at("whole_x"));
+
+  tune.findings.fit.r_squared = 0.79;
+  const std::string html = page_html(page_of(tune));
+  EXPECT_EQ(series_of(chart_in(html), "fit"), nullptr);
+  EXPECT_THAT(html, HasSubstr("The rates do not follow"));
+  tune.findings.fit.r_squared = 0.99;
+  tune.findings.fit.parameters = 2;
+  EXPECT_EQ(series_of(chart_in(page_html(page_of(tune))), "fit"), nullptr);
+}
+
+TEST(TunePage, BeginsWithTheWarnings) {
+  TuneResult tune = made_up_tune();
+  tune.findings.warnings = {"Nothing feeds <it>."};
+  const std::string html = page_html(page_of(tune));
+  EXPECT_LT(html.find("Nothing feeds &lt;it&gt;."), html.find("Throughput over workers"));
 }
 
 TEST(TunePage, KeepsItsScaleWhereTheStepTakesFarMore) {

@@ -60,14 +60,50 @@ TEST(TuneStatistics, FeedingTakesConfidence) {
   EXPECT_EQ(feeds_step({}), Feeds::no_step);
 }
 
+std::vector<TuneRun> rounds_of(std::vector<double> rates) {
+  std::vector<TuneRun> runs;
+  for (const double rate : rates) {
+    runs.push_back(run_with(rate, 0.5));
+    runs.back().round = runs.size();
+  }
+  return runs;
+}
+
+Gain gain(std::vector<double> first, std::vector<double> second) {
+  return throughput_gain(rounds_of(first), rounds_of(second));
+}
+
 TEST(TuneStatistics, HigherMeansBeyondNoise) {
-  EXPECT_TRUE(compare({110, 1}, 3, {100, 1}, 3).higher);
-  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).higher);
-  EXPECT_FALSE(compare({110, 10}, 3, {100, 10}, 3).certain);
-  EXPECT_FALSE(compare({101, 0}, 3, {100, 0}, 3).higher);
-  EXPECT_TRUE(compare({101, 0}, 3, {100, 0}, 3).certain);
-  EXPECT_FALSE(compare({110, 0}, 1, {100, 0}, 3).higher);
-  EXPECT_FALSE(compare({110, 0}, 0, {100, 0}, 3).certain);
+  EXPECT_GT(gain({109, 110, 111}, {100, 100, 100}).low(), least_loss);
+  EXPECT_LE(gain({100, 110, 120}, {110, 100, 90}).low(), least_loss);
+  EXPECT_GT(gain({100, 110, 120}, {110, 100, 90}).high(), tolerance);
+  EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).low(), least_loss);
+  EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).high(), tolerance);
+  EXPECT_LE(gain({110}, {100, 100, 100}).low(), least_loss);
+  EXPECT_GT(gain({}, {100, 100, 100}).high(), tolerance);
+}
+
+TEST(TuneStatistics, GainsAreWithinARound) {
+  // Both get slower from round to round, which says nothing of them.
+  const Gain steady = gain({110, 55, 27.5}, {100, 50, 25});
+  EXPECT_NEAR(steady.mean, 0.1, 1e-12);
+  EXPECT_NEAR(steady.standard_error, 2.5 * std::sqrt(7.0 / 3) / std::sqrt(3) / (175.0 / 3), 1e-9);
+  // Only rounds that both ran in count, and of these the quiet ones if they are enough.
+  std::vector<TuneRun> first = rounds_of({1000, 110, 110, 110, 50});
+  first[4].disturbed = 0.5;
+  std::vector<TuneRun> second = rounds_of({1, 100, 100, 100, 100});
+  second.erase(second.begin());
+  const Gain quiet = throughput_gain(first, second);
+  EXPECT_EQ(quiet.rounds, 3u);
+  EXPECT_NEAR(quiet.mean, 0.1, 1e-12);
+  EXPECT_EQ(quiet.standard_error, 0);
+}
+
+TEST(TuneStatistics, RoundsInWhichBothFeedTheStepSayNothingOfThroughput) {
+  std::vector<TuneRun> runs = rounds_of({100, 100, 100});
+  EXPECT_EQ(throughput_gain(runs, runs).high(), 0);
+  for (TuneRun& run : runs) run.device_idle = 0;
+  EXPECT_GT(throughput_gain(runs, runs).high(), tolerance);
 }
 
 TEST(TuneStatistics, StudentsQuantiles) {

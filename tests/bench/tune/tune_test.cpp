@@ -22,12 +22,18 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-/// Few small pictures, and the command on it with a budget of a fraction of a second.
+/// Few small pictures, and the command on it with a budget of a fraction of a second. That makes
+/// every choice doubtful.
 class Tune : public OverPictures {
  protected:
   Tune() : OverPictures(pictures(24, 24, 16)) {}
 
   Result tune(std::vector<std::string> arguments) const {
+    arguments.emplace_back("--accept-noise");
+    return tune_strictly(arguments);
+  }
+
+  Result tune_strictly(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(),
                      {MILLRACE_COMMAND, "tune", dataset_.string(), "--size", "16"});
     if (std::find(arguments.begin(), arguments.end(), "--budget-s") == arguments.end())
@@ -46,6 +52,10 @@ class Tune : public OverPictures {
     const Result result = bench(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return Json::parse(result.out).at("options");
+  }
+
+  static std::string text_of(const fs::path& path) {
+    return {std::istreambuf_iterator<char>(std::ifstream(path).rdbuf()), {}};
   }
 
   void write_config(const std::string& text) const { std::ofstream(config_) << text; }
@@ -87,6 +97,26 @@ TEST_F(Tune, WritesOptionsThatTheLibraryAndTheBenchRead) {
   EXPECT_EQ(options.at("micro_batches"), loaded.pipeline.slots.micro_batches);
   EXPECT_EQ(options.at("batch_size"), 4);
   EXPECT_EQ(bench({"--config", config_.string()}).err, "");
+}
+
+// No machine makes 4 images in a microsecond.
+TEST_F(Tune, WhereNothingFeedsTheStepItSaysSoEverywhereAndEndsWithThree) {
+  const fs::path page = folder_ / "page.html";
+  const fs::path json = folder_ / "result.json";
+  const std::vector<std::string> arguments = {
+      "--batch-size",   "4",      "--step-ms",   "0.001",  "--out",
+      config_.string(), "--html", page.string(), "--json", json.string()};
+  const Result result = tune_strictly(arguments);
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  const char* said = "Nothing feeds the step surely";
+  EXPECT_THAT(result.out, HasSubstr(std::string("warning: ") + said));
+  EXPECT_THAT(text_of(page), HasSubstr(said));
+  EXPECT_THAT(load_options(config_).why, HasSubstr(said));
+  const Json written = Json::parse(text_of(json));
+  EXPECT_EQ(written.at("doubtful"), true);
+  EXPECT_THAT(written.at("warnings").at(0).get<std::string>(), HasSubstr(said));
+
+  EXPECT_EQ(tune(arguments).exit_code, 0);
 }
 
 TEST_F(Tune, JsonHasEveryRun) {

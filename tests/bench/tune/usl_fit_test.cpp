@@ -61,6 +61,30 @@ TEST(UslFit, NeverHasNegativeCosts) {
   EXPECT_NEAR(fit.rate(8), 950, 100);
 }
 
+TEST(UslFit, ContentionIsAShare) {
+  // Throughput that falls with every worker: only a contention above 1 would say that alone.
+  const std::vector<ScalingPoint> falling = {{1, 100}, {2, 60}, {4, 40}, {8, 20}};
+  const UslFit fit = fit_usl(falling);
+  EXPECT_GE(fit.sigma, 0);
+  EXPECT_LE(fit.sigma, 1);
+  EXPECT_GT(fit.kappa, 0);
+  for (double n = 1; n <= 8; n += 0.25) {
+    EXPECT_GT(fit.rate(n), 0) << n;
+    EXPECT_LE(fit.rate(n), 1.01 * fit.lambda) << n;
+  }
+}
+
+TEST(UslFit, HoldsForThreeCountsThatItExplains) {
+  const UslFit law{.lambda = 100, .sigma = 0.1, .kappa = 0.01};
+  EXPECT_TRUE(fit_usl(points_of(law, {1, 2, 4})).holds());
+  EXPECT_FALSE(fit_usl(points_of(law, {1, 2})).holds());
+  EXPECT_FALSE(fit_usl({}).holds());
+  const std::vector<ScalingPoint> scattered = {{1, 100}, {1, 220}, {2, 90}, {2, 210},
+                                               {4, 300}, {4, 120}, {8, 100}};
+  EXPECT_LT(fit_usl(scattered).r_squared, 0.8);
+  EXPECT_FALSE(fit_usl(scattered).holds());
+}
+
 TEST(UslFit, WithFewCountsFitsFewParameters) {
   EXPECT_EQ(fit_usl({}).parameters, 0);
   EXPECT_EQ(fit_usl({}).rate(3), 0);

@@ -132,5 +132,30 @@ TEST_F(CudaCapture, NextIsRefusedWhileItsStreamIsCaptured) {
   stream.synchronize();
 }
 
+// A trainer that looks for the last error after its own launches must not find one of ours.
+TEST_F(CudaCapture, AskingLeavesNoErrorBehind) {
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
+  CudaDevice device;
+  const CudaStream legacy(0, nullptr);
+  const auto never_recorded = device.make_timed_event();
+  EXPECT_FALSE(legacy.capturing());
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_TRUE(legacy.capturing());
+  EXPECT_FALSE(never_recorded->passed_at());
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  // Nor may one of its own go.
+  EXPECT_EQ(cudaSetDevice(1000), cudaErrorInvalidDevice);
+  CudaStream stream(0);
+  stream.record(*never_recorded);
+  EXPECT_FALSE(stream.capturing());
+  EXPECT_TRUE(never_recorded->wait(patience));
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
+}
+
 }  // namespace
 }  // namespace millrace

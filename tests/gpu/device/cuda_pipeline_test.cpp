@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "device/driver.h"
 #include "gpu/device/cuda_run.h"
+#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -80,6 +83,36 @@ TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
     stand_in::drain();
     EXPECT_EQ(checker.right(), checker.batches());
   }
+  EXPECT_THAT(stand_in::devices_used(), ::testing::ElementsAre(1));
+}
+
+// The same where the trainer's thread has no current device: there was none, and is none.
+TEST_F(CudaPipeline, MakesNoContextOnTheFirstDeviceForAThreadWithoutOne) {
+  stand_in::reset(2);
+  run_.options.conversion = GpuRun::conversion();
+  {
+    Checker checker(run_.expected(), 1);
+    {
+      Pipeline pipeline = run_.on(std::make_shared<CudaDevice>(1));
+      while (const Batch batch = pipeline.next(checker.stream(), patience)) {
+        checker.step(batch);
+        EXPECT_FALSE(checker.stream().capturing());
+      }
+      checker.stream().synchronize();
+    }
+    EXPECT_EQ(checker.right(), checker.batches());
+    const auto event = CudaDevice(1).make_timed_event();
+    checker.stream().record(*event);
+    EXPECT_TRUE(event->wait(patience));
+    EXPECT_TRUE(event->passed_at());
+  }
+  int device = 7;
+  ASSERT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 0) << "a device was chosen for the trainer";
+  EXPECT_GT(stand_in::calls("cuCtxPushCurrent"), 0U);
+  EXPECT_EQ(stand_in::calls("cuCtxPopCurrent"), stand_in::calls("cuCtxPushCurrent"));
+  EXPECT_EQ(stand_in::calls("cuDevicePrimaryCtxRelease"),
+            stand_in::calls("cuDevicePrimaryCtxRetain"));
   EXPECT_THAT(stand_in::devices_used(), ::testing::ElementsAre(1));
 }
 
@@ -161,6 +194,22 @@ TEST_F(CudaPipeline, WithoutADeviceItSaysSo) {
     EXPECT_EQ(error.code(), ErrorCode::device);
     EXPECT_THAT(error.what(), HasSubstr("no CUDA device"));
   }
+}
+
+TEST_F(CudaPipeline, WithTooOldADriverItSaysSo) {
+  stand_in::install_driver(CUDART_VERSION / 1000 * 1000 - 920);  // 12.8, where this needs 13.0
+  const std::string major = std::to_string(CUDART_VERSION / 1000);
+  const std::string why = " knows CUDA " + std::to_string(CUDART_VERSION / 1000 - 1) +
+                          ".8, this build needs " + major + ".0";
+  EXPECT_THAT([] { CudaDevice device; }, ::testing::ThrowsMessage<Error>(::testing::EndsWith(why)));
+  const testing::TemporaryFolder folder;
+  const auto file = folder.path() / "version";
+  std::ofstream(file) << "570.86.15\n";
+  EXPECT_EQ(why_no_device(cudaErrorInsufficientDriver, file.c_str()), "driver 570.86.15" + why);
+  stand_in::install_driver(0);
+  EXPECT_THAT([] { CudaDevice device; },
+              ::testing::ThrowsMessage<Error>(HasSubstr("no CUDA device: there is no driver")));
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "what was told was left for the trainer to find";
 }
 
 TEST_F(CudaPipeline, EndsInTimeWhileTheStepGoesOn) {

@@ -83,6 +83,24 @@ TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
   EXPECT_LE(*passed, Clock::now() + tolerance);
 }
 
+// As in a run, it is looked at once a batch. An anchor's time must not wander off to the next look.
+TEST_F(EventClocks, KeepTheTimeBetweenLooks) {
+  constexpr auto batch = 200ms;
+  stand_in::skew_clock(1.2);
+  EventClock clock(0, 1ms);
+  CudaStream stream(0);
+  const EventHandle event = make_event_handle(cudaEventDefault);
+  for (int n = 0; n < 10; ++n) {
+    std::this_thread::sleep_for(batch);
+    ASSERT_EQ(cudaEventRecord(event.get(), stream.handle()), cudaSuccess);
+    stand_in::drain();
+    const Clock::time_point drained = Clock::now();
+    const auto passed = clock.time_of(event.get());
+    ASSERT_TRUE(passed);
+    EXPECT_LT((*passed - drained) / 1ms, batch / 2ms) << "after " << n << " batches";
+  }
+}
+
 TEST_F(EventClocks, OrdinaryEventsDoNotTell) {
   CudaDevice device;
   const auto event = device.make_event();

@@ -79,6 +79,26 @@ class RunTest(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr),
                              (77, "no CUDA device\n", ""))
 
+    def test_why_there_is_none(self):
+        self.stand_in("nvidia-smi", "echo NVIDIA-SMI has failed; echo 'as it did'; exit 9")
+        done = self.run_script(self.dataset)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (77, "no CUDA device: NVIDIA-SMI has failed as it did\n", ""))
+        (self.programs / "nvidia-smi").unlink()
+        done = self.run_script(self.dataset, PATH="/usr/bin:/bin")
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (77, "no CUDA device: there is no nvidia-smi, so no driver\n", ""))
+
+    def test_a_driver_that_is_too_old(self):
+        why = "driver 570.86 knows CUDA 12.8, this build needs 13.0"
+        self.stand_in("gpu_tests", f"""
+if [[ $1 == --gtest_filter=CudaDevice.IsFoundHere ]]; then
+  printf 'cuda_device_test.cpp:20: Skipped\\n%s\\n\\n[  SKIPPED ] CudaDevice\\n' '{why}'
+fi""")
+        done = self.run_script(self.dataset)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (77, f"nothing ran on NVIDIA H200, 580.1: {why}\n", ""))
+
     def test_all_is_well(self):
         code, out, rows = self.measure()
         self.assertEqual(code, 0, out)

@@ -24,17 +24,22 @@ namespace {
 cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters,
                               std::size_t /*shared_bytes*/, cudaStream_t stream) {
   const auto function = reinterpret_cast<millrace::Kernel>(const_cast<void*>(kernel));
-  return millrace::testing::stand_in::give(
-      stream, [function, grid, block,
-               arguments = *static_cast<millrace::kernels::Arguments*>(parameters[0]),
-               delay = millrace::testing::stand_in::copy_delay()] {
+  using namespace millrace::testing::stand_in;
+  std::unique_lock lock(machine().mutex);
+  const cudaStream_t queue = stream_of(stream);
+  if (queue == nullptr || queue->device != current_device())
+    return told(cudaErrorInvalidResourceHandle);
+  return told(
+      give_locked(stream, [function, grid, block,
+                           arguments = *static_cast<millrace::kernels::Arguments*>(parameters[0]),
+                           delay = machine().copy_delay] {
         std::this_thread::sleep_for(delay);
         blockDim = block;
         gridDim = grid;
         for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x)
           for (int time = 0; time < 2; ++time)
             for (threadIdx.x = 0; threadIdx.x < block.x; ++threadIdx.x) function(arguments);
-      });
+      }));
 }
 
 }  // namespace
@@ -42,8 +47,8 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
 namespace millrace {
 
 cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
-  if (const cudaError_t error = testing::stand_in::enter("launch_conversion")) return error;
-  return launch_conversion_kernel(work, stream);
+  return testing::stand_in::call("launch_conversion",
+                                 [&] { return launch_conversion_kernel(work, stream); });
 }
 
 }  // namespace millrace

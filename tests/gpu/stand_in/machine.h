@@ -1,110 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of the stand-in: queues that threads serve, points in them, and what the runtime's
-// functions share.
+// The inside of the stand-in: what its handles point to, and what the runtime's functions share.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-namespace millrace::testing::stand_in {
-
-using Clock = std::chrono::steady_clock;
-
-/// A point in a stream's work.
-class Point {
- public:
-  void pass() {
-    std::lock_guard lock(mutex_);
-    passed_ = Clock::now();
-    changed_.notify_all();
-  }
-  void wait() const {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return passed_.has_value(); });
-  }
-  std::optional<Clock::time_point> passed() const {
-    std::lock_guard lock(mutex_);
-    return passed_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::optional<Clock::time_point> passed_;
-};
-
-/// A queue and the thread that serves it. The thread goes on to the queue's end when the stream is
-/// destroyed, as a GPU does.
-class Queue {
- public:
-  void serve() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      changed_.wait(lock, [this] { return !work_.empty() || closed_; });
-      if (work_.empty()) return;
-      std::function<void()> next = std::move(work_.front());
-      work_.pop_front();
-      lock.unlock();
-      next();
-      next = nullptr;
-      lock.lock();
-      ++done_;
-      changed_.notify_all();
-    }
-  }
-  /// Waits for what it was given so far.
-  void drain() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this, given = given_] { return done_ >= given; });
-  }
-  void push(std::function<void()> work) {
-    std::lock_guard lock(mutex_);
-    work_.push_back(std::move(work));
-    ++given_;
-    changed_.notify_all();
-  }
-  void close() {
-    std::lock_guard lock(mutex_);
-    closed_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  std::uint64_t given_ = 0;
-  std::uint64_t done_ = 0;
-  bool closed_ = false;
-};
-
-}  // namespace millrace::testing::stand_in
+#include "stand_in/queue.h"
 
 namespace millrace::testing::stand_in {
 
-/// What a stream was given while it was captured. Once something was done that a capture does not
-/// bear, all of it is lost.
+/// How much of each stream's captured work something comes behind.
+using Behind = std::map<cudaStream_t, std::size_t>;
+
+/// What streams were given while they were captured. Once something was done that a capture does
+/// not bear, all of it is lost.
 struct Capture {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id begun_by;
+  cudaStream_t begun_in = nullptr;
   bool invalid = false;
+  /// Of all streams, in the order in which it was given, which no dependency contradicts.
   std::vector<std::function<void()>> work;
+  /// The stream in which it was begun and those that joined, and what the next work of each comes
+  /// behind.
+  std::map<cudaStream_t, Behind> streams;
 };
 
 }  // namespace millrace::testing::stand_in
@@ -112,6 +44,8 @@ struct Capture {
 // What the handles point to.
 struct CUstream_st {
   int device;
+  /// Whether it and the legacy default stream wait for each other.
+  bool blocking;
   std::shared_ptr<millrace::testing::stand_in::Queue> queue;
   /// Null while it is not captured.
   std::shared_ptr<millrace::testing::stand_in::Capture> capture{};
@@ -122,6 +56,8 @@ struct CUevent_st {
   std::shared_ptr<millrace::testing::stand_in::Point> point;
   /// Where it was recorded in a capture, which then is not yet a point of a stream.
   std::weak_ptr<millrace::testing::stand_in::Capture> capture{};
+  /// What it comes behind in that capture.
+  millrace::testing::stand_in::Behind behind{};
 };
 struct CUgraph_st {
   std::vector<std::function<void()>> work;
@@ -131,6 +67,12 @@ struct CUgraphExec_st {
 };
 
 namespace millrace::testing::stand_in {
+
+/// A piece of device memory.
+struct DevicePiece {
+  std::size_t bytes;
+  int device;
+};
 
 /// All that the stand-in knows. Its members are looked at under the mutex.
 struct Machine {
@@ -142,6 +84,8 @@ struct Machine {
 
   std::mutex mutex;
   int devices = 1;
+  int driver = CUDART_VERSION;
+  std::size_t device_bytes = std::size_t{1} << 36;
   std::chrono::nanoseconds copy_delay{100'000};
   double clock_factor = 1;
   struct Plan {
@@ -155,20 +99,28 @@ struct Machine {
   std::set<int> devices_used;
   std::uint64_t unlocked_copies = 0;
   std::set<cudaStream_t> streams;
+  /// By device and thread; those of no thread are the legacy ones.
+  std::map<std::pair<int, std::thread::id>, std::unique_ptr<CUstream_st>> default_streams;
   std::set<cudaEvent_t> events;
   /// Also those of streams that were destroyed: what they were given is done all the same.
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::thread> threads;
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> graph_executions;
-  std::map<void*, std::size_t> device_memory;
+  std::map<void*, DevicePiece> device_memory;
   std::map<void*, std::size_t> locked_memory;
 };
 
 Machine& machine();
 
+/// The devices whose contexts the calling thread has pushed; the last one is current.
+std::vector<int>& contexts();
+
 /// The device that the calling thread's calls are about.
-int& current_device();
+int current_device();
+
+/// The calling thread's: what cudaGetLastError tells.
+cudaError_t& last_error();
 
 /// Counts a call; what a test planned for it is its result.
 cudaError_t enter(const char* function);
@@ -180,12 +132,44 @@ cudaStreamCaptureMode& capture_mode();
 /// thread, the call fails and the capture is lost.
 cudaError_t enter_outside_captures(const char* function);
 
-/// How late copies and conversions are.
-std::chrono::nanoseconds copy_delay();
+/// A call's result; an error becomes the thread's last one.
+inline cudaError_t told(cudaError_t error) {
+  if (error != cudaSuccess && error != cudaErrorNotReady) last_error() = error;
+  return error;
+}
 
+/// A call of the runtime: `work`, unless a test planned something else for it.
+template <typename Work>
+cudaError_t call(const char* function, Work work) {
+  const cudaError_t error = enter(function);
+  return told(error == cudaSuccess ? work() : error);
+}
+
+/// The same, for one that captures do not bear.
+template <typename Work>
+cudaError_t call_outside_captures(const char* function, Work work) {
+  const cudaError_t error = enter_outside_captures(function);
+  return told(error == cudaSuccess ? work() : error);
+}
+
+/// Waits until all streams of `device`, or of all devices, have done what they were given so far.
+/// Not counted.
+void drain_device(int device);
+
+// With the machine's mutex held:
+
+/// A queue of `device`, with its thread.
+std::shared_ptr<Queue> make_queue(int device);
+/// The stream that a handle is to the calling thread, whose default streams are among them; null
+/// where there is none.
+cudaStream_t stream_of(cudaStream_t handle);
+/// The streams of `device` that wait for its legacy default stream.
+std::vector<cudaStream_t> blocking_streams(int device);
+bool is_legacy(const CUstream_st& stream);
 /// The stream does `work` when it has come so far; one that is captured keeps it for the graph.
-cudaError_t give(cudaStream_t stream, std::function<void()> work);
-/// The same, with the machine's mutex held.
-cudaError_t give_locked(cudaStream_t stream, std::function<void()> work);
+cudaError_t give_locked(cudaStream_t handle, std::function<void()> work);
+
+/// The same without the mutex held.
+cudaError_t give(cudaStream_t handle, std::function<void()> work);
 
 }  // namespace millrace::testing::stand_in

@@ -18,10 +18,30 @@ Machine::~Machine() {
   for (std::thread& thread : threads) thread.join();
 }
 
-int& current_device() {
-  thread_local int device = 0;
-  return device;
+std::vector<int>& contexts() {
+  thread_local std::vector<int> pushed;
+  return pushed;
 }
+
+int current_device() { return contexts().empty() ? 0 : contexts().back(); }
+
+cudaError_t& last_error() {
+  thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+namespace {
+
+/// As on a GPU: to ask for devices and their attributes needs no context, and the calls that make
+/// one for another device need none here. All others do.
+bool needs_context(std::string_view function) {
+  const bool of_driver = function.starts_with("cu") && !function.starts_with("cuda");
+  return !of_driver && !function.starts_with("cudaGet") && !function.starts_with("cudaDeviceGet") &&
+         function != "cudaSetDevice" && function != "cudaInitDevice" &&
+         function != "cudaDriverGetVersion";
+}
+
+}  // namespace
 
 cudaError_t enter(const char* function) {
   std::chrono::nanoseconds stall{0};
@@ -29,12 +49,10 @@ cudaError_t enter(const char* function) {
   {
     std::lock_guard lock(machine().mutex);
     const std::uint64_t call = ++machine().calls[function];
-    // As on a GPU: to ask for devices and their attributes needs no context, most else makes one,
-    // to choose a device as well.
-    if (std::string_view(function).substr(0, 7) != "cudaGet" &&
-        std::string_view(function).substr(0, 13) != "cudaDeviceGet" &&
-        std::string_view(function) != "cudaSetDevice")
+    if (needs_context(function)) {
       machine().devices_used.insert(current_device());
+      if (contexts().empty()) contexts().push_back(0);
+    }
     for (const Machine::Plan& plan : machine().plans[function]) {
       if (call != plan.nth && !(plan.for_good && call > plan.nth)) continue;
       stall += plan.stall;
@@ -55,46 +73,129 @@ cudaError_t enter_outside_captures(const char* function) {
   if (capture_mode() == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   std::lock_guard lock(machine().mutex);
   cudaError_t error = cudaSuccess;
-  for (cudaStream_t stream : machine().streams) {
-    const auto& capture = stream->capture;
-    if (capture == nullptr || capture->mode == cudaStreamCaptureModeRelaxed) continue;
+  const auto look_at = [&](const std::shared_ptr<Capture>& capture) {
+    if (capture == nullptr || capture->mode == cudaStreamCaptureModeRelaxed) return;
     const bool of_this_thread = capture->begun_by == std::this_thread::get_id();
     const bool of_any = capture->mode == cudaStreamCaptureModeGlobal &&
                         capture_mode() == cudaStreamCaptureModeGlobal;
-    if (!of_this_thread && !of_any) continue;
+    if (!of_this_thread && !of_any) return;
     capture->invalid = true;
     error = cudaErrorStreamCaptureUnsupported;
-  }
+  };
+  for (const cudaStream_t stream : machine().streams) look_at(stream->capture);
+  for (const auto& [owner, stream] : machine().default_streams) look_at(stream->capture);
   return error;
 }
 
-cudaError_t give_locked(cudaStream_t stream, std::function<void()> work) {
-  if (!machine().streams.contains(stream)) return cudaErrorInvalidResourceHandle;
+std::shared_ptr<Queue> make_queue(int device) {
+  auto queue = std::make_shared<Queue>(device);
+  machine().queues.push_back(queue);
+  machine().threads.emplace_back([queue] { queue->serve(); });
+  return queue;
+}
+
+cudaStream_t stream_of(cudaStream_t handle) {
+  std::thread::id owner{};
+  if (handle == cudaStreamPerThread)
+    owner = std::this_thread::get_id();
+  else if (handle != nullptr && handle != cudaStreamLegacy)
+    return machine().streams.contains(handle) ? handle : nullptr;
+  const int device = current_device();
+  auto& stream = machine().default_streams[{device, owner}];
+  if (stream == nullptr)
+    stream.reset(new CUstream_st{
+        .device = device, .blocking = owner != std::thread::id{}, .queue = make_queue(device)});
+  return stream.get();
+}
+
+bool is_legacy(const CUstream_st& stream) {
+  const auto legacy = machine().default_streams.find({stream.device, {}});
+  return legacy != machine().default_streams.end() && legacy->second.get() == &stream;
+}
+
+std::vector<cudaStream_t> blocking_streams(int device) {
+  std::vector<cudaStream_t> blocking;
+  const auto add = [&](cudaStream_t stream) {
+    if (stream->blocking && stream->device == device) blocking.push_back(stream);
+  };
+  for (const cudaStream_t stream : machine().streams) add(stream);
+  for (const auto& [owner, stream] : machine().default_streams) add(stream.get());
+  return blocking;
+}
+
+namespace {
+
+/// `queue` goes on when `other` has done what it was given so far.
+void wait_for(Queue& queue, Queue& other) {
+  const auto point = std::make_shared<Point>();
+  other.push([point] { point->pass(); });
+  queue.push([point] { point->wait(); });
+}
+
+/// The order that the legacy default stream and blocking ones keep among them.
+cudaError_t keep_default_order(cudaStream_t stream) {
+  if (is_legacy(*stream)) {
+    const auto blocking = blocking_streams(stream->device);
+    cudaError_t error = cudaSuccess;
+    for (const cudaStream_t other : blocking) {
+      if (other->capture == nullptr) continue;
+      other->capture->invalid = true;
+      error = cudaErrorStreamCaptureImplicit;
+    }
+    if (error != cudaSuccess) return error;
+    for (const cudaStream_t other : blocking) wait_for(*stream->queue, *other->queue);
+  } else if (stream->blocking) {
+    const auto legacy = machine().default_streams.find({stream->device, {}});
+    if (legacy != machine().default_streams.end()) wait_for(*stream->queue, *legacy->second->queue);
+  }
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t give_locked(cudaStream_t handle, std::function<void()> work) {
+  const cudaStream_t stream = stream_of(handle);
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
   if (stream->capture == nullptr) {
+    if (const cudaError_t error = keep_default_order(stream)) return error;
     stream->queue->push(std::move(work));
     return cudaSuccess;
   }
   if (stream->capture->invalid) return cudaErrorStreamCaptureInvalidated;
   stream->capture->work.push_back(std::move(work));
+  ++stream->capture->streams[stream][stream];
   return cudaSuccess;
 }
 
-cudaError_t give(cudaStream_t stream, std::function<void()> work) {
+cudaError_t give(cudaStream_t handle, std::function<void()> work) {
   std::lock_guard lock(machine().mutex);
-  return give_locked(stream, std::move(work));
+  return give_locked(handle, std::move(work));
 }
 
-void drain() {
+namespace {
+
+constexpr int all_devices = -1;
+/// What is let go of is given back by other threads, a little later.
+constexpr std::chrono::seconds patience_with_returns{2};
+
+}  // namespace
+
+void drain_device(int device) {
   std::vector<std::shared_ptr<Queue>> queues;
   {
     std::lock_guard lock(machine().mutex);
     queues = machine().queues;
   }
-  for (const auto& queue : queues) queue->drain();
+  for (const auto& queue : queues)
+    if (device == all_devices || queue->device == device) queue->drain();
 }
+
+void drain() { drain_device(all_devices); }
 
 void reset(int devices) {
   drain();
+  for (const auto end = Clock::now() + patience_with_returns; live() > 0 && Clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (const std::size_t left = live(); left > 0)
     throw std::logic_error(std::to_string(left) +
                            " streams, events, graphs or pieces of memory were not given back");
@@ -102,8 +203,12 @@ void reset(int devices) {
   {
     std::lock_guard lock(machine().mutex);
     threads.swap(machine().threads);
+    for (const auto& [owner, stream] : machine().default_streams) stream->queue->close();
+    machine().default_streams.clear();
     machine().queues.clear();
     machine().devices = devices;
+    machine().driver = CUDART_VERSION;
+    machine().device_bytes = std::size_t{1} << 36;
     machine().copy_delay = std::chrono::microseconds(100);
     machine().clock_factor = 1;
     machine().plans.clear();
@@ -112,7 +217,8 @@ void reset(int devices) {
     machine().unlocked_copies = 0;
   }
   for (std::thread& thread : threads) thread.join();
-  current_device() = 0;
+  contexts().clear();
+  last_error() = cudaSuccess;
   capture_mode() = cudaStreamCaptureModeGlobal;
 }
 
@@ -132,14 +238,19 @@ void delay_copies(std::chrono::nanoseconds delay) {
   machine().copy_delay = delay;
 }
 
-std::chrono::nanoseconds copy_delay() {
-  std::lock_guard lock(machine().mutex);
-  return machine().copy_delay;
-}
-
 void skew_clock(double factor) {
   std::lock_guard lock(machine().mutex);
   machine().clock_factor = factor;
+}
+
+void limit_memory(std::size_t bytes) {
+  std::lock_guard lock(machine().mutex);
+  machine().device_bytes = bytes;
+}
+
+void install_driver(int version) {
+  std::lock_guard lock(machine().mutex);
+  machine().driver = version;
 }
 
 std::uint64_t calls(const std::string& function) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A CUDA runtime without a GPU: the calls that gpu/ makes, with the asynchrony of the real ones.
-// Streams are queues that threads of their own serve, copies happen late, device memory is poisoned
+// Streams, the default ones among them, are queues that threads of their own serve, copies happen
+// late, device memory is poisoned
 // when it is taken and when it is given back, what a captured stream is given runs when its graph
 // is launched. It counts calls and can make any of them fail or take long, "launch_conversion"
 // among them. Programs link it in place of the CUDA runtime; it never runs beside it.
@@ -20,7 +21,7 @@
 namespace millrace::testing::stand_in {
 
 /// Begins afresh with so many devices: counts are 0, nothing fails. Waits for all streams' work
-/// first. Throws `std::logic_error` where handles or memory were not given back.
+/// first. Throws `std::logic_error` where handles or memory were not given back within 2 s.
 void reset(int devices = 1);
 
 /// The `nth` call (from 1, counted from here) of `function`, "cudaMemcpyAsync" for example, fails
@@ -34,6 +35,12 @@ void delay_copies(std::chrono::nanoseconds delay);
 
 /// The device's clock goes so many times as fast as the host's; 1 at first.
 void skew_clock(double factor);
+
+/// Each device has so much memory; 64 GiB at first.
+void limit_memory(std::size_t bytes);
+/// The driver knows CUDA up to `version`, which is said as in CUDART_VERSION; 0 = there is none. At
+/// first it knows what this was compiled for.
+void install_driver(int version);
 
 /// Calls since `reset`.
 std::uint64_t calls(const std::string& function);

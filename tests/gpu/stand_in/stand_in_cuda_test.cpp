@@ -4,11 +4,16 @@
 #include "stand_in/stand_in_cuda.h"
 
 #include <gtest/gtest.h>
+#include <millrace/conversion_work.h>
 
 #include <atomic>
+#include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
+#include "device/driver.h"
+#include "pixel/kernel_launch.h"
 #include "support/waiting.h"
 
 namespace millrace {
@@ -123,8 +128,168 @@ TEST_F(StandInCuda, RefusesWhatIsNotItsOwn) {
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
 }
 
+TEST_F(StandInCuda, RefusesCopiesAndKernelsOfAnotherDevice) {
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  cudaStream_t elsewhere = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&elsewhere, cudaStreamNonBlocking), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(device_, host_, bytes, cudaMemcpyHostToDevice, elsewhere),
+            cudaErrorInvalidValue);
+  const ConversionWork work{.source = static_cast<std::uint8_t*>(device_),
+                            .destination = static_cast<std::uint8_t*>(device_) + 48,
+                            .samples = 1,
+                            .height = 4,
+                            .width = 4,
+                            .channels = 3,
+                            .dtype = DType::uint8};
+  EXPECT_EQ(launch_conversion(work, stream_), cudaErrorInvalidResourceHandle)
+      << "the stream's device is not the current one";
+  EXPECT_EQ(cudaStreamDestroy(elsewhere), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  EXPECT_EQ(launch_conversion(work, stream_), cudaSuccess);
+  stand_in::drain();
+}
+
+TEST_F(StandInCuda, PageLocksNoByteTwice) {
+  std::vector<char> pages(3 * bytes);
+  char* const middle = pages.data() + bytes;
+  const auto lock = [](char* data, std::size_t size) {
+    return cudaHostRegister(data, size, cudaHostRegisterPortable);
+  };
+  ASSERT_EQ(lock(middle, bytes), cudaSuccess);
+  EXPECT_EQ(lock(middle, bytes), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(lock(pages.data(), bytes + 1), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(lock(middle + bytes - 1, 2), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(lock(middle + 1, 1), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(lock(pages.data(), 3 * bytes), cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_EQ(lock(pages.data(), bytes), cudaSuccess);
+  EXPECT_EQ(lock(middle + bytes, bytes), cudaSuccess);
+  for (char* const data : {pages.data(), middle, middle + bytes})
+    EXPECT_EQ(cudaHostUnregister(data), cudaSuccess);
+}
+
+TEST_F(StandInCuda, GivesMemoryBackBehindAllWorkOfItsDevice) {
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  void* elsewhere = nullptr;
+  ASSERT_EQ(cudaMalloc(&elsewhere, bytes), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  std::vector<char> pages(bytes);
+  ASSERT_EQ(cudaHostRegister(pages.data(), bytes, cudaHostRegisterPortable), cudaSuccess);
+  testing::Gate gate;
+  stand_in::launch(other_, [&gate] { gate.pass(); });
+  EXPECT_EQ(cudaFree(elsewhere), cudaSuccess) << "a stream of another device was waited for";
+  EXPECT_EQ(cudaFree(nullptr), cudaSuccess) << "nothing is no memory, and not waited for";
+  std::atomic<int> returned{0};
+  std::jthread freeing([&] {
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    ++returned;
+  });
+  std::jthread unlocking([&] {
+    EXPECT_EQ(cudaHostUnregister(pages.data()), cudaSuccess);
+    ++returned;
+  });
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(returned, 0) << "memory never had to do with the stream, which is busy";
+  gate.open();
+}
+
+TEST_F(StandInCuda, DevicesHaveAsMuchMemoryAsTheyAreGiven) {
+  stand_in::limit_memory(3 * bytes);
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, 2 * bytes + 1), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMalloc(&memory, 2 * bytes), cudaSuccess);
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+}
+
+TEST_F(StandInCuda, TheLegacyStreamAndBlockingOnesWaitForEachOther) {
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
+  for (const cudaStream_t one : {blocking, cudaStreamPerThread}) {
+    std::vector<int> done;
+    std::atomic<bool> other_ran{false};
+    testing::Gate gate;
+    stand_in::launch(one, [&] {
+      gate.pass();
+      done.push_back(1);
+    });
+    stand_in::launch(nullptr, [&] { done.push_back(2); });
+    stand_in::launch(cudaStreamLegacy, [&] { done.push_back(3); });
+    stand_in::launch(one, [&] { done.push_back(4); });
+    stand_in::launch(other_, [&] { other_ran = true; });
+    EXPECT_TRUE(testing::eventually([&] { return other_ran.load(); }))
+        << "a stream that does not block waited";
+    gate.open();
+    stand_in::drain();
+    EXPECT_EQ(done, (std::vector<int>{1, 2, 3, 4}));
+  }
+  EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
+  EXPECT_EQ(stand_in::live(), 5U) << "default streams are nobody's to give back";
+}
+
+TEST_F(StandInCuda, EachThreadHasADefaultStreamOfItsOwn) {
+  testing::Gate gate;
+  stand_in::launch(cudaStreamPerThread, [&gate] { gate.pass(); });
+  std::thread([] {
+    EXPECT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess) << "it waited for another";
+  }).join();
+  gate.open();
+  EXPECT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
+}
+
+TEST_F(StandInCuda, KeepsTheLastErrorOfEachThread) {
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaEventQuery(event_), cudaSuccess) << "what succeeds leaves it";
+  std::thread([] { EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess); }).join();
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  testing::Gate gate;
+  stand_in::launch(stream_, [&gate] { gate.pass(); });
+  ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaEventQuery(event_), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "that something is not ready is no error";
+  gate.open();
+  stand_in::drain();
+}
+
+TEST_F(StandInCuda, AnOldDriverHasNoDevices) {
+  stand_in::install_driver(CUDART_VERSION - 1000);
+  int count = 7;
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaErrorInsufficientDriver);
+  EXPECT_EQ(cudaDriverGetVersion(&count), cudaSuccess);
+  EXPECT_EQ(count, CUDART_VERSION - 1000);
+}
+
 TEST_F(StandInCuda, NoticesWhatIsNotGivenBack) {
   EXPECT_THROW(stand_in::reset(), std::logic_error);
+}
+
+TEST(StandInContexts, AreMadeWhereTheyAreNeeded) {
+  stand_in::reset(3);
+  const auto device = [] {
+    int current = 7;
+    EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+    return current;
+  };
+  EXPECT_EQ(device(), 0);
+  EXPECT_EQ(cudaInitDevice(1, 0, 0), cudaSuccess);
+  EXPECT_EQ(device(), 0) << "it was made current";
+  push_context(2);
+  EXPECT_EQ(device(), 2);
+  push_context(1);
+  EXPECT_EQ(device(), 1);
+  pop_context(1);
+  EXPECT_EQ(device(), 2);
+  pop_context(2);
+  EXPECT_EQ(device(), 0);
+  EXPECT_EQ(stand_in::devices_used(), (std::set<int>{1, 2})) << "to ask makes no context";
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 1), cudaSuccess);
+  EXPECT_EQ(stand_in::devices_used(), (std::set<int>{0, 1, 2}));
+  EXPECT_EQ(cudaFree(memory), cudaSuccess);
+  stand_in::reset();
 }
 
 }  // namespace

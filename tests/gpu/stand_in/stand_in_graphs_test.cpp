@@ -109,6 +109,83 @@ TEST_F(StandInGraphs, WhatLiesOutsideACaptureIsNotWaitedForInside) {
   expect_lost();
 }
 
+TEST_F(StandInGraphs, AStreamThatWaitsJoinsACapture) {
+  std::vector<int> done;
+  cudaEvent_t back = nullptr;
+  ASSERT_EQ(cudaEventCreateWithFlags(&back, cudaEventDisableTiming), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  stand_in::launch(stream_, [&done] { done.push_back(1); });
+  ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess);
+  cudaStreamCaptureStatus joined = cudaStreamCaptureStatusNone;
+  EXPECT_EQ(cudaStreamIsCapturing(other_, &joined), cudaSuccess);
+  EXPECT_EQ(joined, cudaStreamCaptureStatusActive);
+  stand_in::launch(other_, [&done] { done.push_back(2); });
+  ASSERT_EQ(cudaEventRecord(back, other_), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(stream_, back, 0), cudaSuccess);
+  stand_in::launch(stream_, [&done] { done.push_back(3); });
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(other_, &graph), cudaErrorStreamCaptureUnmatched)
+      << "it was not begun there";
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamIsCapturing(other_, &joined), cudaSuccess);
+  EXPECT_EQ(joined, cudaStreamCaptureStatusNone);
+  cudaGraphExec_t execution = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&execution, graph, 0), cudaSuccess);
+  stand_in::drain();
+  EXPECT_TRUE(done.empty()) << "it ran when it was captured";
+  ASSERT_EQ(cudaGraphLaunch(execution, stream_), cudaSuccess);
+  stand_in::drain();
+  EXPECT_EQ(done, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphExecDestroy(execution), cudaSuccess);
+  EXPECT_EQ(cudaEventDestroy(back), cudaSuccess);
+}
+
+TEST_F(StandInGraphs, AStreamThatJoinedMustComeBack) {
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
+  ASSERT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaSuccess);
+  stand_in::launch(other_, [] {});
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureUnjoined);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(status(), cudaStreamCaptureStatusNone);
+}
+
+TEST_F(StandInGraphs, TwoCapturesDoNotBecomeOne) {
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(other_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(other_, event_, 0), cudaErrorStreamCaptureMerge);
+  expect_lost();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(other_, &graph), cudaErrorStreamCaptureInvalidated);
+}
+
+// As CUDA has it: to ask the legacy default stream leaves the capture alone, to use it does not.
+TEST_F(StandInGraphs, TheLegacyStreamIsOfNoUseWhileABlockingOneIsCaptured) {
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
+  EXPECT_EQ(cudaStreamBeginCapture(cudaStreamLegacy, cudaStreamCaptureModeRelaxed),
+            cudaErrorStreamCaptureUnsupported);
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  cudaStreamCaptureStatus legacy = cudaStreamCaptureStatusActive;
+  EXPECT_EQ(cudaStreamIsCapturing(nullptr, &legacy), cudaSuccess) << "it is not a blocking one";
+  EXPECT_EQ(legacy, cudaStreamCaptureStatusNone);
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(cudaStreamIsCapturing(nullptr, &legacy), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(cudaStreamIsCapturing(blocking, &legacy), cudaSuccess);
+  EXPECT_EQ(legacy, cudaStreamCaptureStatusActive) << "to be asked lost it";
+  EXPECT_EQ(cudaEventRecord(event_, nullptr), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
+}
+
 TEST_F(StandInGraphs, AnEventOfACaptureIsNotAsked) {
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
   ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/detail/pixel_arithmetic.h>
 #include <millrace/tensor.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace millrace {
@@ -39,6 +41,56 @@ TEST(DTypes, FollowFromTheCppType) {
   EXPECT_EQ(DTypeOf<std::int64_t>::value, DType::int64);
   EXPECT_EQ(DTypeOf<double>::value, DType::float64);
   EXPECT_EQ(size_of(DTypeOf<float>::value), sizeof(float));
+}
+
+TEST(DTypes, OfSmallIntegersAndBoolAreFields) {
+  const auto check = [](auto value, DType dtype, const char* name) {
+    using T = decltype(value);
+    EXPECT_EQ(DTypeOf<T>::value, dtype);
+    EXPECT_EQ(size_of(dtype), sizeof(T));
+    EXPECT_STREQ(to_string(dtype), name);
+    std::array<T, 2> memory{T{}, value};
+    EXPECT_EQ((Tensor{memory.data(), dtype, Shape{2}}.as<T>()[1]), value);
+  };
+  check(std::int8_t{-128}, DType::int8, "int8");
+  check(std::int16_t{-32768}, DType::int16, "int16");
+  check(std::uint16_t{65535}, DType::uint16, "uint16");
+  check(true, DType::boolean, "bool");
+}
+
+TEST(DTypes, OfSixteenBitsAreReadAsNumbers) {
+  std::array<std::uint16_t, 8> bits{0x0000, 0x8000, 0x0001, 0x03FF, 0x0400, 0xC03C, 0x7BFF, 0xFC00};
+  const auto halves = Tensor{bits.data(), DType::float16, Shape{8}}.as<Float16>();
+  const std::array<float, 8> expected{0,        -0.0F,      0x1p-24F, 0x3FFp-24F,
+                                      0x1p-14F, -2.1171875, 65504,    -INFINITY};
+  for (std::size_t place = 0; place < bits.size(); ++place) {
+    EXPECT_EQ(halves[place], expected[place]) << std::hex << bits[place];
+    EXPECT_EQ(std::signbit(halves[place]), std::signbit(expected[place]))
+        << std::hex << bits[place];
+  }
+  const auto brains = Tensor{bits.data(), DType::bfloat16, Shape{8}}.as<Bfloat16>();
+  EXPECT_EQ(brains[5], -2.9375F);
+  EXPECT_EQ(brains[2], 0x1p-133F);
+  EXPECT_THROW((void)(Tensor{bits.data(), DType::float16, Shape{8}}.as<Bfloat16>()), Error);
+}
+
+// To a float and back is the same number, of each that there is.
+TEST(DTypes, OfSixteenBitsLoseNothing) {
+  for (std::uint32_t number = 0; number < 0x10000; ++number) {
+    const auto bits = static_cast<std::uint16_t>(number);
+    const float half = Float16{bits};
+    const float brain = Bfloat16{bits};
+    if ((bits & 0x7FFFU) > 0x7C00) {
+      ASSERT_TRUE(std::isnan(half)) << std::hex << bits;
+    } else {
+      ASSERT_EQ(to_float16(half), bits);
+    }
+    if ((bits & 0x7FFFU) > 0x7F80) {
+      ASSERT_TRUE(std::isnan(brain)) << std::hex << bits;
+    } else {
+      ASSERT_EQ(to_bfloat16(brain), bits);
+    }
+  }
 }
 
 TEST(Shapes, AScalarHasOneElement) {

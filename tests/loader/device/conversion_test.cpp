@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
 #include <millrace/detail/pixel_arithmetic.h>
+#include <millrace/detail/plain_conversion.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
+#include <thread>
 #include <vector>
 
 namespace millrace {
@@ -217,6 +220,82 @@ TEST(ConvertOnHost, RefusesOtherTypes) {
   ConversionWork work = work_on(pixels, made.data());
   work.dtype = DType::float64;
   EXPECT_THROW(work.run_on_host(), Error);
+}
+
+/// Runs items on threads of its own, several at once.
+class TwoThreads final : public HostWorkers {
+ public:
+  void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept override {
+    ++shared;
+    const auto every_second = [&](std::size_t first) {
+      for (std::size_t number = first; number < items; number += 2) item(number);
+    };
+    std::thread other(every_second, 1);
+    every_second(0);
+    other.join();
+  }
+  int shared = 0;
+};
+
+/// Compares with the plain conversion, over all types, layouts and flips, alone and shared, and
+/// that nothing is written behind the batch.
+void expect_plain_bytes(std::span<const std::uint8_t> pixels, ConversionWork work) {
+  const std::vector<std::uint8_t> flips{0, 1, 0, 255, 2};
+  ASSERT_LE(work.samples, flips.size());
+  TwoThreads threads;
+  work.source = pixels.data();
+  for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32})
+    for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
+      for (const bool flip : {false, true})
+        for (HostWorkers* workers :
+             {static_cast<HostWorkers*>(nullptr), static_cast<HostWorkers*>(&threads)}) {
+          work.dtype = dtype;
+          work.layout = layout;
+          work.flips = flip ? flips.data() : nullptr;
+          work.workers = workers;
+          std::vector<std::uint8_t> expected(pixels.size() * size_of(dtype) + 8, 0xA5);
+          std::vector<std::uint8_t> made = expected;
+          work.destination = expected.data();
+          convert_plainly(work);
+          work.destination = made.data();
+          work.run_on_host();
+          ASSERT_EQ(made, expected)
+              << to_string(dtype) << (layout == ImageLayout::nhwc ? " nhwc" : " nchw")
+              << (flip ? " flipped" : "") << (workers != nullptr ? " shared" : "");
+        }
+  const std::size_t elements = work.height * work.width * work.channels;
+  EXPECT_EQ(threads.shared, work.samples > 1 && elements >= 65536 ? 16 : 0);
+}
+
+TEST(ConvertOnHost, GivesThePlainConversionsBits) {
+  struct Case {
+    std::size_t samples, height, width;
+  };
+  for (const Case& one : {Case{5, 1, 1}, Case{3, 5, 7}, Case{1, 31, 2}, Case{3, 224, 300}})
+    for (std::size_t channels = 1; channels <= 4; ++channels) {
+      std::vector<std::uint8_t> pixels(one.samples * one.height * one.width * channels);
+      for (std::size_t place = 0; place < pixels.size(); ++place)
+        pixels[place] = static_cast<std::uint8_t>(place * 0x9E3779B97F4A7C15 >> 56U);
+      SCOPED_TRACE(::testing::Message() << one.samples << " of " << one.height << " x " << one.width
+                                        << " x " << channels);
+      expect_plain_bytes(pixels, {.samples = one.samples,
+                                  .height = one.height,
+                                  .width = one.width,
+                                  .channels = channels,
+                                  .mean = {0.485F, -0.456F, 0.406F, 7},
+                                  .std = {0.229F, 0.224F, -0.225F, 1e-7F}});
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+}
+
+TEST(ConvertOnHost, RefusesOtherNumbersOfChannels) {
+  const std::vector<std::uint8_t> pixels = two_images();
+  std::vector<float> made(pixels.size());
+  ConversionWork work = work_on(pixels, made.data());
+  for (const std::size_t channels : {0U, 5U}) {
+    work.channels = channels;
+    EXPECT_THROW(work.run_on_host(), Error);
+  }
 }
 
 }  // namespace

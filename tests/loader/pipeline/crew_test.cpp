@@ -4,14 +4,17 @@
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "loader/pipeline/image_run.h"
 #include "loader/pipeline/road/small_road.h"
 #include "support/fake_dataset.h"
+#include "support/fake_device.h"
 #include "support/fake_job.h"
 #include "support/fake_transform.h"
 #include "support/waiting.h"
@@ -111,6 +114,67 @@ TEST_F(CrewTest, NamesWhatIsStuckAndKeepsWhatThatUses) {
   EXPECT_GT(crew.use_count(), 1) << "the sample that hangs needs it";
   gate.open();
   EXPECT_TRUE(eventually([this] { return crew.use_count() == 1; }));
+}
+
+TEST_F(CrewTest, SharesWorkWithIdleWorkers) {
+  std::atomic<int> arrived = 0;
+  crew->share(3, [&](std::size_t) {
+    ++arrived;
+    EXPECT_TRUE(eventually([&] { return arrived == 3; })) << "two workers and this thread at once";
+  });
+  EXPECT_EQ(arrived, 3);
+}
+
+TEST_F(CrewTest, EndsWhatItSharesWithoutAWorker) {
+  std::array<std::atomic<int>, 50> times{};
+  const auto share = [&] { crew->share(times.size(), [&](std::size_t item) { ++times[item]; }); };
+  runtime->set_concurrency(0);
+  share();
+  Gate gate;
+  transform->on_begin = [&gate](const Record&) { EXPECT_TRUE(gate.pass()); };
+  runtime->set_concurrency(2);
+  (void)submit();
+  ASSERT_TRUE(eventually([&gate] { return gate.arrived() == 2; }));
+  share();
+  EXPECT_TRUE(crew->dismiss(now() + 10ms));
+  share();
+  gate.open();
+  EXPECT_TRUE(eventually([this] { return crew.use_count() == 1; }));
+  for (const auto& time : times) EXPECT_EQ(time, 3) << "who comes late finds none left";
+}
+
+/// What a worker that two pipelines share does, sample by sample and item by item.
+TEST(CrewOfTinySamples, TakesSeveralAtATime) {
+  const auto runtime = make_runtime({.workers = 1});
+  std::atomic<int> since_item = 0;
+  std::atomic<int> most_between = 0;
+  const auto transform = std::make_shared<testing::FunctionTransform>(
+      SampleSpec({{"byte", DType::uint8, {1}}}), [&](const Record&, Random&, Sample&) {
+        most_between = std::max(most_between.load(), ++since_item);
+        return Status::ok();
+      });
+  Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10000), transform,
+                    std::make_shared<HostDevice>(), {.batch_size = 256, .runtime = runtime});
+  const int owner = 0;
+  runtime->pools().front()->submit(
+      &owner, testing::job(std::size_t{1} << 40, [&](auto, auto) { since_item = 0; }));
+  for (int batch = 0; batch < 20; ++batch) (void)pipeline.next();
+  EXPECT_GE(most_between, 2) << "a worker went to its pool for every sample";
+  EXPECT_TRUE(runtime->pools().front()->cancel(&owner, testing::patience));
+}
+
+TEST(CrewShares, ThePipelinesConversions) {
+  testing::ImageRun run(16);
+  const auto device = std::make_shared<testing::HookDevice>(true);
+  run.device = device;
+  run.options.conversion = Conversion{};
+  std::atomic<int> shared = 0;
+  device->hooks().on_launch = [&](const DeviceWork& work) {
+    if (work.as<ConversionWork>()->workers != nullptr) ++shared;
+  };
+  Pipeline pipeline = run.pipeline();
+  while (pipeline.next()) continue;
+  EXPECT_EQ(shared, 2);
 }
 
 }  // namespace

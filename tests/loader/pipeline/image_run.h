@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/conversion_work.h>
+#include <millrace/detail/plain_conversion.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
@@ -75,24 +76,23 @@ inline BatchBytes bytes_of(const Batch& batch) {
   return result;
 }
 
-/// What becomes of a batch's bytes by the reference on the host.
+/// What becomes of a batch's bytes by the plain conversion.
 inline BatchBytes converted(BatchBytes batch, const Conversion& conversion, std::size_t channels,
                             bool flips) {
   const std::vector<std::byte> images = batch[1].second;
   std::vector<std::byte> result(images.size() * size_of(conversion.dtype));
-  ConversionWork{
-      .source = reinterpret_cast<const std::uint8_t*>(images.data()),
-      .destination = result.data(),
-      .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
-      .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
-      .height = ImageRun::height,
-      .width = ImageRun::width,
-      .channels = channels,
-      .dtype = conversion.dtype,
-      .layout = conversion.layout,
-      .mean = conversion.mean,
-      .std = conversion.std}
-      .run_on_host();
+  convert_plainly(
+      {.source = reinterpret_cast<const std::uint8_t*>(images.data()),
+       .destination = result.data(),
+       .flips = flips ? reinterpret_cast<const std::uint8_t*>(batch[2].second.data()) : nullptr,
+       .samples = images.size() / (ImageRun::height * ImageRun::width * channels),
+       .height = ImageRun::height,
+       .width = ImageRun::width,
+       .channels = channels,
+       .dtype = conversion.dtype,
+       .layout = conversion.layout,
+       .mean = conversion.mean,
+       .std = conversion.std});
   batch[1].second = std::move(result);
   return batch;
 }

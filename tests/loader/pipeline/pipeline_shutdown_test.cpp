@@ -218,10 +218,10 @@ TEST_P(PipelineShutdown, StopsAtOnceWhenNothingIsStuck) {
 }
 
 /// Something of the run is stuck at a gate until the test opens it; then everything must go away by
-/// itself.
+/// itself, as `watched` does, which what is stuck uses: the transform unless the test says another.
 void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in_message,
-                    bool shared_runtime) {
-  const std::weak_ptr<Transform> watched = run.transform;
+                    bool shared_runtime, std::weak_ptr<const void> watched = {}) {
+  if (watched.expired()) watched = run.transform;
   std::vector<std::string> told;
   run.options.debug.on_stuck = [&told](std::string_view what) { told.emplace_back(what); };
   if (shared_runtime) run.workers(2);
@@ -275,7 +275,8 @@ TEST_P(PipelineShutdown, AStuckPrefetchIsLetGo) {
   stuck.dataset->on_prefetch = [gate](std::span<const std::uint64_t>) {
     EXPECT_TRUE(gate->pass());
   };
-  expect_bounded(std::move(stuck), *gate, {}, true);
+  const std::weak_ptr<const void> dataset = stuck.dataset;
+  expect_bounded(std::move(stuck), *gate, {"prefetching from memory"}, true, dataset);
 }
 
 TEST(PipelineStop, AStuckDeviceCallIsLetGo) {

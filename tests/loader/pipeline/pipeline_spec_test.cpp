@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "support/small_run.h"
 
@@ -112,6 +116,95 @@ TEST(PipelineSpec, PartsHaveTheirShareOfEveryField) {
         EXPECT_EQ(target[sample], good ? static_cast<double>(record) / 3 : 0);
       }
     }
+}
+
+TEST(PipelineSpec, FieldsOfSmallIntegersAndBool) {
+  SmallRun run(20);
+  const auto transform = std::make_shared<testing::FunctionTransform>(
+      SampleSpec({{"byte", DType::int8, {3}},
+                  {"even", DType::boolean, {}},
+                  {"short", DType::int16, {}},
+                  {"mask", DType::uint16, {2}}}),
+      [](const Record& record, Random&, Sample& sample) {
+        const auto index = static_cast<std::int8_t>(record.index());
+        std::ranges::fill(sample["byte"].as<std::int8_t>(), static_cast<std::int8_t>(-index));
+        sample["even"].as<bool>()[0] = index % 2 == 0;
+        sample["short"].as<std::int16_t>()[0] = static_cast<std::int16_t>(-1000 - index);
+        std::ranges::fill(sample["mask"].as<std::uint16_t>(), std::uint16_t{60000});
+        return Status::ok();
+      });
+  Pipeline pipeline(run.dataset, transform, run.device, run.options);
+  while (const Batch batch = pipeline.next())
+    for (std::size_t sample = 0; sample < batch.size(); ++sample) {
+      const int record = static_cast<int>(batch.indices()[sample]);
+      EXPECT_EQ(batch["byte"].as<std::int8_t>()[3 * sample + 2], -record);
+      EXPECT_EQ(batch["even"].as<bool>()[sample], record % 2 == 0);
+      EXPECT_EQ(batch["short"].as<std::int16_t>()[sample], -1000 - record);
+      EXPECT_EQ(batch["mask"].as<std::uint16_t>()[2 * sample + 1], 60000);
+    }
+}
+
+/// Adds a field and two stages to another transform.
+class WrappingTransform final : public Transform {
+ public:
+  explicit WrappingTransform(std::shared_ptr<const Transform> inner) : inner_(std::move(inner)) {
+    std::vector<FieldSpec> fields{{"weight", DType::float32, {}}};
+    fields.insert(fields.end(), inner_->spec().fields().begin(), inner_->spec().fields().end());
+    spec_ = SampleSpec(fields);
+  }
+  const SampleSpec& spec() const override { return spec_; }
+  std::vector<std::string> stages() const override {
+    std::vector<std::string> stages = inner_->stages();
+    stages.insert(stages.begin(), "prepare");
+    stages.emplace_back("weigh");
+    return stages;
+  }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>(*this);
+  }
+
+ private:
+  class Worker final : public TransformWorker {
+   public:
+    explicit Worker(const WrappingTransform& outer)
+        : outer_(outer), inner_(outer.inner_->make_worker()) {}
+    Status make(const Record& record, Random& random, Sample& sample) override {
+      const SampleSpec& spec = outer_.inner_->spec();
+      std::vector<Tensor> fields;
+      for (const FieldSpec& field : spec.fields()) fields.push_back(sample[field.name]);
+      Sample part(sample, spec, fields, 1);
+      const Status status = inner_->make(record, random, part);
+      sample.enter_stage(1 + outer_.inner_->stages().size());
+      sample["weight"].as<float>()[0] = 0.5F;
+      return status;
+    }
+
+   private:
+    const WrappingTransform& outer_;
+    std::unique_ptr<TransformWorker> inner_;
+  };
+  std::shared_ptr<const Transform> inner_;
+  SampleSpec spec_;
+};
+
+TEST(PipelineSpec, StagesOfAWrappedTransformKeepTheirTimes) {
+  SmallRun run(20);
+  const auto nap = [](const Record&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return Status::ok();
+  };
+  run.transform->on_begin = nap;
+  run.transform->on_end = nap;
+  const auto wrapping = std::make_shared<WrappingTransform>(run.transform);
+  Pipeline pipeline(run.dataset, wrapping, run.device, run.options);
+  while (const Batch batch = pipeline.next()) EXPECT_EQ(batch["weight"].as<float>()[0], 0.5F);
+  std::map<std::string, double> seconds;
+  for (const StageReport& stage : pipeline.report().stages)
+    seconds[stage.name] = stage.busy_seconds;
+  EXPECT_GE(seconds.at("stamp"), 0.04);
+  EXPECT_GE(seconds.at("finish"), 0.04);
+  EXPECT_LT(seconds.at("prepare"), seconds.at("stamp"));
+  EXPECT_LT(seconds.at("weigh"), seconds.at("finish"));
 }
 
 }  // namespace

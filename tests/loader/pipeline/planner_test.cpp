@@ -4,24 +4,13 @@
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
-#include <memory>
 #include <vector>
-
-#include "support/fake_dataset.h"
 
 namespace millrace {
 namespace {
 
-using testing::MemoryDataset;
-
 class Planning : public ::testing::Test {
  protected:
-  Planning() {
-    dataset->on_prefetch = [this](std::span<const std::uint64_t> indices) {
-      told.insert(told.end(), indices.begin(), indices.end());
-    };
-  }
-
   static HostSlot planned(Planner& planner, std::uint64_t number) {
     HostSlot host;
     host.plan.number = number;
@@ -36,14 +25,12 @@ class Planning : public ::testing::Test {
   }
 
   const PipelineOptions options{.batch_size = 8, .epochs = 1, .last_batch = LastBatch::pad};
-  const std::shared_ptr<MemoryDataset> dataset = std::make_shared<MemoryDataset>(20);
   const Sampler sampler{Order{}, 20, 7};
   const Schedule schedule{20, options};
-  std::vector<std::uint64_t> told;
 };
 
 TEST_F(Planning, SaysWhichRecordsABatchGets) {
-  Planner planner(dataset, sampler, schedule, 1, 0);
+  Planner planner(sampler, schedule);
   const HostSlot host = planned(planner, 1);
   EXPECT_EQ(host.plan.size, 8U);
   EXPECT_EQ(host.plan.position_after, 16U);
@@ -53,21 +40,10 @@ TEST_F(Planning, SaysWhichRecordsABatchGets) {
 }
 
 TEST_F(Planning, PaddingIsNotValid) {
-  Planner planner(dataset, sampler, schedule, 2, 0);
+  Planner planner(sampler, schedule);
   const HostSlot host = planned(planner, 2);
   EXPECT_THAT(host.records.valid, ::testing::ElementsAre(1, 1, 1, 1, 0, 0, 0, 0));
   EXPECT_EQ(host.positions[4], 0U) << "the epoch's first samples fill it up";
-}
-
-TEST_F(Planning, TellsTheDatasetOfEachBatchOnceAndSomeAhead) {
-  Planner planner(dataset, sampler, schedule, 0, 1);
-  (void)planned(planner, 0);
-  EXPECT_EQ(told, records(0, 16));
-  told.clear();
-  (void)planned(planner, 1);
-  EXPECT_EQ(told.size(), 8U);
-  (void)planned(planner, 2);
-  EXPECT_EQ(told.size(), 8U) << "there is no batch behind the last one";
 }
 
 TEST(ScheduleEnd, IsBehindTheLastBatchOrNever) {

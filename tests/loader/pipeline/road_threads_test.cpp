@@ -66,11 +66,15 @@ class NotingOutlet final : public Outlet {
     if (micro_batch + 1 == road_->micro_batches().count) road_->leave(host);
     ++count;
   }
-  bool wait_until_left(HostSlot&, std::chrono::nanoseconds) override { return leaves; }
+  bool wait_until_left(HostSlot&, std::chrono::nanoseconds) override {
+    if (leaving_fails) throw std::runtime_error("torn");
+    return leaves;
+  }
   bool drain(Clock::time_point) noexcept override { return drained = true; }
 
   bool fails = false;
   std::atomic<bool> leaves = true;
+  bool leaving_fails = false;
   std::atomic<bool> drained = false;
   std::vector<std::pair<std::uint64_t, std::size_t>> passed;
   std::atomic<std::size_t> count = 0;
@@ -88,10 +92,10 @@ class RoadThreads : public ::testing::Test {
         std::make_unique<SampleMaker>(dataset, transform, layout, sampler, 7, BadRecords::fail, 1,
                                       nullptr, 0, nullptr),
         fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
-    const auto planner = std::make_shared<Planner>(
-        dataset, sampler, Schedule(20, {.batch_size = 4, .epochs = 1}), 0, 0);
-    return RoadThread(
-        Reaper{small.device, small.road, outlet, planner, crew, std::move(feeder_ended)});
+    const Schedule schedule(20, {.batch_size = 4, .epochs = 1});
+    return RoadThread(Reaper{
+        small.device, small.road, outlet, std::make_shared<Planner>(sampler, schedule), crew,
+        std::make_shared<Prefetcher>(dataset, sampler, schedule, 0, 0), std::move(feeder_ended)});
   }
 
   const std::shared_ptr<testing::MemoryDataset> dataset =
@@ -167,11 +171,11 @@ TEST_F(RoadThreads, TheReaperDrainsOnlyBehindTheFeedersEnd) {
 }
 
 TEST_F(RoadThreads, AnErrorInTheReaperClosesTheRoad) {
-  dataset->on_prefetch = [](std::span<const std::uint64_t>) { throw std::runtime_error("torn"); };
-  std::promise<void> feeder;
-  feeder.set_value();
-  RoadThread thread = reaper(feeder.get_future().share());
+  outlet->leaving_fails = true;
+  RoadThread feeder(Feeder{small.device, small.road, outlet});
+  RoadThread thread = reaper(feeder.ended());
   EXPECT_TRUE(thread.end(now() + patience));
+  EXPECT_TRUE(feeder.end(now() + patience));
   EXPECT_STREQ(error_of([this] { small.road->throw_if_closed(); }).what(), "plan failed: torn");
 }
 

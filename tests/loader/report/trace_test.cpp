@@ -26,7 +26,7 @@ Json json_of(const Trace& trace) {
   return Json::parse(out.str());
 }
 
-/// The rules of the Trace Event Format as far as a writer of X, C and M events can break them.
+/// The rules of the Trace Event Format as far as a writer of such events can break them.
 void expect_well_formed(const Json& json) {
   ASSERT_TRUE(json.is_object());
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> spans;
@@ -45,6 +45,11 @@ void expect_well_formed(const Json& json) {
       ASSERT_FALSE(event.at("args").empty());
       for (const auto& [name, value] : event["args"].items())
         ASSERT_TRUE(value.is_number()) << name;
+      continue;
+    }
+    if (phase == "s" || phase == "t" || phase == "f") {
+      ASSERT_TRUE(event.at("id").is_number_integer());
+      ASSERT_TRUE(event.at("tid").is_number_integer());
       continue;
     }
     ASSERT_EQ(phase, "X");

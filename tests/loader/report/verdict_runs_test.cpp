@@ -147,6 +147,18 @@ TEST(VerdictOfARun, NamesASlowStep) {
       << outcome.alone.text;
 }
 
+TEST(VerdictOfARun, BlamesNobodyWhereAHostTrainerComputes) {
+  Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10'000),
+                    std::make_shared<TwoStages>(1ms, 100us), std::make_shared<HostDevice>(),
+                    {.batch_size = batch_size, .runtime = make_runtime({.workers = 2})});
+  for (int number = 0; number < 10; ++number) {
+    const Batch batch = pipeline.next();
+    std::this_thread::sleep_for(20ms);
+  }
+  const Verdict verdict = pipeline.report().verdict;
+  EXPECT_EQ(verdict.bound, Bound::trainer) << verdict.text;
+}
+
 TEST(VerdictOfARun, NamesMissingCores) {
   if (!std::ifstream("/proc/thread-self/schedstat"))
     GTEST_SKIP() << "this system does not tell how long threads wait for a processor";

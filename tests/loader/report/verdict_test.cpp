@@ -2,7 +2,8 @@
 #include "report/verdict.h"
 
 #include <gmock/gmock.h>
-#include <millrace/report.h>
+
+#include "loader/report/made_up_report.h"
 
 namespace millrace {
 namespace {
@@ -12,39 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// Ten seconds, told by what the judge looks at.
-struct MadeUp {
-  double utilization = 0.99;
-  /// Of the workers' time; the rest is decode's.
-  double read = 0.1;
-  double copy = 0.1;
-  double convert = 0;
-  double trainer = 0.1;
-  double stall = 0.4;
-  double ahead = 0;
-  double delay = 0;
-  unsigned workers = 2;
-  unsigned cores = 8;
-
-  Report report() const {
-    Report report;
-    report.seconds = 10;
-    report.workers = workers;
-    report.cores = cores;
-    report.worker_utilization = utilization;
-    report.worker_delay = delay;
-    report.stages = {{.name = "read", .share = read},
-                     {.name = "decode", .share = 0.9 * (1 - read)},
-                     {.name = "augment", .share = 0.1 * (1 - read)},
-                     {.name = "copy", .busy_seconds = 10 * copy, .occupancy = copy},
-                     {.name = "convert", .busy_seconds = 10 * convert, .occupancy = convert},
-                     {.name = "trainer", .busy_seconds = 10 * trainer, .occupancy = trainer}};
-    report.copied_bytes = 20'000'000'000;
-    report.stall.total_ms = 10'000 * stall;
-    report.ahead.total_ms = 10'000 * ahead;
-    return report;
-  }
-};
+using MadeUp = testing::MadeUpReport;
 
 void expect_verdict(const Verdict& verdict, Bound bound, const std::string& stage,
                     const std::string& number) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/fake_job.h"
+#include "support/helping_pools.h"
 #include "support/waiting.h"
 
 namespace millrace {
@@ -27,26 +28,10 @@ using testing::job;
 using testing::Meeting;
 using testing::OpensAtEnd;
 using testing::patience;
+using testing::Pools;
 
 const int owner = 1;
 const int other_owner = 2;
-
-/// Pools with the worker numbers 0 up that help each other.
-struct Pools {
-  explicit Pools(const std::vector<unsigned>& workers) {
-    unsigned first = 0;
-    std::vector<WorkerPool*> pointers;
-    for (const unsigned count : workers) {
-      pools.push_back(std::make_unique<WorkerPool>(first, count, std::vector<int>()));
-      pointers.push_back(pools.back().get());
-      first += count;
-    }
-    WorkerPool::help_each_other(pointers);
-  }
-  WorkerPool& operator[](std::size_t pool) { return *pools.at(pool); }
-
-  std::vector<std::unique_ptr<WorkerPool>> pools;
-};
 
 /// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
 void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner,

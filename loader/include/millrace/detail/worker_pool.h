@@ -16,6 +16,10 @@
 // last item is done; owners are keys alone and are never looked into. A pool may go before the
 // pools it helps. What a stuck item uses outlives its pool.
 
+namespace millrace {
+class PoolWorkers;
+}  // namespace millrace
+
 namespace MILLRACE_API millrace {
 
 /// Work for a pool: items 0 .. items()-1, each run once by some worker, begun in this order.
@@ -42,17 +46,24 @@ enum class Help {
 /// use no further threads.
 class WorkerPool {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Starts `workers` threads with the numbers `first_worker` up, and binds them to `cpus`
   /// (operating system's numbers) unless there are none. `node` is what `node()` says. Throws
   /// `Error`: `invalid_argument` for no workers, `io` if the operating system refuses a thread.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
              std::optional<int> node = std::nullopt);
-  /// Ends the threads when their current items are done, and waits for other pools' workers that
-  /// run items of this one. What does not return within half a second is let go: it ends by itself
-  /// later, and keeps what it uses until then.
+  /// Stops within half a second.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
+
+  /// Ends the threads when their current items are done, and waits for other pools' workers that
+  /// run items of this one. What has not returned by `deadline` is let go: it ends by itself later,
+  /// and keeps what it uses until then. `begin_stop` does not wait, so that several pools end at
+  /// once. By the owner alone, as the last call.
+  void begin_stop();
+  void stop(Clock::time_point deadline);
 
   /// Lets these pools' workers, whose numbers differ, help each other from now on: an active worker
   /// whose own pool has no item to begin runs one of another pool's jobs that allow it, and then
@@ -87,11 +98,10 @@ class WorkerPool {
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
-  class Impl;
   const unsigned first_worker_;
   const unsigned workers_;
   const std::optional<int> node_;
-  std::shared_ptr<Impl> impl_;
+  std::shared_ptr<PoolWorkers> impl_;
   std::vector<std::thread> threads_;
 };
 

@@ -57,6 +57,20 @@ TEST_F(Meter, AMicroBatchWaitedForIsStallAndNoWorkOfTheTrainer) {
   EXPECT_NEAR(told.stages.back().busy_seconds, 0.350, 0.005);
 }
 
+TEST_F(Meter, TellsTheStallsOfTheStart) {
+  meter.begin(start, {});
+  meter.restart(start, {});  // before the first batch
+  hand_out(start, start + 300ms);
+  meter.waited_for_micro_batch(start + 300ms, start + 350ms, 0);
+  hand_out(start + 400ms, start + 600ms);
+  meter.waited_for_micro_batch(start + 600ms, start + 610ms, 1);
+  EXPECT_NEAR(report(start + 1s).start_stall_ms, 350, 1);
+  EXPECT_NEAR(report(start + 1s).stall.total_ms, 560, 1);
+  meter.restart(start + 1s, {});
+  hand_out(start + 1s, start + 2s);
+  EXPECT_EQ(report(start + 2s).start_stall_ms, 0) << "the run began earlier";
+}
+
 TEST_F(Meter, LevelsAreMeansOverTime) {
   meter.begin(start, {});
   meter.note_workers(start, 2);

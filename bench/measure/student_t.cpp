@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/student_t.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+
+namespace millrace::cli {
+
+double student_t(double degrees_of_freedom, double confidence) {
+  const boost::math::students_t law(std::max(1.0, std::floor(degrees_of_freedom)));
+  return boost::math::quantile(law, confidence);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/driver.h"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <cudaTypedefs.h>
+
+#include <fstream>
+
+#include "device/cuda_call.h"
+
+namespace millrace {
+namespace {
+
+/// The driver's numbers are the runtime's.
+void check_driver(CUresult status, const char* call) {
+  check(static_cast<cudaError_t>(status), call);
+}
+
+template <typename Function>
+Function entry_point(const char* name, unsigned version) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+#if CUDART_VERSION >= 12050
+  check(cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPointByVersion");
+#else
+  static_cast<void>(version);
+  check(cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPoint");
+#endif
+  if (found != cudaDriverEntryPointSuccess)
+    throw Error(ErrorCode::device, std::string("the driver has no ") + name);
+  return reinterpret_cast<Function>(function);
+}
+
+/// Asked for, since a program that is linked with the driver starts nowhere else.
+struct Driver {
+  PFN_cuDevicePrimaryCtxRetain_v7000 retain =
+      entry_point<PFN_cuDevicePrimaryCtxRetain_v7000>("cuDevicePrimaryCtxRetain", 7000);
+  PFN_cuDevicePrimaryCtxRelease_v11000 release =
+      entry_point<PFN_cuDevicePrimaryCtxRelease_v11000>("cuDevicePrimaryCtxRelease", 11000);
+  PFN_cuCtxPushCurrent_v4000 push =
+      entry_point<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
+  PFN_cuCtxPopCurrent_v4000 pop = entry_point<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 4000);
+};
+
+const Driver& driver() {
+  static const Driver functions;
+  return functions;
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+}
+
+}  // namespace
+
+void push_context(int device) {
+  check(cudaInitDevice(device, 0, 0), "cudaInitDevice");
+  CUcontext context = nullptr;
+  check_driver(driver().retain(&context, device), "cuDevicePrimaryCtxRetain");
+  const CUresult pushed = driver().push(context);
+  if (pushed != CUDA_SUCCESS) driver().release(device);
+  check_driver(pushed, "cuCtxPushCurrent");
+}
+
+void pop_context(int device) noexcept {
+  CUcontext context = nullptr;
+  driver().pop(&context);
+  driver().release(device);
+}
+
+std::string why_no_device(cudaError_t status, const char* version_file) {
+  int knows = 0;
+  if (status != cudaErrorInsufficientDriver || cudaDriverGetVersion(&knows) != cudaSuccess)
+    return std::string("no CUDA device: ") + cudaGetErrorString(status);
+  if (knows == 0) return "no CUDA device: there is no driver";
+  std::string number;
+  std::ifstream(version_file) >> number;
+  // A driver knows all runtimes of its major version.
+  return (number.empty() ? "the driver" : "driver " + number) + " knows CUDA " +
+         version_text(knows) + ", this build needs " + version_text(CUDART_VERSION / 1000 * 1000);
+}
+
+}  // namespace millrace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/loan.h"
+
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "device/cuda_call.h"
+
+namespace millrace {
+
+std::shared_ptr<Returns> Returns::of(int device) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<Returns>> all;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<Returns>& known = all[device];
+  if (auto returns = known.lock(); returns != nullptr && returns->join()) return returns;
+  auto returns = std::make_shared<Returns>();
+  try {
+    std::thread([returns, device] { returns->serve(device); }).detach();
+  } catch (const std::system_error& error) {
+    throw Error(
+        ErrorCode::device,
+        std::string("no thread for a CUDA device's memory can be started: ") + error.what());
+  }
+  known = returns;
+  return returns;
+}
+
+bool Returns::join() {
+  const std::lock_guard lock(mutex_);
+  if (!ended_) ++users_;
+  return !ended_;
+}
+
+void Returns::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  --users_;
+  changed_.notify_all();
+}
+
+void Returns::put(Loan* loan) noexcept {
+  const std::lock_guard lock(mutex_);
+  (first_ == nullptr ? first_ : last_->next) = loan;
+  last_ = loan;
+  changed_.notify_all();
+}
+
+bool Returns::wait(std::chrono::milliseconds timeout) noexcept {
+  std::unique_lock lock(mutex_);
+  const auto all_back = [this] { return first_ == nullptr && !returning_; };
+  if (all_back()) return false;
+  changed_.wait_for(lock, timeout, all_back);
+  return true;
+}
+
+void Returns::serve(int device) noexcept {
+  bool bound = false;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return first_ != nullptr || users_ == 0; });
+    if (first_ == nullptr) break;
+    Loan* const loan = std::exchange(first_, first_->next);
+    returning_ = true;
+    lock.unlock();
+    if (loan->what != nullptr) {
+      bound = bound || cudaSetDevice(device) == cudaSuccess;
+      blocking_call(loan->call, loan->function, loan->what);
+    }
+    delete loan;
+    lock.lock();
+    returning_ = false;
+    --users_;
+    changed_.notify_all();
+  }
+  ended_ = true;
+}
+
+void EndLoan::operator()(Loan* loan) const noexcept {
+  if (loan->what != nullptr) note_blocking_call(loan->call);
+  const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan goes at any time
+  returns->put(loan);
+}
+
+}  // namespace millrace

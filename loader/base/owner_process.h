@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace millrace {
+
+/// The process that made an object. A child of fork() inherits the object, but neither its threads
+/// nor what they were about to do, so that whoever waits for them there waits for ever.
+class OwnerProcess {
+ public:
+  bool here() const { return getpid() == pid_; }
+
+ private:
+  pid_t pid_ = getpid();
+};
+
+/// Keeps `value` for good.
+template <typename Value>
+void leak(Value value) {
+  static_cast<void>(new Value(std::move(value)));
+}
+
+}  // namespace millrace

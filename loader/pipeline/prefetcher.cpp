@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/prefetcher.h"
+
+#include <utility>
+
+#include "pipeline/batch_path.h"
+
+namespace millrace {
+
+Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset, Sampler sampler,
+                       const Schedule& schedule, std::uint64_t first, std::size_t read_ahead)
+    : dataset_(std::move(dataset)),
+      name_(dataset_->name()),
+      sampler_(std::move(sampler)),
+      schedule_(schedule),
+      read_ahead_(read_ahead),
+      next_(first),
+      end_(first) {}
+
+void Prefetcher::planned(std::uint64_t number) {
+  MutexLock lock(mutex_);
+  end_ = number + read_ahead_ + 1;
+  changed_.notify_one();
+}
+
+void Prefetcher::close() {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  changed_.notify_one();
+}
+
+std::optional<std::uint64_t> Prefetcher::wait_for_number() {
+  MutexLock lock(mutex_);
+  while (!closed_ && next_ >= end_) changed_.wait(mutex_);
+  if (closed_) return std::nullopt;
+  return next_++;
+}
+
+void Prefetcher::run(Road& road) noexcept {
+  try {
+    while (const std::optional<std::uint64_t> number = wait_for_number()) {
+      if (road.closed()) return;  // an error ended the run
+      const BatchPath path(road.watched());
+      if (const std::optional<BatchPlan> plan = schedule_.batch(*number)) tell(*plan);
+      path.check("plan");
+    }
+  } catch (...) {
+    road.fail("plan");
+  }
+}
+
+void Prefetcher::tell(const BatchPlan& plan) {
+  records_.resize(plan.size);
+  for (std::size_t sample = 0; sample < plan.size; ++sample)
+    records_[sample] = schedule_.position(plan, sample);
+  sampler_.draw(records_, records_);
+  dataset_->prefetch(records_);
+}
+
+}  // namespace millrace

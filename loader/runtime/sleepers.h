@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace millrace {
+
+/// Where a pool's workers sleep, each on a condition of its own, so that as many wake as are
+/// called. All is done under the pool's mutex but `wake`.
+class Sleepers {
+ public:
+  /// How many are called at once.
+  static constexpr std::size_t at_once = 2;
+
+  /// Those to be woken once the mutex is given back.
+  class Called {
+   public:
+    std::size_t count() const { return count_; }
+    void wake() const {
+      for (std::size_t one = 0; one < count_; ++one) conditions_[one]->notify_one();
+    }
+
+   private:
+    friend class Sleepers;
+    std::array<Condition*, at_once> conditions_{};
+    std::size_t count_ = 0;
+  };
+
+  explicit Sleepers(unsigned workers) : sleepers_(workers) {}
+
+  /// Returns when the worker has been called: true if that was for another pool's items.
+  bool sleep(unsigned worker, Mutex& mutex) MILLRACE_REQUIRES(mutex) {
+    Sleeper& self = sleepers_[worker];
+    self.rest = Rest::asleep;
+    while (self.rest == Rest::asleep) self.wakes.wait(mutex);
+    self.rest = Rest::awake;
+    return std::exchange(self.offered, false);
+  }
+
+  /// Calls up to `most` (at most `at_once`) of the first `active` workers that sleep.
+  Called call(unsigned active, std::size_t most, bool offered = false) {
+    Called called;
+    for (unsigned worker = 0; worker < active && called.count_ < most; ++worker) {
+      Sleeper& sleeper = sleepers_[worker];
+      if (sleeper.rest != Rest::asleep) continue;
+      sleeper.rest = Rest::called;
+      sleeper.offered = offered;
+      called.conditions_[called.count_++] = &sleeper.wakes;
+    }
+    return called;
+  }
+
+  /// Calls all of the first `active` workers, and wakes them under the mutex.
+  void call_all(unsigned active) {
+    for (Called called = call(active, at_once); called.count() > 0; called = call(active, at_once))
+      called.wake();
+  }
+
+  /// Whether one of the first `active` workers sleeps, or was called and is not back yet.
+  bool any_waits(unsigned active) const {
+    return std::any_of(sleepers_.begin(), sleepers_.begin() + static_cast<std::ptrdiff_t>(active),
+                       [](const Sleeper& sleeper) { return sleeper.rest != Rest::awake; });
+  }
+
+ private:
+  enum class Rest { awake, asleep, called };
+  struct Sleeper {
+    Rest rest = Rest::awake;
+    bool offered = false;
+    Condition wakes;
+  };
+
+  std::vector<Sleeper> sleepers_;
+};
+
+}  // namespace millrace

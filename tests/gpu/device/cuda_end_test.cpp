@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device gives back, it gives back without that anybody waits for the GPU.
+#include <gmock/gmock.h>
+#include <millrace/cuda_device.h>
+#include <millrace/pipeline.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "gpu/device/cuda_run.h"
+
+namespace millrace {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Checker;
+using testing::CudaPipeline;
+using testing::GpuRun;
+using testing::patience;
+using testing::Stopwatch;
+namespace stand_in = testing::stand_in;
+
+/// Ends that wait for a GPU wait for as long as the gate is closed; these are given this much time
+/// more than they promise.
+constexpr auto machine_delay = 1s;
+
+class CudaEnd : public CudaPipeline {
+ protected:
+  static constexpr auto stop_timeout = 200ms;
+
+  CudaEnd() {
+    run_.options.debug.stop_timeout = stop_timeout;
+    run_.options.conversion = GpuRun::conversion();
+  }
+};
+
+TEST_F(CudaEnd, APipelinesEndDoesNotWaitForOthersWork) {
+  for (int n = 0; n < 5; ++n) {
+    Checker checker(run_.expected());
+    CudaStream other(0);
+    testing::Gate gate;
+    std::optional<Pipeline> pipeline(run_.on(std::make_shared<CudaDevice>()));
+    checker.step(pipeline->next(checker.stream(), patience));
+    checker.stream().synchronize();
+    stand_in::launch(other.handle(), [&gate] { gate.pass(); });
+    const Stopwatch time;
+    pipeline->stop();
+    pipeline.reset();
+    EXPECT_LT(time.elapsed(), stop_timeout + machine_delay) << "it waited for another stream";
+    EXPECT_GT(stand_in::live(), 4U) << "memory was given back while the device was busy";
+    gate.open();
+    stand_in::drain();
+    EXPECT_EQ(checker.right(), 1U);
+  }
+}
+
+TEST_F(CudaEnd, ABatchThatOutlivesItsPipelineIsLetGoWithoutAWait) {
+  CudaStream trainer(0);
+  CudaStream other(0);
+  testing::Gate gate;
+  Batch batch;
+  {
+    Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
+    batch = pipeline.next(trainer, patience);
+    trainer.synchronize();
+  }
+  stand_in::launch(other.handle(), [&gate] { gate.pass(); });
+  const Stopwatch time;
+  batch.reset();
+  EXPECT_LT(time.elapsed(), machine_delay);
+  gate.open();
+  stand_in::drain();
+}
+
+TEST_F(CudaEnd, AHungKernelHoldsNobodyUp) {
+  auto checker = std::make_unique<Checker>(run_.expected());
+  testing::Gate gate;
+  std::optional<Pipeline> pipeline(run_.on(std::make_shared<CudaDevice>()));
+  Batch batch = pipeline->next(checker->stream(), patience);
+  stand_in::launch(checker->stream().handle(), [&gate] { gate.pass(); });
+  checker->step(batch);
+  batch.reset();
+  const Stopwatch time;
+  pipeline.reset();
+  EXPECT_LT(time.elapsed(), stop_timeout + machine_delay);
+  gate.open();
+  stand_in::drain();
+  EXPECT_EQ(checker->right(), 1U) << "memory went from under the step";
+}
+
+TEST_F(CudaEnd, MemoryIsLetGoByAnyThreadAtOnce) {
+  std::optional<CudaDevice> device(std::in_place);
+  CudaStream other(0);
+  testing::Gate gate;
+  Memory memory = device->allocate_device(1000);
+  Memory pinned = device->allocate_host(1000, {});
+  std::unique_ptr<Event> event = device->make_timed_event();
+  std::unique_ptr<Stream> stream = device->make_stream();
+  stand_in::launch(other.handle(), [&gate] { gate.pass(); });
+  const Stopwatch time;
+  std::thread([&] { memory = {}; }).join();
+  device.reset();
+  pinned = {};
+  event.reset();
+  stream.reset();
+  EXPECT_LT(time.elapsed(), machine_delay);
+  EXPECT_EQ(stand_in::calls("cudaHostUnregister"), 0U) << "pinned memory went before its turn";
+  gate.open();
+  stand_in::drain();
+}
+
+// The pages of pinned memory stay until they are unlocked: the system would give their addresses to
+// the next ones.
+TEST_F(CudaEnd, MemoryIsTakenAgainWhileTheLastOneIsOnItsWay) {
+  CudaDevice device;
+  for (int n = 0; n < 50; ++n) {
+    const Memory pinned = device.allocate_host(1000, {});
+    const Memory memory = device.allocate_device(1000);
+    ASSERT_NE(pinned.data(), nullptr);
+  }
+}
+
+TEST_F(CudaEnd, AnAllocationWaitsForWhatIsOnItsWayBack) {
+  CudaDevice device;
+  CudaStream other(0);
+  stand_in::limit_memory(1000);
+  Memory memory = device.allocate_device(1000);
+  EXPECT_THROW((void)device.allocate_device(1), Error) << "there is nothing to wait for";
+  const auto behind_a_kernel = [&](auto allocate) {
+    testing::Gate gate;
+    stand_in::launch(other.handle(), [&gate] { gate.pass(); });
+    memory = {};
+    std::jthread opener([&gate] {
+      std::this_thread::sleep_for(50ms);
+      gate.open();
+    });
+    const Memory taken = allocate();
+    EXPECT_EQ(taken.bytes(), 1000U);
+    stand_in::drain();
+  };
+  behind_a_kernel([&] { return device.allocate_device(1000); });
+  memory = device.allocate_device(1000);
+  stand_in::fail("cudaHostRegister", 1, cudaErrorMemoryAllocation);
+  behind_a_kernel([&] { return device.allocate_host(1000, {}); });
+  EXPECT_EQ(stand_in::calls("cudaHostRegister"), 2U);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "what the first attempt met was left behind";
+}
+
+TEST_F(CudaEnd, AnAllocationDoesNotWaitForEver) {
+  CudaDevice device;
+  CudaStream other(0);
+  testing::Gate gate;
+  stand_in::limit_memory(1000);
+  Memory memory = device.allocate_device(1000);
+  stand_in::launch(other.handle(), [&gate] { gate.pass(); });
+  memory = {};
+  EXPECT_THROW((void)device.allocate_device(1000), Error);
+  gate.open();
+  stand_in::drain();
+}
+
+}  // namespace
+}  // namespace millrace

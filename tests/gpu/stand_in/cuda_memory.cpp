@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CUDA runtime's functions for memory and copies, over the stand-in's machine.
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <iterator>
+#include <new>
+
+#include "stand_in/machine.h"
+#include "stand_in/stand_in_cuda.h"
+
+using millrace::testing::stand_in::call;
+using millrace::testing::stand_in::call_outside_captures;
+using millrace::testing::stand_in::current_device;
+using millrace::testing::stand_in::DevicePiece;
+using millrace::testing::stand_in::drain;
+using millrace::testing::stand_in::drain_device;
+using millrace::testing::stand_in::give_locked;
+using millrace::testing::stand_in::machine;
+using millrace::testing::stand_in::stream_of;
+
+namespace {
+
+constexpr std::size_t device_alignment = 256;
+constexpr int taken_poison = 0xDB;
+constexpr int freed_poison = 0xDD;
+
+std::size_t bytes_of(std::size_t bytes) { return bytes; }
+std::size_t bytes_of(const DevicePiece& piece) { return piece.bytes; }
+
+/// The piece in which all of [data, data + bytes) lies; null if there is none.
+template <typename Piece>
+const Piece* piece_around(const std::map<void*, Piece>& pieces, const void* data,
+                          std::size_t bytes) {
+  auto after = pieces.upper_bound(const_cast<void*>(data));
+  if (after == pieces.begin()) return nullptr;
+  const auto& [begin, piece] = *std::prev(after);
+  const auto offset =
+      static_cast<std::size_t>(static_cast<const char*>(data) - static_cast<const char*>(begin));
+  return offset + bytes <= bytes_of(piece) ? &piece : nullptr;
+}
+
+std::size_t free_bytes() {
+  std::size_t free = machine().device_bytes;
+  for (const auto& [data, piece] : machine().device_memory)
+    if (piece.device == current_device()) free -= piece.bytes;
+  return free;
+}
+
+/// Whether [data, data + bytes) is device memory that a stream of `device` may use. No device of
+/// the stand-in reaches another one's.
+bool on_device(const void* data, std::size_t bytes, int device) {
+  const DevicePiece* const piece = piece_around(machine().device_memory, data, bytes);
+  return piece != nullptr && piece->device == device;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  return call_outside_captures("cudaMalloc", [&] {
+    std::lock_guard lock(machine().mutex);
+    if (bytes > free_bytes()) return cudaErrorMemoryAllocation;
+    *data = ::operator new(bytes, std::align_val_t(device_alignment));
+    std::memset(*data, taken_poison, bytes);
+    machine().device_memory[*data] = {bytes, current_device()};
+    return cudaSuccess;
+  });
+}
+
+// It waits for all work of the memory's device, as the real one does.
+cudaError_t cudaFree(void* data) {
+  return call_outside_captures("cudaFree", [&] {
+    if (data == nullptr) return cudaSuccess;
+    DevicePiece piece{};
+    {
+      std::lock_guard lock(machine().mutex);
+      const auto found = machine().device_memory.find(data);
+      if (found == machine().device_memory.end()) return cudaErrorInvalidValue;
+      piece = found->second;
+    }
+    drain_device(piece.device);
+    std::memset(data, freed_poison, piece.bytes);
+    std::lock_guard lock(machine().mutex);
+    machine().device_memory.erase(data);
+    ::operator delete(data, std::align_val_t(device_alignment));
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
+  return call("cudaMemGetInfo", [&] {
+    std::lock_guard lock(machine().mutex);
+    *all = machine().device_bytes;
+    *free = free_bytes();
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned /*flags*/) {
+  return call_outside_captures("cudaHostRegister", [&] {
+    std::lock_guard lock(machine().mutex);
+    auto& locked = machine().locked_memory;
+    const auto after = locked.lower_bound(static_cast<char*>(data) + bytes);
+    if (after != locked.begin()) {
+      const auto& [begin, size] = *std::prev(after);
+      if (static_cast<char*>(begin) + size > data) return cudaErrorHostMemoryAlreadyRegistered;
+    }
+    locked.emplace(data, bytes);
+    return cudaSuccess;
+  });
+}
+
+// All devices can reach what is registered, so it waits for all of them.
+cudaError_t cudaHostUnregister(void* data) {
+  return call_outside_captures("cudaHostUnregister", [&] {
+    drain();
+    std::lock_guard lock(machine().mutex);
+    return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+  });
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t handle) {
+  return call("cudaMemcpyAsync", [&] {
+    std::lock_guard lock(machine().mutex);
+    const cudaStream_t stream = stream_of(handle);
+    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    const bool from_host = kind == cudaMemcpyHostToDevice;
+    const bool to_host = kind == cudaMemcpyDeviceToHost;
+    if (!from_host && !on_device(from, bytes, stream->device)) return cudaErrorInvalidValue;
+    if (!to_host && !on_device(to, bytes, stream->device)) return cudaErrorInvalidValue;
+    const auto& locked = machine().locked_memory;
+    if ((from_host && piece_around(locked, from, bytes) == nullptr) ||
+        (to_host && piece_around(locked, to, bytes) == nullptr))
+      ++machine().unlocked_copies;
+    return give_locked(handle, [to, from, bytes, delay = machine().copy_delay] {
+      std::this_thread::sleep_for(delay);
+      std::memcpy(to, from, bytes);
+    });
+  });
+}
+
+}  // extern "C"
