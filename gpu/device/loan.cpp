@@ -9,12 +9,28 @@
 #include "device/cuda_call.h"
 
 namespace millrace {
+namespace {
+
+/// How long the process's end waits for what is on its way back.
+constexpr std::chrono::milliseconds patience_at_exit{1000};
+
+/// The ways back to all devices. They close before the CUDA runtime, which was used first, goes
+/// with the process: its functions must not be called behind that.
+struct Ways {
+  ~Ways() {
+    for (const auto& [device, known] : all)
+      if (const auto returns = known.lock()) returns->close(patience_at_exit);
+  }
+  std::mutex mutex;
+  std::map<int, std::weak_ptr<Returns>> all;
+};
+
+}  // namespace
 
 std::shared_ptr<Returns> Returns::of(int device) {
-  static std::mutex mutex;
-  static std::map<int, std::weak_ptr<Returns>> all;
-  const std::lock_guard lock(mutex);
-  std::weak_ptr<Returns>& known = all[device];
+  static Ways ways;
+  const std::lock_guard lock(ways.mutex);
+  std::weak_ptr<Returns>& known = ways.all[device];
   if (auto returns = known.lock(); returns != nullptr && returns->join()) return returns;
   auto returns = std::make_shared<Returns>();
   try {
@@ -55,12 +71,19 @@ bool Returns::wait(std::chrono::milliseconds timeout) noexcept {
   return true;
 }
 
+void Returns::close(std::chrono::milliseconds timeout) noexcept {
+  wait(timeout);
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
 void Returns::serve(int device) noexcept {
   bool bound = false;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return first_ != nullptr || users_ == 0; });
-    if (first_ == nullptr) break;
+    changed_.wait(lock, [this] { return first_ != nullptr || users_ == 0 || closed_; });
+    if (first_ == nullptr || closed_) break;
     Loan* const loan = std::exchange(first_, first_->next);
     returning_ = true;
     lock.unlock();

@@ -34,6 +34,9 @@ class Returns {
   /// Waits until all that was put here is back, or until the time is over; false if there was
   /// nothing.
   bool wait(std::chrono::milliseconds timeout) noexcept;
+  /// Waits as `wait`, then gives nothing back any more: the process ends, and the driver takes back
+  /// what is left.
+  void close(std::chrono::milliseconds timeout) noexcept;
 
  private:
   bool join();
@@ -46,6 +49,7 @@ class Returns {
   Loan* last_ = nullptr;
   /// Whether the thread gives something back just now.
   bool returning_ = false;
+  bool closed_ = false;
   bool ended_ = false;
 };
 

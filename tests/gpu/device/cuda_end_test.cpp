@@ -6,6 +6,7 @@
 #include <millrace/pipeline.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -160,6 +161,36 @@ TEST_F(CudaEnd, AnAllocationDoesNotWaitForEver) {
   EXPECT_THROW((void)device.allocate_device(1000), Error);
   gate.open();
   stand_in::drain();
+}
+
+// The CUDA runtime ends with the process, and no thread may call it then.
+TEST_F(CudaEnd, AProcessEndsWhenAllIsBack) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_behind_a_kernel = [] {
+    std::atexit([] { std::_Exit(stand_in::live() == 1 ? 0 : 1); });  // called after the way closes
+    CudaDevice device;
+    const CudaStream other(0);
+    Memory memory = device.allocate_device(1000);
+    stand_in::launch(other.handle(), [] { std::this_thread::sleep_for(100ms); });
+    memory = {};
+    std::exit(0);
+  };
+  EXPECT_EXIT(end_behind_a_kernel(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(CudaEnd, AHungDeviceDoesNotHoldTheProcessUp) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_behind_a_hung_kernel = [] {
+    std::atexit([] { std::_Exit(stand_in::live() == 2 ? 0 : 1); });
+    CudaDevice device;
+    const CudaStream other(0);
+    Memory memory = device.allocate_device(1000);
+    static testing::Gate& gate = *new testing::Gate;  // shut for as long as the process lives
+    stand_in::launch(other.handle(), [] { gate.pass(); });
+    memory = {};
+    std::exit(0);
+  };
+  EXPECT_EXIT(end_behind_a_hung_kernel(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
