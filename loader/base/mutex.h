@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 
 // Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); other
@@ -69,6 +71,24 @@ class Condition {
 
  private:
   std::condition_variable condition_;
+};
+
+/// Notifies what was added when it ends. Made before a `MutexLock`, it does so behind the
+/// unlocking: who wakes does not find the mutex still taken and sleep again.
+class Wakes {
+ public:
+  Wakes() = default;
+  ~Wakes() {
+    for (std::size_t n = 0; n < count_; ++n) conditions_[n]->notify_all();
+  }
+  Wakes(const Wakes&) = delete;
+  Wakes& operator=(const Wakes&) = delete;
+
+  void add(Condition& condition) { conditions_[count_++] = &condition; }
+
+ private:
+  std::array<Condition*, 4> conditions_{};
+  std::size_t count_ = 0;
 };
 
 /// Now plus `timeout`, without overflow: a timeout too long to add is for ever.

@@ -25,10 +25,11 @@ std::uint64_t EventPoints::last() const {
 }
 
 void EventPoints::reach(std::uint64_t point, Clock::time_point time) {
+  Wakes wakes;
   MutexLock lock(mutex_);
   reached_ = std::max(reached_, point);
   time_ = time;
-  reached_condition_.notify_all();
+  wakes.add(reached_condition_);
 }
 
 bool EventPoints::reached(std::uint64_t point) const {
@@ -82,9 +83,10 @@ class HostStream::Queue {
   bool here() const { return process_.here(); }
 
   void push(Work work) {
+    Wakes wakes;
     MutexLock lock(mutex_);
     works_.push_back({std::move(work), Clock::now()});
-    changed_.notify_all();
+    wakes.add(changed_);
   }
 
   /// Counts a step of the stream.

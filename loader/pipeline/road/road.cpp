@@ -73,14 +73,7 @@ bool Road::planned(HostSlot& host, Clock::time_point began, unsigned workers) {
   MutexLock lock(mutex_);
   change(host, HostState::planning, HostState::planned, "planned");
   if (closed()) return false;
-  host.fed = 0;
-  host.micro_batches_unmade = 0;
-  for (std::size_t number = 0; number < run_.micro_batches.count; ++number) {
-    const std::size_t samples = run_.micro_batches.samples_of(number, host.plan.size);
-    host.unmade[number].store(samples, std::memory_order_relaxed);
-    host.made[number] = samples == 0;
-    if (samples > 0) ++host.micro_batches_unmade;
-  }
+  host.begin_making(run_.micro_batches);
   if (host.micro_batches_unmade == 0) ++progress_.made;
   host.planned_at = Clock::now();
   meter_.planned(began, host.planned_at, host.plan.number);
@@ -125,6 +118,7 @@ void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples) 
   const std::size_t number = run_.micro_batches.of(sample);
   const std::size_t before = host.unmade[number].fetch_sub(samples, std::memory_order_acq_rel);
   if (before > samples) return;
+  Wakes wakes;
   MutexLock lock(mutex_);
   require(before == samples && host.state == HostState::planned && !host.made[number], host,
           "sample_made");
@@ -133,7 +127,7 @@ void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples) 
     ++progress_.made;
     note(Clock::now());
   }
-  feeder_wakes_.notify_all();
+  wakes.add(feeder_wakes_);
 }
 
 // ---- feeder
@@ -174,6 +168,7 @@ void Road::fill(Lease& lease) {
 
 void Road::on_way(Lease& lease, const HostSlot& host, std::size_t micro_batch,
                   Clock::time_point began, std::size_t bytes) {
+  Wakes wakes;
   MutexLock lock(mutex_);
   require(micro_batch < host.fed, host, "on_way");
   if (micro_batch == 0) {
@@ -185,20 +180,21 @@ void Road::on_way(Lease& lease, const HostSlot& host, std::size_t micro_batch,
   ++lease.on_way;
   meter_.uploaded(began, Clock::now(), host.plan.number, bytes);
   if (lease.state == LeaseState::returned && lease.on_way == run_.micro_batches.count)
-    recycle(lease);
-  trainer_wakes_.notify_all();
+    recycle(lease, wakes);
+  wakes.add(trainer_wakes_);
 }
 
 void Road::leave(HostSlot& host) {
+  Wakes wakes;
   MutexLock lock(mutex_);
-  set_leaving(host, "leave");
+  set_leaving(host, "leave", wakes);
 }
 
-void Road::set_leaving(HostSlot& host, const char* call) {
+void Road::set_leaving(HostSlot& host, const char* call, Wakes& wakes) {
   require(host.fed == run_.micro_batches.count, host, call);
   change(host, HostState::planned, HostState::leaving, call);
   queues_.leaving.push_back(&host);
-  reaper_wakes_.notify_all();
+  wakes.add(reaper_wakes_);
 }
 
 void Road::converted(const std::vector<RunMeter::StreamWork>& conversions) {
@@ -289,18 +285,19 @@ bool Road::use(Lease& lease, Stream& stream, std::unique_ptr<Event> event) {
 }
 
 void Road::release(Lease& lease) {
+  Wakes wakes;
   MutexLock lock(mutex_);
   change(lease, LeaseState::live, LeaseState::returned, "release");
   --progress_.live;
-  if (lease.on_way == run_.micro_batches.count) recycle(lease);
-  trainer_wakes_.notify_all();
+  if (lease.on_way == run_.micro_batches.count) recycle(lease, wakes);
+  wakes.add(trainer_wakes_);
 }
 
-void Road::recycle(Lease& lease) {
+void Road::recycle(Lease& lease, Wakes& wakes) {
   change(lease, LeaseState::returned, LeaseState::free, "recycle");
-  if (lease.host != nullptr) return set_leaving(*lease.host, "release");
+  if (lease.host != nullptr) return set_leaving(*lease.host, "release", wakes);
   queues_.free_leases.push_back(&lease);
-  feeder_wakes_.notify_all();
+  wakes.add(feeder_wakes_);
 }
 
 std::uint64_t Road::next_number() const {

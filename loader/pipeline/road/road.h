@@ -162,8 +162,8 @@ class Road {
   bool may_plan() const MILLRACE_REQUIRES(mutex_) {
     return !queues_.free.empty() && progress_.planned < run_.end;
   }
-  void set_leaving(HostSlot& host, const char* call) MILLRACE_REQUIRES(mutex_);
-  void recycle(Lease& lease) MILLRACE_REQUIRES(mutex_);
+  void set_leaving(HostSlot& host, const char* call, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
+  void recycle(Lease& lease, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
   [[noreturn]] void refuse_waiting(bool exhausted, const NextRequest& request) const
       MILLRACE_REQUIRES(mutex_);
   void close_with(std::exception_ptr error) noexcept;

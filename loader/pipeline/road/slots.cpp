@@ -31,6 +31,17 @@ void require(bool allowed, const Lease& slot, const char* call) {
   if (!allowed) refuse(call, lease_states.at(static_cast<std::size_t>(slot.state)));
 }
 
+void HostSlot::begin_making(const MicroBatches& micro_batches) {
+  fed = 0;
+  micro_batches_unmade = 0;
+  for (std::size_t micro_batch = 0; micro_batch < micro_batches.count; ++micro_batch) {
+    const std::size_t samples = micro_batches.samples_of(micro_batch, plan.size);
+    unmade[micro_batch].store(samples, std::memory_order_relaxed);
+    made[micro_batch] = samples == 0;
+    if (samples > 0) ++micro_batches_unmade;
+  }
+}
+
 bool Lease::wait_for_uses(Clock::time_point deadline) const noexcept {
   try {
     for (std::size_t use = 0; use < used; ++use)

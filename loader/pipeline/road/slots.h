@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/road/schedule.h"
+#include "pipeline/road/slot_layout.h"
 
 namespace millrace {
 
@@ -72,6 +73,9 @@ struct HostSlot {
   /// Micro-batches that the feeder has taken.
   std::size_t fed = 0;
   std::chrono::steady_clock::time_point planned_at{};
+
+  /// Nothing of its plan is made or fed yet, but micro-batches without samples.
+  void begin_making(const MicroBatches& micro_batches);
 };
 
 /// A slot that can be handed out: a device slot, or on a device that does not copy the host slot
