@@ -71,7 +71,10 @@ void check_not_input(const fs::path& output, const fs::path& input) {
 
 bool is_dataset(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
+  if (!file && errno == ENOENT) return false;
+  if (!file)
+    throw Error(ErrorCode::io,
+                path.string() + " cannot be read: " + std::generic_category().message(errno));
   constexpr std::size_t most_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
     return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;

@@ -10,6 +10,7 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -56,10 +57,13 @@ class Packing {
   void take_up();
   void pack_all();
   void append(const ListedImage& listed, const CheckedImage& image);
+  template <typename Call>
+  auto read(const Call& call) const;
   int end_interrupted() const;
   int end_complete(const std::string& done) const;
   void report_left_out() const;
   std::string classes_text() const;
+  std::string kept_text() const;
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
@@ -173,6 +177,22 @@ void Packing::take_up() {
                listing().images.size(), records_before_);
 }
 
+/// Reads by `call`; an error says what is there.
+template <typename Call>
+auto Packing::read(const Call& call) const {
+  const auto with_rest = [&](ErrorCode code, const std::string& what) {
+    return Error(code, what + "; " + kept_text());
+  };
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw with_rest(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    throw with_rest(ErrorCode::io,
+                    listing().images[done_].path + " cannot be read: there is not enough memory");
+  }
+}
+
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
   const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers());
@@ -183,7 +203,7 @@ void Packing::pack_all() {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    for (; begun < end; ++begun) images.push_back(source_->image(begun));
+    for (; begun < end; ++begun) images.push_back(read([&] { return source_->image(begun); }));
     if (images.empty()) return;
     reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));
     pool.submit(this, reading.back());
@@ -195,7 +215,7 @@ void Packing::pack_all() {
     reading.pop_front();
     for (std::size_t item = 0; item < images->items(); ++item) {
       if (interrupt_.requested()) return;
-      append(listing().images[done_], images->take(item));
+      append(listing().images[done_], read([&] { return images->take(item); }));
       ++done_;
     }
     read_on(*runtime.pools()[turn % runtime.pools().size()]);
@@ -227,15 +247,16 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
 }
 
 int Packing::end_interrupted() const {
-  if (writer_)
-    fmt::print(stderr,
-               "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go "
-               "on with --resume, or pack it "
-               "again with --force\n",
-               writer_->committed(), listing().images.size(), writer_->path().string());
-  else
-    fmt::print(stderr, "millrace: interrupted; nothing was written\n");
+  fmt::print(stderr, "millrace: interrupted; {}\n", kept_text());
   return Interrupt::exit_code;
+}
+
+std::string Packing::kept_text() const {
+  if (!writer_) return "nothing was written";
+  return fmt::format(
+      "{} of {} files are committed to {}, which is incomplete: go on with --resume, or pack it "
+      "again with --force",
+      writer_->committed(), listing().images.size(), writer_->path().string());
 }
 
 int Packing::end_complete(const std::string& done) const {
@@ -264,8 +285,9 @@ std::string Packing::classes_text() const {
 constexpr const char* footer =
     R"(Files go in untouched, in the order of class and path (with --list: as listed), with label,
 path, width and height. Files that are no JPEG or do not decode are left out; they are listed at the
-end with the reason and make the exit code 1. The dataset is complete without them. Names that begin
-with a dot are passed over.
+end with the reason and make the exit code 1. The dataset is complete without them. What the system
+refuses to read ends the pack, and --resume tries it again. Names that begin with a dot are passed
+over.
 
 Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
 image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else

@@ -33,6 +33,8 @@ struct UncheckedImage {
 using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
 std::shared_ptr<Decoders> make_decoders(std::size_t workers);
 
+/// Bad is what was read and does not decode, and a path without a regular file. Throws `Error`
+/// (`io`) where the system refused to read, or the file was changed meanwhile.
 CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder);
 
 /// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive

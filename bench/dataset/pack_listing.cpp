@@ -18,6 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+[[noreturn]] void throw_unread(const fs::path& path, const std::error_code& error) {
+  throw Error(ErrorCode::io, path.string() + " cannot be read: " + error.message());
+}
+
 class Walk {
  public:
   Walk(const fs::path& folder, const std::vector<fs::path>& without)
@@ -55,8 +59,9 @@ class Walk {
   /// Names in a folder, sorted; what is neither file nor folder is left out.
   Entries read_folder(const std::string& relative) {
     Entries entries;
+    const fs::path here = relative.empty() ? folder_ : folder_ / relative;
     std::error_code error;
-    fs::directory_iterator at(folder_ / relative, error);
+    fs::directory_iterator at(here, error);
     for (; !error && at != fs::directory_iterator(); at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (name.starts_with('.'))
@@ -64,10 +69,7 @@ class Walk {
       else
         sort_in(*at, name, (fs::path(relative) / name).string(), entries);
     }
-    if (error && relative.empty())
-      throw Error(ErrorCode::io,
-                  fmt::format("{} cannot be read: {}", folder_.string(), error.message()));
-    if (error) leave_out(relative, "cannot be read: " + error.message());
+    if (error) throw_unread(here, error);
     std::ranges::sort(entries.folders);
     std::ranges::sort(entries.files);
     return entries;
@@ -86,9 +88,10 @@ class Walk {
         entries.files.push_back(name);
     } else if (fs::exists(status))
       leave_out(relative, "is neither file nor folder");
+    else if (status.type() != fs::file_type::not_found && error.value() != ELOOP)
+      throw_unread(entry.path(), error);
     else
-      leave_out(relative,
-                entry.is_symlink(error) ? "is a link that leads nowhere" : "cannot be read");
+      leave_out(relative, entry.is_symlink(error) ? "is a link that leads nowhere" : "is gone");
   }
 
   void walk(const std::string& relative, std::int64_t label) {

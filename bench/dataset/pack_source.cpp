@@ -6,10 +6,12 @@
 #include <millrace/error.h>
 #include <xxhash.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "console/output_file.h"
 
@@ -24,8 +26,13 @@ std::vector<fs::path> expand(const std::string& name) {
   if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
-  if (glob(name.c_str(), 0, nullptr, &found) != 0)
-    throw Error(ErrorCode::not_found, name + " matches no file");
+  // Passing over a folder that cannot be read would leave out its files.
+  const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
+  const int result = glob(name.c_str(), 0, ends, &found);
+  if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, name + " matches no file");
+  if (result != 0)
+    throw Error(ErrorCode::io,
+                name + " cannot be looked for: " + std::generic_category().message(errno));
   return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
 }
 

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -30,11 +32,24 @@ constexpr std::size_t block_bytes = 512;
 constexpr std::int64_t max_text_bytes = 1 << 20;
 constexpr std::array<std::string_view, 4> image_extensions = {"jpg", "jpeg", "png", "webp"};
 
-[[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened) {
+[[noreturn]] void throw_unread(const fs::path& tar, int error) {
+  throw Error(ErrorCode::io,
+              tar.string() + " cannot be read: " + std::generic_category().message(error));
+}
+
+/// What libarchive failed at: the system's error, or else what is wrong with the tar.
+[[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened, const char* what,
+                                   const char* advice) {
+  const int error = archive_errno(opened);
+  // These two are libarchive's own, for what is no tar.
+  if (error > 0 && error != EILSEQ && error != EINVAL) throw_unread(tar, error);
   const char* reason = archive_error_string(opened);
-  throw Error(ErrorCode::corrupt,
-              fmt::format("{} cannot be read to its end as a tar: {}; copy it again", tar.string(),
-                          reason ? reason : "no reason"));
+  throw Error(ErrorCode::corrupt, fmt::format("{} {}: {}{}", tar.string(), what,
+                                              reason ? reason : "no reason", advice));
+}
+
+[[noreturn]] void throw_cut(const fs::path& tar, archive* opened) {
+  throw_unreadable(tar, opened, "cannot be read to its end as a tar", "; copy it again");
 }
 
 ArchiveHandle open_tar(const fs::path& tar) {
@@ -48,8 +63,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_set_options(opened.get(), "hdrcharset=BINARY");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
   if (archive_read_open_filename(opened.get(), tar.c_str(), read_bytes) != ARCHIVE_OK)
-    throw Error(ErrorCode::corrupt, fmt::format("{} is no folder and no tar that can be read: {}",
-                                                tar.string(), archive_error_string(opened.get())));
+    throw_unreadable(tar, opened.get(), "is no folder and no tar that can be read", "");
   return opened;
 }
 
@@ -58,7 +72,7 @@ archive_entry* next_member(const fs::path& tar, archive* opened) {
   archive_entry* entry = nullptr;
   const int code = archive_read_next_header(opened, &entry);
   if (code == ARCHIVE_EOF) return nullptr;
-  if (code != ARCHIVE_OK && code != ARCHIVE_WARN) throw_unreadable(tar, opened);
+  if (code != ARCHIVE_OK && code != ARCHIVE_WARN) throw_cut(tar, opened);
   return entry;
 }
 
@@ -71,7 +85,7 @@ std::string name_of(archive_entry* entry) {
 
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  if (archive_read_data(opened, bytes.data(), bytes.size()) != size) throw_unreadable(tar, opened);
+  if (archive_read_data(opened, bytes.data(), bytes.size()) != size) throw_cut(tar, opened);
   return bytes;
 }
 
@@ -81,9 +95,11 @@ void check_end_mark(const fs::path& tar, archive* opened) {
   if (archive_filter_count(opened) > 1) return;
   std::array<char, block_bytes> last{};
   std::ifstream file(tar, std::ios::binary);
+  if (!file) throw_unread(tar, errno);
   file.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
-  if (!file.read(last.data(), last.size()) ||
-      std::ranges::any_of(last, [](char byte) { return byte != 0; }))
+  file.read(last.data(), last.size());
+  if (file.bad()) throw_unread(tar, errno);
+  if (!file || std::ranges::any_of(last, [](char byte) { return byte != 0; }))
     throw Error(ErrorCode::corrupt,
                 fmt::format("{} ends without a tar's end mark: it was cut short; copy it again",
                             tar.string()));

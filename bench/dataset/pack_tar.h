@@ -17,7 +17,8 @@ namespace millrace::cli {
 /// whose paths are the same up to the first dot of the file's name are a sample, and lie together.
 /// It has one image (.jpg, .jpeg, .png, .webp) and a label: .cls, a decimal number, or else "label"
 /// or "cls" of a .json. What is no such sample is left out with the reason. There are no class
-/// names. Throws `Error` (`corrupt`) for what is no tar, cannot be read, or was cut short.
+/// names. Throws `Error`: `corrupt` for what is no tar or was cut short, `io` for what the system
+/// refuses to read.
 Listing list_tars(const std::vector<std::filesystem::path>& tars);
 
 struct ArchiveDeleter {
@@ -29,8 +30,8 @@ class TarImages {
  public:
   explicit TarImages(std::vector<std::filesystem::path> tars) : tars_(std::move(tars)) {}
 
-  /// The bytes of an image, which must lie behind that of the last call. Throws `Error` (`corrupt`)
-  /// if the tar is not what it was when it was listed.
+  /// The bytes of an image, which must lie behind that of the last call. Throws `Error`: `corrupt`
+  /// if the tar is not what it was when it was listed, and `io`.
   std::vector<std::byte> read(const ListedImage& image);
 
  private:

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -68,6 +69,10 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
     reason = error.reason();
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::io, fmt::format("record {} of {} cannot be checked: there is not enough "
+                                           "memory",
+                                           index, dataset.name()));
   }
   if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
   if (const auto stored = dataset.stored(index)) checked.checksum = stored->checksum;

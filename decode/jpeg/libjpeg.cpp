@@ -4,6 +4,7 @@
 #include <jerror.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace millrace {
@@ -64,7 +65,11 @@ void* Libjpeg::allocate(j_common_ptr handle, int, std::size_t bytes) {
 /// `calls` and what it calls must hold nothing that has a destructor.
 template <typename Calls>
 Status Libjpeg::guarded(const Calls& calls) {
-  if (setjmp(failure_.jump) != 0) return Status::bad(failure_.text.data());
+  if (setjmp(failure_.jump) != 0) {
+    // That says nothing of the image.
+    if (failure_.manager.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
+    return Status::bad(failure_.text.data());
+  }
   calls();
   return Status::ok();
 }

@@ -2,11 +2,13 @@
 //
 // In steady state, making training samples of photographs takes no memory of a picture's size.
 #include <millrace/host_device.h>
+#include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 #include <millrace/pipeline.h>
 
 #include <array>
 #include <cstdint>
+#include <new>
 
 #include "support/counting_malloc.h"
 #include "support/pictures.h"
@@ -53,6 +55,26 @@ TEST(ImageMemory, TrainingSamplesTakeNoPicturesMemory) {
 TEST(ImageMemory, EvaluationSamplesTakeNoPicturesMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   expect_no_large_allocation(Recipe::eval(224));
+}
+
+// Whether there is memory says nothing of an image.
+TEST(ImageMemory, TooLittleMemoryIsAnErrorAndNoBadImage) {
+  MILLRACE_NEEDS_COUNTING_MALLOC();
+  testing::Encoding encoding;
+  encoding.scans = testing::Encoding::Scans::progressive;
+  const testing::Bytes image = testing::encode(testing::noise(300, 200, 5), encoding);
+  const auto decoder = make_image_decoder();
+  ASSERT_TRUE(decoder->open(image).is_ok());  // it makes what it keeps
+  for (int round = 0; round < 2; ++round) {
+    const auto check_without_memory = [&] {
+      const testing::NoMemory little(testing::picture_bytes);
+      (void)decoder->check();
+    };
+    EXPECT_THROW(check_without_memory(), std::bad_alloc);
+    ASSERT_TRUE(decoder->open(image).is_ok());
+    EXPECT_TRUE(decoder->check().is_ok());
+    ASSERT_TRUE(decoder->open(image).is_ok());
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
 #include "support/waiting.h"
@@ -14,7 +15,7 @@
 namespace {
 
 std::atomic<std::uint64_t> large{0};
-thread_local bool no_memory = false;
+thread_local std::size_t refused_from = SIZE_MAX;
 
 [[maybe_unused]] void count(std::size_t bytes) {
   if (bytes >= millrace::testing::picture_bytes) ++large;
@@ -32,7 +33,7 @@ void* __libc_realloc(void* memory, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
 void* malloc(std::size_t bytes) {
-  if (no_memory) return nullptr;
+  if (bytes >= refused_from) return nullptr;
   count(bytes);
   return __libc_malloc(bytes);
 }
@@ -72,7 +73,7 @@ bool counts_allocations() {
 
 std::uint64_t large_allocations() { return large; }
 
-NoMemory::NoMemory() { no_memory = true; }
-NoMemory::~NoMemory() { no_memory = false; }
+NoMemory::NoMemory(std::size_t from_bytes) { refused_from = from_bytes; }
+NoMemory::~NoMemory() { refused_from = SIZE_MAX; }
 
 }  // namespace millrace::testing

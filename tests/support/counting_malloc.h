@@ -20,10 +20,11 @@ bool counts_allocations();
 /// Allocations of `picture_bytes` or more in this process so far.
 std::uint64_t large_allocations();
 
-/// While it lives, the calling thread gets no memory, if allocations are counted.
+/// While it lives, the calling thread gets no memory, if allocations are counted; or none of so
+/// many bytes and more at once.
 class NoMemory {
  public:
-  NoMemory();
+  explicit NoMemory(std::size_t from_bytes = 0);
   ~NoMemory();
   NoMemory(const NoMemory&) = delete;
   NoMemory& operator=(const NoMemory&) = delete;

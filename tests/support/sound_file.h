@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "support/damages.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
@@ -72,24 +74,12 @@ class SoundFile {
     contents_ = file_contents(folder / "a.lmdb");
     for (std::uint64_t index = 0; index < sample.records; ++index)
       images_.push_back(sample.image(index));
-    std::memcpy(&page_bytes_, &contents_[40], sizeof page_bytes_);
-    for (std::size_t page = 0; page < contents_.size(); page += page_bytes_) {
-      std::uint64_t number = 0;
-      std::memcpy(&number, &contents_[page], sizeof number);
-      if (number != page / page_bytes_) continue;
-      headers_.push_back(page);
-      if (contents_[page + 10] == 1 || contents_[page + 10] == 2) nodes_.push_back(page);
-    }
+    pages_.emplace(contents_);
   }
 
   const std::string& contents() const { return contents_; }
-  std::size_t page_bytes() const { return page_bytes_; }
+  const FilePages& pages() const { return *pages_; }
   std::uint64_t records() const { return images_.size(); }
-  /// Where pages with a header begin: meta, branch, leaf and the first of a value's own, and some
-  /// that are free.
-  const std::vector<std::size_t>& headers() const { return headers_; }
-  /// Where branches and leaves do.
-  const std::vector<std::size_t>& nodes() const { return nodes_; }
 
   void expect_sound(const Record& record, std::uint64_t index) const {
     ASSERT_EQ(record.fields().size(), 2u);
@@ -99,9 +89,7 @@ class SoundFile {
 
  private:
   std::string contents_;
-  std::uint32_t page_bytes_ = 0;
-  std::vector<std::size_t> headers_;
-  std::vector<std::size_t> nodes_;
+  std::optional<FilePages> pages_;
   std::vector<std::vector<std::byte>> images_;
 };
 

@@ -100,13 +100,11 @@ Status probe_open(int file, const struct stat& status, const std::filesystem::pa
 
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name) {
-  if (main.entries == 0) throw_nothing_committed(name + " is incomplete");
   try {
     const auto meta = pages.find_tree(main, meta_database);
     const auto records = pages.find_tree(main, records_database);
-    constexpr std::uint16_t integer_keys = 0x08;
-    const bool have_both =
-        main.flags == 0 && meta && records && meta->flags == 0 && records->flags == integer_keys;
+    const bool have_both = main.flags == 0 && meta && records && meta->flags == 0 &&
+                           records->flags == lmdb::integer_keys;
     const auto value = have_both ? pages.find_value(*meta, description_key) : std::nullopt;
     if (!value)
       throw Error(
@@ -148,6 +146,8 @@ std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path
   std::weak_ptr<const DatasetFile>& entry = all.open[{status.st_dev, status.st_ino}];
   if (std::shared_ptr<const DatasetFile> opened = entry.lock()) return opened;
   const LmdbMeta meta = newest_meta(file.get(), name);
+  if (meta.transaction == 0 && meta.main.entries == 0 && meta.main.root == LmdbTree::no_page)
+    throw_nothing_committed(name + " is incomplete");
   std::shared_ptr<const DatasetFile> opened(new DatasetFile(file.get(), meta, name));
   // An incomplete file may hold more the next time.
   if (opened->description().complete) entry = opened;
@@ -164,6 +164,32 @@ DatasetFile::DatasetFile(int file, const LmdbMeta& meta, const std::string& name
   madvise(map, bytes, MADV_RANDOM);
   pages_ = LmdbPages({map_.get(), bytes}, meta.page_bytes);
   root_ = read_dataset_root(pages_, meta.main, name);
+}
+
+void DatasetFile::check(const std::string& name) const {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorCode::corrupt, name + " is damaged, so nothing is added to it: " + what +
+                                        "; copy or pack it again");
+  };
+  // Nearly in the order of the records, unlike all other reading.
+  madvise(const_cast<std::byte*>(map_.get()), map_.get_deleter().bytes, MADV_SEQUENTIAL);
+  try {
+    pages_.check();
+    LmdbPlace place;
+    std::vector<RecordField> fields;
+    std::uint64_t fingerprint = 0;
+    for (std::uint64_t index = 0; index < root_.description.records; ++index) {
+      const std::span<const std::byte> value = find(index, place);
+      Status status = check_checksum(value);
+      if (status.is_ok()) status = parse_record(value, root_.description.fields, fields);
+      if (!status.is_ok()) refuse("record " + std::to_string(index) + ": " + status.reason());
+      fingerprint = fingerprint_with(fingerprint, *stored_checksum(value));
+    }
+    if (fingerprint != root_.description.fingerprint)
+      refuse("its records are not those that were written, or not in their order");
+  } catch (const LmdbDamage& damage) {
+    refuse(damage.what());
+  }
 }
 
 void DatasetFile::Unmap::operator()(const std::byte* begin) const {

@@ -40,6 +40,11 @@ class DatasetFile {
 
   const Description& description() const { return root_.description; }
 
+  /// Checks all that LMDB trusts when it writes on behind the records, and the records themselves.
+  /// Reads the whole file once. Throws `Error` (`corrupt`, naming the file `name`, and page or
+  /// record).
+  void check(const std::string& name) const;
+
   /// The stored value of a record (< `description().records`), in the map. Throws `LmdbDamage` if a
   /// page on the way from the root to it is damaged. What the value holds is not checked. `place`
   /// is where the caller's last call for this file ended, or new.

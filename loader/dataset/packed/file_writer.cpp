@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <functional>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "dataset/packed/dataset_file.h"
@@ -73,11 +74,16 @@ void FileWriter::take_up() {
     if (!description_.fields.empty() && found.fields != description_.fields)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " cannot be resumed: its records have other fields");
+    // LMDB would believe whatever its pages say.
+    if (!found.complete) there->check(path_.string());
     description_ = found;
     committed_ = found.records;
   } catch (const Error& error) {
-    // One that was interrupted before its first commit is begun once more.
+    // One that was interrupted before its first commit is begun once more, from nothing.
     if (error.code() != ErrorCode::incomplete) throw;
+    if (ftruncate(lock_.get(), 0) != 0)
+      throw Error(ErrorCode::io,
+                  path_.string() + " cannot be emptied: " + std::generic_category().message(errno));
   }
   if (description_.complete)
     lock_ = FileDescriptor();

@@ -1,44 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/lmdb_pages.h"
 
-#include <bit>
-#include <cstring>
 #include <string>
 
 namespace millrace {
+using namespace lmdb;
+
 namespace {
-
-static_assert(std::endian::native == std::endian::little,
-              "numbers are copied as they lie in memory");
-
-constexpr std::uint16_t branch_page = 0x01;
-constexpr std::uint16_t leaf_page = 0x02;
-constexpr std::uint16_t overflow_page = 0x04;
-
-constexpr std::uint16_t value_has_pages = 0x01;  // of its own, behind a header
-constexpr std::uint16_t value_is_tree = 0x02;
-
-constexpr std::size_t page_header_bytes = 16;
-constexpr std::size_t node_header_bytes = 8;
-constexpr std::size_t tree_bytes = 48;
-
-template <typename T>
-T load(const std::byte* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-LmdbTree parse_tree(const std::byte* at) {
-  return {.flags = load<std::uint16_t>(at + 4),
-          .depth = load<std::uint16_t>(at + 6),
-          .entries = load<std::uint64_t>(at + 32),
-          .root = load<std::uint64_t>(at + 40)};
-}
-
-[[noreturn, gnu::cold, gnu::noinline]] void damaged(std::uint64_t page, const char* what) {
-  throw LmdbDamage("page " + std::to_string(page) + " " + what);
-}
 
 std::string_view text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -46,31 +14,19 @@ std::string_view text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-/// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to
-/// its end.
-struct LmdbPages::Page {
-  std::uint64_t number;
-  const std::byte* begin;
-  /// Nodes, at least one.
-  unsigned nodes;
-  /// Where the nodes begin.
-  unsigned upper;
-};
+void throw_damage(std::uint64_t page, const char* what) {
+  throw LmdbDamage("page " + std::to_string(page) + " " + what);
+}
 
-/// A key with what belongs to it, a page below (in branch pages) or a value; the header and the key
-/// lie in the page.
-struct LmdbPages::Node {
-  std::uint64_t page;
-  const std::byte* begin;
-  std::span<const std::byte> key;
-  /// To the page's end.
-  std::span<const std::byte> rest;
-
-  std::uint32_t value_bytes() const { return load<std::uint32_t>(begin); }
-  std::uint16_t flags() const { return load<std::uint16_t>(begin + 4); }
-  /// The flags' place holds the number's highest bits.
-  std::uint64_t child() const { return load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
-};
+LmdbTree parse_lmdb_tree(const std::byte* at) {
+  return {.flags = load<std::uint16_t>(at + 4),
+          .depth = load<std::uint16_t>(at + 6),
+          .entries = load<std::uint64_t>(at + 32),
+          .root = load<std::uint64_t>(at + 40),
+          .branches = load<std::uint64_t>(at + 8),
+          .leaves = load<std::uint64_t>(at + 16),
+          .value_pages = load<std::uint64_t>(at + 24)};
+}
 
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page) {
   constexpr std::uint32_t magic = 0xBEEFC0DE;
@@ -78,7 +34,8 @@ std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::byt
   const LmdbMeta meta{.page_bytes = load<std::uint32_t>(page.data() + 40),
                       .last_page = load<std::uint64_t>(page.data() + 136),
                       .transaction = load<std::uint64_t>(page.data() + 144),
-                      .main = parse_tree(page.data() + 88)};
+                      .main = parse_lmdb_tree(page.data() + 88),
+                      .free = parse_lmdb_tree(page.data() + 40)};
   if (load<std::uint32_t>(page.data() + 16) != magic ||
       load<std::uint32_t>(page.data() + 20) != data_version)
     return {};
@@ -88,27 +45,27 @@ std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::byt
 }
 
 LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const {
-  if (number >= pages_) damaged(number, "is asked for, but lies behind the end of the file");
+  if (number >= pages_) throw_damage(number, "is asked for, but lies behind the end of the file");
   const std::byte* begin = file_.data() + number * page_bytes_;
-  if (load<std::uint64_t>(begin) != number) damaged(number, "has another page's number");
+  if (load<std::uint64_t>(begin) != number) throw_damage(number, "has another page's number");
   if (load<std::uint16_t>(begin + 10) != flags)
-    damaged(number, flags == leaf_page ? "should be a leaf page but is none"
-                                       : "should be a branch page but is none");
+    throw_damage(number, flags == leaf_page ? "should be a leaf page but is none"
+                                            : "should be a branch page but is none");
   const unsigned lower = load<std::uint16_t>(begin + 12);
   const unsigned upper = load<std::uint16_t>(begin + 14);
   if (lower < page_header_bytes + 2 || lower % 2 != 0 || lower > upper || upper > page_bytes_)
-    damaged(number, "has impossible bounds");
+    throw_damage(number, "has impossible bounds");
   return {number, begin, static_cast<unsigned>((lower - page_header_bytes) / 2), upper};
 }
 
 LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
   const unsigned offset = load<std::uint16_t>(page.begin + page_header_bytes + std::size_t{2} * at);
   if (offset < page.upper || offset + node_header_bytes > page_bytes_)
-    damaged(page.number, "has a node outside of itself");
+    throw_damage(page.number, "has a node outside of itself");
   const std::byte* begin = page.begin + offset;
   const std::size_t room = page_bytes_ - offset - node_header_bytes;
   const std::size_t key_bytes = load<std::uint16_t>(begin + 6);
-  if (key_bytes > room) damaged(page.number, "has a key that reaches beyond it");
+  if (key_bytes > room) throw_damage(page.number, "has a key that reaches beyond it");
   const std::byte* key = begin + node_header_bytes;
   return {page.number, begin, {key, key_bytes}, {key + key_bytes, room - key_bytes}};
 }
@@ -116,7 +73,7 @@ LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
 std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
   const Node found = node(page, at);
   if (found.key.size() != sizeof(std::uint64_t))
-    damaged(page.number, "has a key that is no number");
+    throw_damage(page.number, "has a key that is no number");
   return load<std::uint64_t>(found.key.data());
 }
 
@@ -126,7 +83,7 @@ LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
   // place on its leaf is known.
   LmdbPlace place{.first = 0, .end = tree.entries, .leaf = tree.root};
   if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth)
-    damaged(tree.root, "is the root of an impossible tree");
+    throw_damage(tree.root, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
     const Page branch = page(place.leaf, branch_page);
     unsigned below = 0;  // its key is left out
@@ -152,12 +109,12 @@ LmdbPages::Node LmdbPages::integer_node(const LmdbTree& tree, std::uint64_t inde
   const Page leaf = page(place.leaf, leaf_page);
   const std::uint64_t at = index - place.first;
   if (at >= leaf.nodes)
-    damaged(leaf.number, "holds fewer records than the pages that lead to it say");
+    throw_damage(leaf.number, "holds fewer records than the pages that lead to it say");
   const Node found = node(leaf, static_cast<unsigned>(at));
   if (found.key.size() != sizeof index || load<std::uint64_t>(found.key.data()) != index)
-    damaged(leaf.number, "has another key in this record's place");
+    throw_damage(leaf.number, "has another key in this record's place");
   if ((found.flags() & ~value_has_pages) != 0)
-    damaged(leaf.number, "has a value of an unknown kind");
+    throw_damage(leaf.number, "has a value of an unknown kind");
   return found;
 }
 
@@ -166,7 +123,7 @@ std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree,
   if (tree.entries == 0) return {};
   std::uint64_t number = tree.root;
   if (tree.depth == 0 || tree.depth > max_depth)
-    damaged(number, "is the root of an impossible tree");
+    throw_damage(number, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
     const Page branch = page(number, branch_page);
     unsigned below = 0;
@@ -183,19 +140,19 @@ std::span<const std::byte> LmdbPages::value(const Node& node, bool touch_pages) 
   const std::size_t bytes = node.value_bytes();
   const bool has_pages = (node.flags() & value_has_pages) != 0;
   if ((has_pages ? sizeof(std::uint64_t) : bytes) > node.rest.size())
-    damaged(node.page, "has a value that reaches beyond it");
+    throw_damage(node.page, "has a value that reaches beyond it");
   if (!has_pages) return node.rest.first(bytes);
   const auto number = load<std::uint64_t>(node.rest.data());
   if (number >= pages_ || page_header_bytes + bytes > (pages_ - number) * page_bytes_)
-    damaged(node.page, "has a value that reaches beyond the end of the file");
+    throw_damage(node.page, "has a value that reaches beyond the end of the file");
   const std::span<const std::byte> pages = file_.subspan(number * page_bytes_);
   if (touch_pages) {
     if (load<std::uint64_t>(pages.data()) != number ||
-        load<std::uint16_t>(pages.data() + 10) != overflow_page)
-      damaged(number, "should begin a value but does not");
+        load<std::uint16_t>(pages.data() + 10) != value_page)
+      throw_damage(number, "should begin a value but does not");
     if (std::uint64_t{load<std::uint32_t>(pages.data() + 12)} * page_bytes_ <
         page_header_bytes + bytes)
-      damaged(number, "begins a value of another length");
+      throw_damage(number, "begins a value of another length");
   }
   return pages.subspan(page_header_bytes, bytes);
 }
@@ -204,8 +161,8 @@ std::optional<LmdbTree> LmdbPages::find_tree(const LmdbTree& main, std::string_v
   const std::optional<Node> found = text_node(main, name);
   if (!found || found->flags() != value_is_tree) return {};
   const std::span<const std::byte> tree = value(*found);
-  if (tree.size() != tree_bytes) damaged(found->page, "has a database of another length");
-  return parse_tree(tree.data());
+  if (tree.size() != tree_bytes) throw_damage(found->page, "has a database of another length");
+  return parse_lmdb_tree(tree.data());
 }
 
 std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& tree,
@@ -213,7 +170,7 @@ std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& 
   const std::optional<Node> found = text_node(tree, key);
   if (!found) return {};
   if ((found->flags() & ~value_has_pages) != 0)
-    damaged(found->page, "has a value of an unknown kind");
+    throw_damage(found->page, "has a value of an unknown kind");
   return value(*found);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -15,17 +17,53 @@
 
 namespace millrace {
 
+namespace lmdb {
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are copied as they lie in memory");
+
+constexpr std::uint16_t branch_page = 0x01;
+constexpr std::uint16_t leaf_page = 0x02;
+constexpr std::uint16_t value_page = 0x04;  // the first of a value's own
+constexpr std::uint16_t meta_page = 0x08;
+
+constexpr std::uint16_t value_has_pages = 0x01;  // of its own, behind a header
+constexpr std::uint16_t value_is_tree = 0x02;
+
+constexpr std::uint16_t integer_keys = 0x08;  // of a tree's flags
+
+constexpr std::size_t page_header_bytes = 16;
+constexpr std::size_t node_header_bytes = 8;
+constexpr std::size_t tree_bytes = 48;
+
+template <typename T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+}  // namespace lmdb
+
 /// The file is damaged, since what a page says cannot be. The message names the page.
 struct LmdbDamage : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+[[noreturn, gnu::cold, gnu::noinline]] void throw_damage(std::uint64_t page, const char* what);
 
 /// The tree of pages of one database.
 struct LmdbTree {
+  /// The root of a tree without entries.
+  static constexpr std::uint64_t no_page = UINT64_MAX;
+
   std::uint16_t flags = 0;
   std::uint16_t depth = 0;
   std::uint64_t entries = 0;
   std::uint64_t root = 0;
+  /// How many pages of each kind it has.
+  std::uint64_t branches = 0;
+  std::uint64_t leaves = 0;
+  std::uint64_t value_pages = 0;
 };
 
 /// One of the two meta pages, each the entrance to a committed state of the file.
@@ -37,8 +75,11 @@ struct LmdbMeta {
   std::uint64_t transaction = 0;
   /// The database that leads to the named ones.
   LmdbTree main;
+  /// Which pages were let go, by transaction.
+  LmdbTree free;
 };
 
+LmdbTree parse_lmdb_tree(const std::byte* at);
 /// Reads a meta page's first bytes; nullopt if they are none of LMDB's.
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page);
 
@@ -80,9 +121,37 @@ class LmdbPages {
   std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index,
                                            LmdbPlace& place) const;
 
+  /// Checks all that LMDB trusts when it writes to the file, which something was committed to: both
+  /// meta pages, and each page that they lead to. Nodes fill their pages, keys are in order, and no
+  /// page belongs to two or is free, too.
+  void check() const;
+
  private:
-  struct Page;
-  struct Node;
+  /// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to
+  /// its end.
+  struct Page {
+    std::uint64_t number;
+    const std::byte* begin;
+    /// Nodes, at least one.
+    unsigned nodes;
+    /// Where the nodes begin.
+    unsigned upper;
+  };
+  /// A key with what belongs to it, a page below (in branch pages) or a value; the header and the
+  /// key lie in the page.
+  struct Node {
+    std::uint64_t page;
+    const std::byte* begin;
+    std::span<const std::byte> key;
+    /// To the page's end.
+    std::span<const std::byte> rest;
+
+    std::uint32_t value_bytes() const { return lmdb::load<std::uint32_t>(begin); }
+    std::uint16_t flags() const { return lmdb::load<std::uint16_t>(begin + 4); }
+    /// The flags' place holds the number's highest bits.
+    std::uint64_t child() const { return lmdb::load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
+  };
+  class Check;
 
   Page page(std::uint64_t number, std::uint16_t flags) const;
   Node node(const Page& page, unsigned at) const;

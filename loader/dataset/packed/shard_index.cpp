@@ -26,6 +26,11 @@ constexpr std::uint64_t index_format = 1;
 constexpr std::size_t max_index_bytes = std::size_t{64} << 20;
 constexpr const char* format_key = "millrace_shards";
 
+[[noreturn]] void throw_unopened(const fs::path& path) {
+  throw Error(ErrorCode::io,
+              path.string() + " cannot be opened: " + std::generic_category().message(errno));
+}
+
 std::string checked_name(const std::string& file) {
   if (file.empty() || file == "." || file == ".." || file.size() > NAME_MAX ||
       file.find('/') != std::string::npos)
@@ -64,7 +69,8 @@ std::vector<fs::path> shards_at(const fs::path& path) {
   ShardIndex index;
   try {
     index = read_shard_index(path);
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io) throw;
     return shards;  // Some other file that begins with a brace.
   }
   if (!index.begun.empty()) index.add({.file = index.begun});
@@ -82,7 +88,11 @@ void ShardIndex::add(ShardEntry shard) {
 
 bool is_shard_index(const fs::path& path) {
   std::error_code error;
-  return fs::is_regular_file(path, error) && std::ifstream(path, std::ios::binary).get() == '{';
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  const int first = file.get();
+  if (!file.is_open() || file.bad()) throw_unopened(path);
+  return first == '{';
 }
 
 std::string to_json(const ShardIndex& index) {
@@ -106,9 +116,7 @@ std::string to_json(const ShardIndex& index) {
 
 ShardIndex read_shard_index(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw Error(ErrorCode::io,
-                path.string() + " cannot be opened: " + std::generic_category().message(errno));
+  if (!file) throw_unopened(path);
   const std::string text = read_text(file, max_index_bytes);
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");
   const auto refuse = [&](const std::string& why) {

@@ -48,7 +48,7 @@ struct ShardIndex {
 };
 
 /// Whether the file begins as an index does, which no LMDB file does. False if there is no such
-/// file.
+/// file. Throws `Error` (`io`) if it cannot be read.
 bool is_shard_index(const std::filesystem::path& path);
 std::string to_json(const ShardIndex& index);
 /// Throws `Error`: `io`; `corrupt` for what is no index, or one of a newer format.

@@ -5,10 +5,13 @@
 #include <millrace/pipeline.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "support/small_run.h"
@@ -152,6 +155,32 @@ TEST(PipelineBadRecords, ReplaceGivesUpAfterSixteenDraws) {
   EXPECT_THAT(error.what(), HasSubstr("nothing is good enough"));
   EXPECT_EQ(tried.size(), 17U) << "the record itself and 16 draws";
   EXPECT_GT(std::set<std::uint64_t>(tried.begin(), tried.end()).size(), 8U) << "the draws differ";
+}
+
+// A record is bad where it was read and cannot be made. Without memory nothing can.
+TEST(PipelineBadRecords, ErrorsOfTheSystemEndTheRunWhateverThePolicy) {
+  for (const BadRecords policy : {BadRecords::mark, BadRecords::replace})
+    for (const bool in_dataset : {false, true})
+      for (const bool memory : {false, true}) {
+        const auto fail = [memory] {
+          if (memory) throw std::bad_alloc();
+          throw std::system_error(EMFILE, std::generic_category());
+        };
+        SmallRun run(100);
+        run.options.bad_records = policy;
+        if (in_dataset)
+          run.dataset->on_read = [fail](std::uint64_t) { fail(); };
+        else
+          run.transform->on_end = [fail](const Record&) -> Status {
+            fail();
+            return Status::ok();
+          };
+        Pipeline pipeline = run.pipeline();
+        const Error error = error_of([&] { (void)take(pipeline); });
+        EXPECT_EQ(error.code(), in_dataset ? ErrorCode::io : ErrorCode::transform);
+        EXPECT_THAT(error.what(), HasSubstr(memory ? "bad_alloc" : "Too many open files"));
+        EXPECT_EQ(pipeline.report().bad_records, 0U);
+      }
 }
 
 TEST(PipelineBadRecords, ReportHasCountKeysAndReasons) {

@@ -3,8 +3,6 @@
 #include <millrace/dataset.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -12,93 +10,19 @@
 #include <string>
 
 #include "dataset/packed/dataset_file.h"
+#include "support/damages.h"
 #include "support/sound_file.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
 // Datasets whose files were changed at random, read in full: each record is then as it was written,
-// or there is an `Error`. A change is given by its number alone. MILLRACE_DAMAGES sets how many
-// there are.
+// or there is an `Error`. A change is given by its number alone.
 
 namespace millrace {
 namespace {
 
 using ::testing::HasSubstr;
 using namespace testing;
-
-std::uint64_t damages(std::uint64_t usual) {
-  const char* wanted = std::getenv("MILLRACE_DAMAGES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual;
-}
-
-/// Writes a number of 1, 2, 4 or 8 bytes, as far as there is room: one that LMDB's format gives a
-/// meaning to, or any.
-void overwrite(std::span<char> bytes, std::size_t at, const SoundFile& sound, Random& random) {
-  const std::size_t page_bytes = sound.page_bytes();
-  const std::array<std::uint64_t, 10> telling = {0,
-                                                 1,
-                                                 page_bytes - 1,
-                                                 page_bytes,
-                                                 0xFFFF,
-                                                 UINT32_MAX,
-                                                 UINT64_MAX,
-                                                 bytes.size() / page_bytes,
-                                                 random.below(bytes.size() / page_bytes),
-                                                 random()};
-  const std::uint64_t value = telling[random.below(telling.size())];
-  const std::size_t length = std::size_t{1} << random.below(4);
-  std::memcpy(bytes.data() + at, &value, std::min(length, bytes.size() - at));
-}
-
-/// Changes the file's bytes in one of many ways, most of them where its structure is.
-void damage(std::span<char> bytes, const SoundFile& sound, Random& random) {
-  const auto any_of = [&](const std::vector<std::size_t>& pages) {
-    return pages[random.below(pages.size())];
-  };
-  const auto any_page = [&] {
-    constexpr std::uint64_t meta_pages = 2;
-    if (random.below(8) == 0) return sound.headers()[random.below(meta_pages)];
-    return any_of(random.below(2) == 0 ? sound.nodes() : sound.headers());
-  };
-  const auto structural = [&] {
-    constexpr std::size_t meta_bytes = 152;
-    const std::size_t page = any_page();
-    if (page < 2 * sound.page_bytes()) return page + 16 + random.below(meta_bytes - 16);
-    // The header, the nodes' offsets, anything, or a node: its header, its key, the number of the
-    // page with its value.
-    const std::array<std::size_t, 3> reach = {16, 100, sound.page_bytes()};
-    const std::uint64_t part = random.below(2 * reach.size());
-    if (part < reach.size()) return page + random.below(reach[part]);
-    std::uint16_t node = 0;
-    std::memcpy(&node, &sound.contents()[page + 16 + 2 * random.below(20)], sizeof node);
-    return page + std::min(node + random.below(24), sound.page_bytes() - 1);
-  };
-  const std::size_t times = 1 + random.below(3) * random.below(3);
-  switch (random.below(6)) {
-    case 0:
-    case 1:
-      for (std::size_t time = 0; time < times; ++time)
-        bytes[structural()] ^= static_cast<char>(1 << random.below(8));
-      break;
-    case 2:
-    case 3:
-      for (std::size_t time = 0; time < times; ++time)
-        overwrite(bytes, structural(), sound, random);
-      break;
-    case 4:
-      for (std::size_t time = 0; time < times; ++time)
-        bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
-      break;
-    default: {
-      // A page where another one belongs, with its own number or that of its new place.
-      const std::size_t from = any_page();
-      const std::size_t to = any_page();
-      const std::size_t header = random.below(2) * 8;
-      std::memmove(bytes.data() + to + header, bytes.data() + from + header,
-                   sound.page_bytes() - header);
-    }
-  }
-}
 
 /// What became of reading a damaged file.
 struct Outcome {
@@ -162,7 +86,7 @@ void damage_in_memory(const Sample& sample, std::uint64_t count) {
   for (std::uint64_t number = 0; number < count; ++number) {
     std::ranges::copy(sound.contents(), bytes.get());
     Random random(2024, number);
-    damage({bytes.get(), size}, sound, random);
+    damage({bytes.get(), size}, sound.pages(), random);
     const Outcome outcome =
         read_all(std::as_bytes(std::span<const char>(bytes.get(), size)), sound);
     ASSERT_FALSE(::testing::Test::HasFailure()) << sample.name << ", damage number " << number;
@@ -196,7 +120,7 @@ void damage_files(const Sample& sample, std::uint64_t count) {
   for (std::uint64_t number = 0; number < count; ++number) {
     std::string bytes = sound.contents();
     Random random(77, number);
-    damage(bytes, sound, random);
+    damage(bytes, sound.pages(), random);
     if (number % 8 == 0) bytes.resize(random.below(bytes.size()));
     if (number % 16 == 8) bytes = sound.contents().substr(0, bytes.size());
     write_file(path, bytes);

@@ -71,13 +71,13 @@ TEST(DamagedPart, AZeroByteInARecordsNameHidesNothing) {
 TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
   const SoundFile sound(tiny_records());
   const auto file = std::as_bytes(std::span(sound.contents()));
-  const LmdbPages pages(file, static_cast<std::uint32_t>(sound.page_bytes()));
+  const LmdbPages pages(file, static_cast<std::uint32_t>(sound.pages().page_bytes()));
   constexpr std::uint64_t many = std::uint64_t{1} << 40;
-  for (const std::size_t page : sound.headers())
+  for (const std::size_t page : sound.pages().headers())
     for (const std::uint64_t index : {std::uint64_t{300}, many / 2, many - 1, many}) {
       LmdbPlace place;
       const LmdbTree tree{
-          .flags = 8, .depth = 1, .entries = many, .root = page / sound.page_bytes()};
+          .flags = 8, .depth = 1, .entries = many, .root = page / sound.pages().page_bytes()};
       EXPECT_THROW((void)pages.find_record(tree, index, place), LmdbDamage) << page << " " << index;
       EXPECT_THROW((void)pages.find_record({.depth = 9999, .entries = many, .root = tree.root},
                                            index, place),
@@ -107,7 +107,7 @@ TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
     }
   };
   std::map<std::uint16_t, std::uint64_t> pages, missed;
-  for (const std::size_t page : sound.headers()) {
+  for (const std::size_t page : sound.pages().headers()) {
     std::uint16_t flags = 0;
     std::memcpy(&flags, &sound.contents()[page + 10], sizeof flags);
     if (flags != 2 && flags != 4) continue;
@@ -141,7 +141,7 @@ TEST(DamagedPart, AChangedKeyNeverLeadsToAnotherRecord) {
     std::string node(8, '\0');
     node[6] = 8;
     std::uint64_t changed = 0;
-    for (std::size_t at = 2 * sound.page_bytes(); at + 16 < bytes.size(); at += 2) {
+    for (std::size_t at = 2 * sound.pages().page_bytes(); at + 16 < bytes.size(); at += 2) {
       std::uint64_t key = 0;
       std::memcpy(&key, &bytes[at + 8], sizeof key);
       if (key != index || bytes.compare(at + 4, 4, node, 4, 4) != 0) continue;
@@ -163,12 +163,12 @@ TEST(DamagedPart, OpeningLooksAtNoneOfTheRecordsPages) {
   const SoundFile sound(many_leaves());
   const TemporaryFolder folder;
   std::string bytes = sound.contents();
-  for (const std::size_t page : sound.headers()) {
+  for (const std::size_t page : sound.pages().headers()) {
     std::uint16_t flags = 0;
     std::memcpy(&flags, &bytes[page + 10], sizeof flags);
     // Leaves with the key of a record; those of the databases have names.
-    if (flags == 2 && bytes.find("records", page) >= page + sound.page_bytes() &&
-        bytes.find("description", page) >= page + sound.page_bytes())
+    if (flags == 2 && bytes.find("records", page) >= page + sound.pages().page_bytes() &&
+        bytes.find("description", page) >= page + sound.pages().page_bytes())
       bytes[page + 10] = 0;
   }
   write_file(folder / "a.lmdb", bytes);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
+#include <utility>
 
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
@@ -182,6 +184,87 @@ TEST(ResumedWriter, RefusesWhatIsNoDataset) {
           << error.what();
       EXPECT_EQ(std::filesystem::file_size(folder / name), name[0] == 't' ? 10000u : 10001u);
     }
+}
+
+/// An incomplete file's bytes, where parts of it are found by LMDB's format.
+struct IncompleteFile {
+  std::string bytes;
+
+  template <typename T>
+  T at(std::size_t offset) const {
+    T value;
+    std::memcpy(&value, &bytes.at(offset), sizeof value);
+    return value;
+  }
+  template <typename T>
+  void put(std::size_t offset, T value) {
+    std::memcpy(&bytes.at(offset), &value, sizeof value);
+  }
+  std::size_t page_bytes() const { return at<std::uint32_t>(40); }
+  std::size_t newest_meta() const {
+    return at<std::uint64_t>(page_bytes() + 144) > at<std::uint64_t>(144) ? page_bytes() : 0;
+  }
+  std::uint64_t main_root() const { return at<std::uint64_t>(newest_meta() + 88 + 40); }
+  /// The value of the first node on the root of the tree of free pages.
+  std::size_t free_list() const {
+    const std::size_t page = at<std::uint64_t>(newest_meta() + 40 + 40) * page_bytes();
+    return page + at<std::uint16_t>(page + 16) + 8 + 8;
+  }
+};
+
+TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  WriterOptions how = options(false);
+  how.commit_bytes = 1;
+  {
+    DatasetWriter writer(path, how);
+    write_on(writer, 20);
+  }
+  const IncompleteFile sound{file_contents(path)};
+  ASSERT_GT(sound.at<std::uint64_t>(sound.free_list()), 0u);
+  using Change = void (*)(IncompleteFile&);
+  const std::pair<const char*, Change> changes[] = {
+      {"has an impossible list of free pages",
+       [](IncompleteFile& file) { file.put(file.free_list(), std::uint64_t{1} << 40); }},
+      {"has an impossible list of free pages",
+       [](IncompleteFile& file) { file.put(file.free_list() + 8, std::uint64_t{1} << 40); }},
+      {"is used twice",
+       [](IncompleteFile& file) { file.put(file.free_list() + 8, file.main_root()); }},
+      {"has an impossible list of free pages",
+       [](IncompleteFile& file) { file.put(file.free_list() - 8, std::uint64_t{1} << 40); }},
+      {"is the root of an impossible tree",
+       [](IncompleteFile& file) { file.bytes[file.newest_meta() + 40 + 4] ^= 0x04; }},
+      {"is the root of a tree that is not as large as it should be",
+       [](IncompleteFile& file) { file.bytes[file.newest_meta() + 88 + 16] ^= 1; }},
+      {"are not of two commits",
+       [](IncompleteFile& file) {
+         file.put(file.newest_meta() + 144,
+                  file.at<std::uint64_t>(file.newest_meta() + 144) + 1000);
+       }},
+      {"is no sound meta page", [](IncompleteFile& file) { file.bytes[file.page_bytes()] ^= 1; }},
+      {"has nodes that overlap, or gaps between them",
+       [](IncompleteFile& file) {
+         const std::size_t upper = file.main_root() * file.page_bytes() + 14;
+         file.put(upper, static_cast<std::uint16_t>(file.at<std::uint16_t>(upper) - 2));
+       }},
+  };
+  for (const auto& [reason, change] : changes) {
+    IncompleteFile file = sound;
+    change(file);
+    write_file(path, file.bytes);
+    const Error error = thrown_by([&] { DatasetWriter writer(path, options(true)); });
+    EXPECT_EQ(error.code(), ErrorCode::corrupt);
+    EXPECT_THAT(error.what(), ::testing::StartsWith(path.string() + " is damaged, so nothing is "
+                                                                    "added to it: page "));
+    EXPECT_THAT(error.what(), HasSubstr(reason));
+    EXPECT_TRUE(file_contents(path) == file.bytes) << reason;
+  }
+  write_file(path, sound.bytes);
+  DatasetWriter writer(path, options(true));
+  write_on(writer);
+  writer.finish();
+  expect_whole(path);
 }
 
 TEST(ResumedWriter, GoesOnWithAMapThatHadGrown) {
