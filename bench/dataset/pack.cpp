@@ -24,6 +24,7 @@
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
 #include "dataset/pack_source.h"
+#include "measure/pipeline_options.h"
 
 namespace millrace::cli {
 namespace {
@@ -41,6 +42,7 @@ struct PackOptions {
   std::uint64_t commit_bytes = WriterOptions().commit_bytes;
   bool skip_bad = false;
   unsigned workers = 0;
+  DecodeLimits limits;
 };
 
 /// One run of the command. Images are read and checked in parallel and written in their order.
@@ -175,7 +177,7 @@ void Packing::take_up() {
 
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
-  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers());
+  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers(), options_.limits);
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
   // Workers have something to do while this thread writes, and no more is in memory than that.
@@ -339,6 +341,7 @@ Command add_pack(CLI::App& millrace) {
   app->add_option("--workers", options->workers,
                   "Threads that read and check images; default: one per core")
       ->check(CLI::Range(1, 4096));
+  add_decode_limits(*app, options->limits);
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};
