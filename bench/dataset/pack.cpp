@@ -43,6 +43,7 @@ struct PackOptions {
   bool skip_bad = false;
   unsigned workers = 0;
   DecodeLimits limits;
+  std::uint64_t max_expansion = 100;
 };
 
 /// One run of the command. Images are read and checked in parallel and written in their order.
@@ -82,7 +83,7 @@ class Packing {
 
 int Packing::run() {
   check_arguments();
-  source_.emplace(options_.inputs, options_.list, options_.out);
+  source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.out);
   if (listing().hidden > 0)
     fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n",
                listing().hidden);
@@ -185,7 +186,10 @@ void Packing::pack_all() {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    for (; begun < end; ++begun) images.push_back(source_->image(begun));
+    // Of tars the bytes are read here.
+    constexpr std::size_t most_bytes = 64 << 20;
+    for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
+      bytes += images.emplace_back(source_->image(begun)).bytes.size();
     if (images.empty()) return;
     reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));
     pool.submit(this, reading.back());
@@ -342,6 +346,12 @@ Command add_pack(CLI::App& millrace) {
                   "Threads that read and check images; default: one per core")
       ->check(CLI::Range(1, 4096));
   add_decode_limits(*app, options->limits);
+  app->add_option("--max-expansion", options->max_expansion,
+                  "Leave out images of a tar that is sparse or compressed from where they are more "
+                  "than 64 MiB and so many times the tar's bytes")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description(""));
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};
