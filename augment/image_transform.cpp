@@ -33,7 +33,8 @@ SampleSpec spec_of(Size output, const Program& program) {
 
 class ImageWorker : public TransformWorker {
  public:
-  explicit ImageWorker(const Program& program) : program_(program) {}
+  ImageWorker(const Program& program, std::shared_ptr<DecodeBudget> budget)
+      : program_(program), decoder_(make_image_decoder(std::move(budget))) {}
 
   Status make(const Record& record, Random& random, Sample& sample) override {
     const std::int64_t label = record.integer("label");
@@ -49,8 +50,19 @@ class ImageWorker : public TransformWorker {
     Region needed = Resampler::needed(fold.resampling);
     needed.x += fold.box.x;
     needed.y += fold.box.y;
+    // However this ends: others may wait for the memory.
+    const struct Close {
+      ImageWorker& worker;
+      ~Close() {
+        worker.resampler_.trim();
+        worker.decoder_->close();
+      }
+    } at_end{*this};
     PixelView pixels;
-    if (Status decoded = decoder_->decode(needed, pixels); !decoded.is_ok()) return decoded;
+    if (Status decoded =
+            decoder_->decode(needed, pixels, Resampler::scratch_bytes(fold.resampling));
+        !decoded.is_ok())
+      return decoded;
 
     sample.enter_stage(augment_stage);
     SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample,
@@ -73,15 +85,16 @@ class ImageWorker : public TransformWorker {
   }
 
   const Program& program_;
-  std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
+  std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
   std::vector<std::uint8_t> scratch_;
 };
 
 class ImageTransform : public Transform {
  public:
-  explicit ImageTransform(const Recipe& recipe)
-      : recipe_(recipe.to_json()),
+  ImageTransform(const Recipe& recipe, const DecodeLimits& limits)
+      : budget_(std::make_shared<DecodeBudget>(limits)),
+        recipe_(recipe.to_json()),
         program_(recipe.output, recipe.ops),
         spec_(spec_of(recipe.output, program_)) {}
 
@@ -92,10 +105,11 @@ class ImageTransform : public Transform {
     return XXH3_64bits(recipe_.data(), recipe_.size());
   }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<ImageWorker>(program_);
+    return std::make_unique<ImageWorker>(program_, budget_);
   }
 
  private:
+  std::shared_ptr<DecodeBudget> budget_;
   std::string recipe_;
   Program program_;
   SampleSpec spec_;
@@ -104,9 +118,9 @@ class ImageTransform : public Transform {
 
 }  // namespace
 
-std::shared_ptr<const Transform> image_transform(const Recipe& recipe) {
+std::shared_ptr<const Transform> image_transform(const Recipe& recipe, const DecodeLimits& limits) {
   recipe.validate();
-  return std::make_shared<const ImageTransform>(recipe);
+  return std::make_shared<const ImageTransform>(recipe, limits);
 }
 
 }  // namespace millrace

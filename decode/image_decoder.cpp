@@ -15,13 +15,13 @@ namespace {
 
 struct Codec {
   ImageKind kind;
-  std::unique_ptr<ImageDecoder> (*make)();
+  std::unique_ptr<ImageDecoder> (*make)(const std::shared_ptr<DecodeBudget>&);
   Status (*read_info)(std::span<const std::byte>, ImageInfo&);
 };
 
 template <typename Decoder>
-std::unique_ptr<ImageDecoder> make() {
-  return std::make_unique<Decoder>();
+std::unique_ptr<ImageDecoder> make(const std::shared_ptr<DecodeBudget>& budget) {
+  return std::make_unique<Decoder>(budget);
 }
 
 /// Keeps what all kinds of images have of what one kind's reader tells.
@@ -75,22 +75,28 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
 /// Hands each image to the decoder of its kind.
 class AnyDecoder final : public ImageDecoder {
  public:
+  explicit AnyDecoder(std::shared_ptr<DecodeBudget> budget) : budget_(std::move(budget)) {}
+
   Status open(std::span<const std::byte> encoded) override {
+    close();
     current_ = nullptr;
     std::size_t number = 0;
     if (Status found = find_codec(encoded, number); !found.is_ok()) return found;
     std::unique_ptr<ImageDecoder>& decoder = decoders_[number];
-    if (!decoder) decoder = codecs[number].make();
+    if (!decoder) decoder = codecs[number].make(budget_);
     if (Status opened = decoder->open(encoded); !opened.is_ok()) return opened;
     current_ = decoder.get();
     return Status::ok();
   }
 
   const ImageHeader& header() const override { return current().header(); }
-  Status decode(const Region& region, PixelView& view) override {
-    return current().decode(region, view);
+  Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) override {
+    return current().decode(region, view, beside_bytes);
   }
   Status check() override { return current().check(); }
+  void close() override {
+    if (current_ != nullptr) current_->close();
+  }
 
  private:
   ImageDecoder& current() const {
@@ -99,13 +105,16 @@ class AnyDecoder final : public ImageDecoder {
     return *current_;
   }
 
+  std::shared_ptr<DecodeBudget> budget_;
   std::array<std::unique_ptr<ImageDecoder>, std::size(codecs)> decoders_;
   ImageDecoder* current_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<ImageDecoder> make_image_decoder() { return std::make_unique<AnyDecoder>(); }
+std::unique_ptr<ImageDecoder> make_image_decoder(std::shared_ptr<DecodeBudget> budget) {
+  return std::make_unique<AnyDecoder>(std::move(budget));
+}
 
 Status check_image_kind(std::span<const std::byte> encoded) {
   std::size_t number = 0;

@@ -23,11 +23,19 @@ struct Room {
   std::size_t stride;
 };
 
+constexpr std::size_t kept_bytes = std::size_t{16} << 20;
+
+/// How much scratch an image is given.
+std::size_t room_bytes(Size size) {
+  const std::size_t bytes = offset(0, size.height, offset(size.width, 0, 0));
+  return bytes > kept_bytes ? bytes : std::bit_ceil(bytes);
+}
+
 Room reserve(std::vector<std::uint8_t>& scratch, int width, int height) {
-  const std::size_t bytes = offset(0, height, offset(width, 0, 0));
+  const std::size_t bytes = room_bytes({width, height});
   if (scratch.size() < bytes) {
-    scratch.clear();  // nothing in it is worth copying
-    scratch.resize(std::bit_ceil(bytes));
+    scratch = {};  // nothing in it is worth copying
+    scratch.resize(bytes);
   }
   return {scratch.data(), offset(width, 0, 0)};
 }
@@ -109,6 +117,25 @@ Region bilinear_source(const Resampling& resampling, int times) {
   return {x.begin, y.begin, x.end - x.begin, y.end - y.begin};
 }
 
+/// Tells how much of the image, from its corner on, OpenCV is given where it would make more than
+/// the window. Halving drops what does not fill its last pixel; where OpenCV would then make a
+/// pixel too few, the last ones are repeated.
+Size source_with_corner(const Resampling& resampling, int times) {
+  const Scale scale = bilinear_scale(resampling, times);
+  const Region place = bilinear_source(resampling, times);
+  const Region& window = resampling.window;
+  const Size end{place.x + place.width, place.y + place.height};
+  return {end.width + (cvRound(end.width * scale.x) < window.x + window.width ? 1 : 0),
+          end.height + (cvRound(end.height * scale.y) < window.y + window.height ? 1 : 0)};
+}
+
+bool makes_window_alone(const Resampling& resampling, int times, Size source) {
+  const Region& window = resampling.window;
+  return window.x == 0 && window.y == 0 &&
+         made_size(source.width, source.height, bilinear_scale(resampling, times)) ==
+             Size{window.width, window.height};
+}
+
 }  // namespace
 
 Region Resampler::needed(const Resampling& resampling) {
@@ -117,17 +144,33 @@ Region Resampler::needed(const Resampling& resampling) {
   return {source.x << times, source.y << times, source.width << times, source.height << times};
 }
 
+std::uint64_t Resampler::scratch_bytes(const Resampling& resampling) {
+  const int times = halvings(resampling);
+  const Region region = needed(resampling);
+  std::uint64_t bytes = 0;
+  for (int n = 1; n <= std::min(times, 2); ++n)
+    bytes += room_bytes({region.width >> n, region.height >> n});
+  if (makes_window_alone(resampling, times, {region.width >> times, region.height >> times}))
+    return bytes;
+  const Scale scale = bilinear_scale(resampling, times);
+  const Size source = source_with_corner(resampling, times);
+  return bytes + room_bytes(source) + room_bytes(made_size(source.width, source.height, scale));
+}
+
+void Resampler::trim() {
+  std::size_t held = source_.size() + resized_.size();
+  for (const Pixels& half : halves_) held += half.size();
+  if (held > kept_bytes) *this = {};
+}
+
 void Resampler::run(const Resampling& resampling, const PixelView& source, std::uint8_t* window,
                     std::size_t stride) {
   const int times = halvings(resampling);
   PixelView view = source;
   for (int n = 0; n < times; ++n) view = halve(view, halves_[static_cast<std::size_t>(n % 2)]);
 
-  const Scale scale = bilinear_scale(resampling, times);
-  const Region& wanted = resampling.window;
-  if (wanted.x == 0 && wanted.y == 0 &&
-      made_size(view.width, view.height, scale) == Size{wanted.width, wanted.height})
-    resize(view, window, stride, scale, cv::INTER_LINEAR);
+  if (makes_window_alone(resampling, times, {view.width, view.height}))
+    resize(view, window, stride, bilinear_scale(resampling, times), cv::INTER_LINEAR);
   else
     cut_from_more(resampling, view, window, stride);
 }
@@ -141,13 +184,7 @@ void Resampler::cut_from_more(const Resampling& resampling, const PixelView& vie
   const Scale scale = bilinear_scale(resampling, times);
   const Region place = bilinear_source(resampling, times);
   const Size end{place.x + place.width, place.y + place.height};
-  // Halving drops what does not fill its last pixel. Where OpenCV would then make a pixel too few,
-  // the last ones are repeated.
-  const Size size{
-      end.width +
-          (cvRound(end.width * scale.x) < resampling.window.x + resampling.window.width ? 1 : 0),
-      end.height +
-          (cvRound(end.height * scale.y) < resampling.window.y + resampling.window.height ? 1 : 0)};
+  const Size size = source_with_corner(resampling, times);
   const Room whole = reserve(source_, size.width, size.height);
   copy(view, whole.pixels + offset(place.x, place.y, whole.stride), whole.stride);
   if (size.width > end.width)

@@ -25,6 +25,7 @@
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
 #include "dataset/pack_source.h"
+#include "measure/pipeline_options.h"
 
 namespace millrace::cli {
 namespace {
@@ -42,6 +43,8 @@ struct PackOptions {
   std::uint64_t commit_bytes = WriterOptions().commit_bytes;
   bool skip_bad = false;
   unsigned workers = 0;
+  DecodeLimits limits;
+  std::uint64_t max_expansion = 100;
 };
 
 /// One run of the command. Images are read and checked in parallel and written in their order.
@@ -84,7 +87,7 @@ class Packing {
 
 int Packing::run() {
   check_arguments();
-  source_.emplace(options_.inputs, options_.list, options_.out);
+  source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.out);
   if (listing().hidden > 0)
     fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n",
                listing().hidden);
@@ -195,7 +198,7 @@ auto Packing::read(const Call& call) const {
 
 void Packing::pack_all() {
   Runtime runtime({.workers = options_.workers});
-  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers());
+  const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers(), options_.limits);
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
   // Workers have something to do while this thread writes, and no more is in memory than that.
@@ -203,7 +206,10 @@ void Packing::pack_all() {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    for (; begun < end; ++begun) images.push_back(read([&] { return source_->image(begun); }));
+    // Of tars the bytes are read here.
+    constexpr std::size_t most_bytes = 64 << 20;
+    for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
+      bytes += images.emplace_back(read([&] { return source_->image(begun); })).bytes.size();
     if (images.empty()) return;
     reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));
     pool.submit(this, reading.back());
@@ -361,6 +367,13 @@ Command add_pack(CLI::App& millrace) {
   app->add_option("--workers", options->workers,
                   "Threads that read and check images; default: one per core")
       ->check(CLI::Range(1, 4096));
+  add_decode_limits(*app, options->limits);
+  app->add_option("--max-expansion", options->max_expansion,
+                  "Leave out images of a tar that is sparse or compressed from where they are more "
+                  "than 64 MiB and so many times the tar's bytes")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description(""));
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};

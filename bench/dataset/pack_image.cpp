@@ -80,9 +80,10 @@ Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
 
 }  // namespace
 
-std::shared_ptr<Decoders> make_decoders(std::size_t workers) {
+std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits) {
+  const auto budget = std::make_shared<DecodeBudget>(limits);
   auto decoders = std::make_shared<Decoders>(workers);
-  for (std::unique_ptr<ImageDecoder>& decoder : *decoders) decoder = make_image_decoder();
+  for (std::unique_ptr<ImageDecoder>& decoder : *decoders) decoder = make_image_decoder(budget);
   return decoders;
 }
 

@@ -31,7 +31,7 @@ struct UncheckedImage {
 
 /// A decoder for each worker of a runtime.
 using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
-std::shared_ptr<Decoders> make_decoders(std::size_t workers);
+std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits);
 
 /// Bad is what was read and does not decode, and a path without a regular file. Throws `Error`
 /// (`io`) where the system refused to read, or the file was changed meanwhile.

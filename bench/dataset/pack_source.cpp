@@ -83,7 +83,7 @@ class ListingHash {
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
 PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list,
-                       const fs::path& out) {
+                       std::uint64_t max_expansion, const fs::path& out) {
   ListingHash hash;
   std::string what;
   if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
@@ -102,7 +102,7 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
     if (!list.empty())
       throw Error(ErrorCode::invalid_argument,
                   tars[0].string() + " is no folder, and --list names files of one");
-    listing_ = list_tars(tars);
+    listing_ = list_tars(tars, max_expansion);
     for (const fs::path& tar : tars) {
       hash.add(fs::canonical(tar).string());
       hash.add(fs::file_size(tar));

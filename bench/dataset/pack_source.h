@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -20,7 +21,7 @@ class PackSource {
   /// may be empty; `out` is passed over if it is a dataset. Throws `Error`: `invalid_argument` if
   /// `out` is among the inputs, and as `list_folder`, `read_list` and `list_tars` do.
   PackSource(const std::vector<std::string>& inputs, const std::string& list,
-             const std::filesystem::path& out);
+             std::uint64_t max_expansion, const std::filesystem::path& out);
 
   const Listing& listing() const { return listing_; }
   /// For a person, with a hash of all that is listed.

@@ -85,7 +85,8 @@ std::string name_of(archive_entry* entry) {
 
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  if (archive_read_data(opened, bytes.data(), bytes.size()) != size) throw_cut(tar, opened);
+  // A hole at the end is not read; its bytes are zeros already.
+  if (archive_read_data(opened, bytes.data(), bytes.size()) < 0) throw_cut(tar, opened);
   return bytes;
 }
 
@@ -177,8 +178,8 @@ std::optional<std::int64_t> label_of(TarSample& sample) {
 /// Gathers the samples of one tar.
 class TarListing {
  public:
-  TarListing(const fs::path& tar, std::size_t number, Listing& listing)
-      : tar_(tar), number_(number), listing_(listing) {}
+  TarListing(const fs::path& tar, std::size_t number, std::uint64_t max_expansion, Listing& listing)
+      : tar_(tar), number_(number), max_expansion_(max_expansion), listing_(listing) {}
 
   void run() {
     const ArchiveHandle opened = open_tar(tar_);
@@ -204,20 +205,36 @@ class TarListing {
     }
     const std::int64_t size = archive_entry_size(entry);
     if (std::ranges::find(image_extensions, name.extension) != image_extensions.end())
-      add_image(path, size, member);
+      add_image(opened, path, size, member);
     else if (name.extension == "cls")
       add_text(opened, size, ".cls", sample_->cls);
     else if (name.extension == "json")
       add_text(opened, size, ".json", sample_->json);
   }
 
-  void add_image(const std::string& path, std::int64_t size, std::uint64_t member) {
+  void add_image(archive* opened, const std::string& path, std::int64_t size,
+                 std::uint64_t member) {
     if (sample_->image)
       sample_->refuse(fmt::format("has two images, {} and {}", *sample_->image, path));
     if (size > static_cast<std::int64_t>(max_image_bytes))
       sample_->refuse(fmt::format("its image is {} bytes long; at most 1 GiB is packed", size));
+    check_expansion(opened, size);
     sample_->image = path;
     sample_->image_member = member;
+  }
+
+  /// Holes of sparse images, and zeros that were compressed, are no bytes of the tar.
+  void check_expansion(archive* opened, std::int64_t size) {
+    constexpr double always_allowed = 64 << 20;
+    if (archive_read_data_skip(opened) != ARCHIVE_OK) throw_unreadable(tar_, opened);
+    const std::int64_t read = archive_filter_bytes(opened, -1);
+    const double bytes = image_bytes_ + static_cast<double>(size);
+    if (bytes > always_allowed + static_cast<double>(max_expansion_) * static_cast<double>(read))
+      sample_->refuse(
+          fmt::format("its image is {} bytes long after {} bytes of the tar; at most {} times as "
+                      "many are packed (--max-expansion)",
+                      size, read, max_expansion_));
+    if (sample_->reason.empty()) image_bytes_ = bytes;
   }
 
   void add_text(archive* opened, std::int64_t size, const char* extension,
@@ -250,7 +267,10 @@ class TarListing {
 
   const fs::path& tar_;
   std::size_t number_;
+  std::uint64_t max_expansion_;
   Listing& listing_;
+  /// Of the images that are not left out so far.
+  double image_bytes_ = 0;
   std::optional<TarSample> sample_;
   std::unordered_set<std::string> keys_;
 };
@@ -259,10 +279,10 @@ class TarListing {
 
 void ArchiveDeleter::operator()(archive* opened) const { archive_read_free(opened); }
 
-Listing list_tars(const std::vector<fs::path>& tars) {
+Listing list_tars(const std::vector<fs::path>& tars, std::uint64_t max_expansion) {
   Listing listing;
   for (std::size_t number = 0; number < tars.size(); ++number)
-    TarListing(tars[number], number, listing).run();
+    TarListing(tars[number], number, max_expansion, listing).run();
   return listing;
 }
 

@@ -16,10 +16,11 @@ namespace millrace::cli {
 /// The samples of WebDataset tars (also compressed ones), in the order of their members: members
 /// whose paths are the same up to the first dot of the file's name are a sample, and lie together.
 /// It has one image (.jpg, .jpeg, .png, .webp) and a label: .cls, a decimal number, or else "label"
-/// or "cls" of a .json. What is no such sample is left out with the reason. There are no class
-/// names. Throws `Error`: `corrupt` for what is no tar or was cut short, `io` for what the system
-/// refuses to read.
-Listing list_tars(const std::vector<std::filesystem::path>& tars);
+/// or "cls" of a .json. What is no such sample is left out with the reason, and so is an image with
+/// which all of a tar are more than 64 MiB and `max_expansion` times the bytes of the tar so far:
+/// it is sparse, or was compressed. There are no class names. Throws `Error`: `corrupt` for what is
+/// no tar or was cut short, `io` for what the system refuses to read.
+Listing list_tars(const std::vector<std::filesystem::path>& tars, std::uint64_t max_expansion);
 
 struct ArchiveDeleter {
   void operator()(archive* opened) const;

@@ -15,6 +15,7 @@
 #include "console/output_file.h"
 #include "console/text.h"
 #include "dataset/verify_run.h"
+#include "measure/pipeline_options.h"
 
 namespace millrace::cli {
 namespace {
@@ -25,6 +26,7 @@ struct VerifyOptions {
   std::size_t limit = 20;
   std::string json;
   unsigned workers = 0;
+  DecodeLimits limits;
 };
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
@@ -115,7 +117,7 @@ int run_verify(const VerifyOptions& options) {
       open_dataset(options.dataset, {.verify_checksums = true});
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
-  const VerifyResult result = verify(dataset, options.quick, runtime, interrupt);
+  const VerifyResult result = verify(dataset, options.quick, options.limits, runtime, interrupt);
   if (options.json != "-") fmt::print("{}", to_text(options, *dataset, result));
   if (!options.json.empty()) write_text(options.json, to_json(options, *dataset, result));
   if (result.interrupted) return Interrupt::exit_code;
@@ -138,6 +140,7 @@ Command add_verify(CLI::App& millrace) {
   app->add_option("--workers", options->workers,
                   "Threads that check records; default: one per core")
       ->check(CLI::Range(1, 4096));
+  add_decode_limits(*app, options->limits);
   app->footer(
       R"(Reads every record through the pages that lead to it, compares its checksum, decodes its
 image and compares the dataset's fingerprint, which tells that the records are those that were

@@ -20,7 +20,7 @@ namespace {
 /// What a worker keeps.
 struct Place {
   std::unique_ptr<DatasetReader> reader;
-  std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
+  std::unique_ptr<ImageDecoder> decoder;
 };
 
 /// What became of one record.
@@ -106,12 +106,13 @@ std::vector<BadRecord> repeated_records(const Dataset& dataset) {
 
 }  // namespace
 
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime,
-                    const Interrupt& interrupt) {
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick,
+                    const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
   const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
-  for (Place& place : *places) place.reader = dataset->make_reader();
+  const auto budget = std::make_shared<DecodeBudget>(limits);
+  for (Place& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
   const auto check_range = [dataset, places, quick](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);

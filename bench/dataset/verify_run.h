@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/dataset.h>
+#include <millrace/decode_budget.h>
 #include <millrace/runtime.h>
 
 #include <cstdint>
@@ -43,9 +44,10 @@ struct VerifyResult {
 };
 
 /// Reads all records of a dataset that was opened with checksums, decodes their field "image"
-/// unless `quick`, and compares the dataset's fingerprint, on the runtime's workers; shows its
-/// progress on stderr. Throws what `DatasetReader::read` throws that is no `bad_record`.
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick, Runtime& runtime,
-                    const Interrupt& interrupt);
+/// within `limits` unless `quick`, and compares the dataset's fingerprint, on the runtime's
+/// workers; shows its progress on stderr. Throws what `DatasetReader::read` throws that is no
+/// `bad_record`.
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick,
+                    const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
 }  // namespace millrace::cli

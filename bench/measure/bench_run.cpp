@@ -81,7 +81,7 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
 std::vector<std::string> bench_lanes() { return {"feeder", "copies", "device steps"}; }
 
 Pipeline make_bench_pipeline(const BenchSettings& settings) {
-  return make_bench_pipeline(settings, image_transform(settings.recipe));
+  return make_bench_pipeline(settings, image_transform(settings.recipe, settings.limits));
 }
 
 Pipeline make_bench_pipeline(const BenchSettings& settings,

@@ -3,6 +3,7 @@
 
 #include <millrace/conversion.h>
 #include <millrace/dataset.h>
+#include <millrace/decode_budget.h>
 #include <millrace/pipeline.h>
 #include <millrace/recipe.h>
 
@@ -32,6 +33,7 @@ struct BenchSettings {
   std::size_t prefetch = 4;
   std::size_t micro_batches = 1;
   std::uint64_t seed = 0;
+  DecodeLimits limits{};
   /// What the device makes of the images; nullopt = they stay uint8, NHWC.
   std::optional<Conversion> conversion{};
   /// Time of a step on the device; 0 = none.

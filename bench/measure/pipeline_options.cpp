@@ -80,6 +80,23 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
 
 }  // namespace
 
+void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
+  const auto limit = [&](const char* name, std::uint64_t& value, const char* text) {
+    return command.add_option(name, value, text)
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber.description(""));
+  };
+  limit("--max-pixels-per-byte", limits.max_pixels_per_byte,
+        "An image of more pixels per byte of its file is bad");
+  limit("--max-scan-pixels", limits.max_scan_pixels, "An image of more pixels times scans is bad");
+  limit(
+      "--max-decode-bytes", limits.max_decode_bytes,
+      "Memory for all large images that are decoded at once (as 500MB, 2GiB); one that needs more "
+      "alone is bad")
+      ->transform(CLI::AsSizeValue(true).description(""));
+}
+
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
       ->required();
@@ -106,6 +123,7 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
                   "nchw (the default) or nhwc; without it they stay uint8, nhwc")
       ->type_name("DTYPE[:LAYOUT]")
       ->check(CLI::Validator(check_conversion, ""));
+  add_decode_limits(command, arguments.limits);
 }
 
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
@@ -204,6 +222,7 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_dataset(arguments.dataset);
   settings.seed = arguments.seed;
+  settings.limits = arguments.limits;
   return settings;
 }
 

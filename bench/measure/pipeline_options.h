@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/decode_budget.h>
+
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstddef>
@@ -23,6 +25,7 @@ struct SourceArguments {
   double copy_gb_per_second = 0;
   /// "DTYPE[:LAYOUT]"; empty = images stay as they are.
   std::string convert;
+  DecodeLimits limits{};
 };
 
 /// How the pipeline is set, as given on the command line; what is not there comes from the options
@@ -37,7 +40,9 @@ struct PipelineArguments {
   std::string config;
 };
 
-/// DATASET, --recipe, --size, --seed, --device, --convert.
+/// --max-pixels-per-byte, --max-scan-pixels, --max-decode-bytes.
+void add_decode_limits(CLI::App& command, DecodeLimits& limits);
+/// DATASET, --recipe, --size, --seed, --device, --convert, and the limits.
 void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);

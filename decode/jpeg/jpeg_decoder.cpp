@@ -27,6 +27,8 @@ std::size_t row_bytes(const jpeg_decompress_struct& image) {
   return std::size_t{image.output_width} * static_cast<std::size_t>(image.output_components);
 }
 
+std::int64_t pixels_of(Size size) { return std::int64_t{size.width} * size.height; }
+
 void check_inside(const Region& region, Size image) {
   if (region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
       region.x > image.width - region.width || region.y > image.height - region.height)
@@ -39,13 +41,16 @@ void check_inside(const Region& region, Size image) {
 
 }  // namespace
 
-JpegDecoder::JpegDecoder() : libjpeg_(std::make_unique<Libjpeg>()) {}
+JpegDecoder::JpegDecoder(std::shared_ptr<DecodeBudget> budget)
+    : budget_(std::move(budget)),
+      libjpeg_(std::make_unique<Libjpeg>(budget_->limits().max_scan_pixels)) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 
 Status JpegDecoder::open(std::span<const std::byte> encoded) {
   opened_ = false;
+  close();
   Status status = libjpeg_->open(encoded);
   if (status.is_ok()) {
     const jpeg_decompress_struct& image = libjpeg_->image();
@@ -55,33 +60,84 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     header_.components = image.num_components;
     header_.progressive = image.progressive_mode != FALSE;
     header_.arithmetic = image.arith_code != FALSE;
-    if (std::int64_t{header_.width} * header_.height > max_pixels)
+    if (pixels_of(header_.size()) > max_pixels)
       status = Status::bad(std::to_string(header_.width) + " x " + std::to_string(header_.height) +
                            " pixels; at most " + std::to_string(max_pixels / 1'000'000) +
                            " megapixels are decoded");
     else if (header_.components != 1 && header_.components != 3 && header_.components != 4)
       status = Status::bad("a JPEG of " + std::to_string(header_.components) +
                            " components; only 1, 3 and 4 are supported");
+    else
+      status = check_limits(encoded.size());
   }
   opened_ = status.is_ok();
   if (!opened_) libjpeg_->end();
   return status;
 }
 
-Status JpegDecoder::decode(const Region& region, PixelView& view) {
+Status JpegDecoder::check_limits(std::size_t encoded_bytes) const {
+  const DecodeLimits& limits = budget_->limits();
+  const std::string size =
+      std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels";
+  const auto pixels = static_cast<std::uint64_t>(pixels_of(header_.size()));
+  if ((pixels - 1) / encoded_bytes >= limits.max_pixels_per_byte)
+    return Status::bad(size + " in " + std::to_string(encoded_bytes) + " bytes; at most " +
+                       std::to_string(limits.max_pixels_per_byte) +
+                       " pixels per byte are decoded (max_pixels_per_byte)");
+  const std::uint64_t needed = needed_bytes({0, 0, header_.width, header_.height});
+  if (needed > DecodeBudget::small_bytes && needed > limits.max_decode_bytes)
+    return Status::bad(size + " take " + std::to_string(needed) +
+                       " bytes of memory to decode; at most " +
+                       std::to_string(limits.max_decode_bytes) + " are taken (max_decode_bytes)");
+  return Status::ok();
+}
+
+/// The most memory of an image's size that is in use while a region is decoded.
+std::uint64_t JpegDecoder::needed_bytes(Region region) const {
+  const jpeg_decompress_struct& image = libjpeg_->image();
+  const std::uint64_t coefficients = libjpeg_->coefficient_bytes();
+  // It is known from `start` on where the output begins: at most two blocks beside the region, or,
+  // where there are several scans, at the image's corner.
+  constexpr int widest_blocks = 2 * 2 * DCTSIZE * MAX_SAMP_FACTOR;
+  if (coefficients > 0) region = {0, 0, header_.width, region.y + region.height};
+  const auto width =
+      static_cast<std::uint64_t>(std::min(header_.width, region.width + widest_blocks));
+  const std::uint64_t scratch =
+      width * static_cast<std::uint64_t>(region.height) * (image.num_components == 4 ? 4U : 3U);
+  return coefficients + scratch;
+}
+
+DecodeBudget::Lease JpegDecoder::take(const Region& region, std::uint64_t beside_bytes) const {
+  // Scratch that is larger than it need be counts here, but not for the limits: no image may be bad
+  // for those before it.
+  const std::uint64_t needed =
+      std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_bytes_);
+  return budget_->take(needed + beside_bytes);
+}
+
+Status JpegDecoder::decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) {
   view = {};
   begin();
   check_inside(region, header_.size());
+  DecodeBudget::Lease lease = take(region, beside_bytes);
   Status status = read(region, view);
   libjpeg_->end();
+  lease_ = std::move(lease);
+  if (!status.is_ok()) close();
   return status;
 }
 
 Status JpegDecoder::check() {
   begin();
+  const DecodeBudget::Lease lease = take({0, 0, 1, 1}, 0);
   Status status = read_all();
   libjpeg_->end();
   return status;
+}
+
+void JpegDecoder::close() {
+  if (scratch_bytes_ > DecodeBudget::small_bytes) drop_scratch();
+  lease_ = {};
 }
 
 void JpegDecoder::begin() {
@@ -155,12 +211,19 @@ Status JpegDecoder::crop(const Region& region, unsigned& left) {
   return width < image.output_width ? libjpeg_->crop(left, width) : Status::ok();
 }
 
+void JpegDecoder::drop_scratch() {
+  scratch_.reset();
+  scratch_bytes_ = 0;
+}
+
 std::uint8_t* JpegDecoder::reserve(std::size_t bytes) {
-  if (scratch_.size() < bytes) {
-    scratch_.clear();  // nothing in it is worth copying
-    scratch_.resize(std::bit_ceil(bytes));
+  if (scratch_bytes_ < bytes) {
+    drop_scratch();  // nothing in it is worth copying
+    const std::size_t room = bytes > DecodeBudget::small_bytes ? bytes : std::bit_ceil(bytes);
+    scratch_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
+    scratch_bytes_ = room;
   }
-  return scratch_.data();
+  return scratch_.get();
 }
 
 }  // namespace millrace

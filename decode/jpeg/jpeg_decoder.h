@@ -4,7 +4,6 @@
 #include <millrace/image_decoder.h>
 
 #include <memory>
-#include <vector>
 
 namespace millrace {
 
@@ -25,28 +24,37 @@ struct JpegHeader : ImageHeader {
 /// that a file lacks make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder {
  public:
-  JpegDecoder();
+  explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
   ~JpegDecoder() override;
   JpegDecoder(JpegDecoder&&) noexcept;
   JpegDecoder& operator=(JpegDecoder&&) noexcept;
 
   Status open(std::span<const std::byte> encoded) override;
   const JpegHeader& header() const override { return header_; }
-  Status decode(const Region& region, PixelView& view) override;
+  using ImageDecoder::decode;
+  Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) override;
   Status check() override;
+  void close() override;
 
  private:
+  Status check_limits(std::size_t encoded_bytes) const;
   void begin();
+  std::uint64_t needed_bytes(Region region) const;
+  DecodeBudget::Lease take(const Region& region, std::uint64_t beside_bytes) const;
   Status start(const Region& region, unsigned& left, unsigned& top);
   Status crop(const Region& region, unsigned& left);
   Status read(const Region& region, PixelView& view);
   Status read_all();
   std::uint8_t* reserve(std::size_t bytes);
+  void drop_scratch();
 
+  std::shared_ptr<DecodeBudget> budget_;
+  DecodeBudget::Lease lease_;
   std::unique_ptr<Libjpeg> libjpeg_;
   JpegHeader header_;
   bool opened_ = false;
-  std::vector<std::uint8_t> scratch_;
+  std::unique_ptr<std::uint8_t[]> scratch_;
+  std::size_t scratch_bytes_ = 0;
 };
 
 }  // namespace millrace

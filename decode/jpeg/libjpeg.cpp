@@ -4,14 +4,16 @@
 #include <jerror.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <new>
 #include <utility>
 
 namespace millrace {
 
-void Libjpeg::fail(j_common_ptr handle, const char* format, int value) {
+template <typename... Values>
+void Libjpeg::fail(j_common_ptr handle, const char* format, Values... values) {
   Failure& failure = of(handle).failure_;
-  std::snprintf(failure.text.data(), failure.text.size(), format, value);
+  std::snprintf(failure.text.data(), failure.text.size(), format, values...);
   std::longjmp(failure.jump, 1);
 }
 
@@ -51,8 +53,15 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
 }
 
 void Libjpeg::on_progress(j_common_ptr handle) {
-  if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number > max_scans)
-    fail(handle, "more than %d scans", max_scans);
+  const jpeg_decompress_struct& image = *reinterpret_cast<j_decompress_ptr>(handle);
+  if (image.input_scan_number > max_scans) fail(handle, "more than %d scans", max_scans);
+  const std::uint64_t most = of(handle).max_scan_pixels_;
+  const auto scans = static_cast<std::uint64_t>(image.input_scan_number);
+  if (scans * image.image_width * image.image_height > most)
+    fail(handle,
+         "%d scans or more of %u x %u pixels; at most %" PRIu64
+         " pixels of all scans are decoded (max_scan_pixels)",
+         image.input_scan_number, image.image_width, image.image_height, most);
 }
 
 /// Gives all memory from the image's pool. The tables that a file brings would come from the
@@ -61,7 +70,8 @@ void* Libjpeg::allocate(j_common_ptr handle, int, std::size_t bytes) {
   return of(handle).allocate_(handle, JPOOL_IMAGE, bytes);
 }
 
-/// Runs libjpeg calls; bad, with libjpeg's reason, if one failed. libjpeg is left by `longjmp`, so
+/// Runs libjpeg calls; bad, with libjpeg's reason, if one failed, and throws `std::bad_alloc` if
+/// that is a lack of memory, which says nothing of the image. libjpeg is left by `longjmp`, so
 /// `calls` and what it calls must hold nothing that has a destructor.
 template <typename Calls>
 Status Libjpeg::guarded(const Calls& calls) {
@@ -74,7 +84,7 @@ Status Libjpeg::guarded(const Calls& calls) {
   return Status::ok();
 }
 
-Libjpeg::Libjpeg() {
+Libjpeg::Libjpeg(std::uint64_t max_scan_pixels) : max_scan_pixels_(max_scan_pixels) {
   handle_.err = jpeg_std_error(&failure_.manager);
   handle_.client_data = this;
   failure_.manager.error_exit = on_error;
@@ -87,6 +97,8 @@ Libjpeg::Libjpeg() {
   });
   if (!made.is_ok()) throw Error(ErrorCode::internal, made.reason(), "decode");
   allocate_ = std::exchange(handle_.mem->alloc_small, allocate);
+  // The environment's JPEGMEM would make large images fail, or go to files.
+  handle_.mem->max_memory_to_use = 0;
   progress_.progress_monitor = on_progress;
   handle_.progress = &progress_;
 }
@@ -149,6 +161,21 @@ bool Libjpeg::smooths() const {
 bool Libjpeg::has_multiple_scans() const {
   // libjpeg takes a pointer that is not const, and only looks.
   return jpeg_has_multiple_scans(const_cast<jpeg_decompress_struct*>(&handle_)) != FALSE;
+}
+
+std::uint64_t Libjpeg::coefficient_bytes() const {
+  if (!has_multiple_scans()) return 0;
+  const auto round_up = [](JDIMENSION blocks, int factor) {
+    const auto unit = static_cast<std::uint64_t>(factor);
+    return (blocks + unit - 1) / unit * unit;
+  };
+  std::uint64_t blocks = 0;
+  for (int number = 0; number < handle_.num_components; ++number) {
+    const jpeg_component_info& component = handle_.comp_info[number];
+    blocks += round_up(component.width_in_blocks, component.h_samp_factor) *
+              round_up(component.height_in_blocks, component.v_samp_factor);
+  }
+  return blocks * sizeof(JBLOCK);
 }
 
 }  // namespace millrace

@@ -26,7 +26,8 @@ class Libjpeg {
   /// image. Usual encoders write about ten.
   static constexpr int max_scans = 200;
 
-  Libjpeg();
+  /// Images of more pixels times scans are bad as well.
+  explicit Libjpeg(std::uint64_t max_scan_pixels);
   ~Libjpeg();
   Libjpeg(const Libjpeg&) = delete;
   Libjpeg& operator=(const Libjpeg&) = delete;
@@ -54,6 +55,8 @@ class Libjpeg {
   /// image's scans leave out precision.
   bool smooths() const;
   bool has_multiple_scans() const;
+  /// Memory that `start` takes for all coefficients of an image of several scans; 0 for one scan.
+  std::uint64_t coefficient_bytes() const;
 
  private:
   /// How a libjpeg call ends early: the text is kept here and control jumps back to `guarded`.
@@ -64,7 +67,8 @@ class Libjpeg {
   };
 
   static Libjpeg& of(j_common_ptr handle) { return *static_cast<Libjpeg*>(handle->client_data); }
-  [[noreturn]] static void fail(j_common_ptr handle, const char* format, int value);
+  template <typename... Values>
+  [[noreturn]] static void fail(j_common_ptr handle, const char* format, Values... values);
   [[noreturn]] static void fail_with_libjpegs_text(j_common_ptr handle);
   static void on_error(j_common_ptr handle);
   static void on_message(j_common_ptr handle, int level);
@@ -74,6 +78,7 @@ class Libjpeg {
   template <typename Calls>
   Status guarded(const Calls& calls);
 
+  const std::uint64_t max_scan_pixels_;
   jpeg_decompress_struct handle_{};
   Failure failure_{};
   jpeg_progress_mgr progress_{};

@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,6 +29,8 @@ class RunningProgram {
     int signal = 0;
     std::string out;
     std::string err;
+    /// Its largest resident memory.
+    std::uint64_t peak_bytes = 0;
   };
 
   explicit RunningProgram(std::vector<std::string> arguments) {
@@ -56,9 +60,12 @@ class RunningProgram {
 
   Result wait() {
     int status = 0;
-    waitpid(pid_, &status, 0);
+    rusage usage{};
+    wait4(pid_, &status, 0, &usage);
     pid_ = 0;
-    Result result{.out = contents("out"), .err = contents("err")};
+    Result result{.out = contents("out"),
+                  .err = contents("err"),
+                  .peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
     return result;

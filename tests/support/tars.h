@@ -16,7 +16,10 @@ namespace millrace::testing {
 /// A tar (POSIX ustar), made by hand.
 class TarFile {
  public:
-  void add(const std::string& name, std::string_view contents, char type = '0') {
+  /// A sparse one (type 'S', GNU's old format) is `claimed` bytes long, with a hole before the last
+  /// `tail` bytes of the contents.
+  void add(const std::string& name, std::string_view contents, char type = '0',
+           std::size_t claimed = 0, std::size_t tail = 0) {
     char header[512] = {};
     const auto put = [&](std::size_t at, std::string_view text) {
       std::memcpy(header + at, text.data(), text.size());
@@ -33,7 +36,14 @@ class TarFile {
     octal(136, 11, 0);
     put(148, "        ");
     header[156] = type;
-    put(257, std::string_view("ustar\00000", 8));
+    put(257, type == 'S' ? std::string_view("ustar  ", 8) : std::string_view("ustar\00000", 8));
+    if (type == 'S') {
+      octal(386, 11, 0);
+      octal(398, 11, contents.size() - tail);
+      octal(410, 11, claimed - tail);
+      octal(422, 11, tail);
+      octal(483, 11, claimed);
+    }
     unsigned sum = 0;
     for (const char byte : header) sum += static_cast<unsigned char>(byte);
     octal(148, 6, sum);

@@ -4,6 +4,7 @@
 // outlives the workers that it makes.
 #pragma once
 
+#include <millrace/decode_budget.h>
 #include <millrace/detail/export.h>
 #include <millrace/recipe.h>
 #include <millrace/transform.h>
@@ -21,8 +22,11 @@ namespace MILLRACE_API millrace {
 /// Stages: "decode" and "augment". Its fingerprint is the XXH3-64 of the recipe's JSON. The
 /// operations draw from the `Random` of a sample in their own order. While such a transform lives,
 /// OpenCV is set to one thread (process-wide, restored after the last one): its own threads would
-/// compete with the workers. Throws `Error` (`invalid_argument`) for a recipe that `validate`
-/// refuses.
-std::shared_ptr<const Transform> image_transform(const Recipe& recipe);
+/// compete with the workers. Images beyond `limits` are bad records; `max_decode_bytes` is for all
+/// workers together and bounds the scratch of resampling with them. Limits are no part of the
+/// fingerprint, so a run may go on with higher ones. Throws `Error` (`invalid_argument`) for a
+/// recipe that `validate` refuses and for a limit of 0.
+std::shared_ptr<const Transform> image_transform(const Recipe& recipe,
+                                                 const DecodeLimits& limits = {});
 
 }  // namespace millrace

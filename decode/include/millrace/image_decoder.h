@@ -4,6 +4,7 @@
 // encoded bytes must outlive the calls that follow `open`, up to the next `open`.
 #pragma once
 
+#include <millrace/decode_budget.h>
 #include <millrace/detail/export.h>
 #include <millrace/error.h>
 #include <millrace/image.h>
@@ -30,12 +31,13 @@ struct ImageHeader {
 
 /// Decodes encoded images to 8-bit RGB, of the region that is needed. It is the seam for codecs:
 /// each kind of image has one in a room of its own. A decoder is used for one image after the other
-/// and keeps its handles and scratch, which only grows. Nothing else outlives an image: what comes
-/// of one does not depend on those before it.
+/// and keeps its handles, and scratch of up to `DecodeBudget::small_bytes`. Nothing else outlives
+/// an image: what comes of one does not depend on those before it.
+/// A lack of memory is no bad image but `std::bad_alloc`.
 class ImageDecoder {
  public:
-  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. A JPEG of this
-  /// size needs up to 1.1 GB while it is decoded.
+  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. `DecodeLimits` has
+  /// the limits that depend on more than the size.
   static constexpr std::int64_t max_pixels = 100'000'000;
 
   virtual ~ImageDecoder() = default;
@@ -46,15 +48,22 @@ class ImageDecoder {
   virtual const ImageHeader& header() const = 0;
 
   /// Decodes `region` of the opened image (inside it, not empty; else throws `Error`,
-  /// `invalid_argument`) and lets `view` show it in the decoder's scratch, until the next `open`.
-  /// Bad when the data is cut short or damaged as far as it was read; `view` is then empty. May be
-  /// called once per `open`; again, it throws `Error` (`invalid_argument`).
-  virtual Status decode(const Region& region, PixelView& view) = 0;
+  /// `invalid_argument`) and lets `view` show it in the decoder's scratch, until `close` or the
+  /// next `open`. Bad when the data is cut short or damaged as far as it was read; `view` is then
+  /// empty. May be called once per `open`; again, it throws `Error` (`invalid_argument`). Waits for
+  /// its part of the budget, with `beside_bytes` in it that the caller is to take for what it makes
+  /// of the view, and keeps that as long as the view.
+  virtual Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) = 0;
+  Status decode(const Region& region, PixelView& view) { return decode(region, view, 0); }
 
   /// Reads the opened image to its end without keeping pixels: bad where a decode of the whole
   /// would be, and where data is left after the last row or the end itself is missing. May be
   /// called once per `open`, instead of `decode`.
   virtual Status check() = 0;
+
+  /// Ends the view, and gives the memory for a large image back to the budget, for which others may
+  /// wait: a thread calls it when it has used a view, before it waits for anything.
+  virtual void close() = 0;
 
  protected:
   ImageDecoder() = default;
@@ -63,8 +72,10 @@ class ImageDecoder {
 };
 
 /// Makes a decoder of every kind of image that can be decoded. It tells the kind by the first bytes
-/// and makes the codec of that kind when it is first needed.
-std::unique_ptr<ImageDecoder> make_image_decoder();
+/// and makes the codec of that kind when it is first needed. The decoders of several threads that
+/// are given the same budget share its memory.
+std::unique_ptr<ImageDecoder> make_image_decoder(
+    std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
 
 /// Whether `encoded`, of which the first 16 bytes are enough, is of a kind that can be decoded. Bad
 /// for all else, with the reason: "a PNG image; only JPEG is supported".

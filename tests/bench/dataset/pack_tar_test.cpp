@@ -12,6 +12,7 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -148,6 +149,37 @@ TEST(PackTar, LeavesOutImagesThatDoNotDecode) {
   EXPECT_THAT(result.err, HasSubstr("left out 2 files:\n  s.tar/b.jpg: "));
   EXPECT_THAT(result.err, HasSubstr("  s.tar/c.jpg: is empty\n"));
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("s.tar/a.jpg 0", "s.tar/d.jpg 2"));
+}
+
+// A hole is no byte in the tar. Each of these would be 70 MB in the dataset.
+TEST(PackTar, LeavesOutImagesThatAreFarLongerThanTheTar) {
+  const TemporaryFolder folder;
+  const Bytes picture = jpeg(24, 16);
+  const std::string head(reinterpret_cast<const char*>(picture.data()), picture.size());
+  TarFile tar;
+  add_sample(tar, "a", 0);
+  for (const char* key : {"b", "c", "d"}) {
+    tar.add(std::string(key) + ".jpg", head + "end", 'S', 70'000'000, 3);
+    tar.add(std::string(key) + ".cls", "1");
+  }
+  tar.add("e.jpg", head, 'S', 200'000);
+  tar.add("e.cls", "1");
+  add_sample(tar, "f", 2);
+  tar.write(folder / "s.tar");
+  const auto out = folder / "out.lmdb";
+  const Result result = pack(folder / "s.tar", out, {"--skip-bad"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(contents(out), ElementsAre("s.tar/a.jpg 0", "s.tar/e.jpg 1", "s.tar/f.jpg 2"));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("left out 3 files:\n  s.tar/b: its image is 70000000 bytes long "
+                              "after "),
+                    HasSubstr(" bytes of the tar; at most 100 times as many are packed "
+                              "(--max-expansion)\n")));
+  EXPECT_LT(fs::file_size(out), 10'000'000U);
+  EXPECT_LT(result.peak_bytes, 100'000'000U);
+  const Result all = pack(folder / "s.tar", out, {"--force", "--max-expansion", "1000000"});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_GT(fs::file_size(out), 210'000'000U);
 }
 
 TEST(PackTar, RefusesOneThatWasCutShort) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/decode_budget.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <string>
+
+namespace millrace {
+
+DecodeBudget::DecodeBudget(const DecodeLimits& limits)
+    : limits_(limits), free_(limits.max_decode_bytes) {
+  const auto check = [](const char* name, std::uint64_t limit) {
+    if (limit == 0)
+      throw Error(ErrorCode::invalid_argument, std::string(name) + " is 0; it is at least 1");
+  };
+  check("max_pixels_per_byte", limits.max_pixels_per_byte);
+  check("max_scan_pixels", limits.max_scan_pixels);
+  check("max_decode_bytes", limits.max_decode_bytes);
+}
+
+DecodeBudget::Lease DecodeBudget::take(std::uint64_t bytes) {
+  if (bytes <= small_bytes) return {};
+  bytes = std::min(bytes, limits_.max_decode_bytes);
+  std::unique_lock lock(mutex_);
+  // In turn, so that none waits for ever behind smaller ones.
+  const std::uint64_t mine = next_++;
+  changed_.wait(lock, [&] { return served_ == mine && free_ >= bytes; });
+  ++served_;
+  free_ -= bytes;
+  changed_.notify_all();
+  return {this, bytes};
+}
+
+DecodeBudget::Lease::~Lease() {
+  if (budget_ == nullptr) return;
+  const std::lock_guard lock(budget_->mutex_);
+  budget_->free_ += bytes_;
+  budget_->changed_.notify_all();
+}
+
+}  // namespace millrace
