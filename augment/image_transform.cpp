@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/resample.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 #include <xxhash.h>
@@ -9,8 +10,6 @@
 #include <vector>
 
 #include "ops/program.h"
-#include "resample/opencv_threads.h"
-#include "resample/resample.h"
 
 namespace millrace {
 namespace {
@@ -46,15 +45,14 @@ class ImageWorker : public TransformWorker {
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
-    Region needed = Resampler::needed(fold.resampling);
+    Region needed = resampler_.prepare(fold.resampling);
     needed.x += fold.box.x;
     needed.y += fold.box.y;
     PixelView pixels;
     if (Status decoded = decoder_->decode(needed, pixels); !decoded.is_ok()) return decoded;
 
     sample.enter_stage(augment_stage);
-    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample,
-                      scratch_};
+    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample};
     resample(fold, pixels, image.pixels);
     program_.run(image, random);
     std::memcpy(sample[label_field].data, &label, sizeof label);
@@ -69,20 +67,19 @@ class ImageWorker : public TransformWorker {
       std::memset(output, 0, stride * static_cast<std::size_t>(fold.output.height));
     std::uint8_t* corner =
         output + static_cast<std::size_t>(fold.y) * stride + static_cast<std::size_t>(fold.x) * 3;
-    resampler_.run(fold.resampling, pixels, corner, stride);
+    resampler_.run(pixels, corner, stride);
   }
 
   const Program& program_;
   std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
   Resampler resampler_;
-  std::vector<std::uint8_t> scratch_;
 };
 
 class ImageTransform : public Transform {
  public:
   explicit ImageTransform(const Recipe& recipe)
       : recipe_(recipe.to_json()),
-        program_(recipe.output, recipe.ops),
+        program_(recipe.output, recipe.ops, recipe.like),
         spec_(spec_of(recipe.output, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
@@ -99,7 +96,6 @@ class ImageTransform : public Transform {
   std::string recipe_;
   Program program_;
   SampleSpec spec_;
-  OneOpenCvThread one_opencv_thread_;
 };
 
 }  // namespace
