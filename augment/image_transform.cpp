@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/resample.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 #include <xxhash.h>
@@ -9,8 +10,6 @@
 #include <vector>
 
 #include "ops/program.h"
-#include "resample/opencv_threads.h"
-#include "resample/resample.h"
 
 namespace millrace {
 namespace {
@@ -47,26 +46,19 @@ class ImageWorker : public TransformWorker {
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
-    Region needed = Resampler::needed(fold.resampling);
+    Region needed = resampler_.prepare(fold.resampling);
     needed.x += fold.box.x;
     needed.y += fold.box.y;
     // However this ends: others may wait for the memory.
     const struct Close {
-      ImageWorker& worker;
-      ~Close() {
-        worker.resampler_.trim();
-        worker.decoder_->close();
-      }
-    } at_end{*this};
+      ImageDecoder& decoder;
+      ~Close() { decoder.close(); }
+    } at_end{*decoder_};
     PixelView pixels;
-    if (Status decoded =
-            decoder_->decode(needed, pixels, Resampler::scratch_bytes(fold.resampling));
-        !decoded.is_ok())
-      return decoded;
+    if (Status decoded = decoder_->decode(needed, pixels); !decoded.is_ok()) return decoded;
 
     sample.enter_stage(augment_stage);
-    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample,
-                      scratch_};
+    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample};
     resample(fold, pixels, image.pixels);
     program_.run(image, random);
     std::memcpy(sample[label_field].data, &label, sizeof label);
@@ -81,13 +73,12 @@ class ImageWorker : public TransformWorker {
       std::memset(output, 0, stride * static_cast<std::size_t>(fold.output.height));
     std::uint8_t* corner =
         output + static_cast<std::size_t>(fold.y) * stride + static_cast<std::size_t>(fold.x) * 3;
-    resampler_.run(fold.resampling, pixels, corner, stride);
+    resampler_.run(pixels, corner, stride);
   }
 
   const Program& program_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
-  std::vector<std::uint8_t> scratch_;
 };
 
 class ImageTransform : public Transform {
@@ -95,7 +86,7 @@ class ImageTransform : public Transform {
   ImageTransform(const Recipe& recipe, const DecodeLimits& limits)
       : budget_(std::make_shared<DecodeBudget>(limits)),
         recipe_(recipe.to_json()),
-        program_(recipe.output, recipe.ops),
+        program_(recipe.output, recipe.ops, recipe.like),
         spec_(spec_of(recipe.output, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
@@ -113,7 +104,6 @@ class ImageTransform : public Transform {
   std::string recipe_;
   Program program_;
   SampleSpec spec_;
-  OneOpenCvThread one_opencv_thread_;
 };
 
 }  // namespace

@@ -157,8 +157,12 @@ class Checker final : public Parameters {
   std::string source_;
 };
 
+constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
+
 void check(const Recipe& recipe, std::string_view source) {
   Checker output(source);
+  Like like = recipe.like;
+  output.named("like", like, versions);
   int sides[] = {recipe.output.width, recipe.output.height};
   for (int& side : sides) output.integer("output", side, 1, largest_side);
   for (std::size_t number = 0; number < recipe.ops.size(); ++number) {
@@ -224,6 +228,7 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
                        "operations now, as " + Recipe().to_json());
   Recipe recipe;
   reader.size("output", recipe.output);
+  reader.named("like", recipe.like, versions);
   if (const Json* ops = reader.find("ops")) {
     if (!ops->is_array()) fail(source, "\"ops\" must be a list of operations in [ ]");
     recipe.ops.clear();
@@ -239,6 +244,7 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
 std::string Recipe::to_json() const {
   Json json;
   json["output"] = {output.width, output.height};
+  json["like"] = versions[static_cast<std::size_t>(like)];
   json["ops"] = Json::array();
   for (const Operation& operation : ops) json["ops"].push_back(millrace::to_json(operation));
   return json.dump();

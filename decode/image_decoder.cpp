@@ -90,8 +90,8 @@ class AnyDecoder final : public ImageDecoder {
   }
 
   const ImageHeader& header() const override { return current().header(); }
-  Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) override {
-    return current().decode(region, view, beside_bytes);
+  Status decode(const Region& region, PixelView& view) override {
+    return current().decode(region, view);
   }
   Status check() override { return current().check(); }
   void close() override {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/geometry.h>
-
-#include "resample/resample.h"
+#include <millrace/detail/resample.h>
 
 namespace millrace {
 
@@ -11,10 +9,18 @@ namespace millrace {
 /// `box` of the image is resized, and the window of that comes to (x, y) of the output. What the
 /// window does not cover is zero.
 struct Fold {
-  Fold(Size image, Size made)
+  Fold(Size image, Size made, Like like)
       : output(made),
         box{0, 0, image.width, image.height},
-        resampling{image, image, {0, 0, image.width, image.height}} {}
+        resampling{
+            .from = image, .to = image, .window = {0, 0, image.width, image.height}, .like = like} {
+  }
+
+  /// Exchanges left and right of the output.
+  void mirror() {
+    resampling.mirrored = !resampling.mirrored;
+    x = output.width - resampling.window.width - x;
+  }
 
   Size output;
   Region box;

@@ -28,7 +28,22 @@ class Parameters {
   virtual void range(const char* key, Range& value, Range limits) = 0;
   /// One of `names`; the first is the default and is not written.
   virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
+
+  /// The same for an enumeration whose values have the names in their order.
+  template <typename Enumeration>
+  void named(const char* key, Enumeration& value, std::span<const char* const> names) {
+    auto place = static_cast<std::size_t>(value);
+    choice(key, place, names);
+    // Operations are shared: where nothing is read, nothing may be written.
+    if (place != static_cast<std::size_t>(value)) value = static_cast<Enumeration>(place);
+  }
 };
+
+/// The parameter of operations that resize.
+inline void describe_interpolation(Parameters& parameters, Interpolation& interpolation) {
+  constexpr const char* names[] = {"bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"};
+  parameters.named("interpolation", interpolation, names);
+}
 
 /// One kind of operation with its parameters. Workers call it all at once.
 class ImageOperation {
@@ -57,13 +72,15 @@ struct SampleImage {
   std::uint8_t* pixels;
   Size size;
   Sample& sample;
-  /// The worker's, for one call of `run`; it only grows.
-  std::vector<std::uint8_t>& scratch;
 };
 
 /// Runs in place on the image that the resampling made.
 class PixelOperation : public ImageOperation {
  public:
+  /// Whether the resampling does it on the way: then `fold` is called, and `run` is not. Such
+  /// operations stand before those that are run.
+  virtual bool folds() const { return false; }
+  virtual void fold(Fold&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;
   /// A field that it adds to the sample and fills, for the device to do the rest; none by default.
   virtual std::vector<FieldSpec> fields() const { return {}; }

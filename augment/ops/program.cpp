@@ -22,10 +22,11 @@ std::string place_of(std::span<const Operation> ops, std::size_t number) {
 
 std::string order_problem(std::span<const Operation> ops) {
   const Size any_size{256, 256};
-  Fold fold(any_size, any_size);
+  Fold fold(any_size, any_size, Like{});
   Random random(0, 0);
   std::optional<std::size_t> makes_output;
   std::optional<std::size_t> on_device;
+  std::optional<std::size_t> in_place;
   for (std::size_t number = 0; number < ops.size(); ++number) {
     const std::string place = place_of(ops, number);
     if (on_device)
@@ -36,7 +37,12 @@ std::string order_problem(std::span<const Operation> ops) {
       if (!makes_output)
         return place + " comes before the image has the output's size; begin with " +
                "random_resized_crop, or with resize and center_crop";
-      if (!as_in_place(ops[number])->fields().empty()) on_device = number;
+      const PixelOperation& pixels = *as_in_place(ops[number]);
+      if (pixels.folds() && in_place)
+        return place + " comes after " + place_of(ops, *in_place) +
+               ", which runs on pixels; flips must come before";
+      if (!pixels.folds()) in_place = number;
+      if (!pixels.fields().empty()) on_device = number;
       continue;
     }
     if (makes_output && number != *makes_output + 1)
@@ -55,17 +61,19 @@ std::string order_problem(std::span<const Operation> ops) {
   return {};
 }
 
-Program::Program(Size output, std::span<const Operation> ops)
-    : output_(output), ops_(ops.begin(), ops.end()) {
+Program::Program(Size output, std::span<const Operation> ops, Like like)
+    : output_(output), like_(like), ops_(ops.begin(), ops.end()) {
   for (const Operation& op : ops_) {
     if (const GeometricOperation* geometric = as_geometric(op)) geometric_.push_back(geometric);
-    if (const PixelOperation* in_place = as_in_place(op)) in_place_.push_back(in_place);
+    if (const PixelOperation* pixels = as_in_place(op))
+      (pixels->folds() ? folded_ : in_place_).push_back(pixels);
   }
 }
 
 Fold Program::fold(Size image, Random& random) const {
-  Fold fold(image, output_);
+  Fold fold(image, output_, like_);
   for (const GeometricOperation* op : geometric_) (void)op->fold(fold, random);
+  for (const PixelOperation* op : folded_) op->fold(fold, random);
   return fold;
 }
 

@@ -16,12 +16,12 @@ std::string place_of(std::span<const Operation> ops, std::size_t number);
 /// Why these operations cannot run in this order, naming the one at fault; empty if they can.
 std::string order_problem(std::span<const Operation> ops);
 
-/// Operations as workers run them: the geometric ones folded, then the others in place. They draw
+/// Operations as workers run them: those that fold folded, then the others in place. They draw
 /// their random numbers in their own order. Immutable; workers share one.
 class Program {
  public:
   /// Of operations that have no `order_problem`.
-  Program(Size output, std::span<const Operation> ops);
+  Program(Size output, std::span<const Operation> ops, Like like = {});
 
   Fold fold(Size image, Random& random) const;
   void run(SampleImage& image, Random& random) const;
@@ -30,8 +30,10 @@ class Program {
 
  private:
   Size output_;
+  Like like_;
   std::vector<Operation> ops_;  // holds what the others point to
   std::vector<const GeometricOperation*> geometric_;
+  std::vector<const PixelOperation*> folded_;
   std::vector<const PixelOperation*> in_place_;
 };
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "geometry/flip.h"
 #include "ops/operations.h"
 
 namespace millrace {
@@ -16,30 +15,25 @@ class RandomHorizontalFlipOperation final : public PixelOperation {
   const char* name() const override { return "random_horizontal_flip"; }
   void describe(Parameters& parameters) override {
     parameters.number("p", parameters_.p, {0, 1});
-    auto place = static_cast<std::size_t>(parameters_.on);
-    parameters.choice("on", place, places);
-    if (place != static_cast<std::size_t>(parameters_.on))
-      parameters_.on = static_cast<FlipOn>(place);
+    parameters.named("on", parameters_.on, places);
   }
 
+  bool folds() const override { return parameters_.on == FlipOn::worker; }
+  void fold(Fold& fold, Random& random) const override {
+    if (drawn(random)) fold.mirror();
+  }
   void run(SampleImage& image, Random& random) const override {
-    const bool flip = random.uniform() < parameters_.p;
-    if (parameters_.on == FlipOn::device) {
-      *static_cast<std::uint8_t*>(image.sample[field].data) = flip ? 1 : 0;
-      return;
-    }
-    if (!flip) return;
-    const std::size_t row_bytes = static_cast<std::size_t>(image.size.width) * 3 + 1;
-    if (image.scratch.size() < row_bytes) image.scratch.resize(row_bytes);
-    flip_horizontally(image.pixels, image.size, image.scratch);
+    *static_cast<std::uint8_t*>(image.sample[field].data) = drawn(random) ? 1 : 0;
   }
 
   std::vector<FieldSpec> fields() const override {
-    if (parameters_.on == FlipOn::worker) return {};
+    if (folds()) return {};
     return {{.name = field, .dtype = DType::uint8, .shape = {}, .flips = "image"}};
   }
 
  private:
+  bool drawn(Random& random) const { return random.uniform() < parameters_.p; }
+
   RandomHorizontalFlip parameters_;
 };
 

@@ -15,6 +15,7 @@ class RandomResizedCropOperation final : public GeometricOperation {
   void describe(Parameters& parameters) override {
     parameters.range("scale", parameters_.scale, {0, 1});
     parameters.range("ratio", parameters_.ratio, {1 / steepest_ratio, steepest_ratio});
+    describe_interpolation(parameters, parameters_.interpolation);
   }
 
   bool makes_output() const override { return true; }
@@ -22,9 +23,11 @@ class RandomResizedCropOperation final : public GeometricOperation {
     if (fold.resized) return "its box would be resampled twice";
     fold.box = random_resized_crop(fold.resampling.from, parameters_.scale, parameters_.ratio,
                                    [&random] { return random.uniform(); });
-    fold.resampling = {{fold.box.width, fold.box.height},
-                       fold.output,
-                       {0, 0, fold.output.width, fold.output.height}};
+    Resampling& resampling = fold.resampling;
+    resampling.from = {fold.box.width, fold.box.height};
+    resampling.to = fold.output;
+    resampling.window = {0, 0, fold.output.width, fold.output.height};
+    resampling.interpolation = parameters_.interpolation;
     fold.resized = true;
     return nullptr;
   }

@@ -11,6 +11,7 @@ class ResizeOperation final : public GeometricOperation {
   const char* name() const override { return "resize"; }
   void describe(Parameters& parameters) override {
     parameters.integer("size", parameters_.size, 1, largest_side);
+    describe_interpolation(parameters, parameters_.interpolation);
   }
 
   bool makes_output() const override { return false; }
@@ -19,6 +20,7 @@ class ResizeOperation final : public GeometricOperation {
     Resampling& resampling = fold.resampling;
     resampling.to = resize_shorter(resampling.from, parameters_.size);
     resampling.window = {0, 0, resampling.to.width, resampling.to.height};
+    resampling.interpolation = parameters_.interpolation;
     fold.resized = true;
     return nullptr;
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <hwloc.h>
+#include <hwy/highway.h>
 #include <jpeglib.h>
 #include <lmdb.h>
 #include <sys/utsname.h>
@@ -12,7 +13,6 @@
 #include <cstdio>  // jpeglib.h needs it first
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <opencv2/core/version.hpp>
 
 #define MILLRACE_TEXT_OF(x) #x
 #define MILLRACE_TEXT(x) MILLRACE_TEXT_OF(x)
@@ -73,7 +73,7 @@ Machine describe_machine(const Topology& topology) {
   machine.libraries = {
       {"millrace", MILLRACE_VERSION},
       {"libjpeg-turbo", MILLRACE_TEXT(LIBJPEG_TURBO_VERSION)},
-      {"opencv", CV_VERSION},
+      {"highway", version_text(HWY_MAJOR, HWY_MINOR, HWY_PATCH)},
       {"onetbb", TBB_runtime_version()},
       {"lmdb", version_text(lmdb[0], lmdb[1], lmdb[2])},
       {"hwloc", hwloc_version()},

@@ -107,19 +107,19 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   return coefficients + scratch;
 }
 
-DecodeBudget::Lease JpegDecoder::take(const Region& region, std::uint64_t beside_bytes) const {
+DecodeBudget::Lease JpegDecoder::take(const Region& region) const {
   // Scratch that is larger than it need be counts here, but not for the limits: no image may be bad
   // for those before it.
   const std::uint64_t needed =
       std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_bytes_);
-  return budget_->take(needed + beside_bytes);
+  return budget_->take(needed);
 }
 
-Status JpegDecoder::decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) {
+Status JpegDecoder::decode(const Region& region, PixelView& view) {
   view = {};
   begin();
   check_inside(region, header_.size());
-  DecodeBudget::Lease lease = take(region, beside_bytes);
+  DecodeBudget::Lease lease = take(region);
   Status status = read(region, view);
   libjpeg_->end();
   lease_ = std::move(lease);
@@ -129,7 +129,7 @@ Status JpegDecoder::decode(const Region& region, PixelView& view, std::uint64_t 
 
 Status JpegDecoder::check() {
   begin();
-  const DecodeBudget::Lease lease = take({0, 0, 1, 1}, 0);
+  const DecodeBudget::Lease lease = take({0, 0, 1, 1});
   Status status = read_all();
   libjpeg_->end();
   return status;

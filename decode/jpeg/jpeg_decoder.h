@@ -31,8 +31,7 @@ class JpegDecoder final : public ImageDecoder {
 
   Status open(std::span<const std::byte> encoded) override;
   const JpegHeader& header() const override { return header_; }
-  using ImageDecoder::decode;
-  Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) override;
+  Status decode(const Region& region, PixelView& view) override;
   Status check() override;
   void close() override;
 
@@ -40,7 +39,7 @@ class JpegDecoder final : public ImageDecoder {
   Status check_limits(std::size_t encoded_bytes) const;
   void begin();
   std::uint64_t needed_bytes(Region region) const;
-  DecodeBudget::Lease take(const Region& region, std::uint64_t beside_bytes) const;
+  DecodeBudget::Lease take(const Region& region) const;
   Status start(const Region& region, unsigned& left, unsigned& top);
   Status crop(const Region& region, unsigned& left);
   Status read(const Region& region, PixelView& view);

@@ -49,15 +49,30 @@ TEST(Recipe, ReadsWhatTheHeaderShows) {
 // else does.
 TEST(Recipe, IsWrittenInOneWay) {
   EXPECT_EQ(Recipe::train().to_json(),
-            R"({"output":[224,224],"ops":[{"op":"random_resized_crop","scale":[0.08,1.0],)"
-            R"("ratio":[0.75,1.3333333333333333]},{"op":"random_horizontal_flip","p":0.5}]})");
+            R"({"output":[224,224],"like":"pillow-13","ops":[{"op":"random_resized_crop",)"
+            R"("scale":[0.08,1.0],"ratio":[0.75,1.3333333333333333]},)"
+            R"({"op":"random_horizontal_flip","p":0.5}]})");
   EXPECT_EQ(Recipe::eval(112).to_json(),
-            R"({"output":[112,112],"ops":[{"op":"resize","size":128},{"op":"center_crop"}]})");
+            R"({"output":[112,112],"like":"pillow-13",)"
+            R"("ops":[{"op":"resize","size":128},{"op":"center_crop"}]})");
+}
+
+TEST(Recipe, NamesThePillowWhosePixelsItMakes) {
+  Recipe before = Recipe::eval();
+  before.like = Like::pillow_12;
+  EXPECT_THAT(before.to_json(), HasSubstr(R"("like":"pillow-12")"));
+  EXPECT_EQ(Recipe::from_json(before.to_json()), before);
+  EXPECT_NE(before, Recipe::eval());
+  EXPECT_EQ(Recipe::from_json(R"({"output": [224, 224]})").like, Like::pillow_13);
+  EXPECT_EQ(why_not(R"({"like": "pillow-11"})"),
+            R"(train.json: "like" is "pillow-11", must be "pillow-13" or "pillow-12")");
+  before.like = static_cast<Like>(2);
+  EXPECT_THROW(before.validate(), Error);
 }
 
 TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not(R"({"flop": 1})"),
-            R"(train.json: unknown key "flop"; there are "output", "ops")");
+            R"(train.json: unknown key "flop"; there are "output", "like", "ops")");
   EXPECT_EQ(why_not(R"({"output": 224})"),
             R"(train.json: "output" is 224, must be two integers, [width, height])");
   EXPECT_EQ(why_not(R"({"output": [224, 2.5]})"),

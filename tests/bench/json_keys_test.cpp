@@ -59,7 +59,7 @@ Json keys(const std::string& names, const Json& further) {
 
 Json machine_keys(const std::string& names) {
   return keys("cpu cores numa_nodes kernel compiler commit " + names,
-              {{"libraries", keys("millrace libjpeg-turbo opencv onetbb lmdb hwloc xxhash")}});
+              {{"libraries", keys("millrace libjpeg-turbo highway onetbb lmdb hwloc xxhash")}});
 }
 
 Json option_keys(const std::string& names) {

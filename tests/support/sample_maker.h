@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <millrace/detail/resample.h>
 #include <millrace/image_transform.h>
 
 #include <algorithm>
@@ -12,8 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <opencv2/core.hpp>
-#include <opencv2/imgproc.hpp>
 #include <span>
 #include <vector>
 
@@ -91,15 +90,22 @@ inline Image cut(const Image& image, const Region& region) {
   return part;
 }
 
-/// The whole image made smaller by OpenCV's bilinear filter, for sizes that are not halved first.
-inline Image bilinear(const Image& image, Size size) {
+/// The whole image resized as by Pillow, pixel by pixel.
+inline Image resized(const Image& image, Size size, Interpolation interpolation) {
   Image made{size.width, size.height, 3,
              std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height) * 3)};
-  const cv::Mat from(image.height, image.width, CV_8UC3,
-                     const_cast<std::uint8_t*>(image.pixels.data()));
-  cv::Mat to(size.height, size.width, CV_8UC3, made.pixels.data());
-  cv::resize(from, to, to.size(), 0, 0, cv::INTER_LINEAR);
+  const auto stride = [](const Image& rows) { return static_cast<std::size_t>(rows.width) * 3; };
+  resample_plainly({.from = {image.width, image.height},
+                    .to = size,
+                    .window = {0, 0, size.width, size.height},
+                    .interpolation = interpolation},
+                   {image.pixels.data(), image.width, image.height, stride(image)},
+                   made.pixels.data(), stride(made));
   return made;
+}
+
+inline Image bilinear(const Image& image, Size size) {
+  return resized(image, size, Interpolation::bilinear);
 }
 
 }  // namespace millrace::testing

@@ -20,12 +20,11 @@ namespace MILLRACE_API millrace {
 /// and, for a recipe whose last operation flips on the device, the images unflipped and
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`)
 /// Stages: "decode" and "augment". Its fingerprint is the XXH3-64 of the recipe's JSON. The
-/// operations draw from the `Random` of a sample in their own order. While such a transform lives,
-/// OpenCV is set to one thread (process-wide, restored after the last one): its own threads would
-/// compete with the workers. Images beyond `limits` are bad records; `max_decode_bytes` is for all
-/// workers together and bounds the scratch of resampling with them. Limits are no part of the
-/// fingerprint, so a run may go on with higher ones. Throws `Error` (`invalid_argument`) for a
-/// recipe that `validate` refuses and for a limit of 0.
+/// operations draw from the `Random` of a sample in their own order. Pixels are those of
+/// libjpeg-turbo's default decode and of Pillow's `resize` (`Recipe::like`), to the bit. Images
+/// beyond `limits` are bad records; `max_decode_bytes` is for all workers together. Limits are no
+/// part of the fingerprint, so a run may go on with higher ones. Throws `Error`
+/// (`invalid_argument`) for a recipe that `validate` refuses and for a limit of 0.
 std::shared_ptr<const Transform> image_transform(const Recipe& recipe,
                                                  const DecodeLimits& limits = {});
 

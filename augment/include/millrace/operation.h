@@ -13,17 +13,32 @@
 
 namespace MILLRACE_API millrace {
 
+/// How pixels are made of others when an image is resized: Pillow's filters, antialiased where the
+/// image shrinks (all but `nearest`).
+enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
+
+/// The version of Pillow whose pixels a resized image equals to the bit. Where the height h of what
+/// is resized is above the new height H, and h - H > 2 x (w - W), Pillow resizes vertically first
+/// since version 13; in all other cases, and always before, horizontally first. As the result of
+/// the first pass has 8 bits, some pixels differ by a level.
+enum class Like {
+  pillow_13,  ///< 13.0 and later
+  pillow_12,  ///< before 13.0
+};
+
 /// A random box of the image, resized to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {
   /// Share of the image's area.
   Range scale{0.08, 1.0};
   /// Width / height.
   Range ratio{3.0 / 4.0, 4.0 / 3.0};
+  Interpolation interpolation = Interpolation::bilinear;
 };
 
 /// The shorter side resized to `size`, the longer one in proportion: torchvision's `Resize(int)`.
 struct Resize {
   int size = 256;
+  Interpolation interpolation = Interpolation::bilinear;
 };
 
 /// The centred window of the output's size: torchvision's `CenterCrop`. What lies outside a smaller

@@ -18,6 +18,7 @@ namespace MILLRACE_API millrace {
 struct Recipe {
   Size output{224, 224};
   std::vector<Operation> ops{RandomResizedCrop{}, RandomHorizontalFlip{}};
+  Like like = Like::pillow_13;
 
   /// The usual training recipe: random resized crop and flip.
   static Recipe train(int size = 224);
@@ -25,11 +26,13 @@ struct Recipe {
   static Recipe eval(int size = 224);
 
   /// Reads a recipe from JSON, e.g.
-  ///     {"output": [224, 224],
+  ///     {"output": [224, 224], "like": "pillow-13",
   ///      "ops": [{"op": "random_resized_crop", "scale": [0.08, 1], "ratio": [0.75, 1.3333]},
   ///              {"op": "random_horizontal_flip", "p": 0.5}]}
   ///     {"output": [224, 224], "ops": [{"op": "resize", "size": 256}, {"op": "center_crop"}]}
-  /// with output as [width, height] and, in "random_horizontal_flip", "on": "worker" or "device".
+  /// with output as [width, height], like as "pillow-13" or "pillow-12", in "resize" and
+  /// "random_resized_crop" "interpolation": "bilinear", "bicubic", "box", "hamming", "lanczos" or
+  /// "nearest", and in "random_horizontal_flip" "on": "worker" or "device".
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`
   /// (`invalid_argument`) for malformed JSON, an unknown key or operation, a value out of range or
   /// operations that do not fit together, naming the operation by its number from 0, the key and

@@ -51,10 +51,8 @@ class ImageDecoder {
   /// `invalid_argument`) and lets `view` show it in the decoder's scratch, until `close` or the
   /// next `open`. Bad when the data is cut short or damaged as far as it was read; `view` is then
   /// empty. May be called once per `open`; again, it throws `Error` (`invalid_argument`). Waits for
-  /// its part of the budget, with `beside_bytes` in it that the caller is to take for what it makes
-  /// of the view, and keeps that as long as the view.
-  virtual Status decode(const Region& region, PixelView& view, std::uint64_t beside_bytes) = 0;
-  Status decode(const Region& region, PixelView& view) { return decode(region, view, 0); }
+  /// its part of the budget, and keeps it as long as the view.
+  virtual Status decode(const Region& region, PixelView& view) = 0;
 
   /// Reads the opened image to its end without keeping pixels: bad where a decode of the whole
   /// would be, and where data is left after the last row or the end itself is missing. May be

@@ -149,7 +149,7 @@ TEST_F(Bench, WritesTheSameAsJson) {
   EXPECT_EQ(workers, 2U);
   for (const char* key : {"cpu", "cores", "numa_nodes", "commit", "steal_percent"})
     EXPECT_TRUE(json.at("machine").contains(key)) << key;
-  for (const char* key : {"libjpeg-turbo", "opencv", "onetbb", "lmdb", "hwloc"})
+  for (const char* key : {"libjpeg-turbo", "highway", "onetbb", "lmdb", "hwloc"})
     EXPECT_THAT(json.at("machine").at("libraries").at(key).get<std::string>(), Not("")) << key;
 }
 

@@ -165,7 +165,7 @@ class MadeUpRun {
     machine.compiler = "GCC 12.2.0";
     machine.commit = "29f4295";
     machine.libraries = {
-        {"libjpeg-turbo", "2.1.5"}, {"opencv", "4.6.0"}, {"onetbb", "2021.8"}, {"lmdb", "0.9.24"}};
+        {"libjpeg-turbo", "2.1.5"}, {"highway", "1.0.3"}, {"onetbb", "2021.8"}, {"lmdb", "0.9.24"}};
     record_.result.device_idle = idle_ms_ / end_ms_;
     record_.result.cpu_seconds = busy_ms_ / 1e3;
     record_.result.peak_rss_beyond_map = 84'500'000;

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pillow's `Image.resize` of 8-bit RGB, to the bit. For millrace's own folders; not installed.
+#pragma once
+
+#include <millrace/operation.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace millrace {
+
+/// A part of an image whose edges need not lie between pixels.
+struct SourceBox {
+  float left = 0;
+  float top = 0;
+  float right = 0;
+  float bottom = 0;
+};
+
+/// An image of size `from`, or the part `box` of it, resized to `to`, of which the pixels in
+/// `window` (inside `to`, not empty) are wanted.
+struct Resampling {
+  Size from;
+  Size to;
+  Region window;
+  Interpolation interpolation = Interpolation::bilinear;
+  Like like = Like::pillow_13;
+  /// Whether the window comes out with its left and right exchanged.
+  bool mirrored = false;
+  /// Inside the image; nullopt is the whole.
+  std::optional<SourceBox> box = std::nullopt;
+};
+
+/// Of what the pixels along one axis of a window are made: each is the sum of some source pixels
+/// in a row, by weights in units of 2^-22. Source: precompute_coeffs and normalize_coeffs_8bpc in
+/// Pillow's Resample.c; for `nearest`, ImagingScaleAffine in its Geometry.c.
+class ResampleAxis {
+ public:
+  static constexpr int precision_bits = 22;
+
+  /// What is wanted of one axis: the pixels `begin` to `begin` + `count` of `to` that the part
+  /// [low, high) of `from` pixels is resized to.
+  struct Wanted {
+    int from;
+    float low;
+    float high;
+    int to;
+    int begin;
+    int count;
+    Interpolation interpolation;
+    bool mirrored;
+  };
+  /// Its memory only grows.
+  void make(const Wanted& wanted);
+
+  int count() const { return static_cast<int>(begins_.size()); }
+  /// The source pixels that have a weight in any pixel: `needed` of them from `first` on.
+  int first() const { return first_; }
+  int needed() const { return end_ - first_; }
+  /// The number of weights that each pixel has, zeros behind its own included.
+  int taps() const { return taps_; }
+  /// The source pixel, counted from `first`, of a pixel's first weight. The zeros behind the
+  /// pixel's own weights may reach beyond `needed`.
+  int begin(int pixel) const { return begins_[static_cast<std::size_t>(pixel)]; }
+  std::span<const std::int32_t> weights(int pixel) const {
+    return {weights_.data() + static_cast<std::size_t>(pixel) * stride_,
+            static_cast<std::size_t>(taps_)};
+  }
+
+ private:
+  template <typename Filter>
+  void weigh(const Wanted& wanted, double support, Filter filter);
+  void pick_nearest(const Wanted& wanted);
+  /// The weights of a pixel, zeros before and behind them left out: no source pixel is needed for
+  /// a weight of zero.
+  void add(int place, int begin, int length);
+
+  int first_ = 0;
+  int end_ = 0;
+  int taps_ = 0;
+  std::size_t stride_ = 0;  // from one pixel's weights to the next one's
+  std::vector<int> begins_;
+  std::vector<std::int32_t> weights_;
+  std::vector<double> shares_;  // scratch: one pixel's weights
+};
+
+/// An axis as the passes take it. A weight of 22 bits does not fit a factor of 16: it is
+/// high x 2^11 + low. Of two weights that follow each other, the high halves are one 32-bit number
+/// and the low halves another, so that one instruction multiplies and adds two products.
+struct PackedAxis {
+  int count = 0;
+  /// Pairs of weights per pixel; 2 x `pairs` numbers: high, low, high, low ...
+  int pairs = 0;
+  std::vector<std::int32_t> weights;
+  /// As `ResampleAxis::begin`. Four pixels are made at a time: both lists are filled up with zeros.
+  std::vector<int> begins;
+
+  void pack(const ResampleAxis& axis);
+  const std::int32_t* weights_of(int pixel) const {
+    return weights.data() + static_cast<std::size_t>(pixel) * static_cast<std::size_t>(2 * pairs);
+  }
+};
+
+/// Resizes 8-bit RGB as Pillow does, to the bit, as fast as the processor's vectors allow: with
+/// AVX-512, AVX2, SSE4, SSSE3 or NEON, chosen when it runs, or without. It makes the window alone
+/// and reads no more than that is made of. It holds tables and scratch that only grow, and is not
+/// for two threads at once.
+class Resampler {
+ public:
+  /// Makes the tables for `run`, and tells which part of the source image the window is made of.
+  Region prepare(const Resampling& resampling);
+
+  /// Makes the window from `source`, which shows the region that `prepare` told, into rows that are
+  /// `stride` bytes apart. May be called again for more images.
+  void run(const PixelView& source, std::uint8_t* window, std::size_t stride);
+
+ private:
+  void rows_first(const PixelView& source, std::uint8_t* window, std::size_t stride);
+  void columns_first(const PixelView& source, std::uint8_t* window, std::size_t stride);
+  std::size_t row_reach() const;
+
+  bool vertical_first_ = false;
+  ResampleAxis horizontal_;
+  ResampleAxis vertical_;
+  PackedAxis across_;
+  PackedAxis down_;
+  /// Rows that went through the horizontal pass and are still needed, in a ring of so many.
+  std::size_t kept_rows_ = 0;
+  std::vector<std::uint8_t> rows_;
+  /// Copies of the last rows, with room behind them to read.
+  std::vector<std::uint8_t> last_rows_;
+  std::vector<const std::uint8_t*> taps_;  // the rows that a row is made of
+};
+
+/// Whether the vertical pass comes first. The result of the first pass is rounded to 8 bits, so the
+/// order shows in the pixels.
+bool vertical_first(const Resampling& resampling);
+
+/// Resizes as Pillow does, pixel by pixel: what every faster way is compared with. `image` is the
+/// whole image.
+void resample_plainly(const Resampling& resampling, const PixelView& image, std::uint8_t* window,
+                      std::size_t stride);
+
+}  // namespace millrace

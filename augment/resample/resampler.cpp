@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "resample/passes.h"
+
+namespace millrace {
+namespace {
+
+/// Grows to hold `bytes`; what is in it is lost.
+std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
+  if (scratch.size() < bytes) {
+    scratch.clear();  // nothing in it is worth copying
+    scratch.resize(bytes + bytes / 4);
+  }
+  return scratch.data();
+}
+
+std::size_t rgb_bytes(int pixels) { return 3 * static_cast<std::size_t>(pixels); }
+
+/// How many rows there must be at once, made in their order, `pass_rows` or less at a time, when
+/// one row of `axis` after the other is made of them.
+std::size_t rows_at_once(const ResampleAxis& axis) {
+  std::vector<int> lowest(static_cast<std::size_t>(axis.count()));
+  int low = axis.needed();
+  for (int row = axis.count() - 1; row >= 0; --row)
+    lowest[static_cast<std::size_t>(row)] = low = std::min(low, axis.begin(row));
+  int end = 0;
+  int most = 0;
+  for (int row = 0; row < axis.count(); ++row) {
+    end = std::max(end, std::min(axis.begin(row) + axis.taps(), axis.needed()));
+    most = std::max(most, end - lowest[static_cast<std::size_t>(row)]);
+  }
+  return static_cast<std::size_t>(most) + pass_rows - 1;
+}
+
+}  // namespace
+
+void PackedAxis::pack(const ResampleAxis& axis) {
+  count = axis.count();
+  pairs = (axis.taps() + 1) / 2;
+  const auto whole = static_cast<std::size_t>((count + 3) / 4 * 4);
+  weights.assign(whole * static_cast<std::size_t>(2 * pairs), 0);
+  begins.assign(whole, 0);
+  std::int32_t* packed = weights.data();
+  for (int pixel = 0; pixel < count; ++pixel) {
+    begins[static_cast<std::size_t>(pixel)] = axis.begin(pixel);
+    const std::span<const std::int32_t> from = axis.weights(pixel);
+    for (std::size_t tap = 0; tap < from.size(); tap += 2) {
+      const std::int32_t second = tap + 1 < from.size() ? from[tap + 1] : 0;
+      *packed++ = (from[tap] >> 11 & 0xFFFF) |
+                  static_cast<std::int32_t>(static_cast<std::uint32_t>(second >> 11) << 16);
+      *packed++ = (from[tap] & 0x7FF) | (second & 0x7FF) << 16;
+    }
+  }
+}
+
+bool vertical_first(const Resampling& resampling) {
+  const Size from = resampling.from;
+  const Size to = resampling.to;
+  return resampling.like == Like::pillow_13 && from.height > to.height &&
+         from.height - to.height > 2 * (from.width - to.width);
+}
+
+Region Resampler::prepare(const Resampling& resampling) {
+  const Size from = resampling.from;
+  const Region& window = resampling.window;
+  const SourceBox box = resampling.box.value_or(
+      SourceBox{0, 0, static_cast<float>(from.width), static_cast<float>(from.height)});
+  horizontal_.make({from.width, box.left, box.right, resampling.to.width, window.x, window.width,
+                    resampling.interpolation, resampling.mirrored});
+  vertical_.make({from.height, box.top, box.bottom, resampling.to.height, window.y, window.height,
+                  resampling.interpolation, false});
+  across_.pack(horizontal_);
+  down_.pack(vertical_);
+  vertical_first_ = vertical_first(resampling);
+  kept_rows_ = rows_at_once(vertical_);
+  taps_.resize(static_cast<std::size_t>(2 * down_.pairs));
+  return {horizontal_.first(), vertical_.first(), horizontal_.needed(), vertical_.needed()};
+}
+
+void Resampler::run(const PixelView& source, std::uint8_t* window, std::size_t stride) {
+  if (vertical_first_)
+    columns_first(source, window, stride);
+  else
+    rows_first(source, window, stride);
+}
+
+/// How many bytes of a row the horizontal pass reads.
+std::size_t Resampler::row_reach() const {
+  return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +
+         pass_reach(across_);
+}
+
+void Resampler::rows_first(const PixelView& source, std::uint8_t* window, std::size_t stride) {
+  // The horizontal pass may read beyond a row: into the next one, or beyond the last.
+  const auto height = static_cast<std::size_t>(source.height);
+  const std::size_t row_bytes = rgb_bytes(source.width);
+  const std::size_t reach = row_reach();
+  const std::size_t room = std::max(reach, row_bytes);
+  std::size_t safe = height;
+  while (safe > 0 && (height - safe) * source.stride + row_bytes < reach) --safe;
+  std::uint8_t* copies = reserve(last_rows_, (height - safe) * room);
+  for (std::size_t row = safe; row < height; ++row)
+    std::memcpy(copies + (row - safe) * room, source.pixels + row * source.stride, row_bytes);
+  const auto source_row = [&](std::size_t row) {
+    return row < safe ? source.pixels + row * source.stride : copies + (row - safe) * room;
+  };
+
+  const std::size_t made_bytes = rgb_bytes(across_.count);
+  std::uint8_t* ring = reserve(rows_, kept_rows_ * made_bytes);
+  std::size_t made = 0;
+  for (int y = 0; y < down_.count; ++y) {
+    const auto begin = static_cast<std::size_t>(vertical_.begin(y));
+    const std::size_t end = std::min(begin + static_cast<std::size_t>(vertical_.taps()), height);
+    while (made < end) {
+      const std::size_t count = std::min(pass_rows, height - made);
+      const std::uint8_t* from[pass_rows];
+      std::uint8_t* to[pass_rows];
+      for (std::size_t row = 0; row < count; ++row, ++made) {
+        from[row] = source_row(made);
+        to[row] = ring + made % kept_rows_ * made_bytes;
+      }
+      horizontal_pass(across_, from, to, count);
+    }
+    for (std::size_t tap = 0; tap < taps_.size(); ++tap)
+      taps_[tap] = ring + std::min(begin + tap, end - 1) % kept_rows_ * made_bytes;
+    vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(),
+                  window + static_cast<std::size_t>(y) * stride, made_bytes);
+  }
+}
+
+void Resampler::columns_first(const PixelView& source, std::uint8_t* window, std::size_t stride) {
+  const std::size_t row_bytes = rgb_bytes(source.width);
+  const std::size_t room = std::max(row_reach(), row_bytes);
+  std::uint8_t* rows = reserve(rows_, pass_rows * room);
+  const auto last = static_cast<std::size_t>(source.height) - 1;
+  for (int y = 0; y < down_.count;) {
+    const std::uint8_t* from[pass_rows];
+    std::uint8_t* to[pass_rows];
+    std::size_t count = 0;
+    for (; count < pass_rows && y < down_.count; ++count, ++y) {
+      const auto begin = static_cast<std::size_t>(vertical_.begin(y));
+      for (std::size_t tap = 0; tap < taps_.size(); ++tap)
+        taps_[tap] = source.pixels + std::min(begin + tap, last) * source.stride;
+      vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), rows + count * room, row_bytes);
+      from[count] = rows + count * room;
+      to[count] = window + static_cast<std::size_t>(y) * stride;
+    }
+    horizontal_pass(across_, from, to, count);
+  }
+}
+
+}  // namespace millrace

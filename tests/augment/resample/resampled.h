@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+#include <millrace/detail/resample.h>
+
+#include <string>
+
+#include "support/jpeg_samples.h"
+
+namespace millrace::testing {
+
+inline std::size_t row_bytes(int pixels) { return 3 * static_cast<std::size_t>(pixels); }
+
+inline PixelView view_of(const Image& image) {
+  return {image.pixels.data(), image.width, image.height, row_bytes(image.width)};
+}
+
+inline Image blank(const Region& window) {
+  return {
+      window.width, window.height, 3,
+      std::vector<std::uint8_t>(row_bytes(window.width) * static_cast<std::size_t>(window.height))};
+}
+
+inline Image plainly(const Resampling& resampling, const Image& whole) {
+  Image made = blank(resampling.window);
+  resample_plainly(resampling, view_of(whole), made.pixels.data(), row_bytes(made.width));
+  return made;
+}
+
+/// Shows the resampler nothing but the region that it says it needs, in memory of that size, so
+/// that a read beyond it is a sanitizer's to find.
+inline Image resampled(Resampler& resampler, const Resampling& resampling, const Image& whole) {
+  const Region needed = resampler.prepare(resampling);
+  EXPECT_GE(needed.x, 0);
+  EXPECT_GE(needed.y, 0);
+  EXPECT_LE(needed.x + needed.width, whole.width);
+  EXPECT_LE(needed.y + needed.height, whole.height);
+  Image part = blank(needed);
+  for (int y = 0; y < needed.height; ++y)
+    std::copy_n(&whole.pixels[row_bytes((needed.y + y) * whole.width + needed.x)],
+                row_bytes(needed.width), &part.pixels[row_bytes(y * needed.width)]);
+  Image made = blank(resampling.window);
+  resampler.run(view_of(part), made.pixels.data(), row_bytes(made.width));
+  return made;
+}
+
+inline Resampling whole_of(Size from, Size to) {
+  return {.from = from, .to = to, .window = {0, 0, to.width, to.height}};
+}
+
+}  // namespace millrace::testing

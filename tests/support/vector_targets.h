@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::testing {
+
+/// Runs the library's vector code for one instruction set while it lives.
+class OnTarget {
+ public:
+  explicit OnTarget(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  ~OnTarget() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  OnTarget(const OnTarget&) = delete;
+  OnTarget& operator=(const OnTarget&) = delete;
+};
+
+/// Every instruction set that this processor has and code is compiled for; one is none.
+inline std::vector<std::int64_t> vector_targets() {
+  std::vector<std::int64_t> targets;
+  const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;
+  for (int bit = 0; bit < 63; ++bit)
+    if ((all >> bit & 1) != 0) targets.push_back(std::int64_t{1} << bit);
+  return targets;
+}
+
+inline std::string name_of(std::int64_t target) { return hwy::TargetName(target); }
+
+}  // namespace millrace::testing
