@@ -62,6 +62,9 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
     if (options.out != "-" && options.json != "-")
       fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
   }
+  if (const Status intact = reader->intact(); !intact.is_ok())
+    throw Error(ErrorCode::bad_record,
+                fmt::format("record {} ({}): {}", index, printable(view.key), intact.reason()));
   if (view.fault.empty()) return 0;
   fmt::print(stderr, "millrace: {}: record {} ({}) is damaged: {}; pack the dataset again\n",
              dataset.name(), index, printable(view.key), view.fault);

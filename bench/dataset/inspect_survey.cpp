@@ -36,6 +36,7 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, DatasetReader& rea
     glance.image_bytes = image.size();
     if (const Status read = read_image_info(image, glance.image.emplace()); !read.is_ok())
       glance.reason = read.reason();
+    if (const Status intact = reader.intact(); !intact.is_ok()) glance.reason = intact.reason();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
     glance.reason = error.reason();

@@ -66,6 +66,10 @@ Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& pl
       reason = check_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
     }
+    if (const Status intact = place.reader->intact(); !intact.is_ok()) {
+      reason = intact.reason();
+      checked.decoded = false;
+    }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
     reason = error.reason();

@@ -50,6 +50,7 @@ std::unique_ptr<DatasetReader> SampledDataset::make_reader() const {
     Reader(std::unique_ptr<DatasetReader> all, const Sampler& drawn)
         : all_(std::move(all)), drawn_(drawn) {}
     Record read(std::uint64_t index) override { return all_->read(drawn_.at(0, index)); }
+    Status intact() const override { return all_->intact(); }
 
    private:
     std::unique_ptr<DatasetReader> all_;

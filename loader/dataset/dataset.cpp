@@ -48,6 +48,8 @@ std::string_view Record::text(std::string_view name) const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+Status DatasetReader::intact() const { return Status::ok(); }
+
 void Dataset::prefetch(std::span<const std::uint64_t>) const {}
 
 std::string Dataset::key(std::uint64_t index) const { return "record " + std::to_string(index); }

@@ -60,6 +60,7 @@ class JoinedDataset::Reader final : public DatasetReader {
     std::unique_ptr<DatasetReader>& reader = readers_[place.part];
     try {
       if (!reader) reader = all_->parts_[place.part]->make_reader();
+      last_ = reader.get();
       return Record(index, reader->read(place.index).fields());
     } catch (const Error& error) {
       throw error.at("record " + std::to_string(index) + " of " + all_->name() + ": ",
@@ -67,9 +68,12 @@ class JoinedDataset::Reader final : public DatasetReader {
     }
   }
 
+  Status intact() const override { return last_ != nullptr ? last_->intact() : Status::ok(); }
+
  private:
   std::shared_ptr<const JoinedDataset> all_;
   std::vector<std::unique_ptr<DatasetReader>> readers_;
+  const DatasetReader* last_ = nullptr;
 };
 
 std::unique_ptr<DatasetReader> JoinedDataset::make_reader() const {

@@ -18,8 +18,26 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
 }
 std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
 
-std::string quoted_key(const Dataset& dataset, std::uint64_t index) {
-  return "record " + std::to_string(index) + " (" + dataset.key(index) + ") of " + dataset.name();
+/// The record in words, with the dataset's name unless `text` behind it has that.
+std::string quoted_key(const Dataset& dataset, std::uint64_t index, const std::string& text = "") {
+  const std::string name = dataset.name();
+  return "record " + std::to_string(index) + " (" + dataset.key(index) + ")" +
+         (text.find(name) == text.npos ? " of " + name : "");
+}
+
+/// Makes the sample, unless the record's bytes are lost meanwhile: what becomes of zeros in their
+/// place, an error too, says nothing.
+Status make_of_kept(TransformWorker& transform, const DatasetReader& reader, const Record& record,
+                    Random& random, Sample& sample) {
+  try {
+    Status status = transform.make(record, random, sample);
+    Status intact = reader.intact();
+    return intact.is_ok() ? status : intact;
+  } catch (...) {
+    Status intact = reader.intact();
+    if (intact.is_ok()) throw;
+    return intact;
+  }
 }
 
 }  // namespace
@@ -71,7 +89,8 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
     const Status status = try_record(task, made.record, begin, worker);
     if (status.is_ok()) break;
     note_bad(made.record, status.reason());
-    const std::string what = quoted_key(*dataset_, made.record) + " is bad: " + status.reason();
+    const std::string what =
+        quoted_key(*dataset_, made.record, status.reason()) + " is bad: " + status.reason();
     if (policy_ == BadRecords::fail)
       throw Error(ErrorCode::bad_record, what,
                   stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
@@ -111,7 +130,7 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
     if (profiler_ != nullptr)
       sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
-    Status status = worker.transform->make(record, random, sample);
+    Status status = make_of_kept(*worker.transform, *worker.reader, record, random, sample);
     sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
       const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
@@ -120,7 +139,7 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     }
     return status;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::bad_record) return Status::bad(error.what());
+    if (error.code() == ErrorCode::bad_record) return Status::bad(error.reason());
     rethrow_with_context(index, worker);
   } catch (...) {
     rethrow_with_context(index, worker);

@@ -7,7 +7,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "base/file_descriptor.h"
+#include "base/guarded_map.h"
 #include "dataset/packed/lmdb_pages.h"
 #include "dataset/packed/record_format.h"
 
@@ -24,49 +27,79 @@ struct DatasetRoot {
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name);
 
-/// A dataset file, mapped for reading by `LmdbPages` and not by LMDB, so that damage ends in an
-/// `Error`. Immutable; all methods may be called from any thread at once.
+/// A dataset file, read by `LmdbPages` and not by LMDB, so that damage ends in an `Error`; through
+/// a map, or call by call. Immutable; all methods may be called from any thread at once.
 class DatasetFile {
  public:
   /// Whether there is an LMDB file at `path`, or an empty one as an interrupted writer leaves it.
   /// Throws `Error` (`not_found`, `io`) if it cannot be opened.
   static Status probe(const std::filesystem::path& path);
 
-  /// The file, mapped now unless somebody in this process has it open. Throws as `open_dataset`
-  /// does, except that an incomplete dataset is let through. Reads both meta pages, the file's
-  /// length and the few pages that lead to the description and to the root of the records, but none
-  /// of the records' own.
-  static std::shared_ptr<const DatasetFile> open(const std::filesystem::path& path);
+  /// The file, opened (and mapped) now unless somebody in this process has it open in the same way.
+  /// Throws as `open_dataset` does, except that an incomplete dataset is let through. Reads both
+  /// meta pages, the file's length and last page and the few pages that lead to the description and
+  /// to the root of the records, but none of the records' own.
+  static std::shared_ptr<const DatasetFile> open(const std::filesystem::path& path,
+                                                 bool mapped = true);
 
   const Description& description() const { return root_.description; }
 
   /// Checks all that LMDB trusts when it writes on behind the records, and the records themselves.
-  /// Reads the whole file once. Throws `Error` (`corrupt`, naming the file `name`, and page or
-  /// record).
-  void check(const std::string& name) const;
-
-  /// The stored value of a record (< `description().records`), in the map. Throws `LmdbDamage` if a
-  /// page on the way from the root to it is damaged. What the value holds is not checked. `place`
-  /// is where the caller's last call for this file ended, or new.
-  std::span<const std::byte> find(std::uint64_t index, LmdbPlace& place) const {
-    return pages_.find_record(root_.records, index, place);
-  }
-  /// The same without touching pages that hold nothing but the value.
-  std::span<const std::byte> locate(std::uint64_t index, LmdbPlace& place) const {
-    return pages_.locate_record(root_.records, index, place);
-  }
+  /// Reads the whole file, which must be mapped, once. Throws `Error` (`corrupt`, or `io` for what
+  /// cannot be read), which names the file, and page or record.
+  void check() const;
+  /// A hint that these bytes are read soon.
+  void read_ahead(std::vector<FileRange> ranges) const;
 
  private:
-  struct Unmap {
-    std::size_t bytes;
-    void operator()(const std::byte* begin) const;
-  };
+  friend class DatasetCursor;
 
-  DatasetFile(int file, const LmdbMeta& meta, const std::string& name);
+  DatasetFile(FileDescriptor file, const LmdbMeta& meta, std::string name, bool mapped);
 
-  std::unique_ptr<const std::byte, Unmap> map_;
-  LmdbPages pages_;
+  /// What cannot be read, and why.
+  Error unreadable(std::uint64_t offset, const std::string& reason) const;
+  /// Throws that if bytes of the map were lost.
+  void check_not_lost(FileRange range) const;
+
+  std::string name_;
+  std::uint64_t pages_;
+  std::uint32_t page_bytes_;
+  // One of them.
+  std::unique_ptr<const GuardedMap> map_;
+  FileDescriptor file_;
   DatasetRoot root_;
+};
+
+/// One thread's way to the records of a file, which must outlive it. `find` and `locate` throw
+/// `LmdbDamage` if a page on the way from the root to the record is damaged, and `Error` (`io`,
+/// naming file and offset) if it cannot be read.
+class DatasetCursor final : private FileBytes {
+ public:
+  explicit DatasetCursor(const DatasetFile& file);
+  DatasetCursor(const DatasetCursor&) = delete;
+  DatasetCursor& operator=(const DatasetCursor&) = delete;
+
+  /// The stored value of a record (< `description().records`), in the map or else in memory of the
+  /// cursor's own, where the next call overwrites it. What it holds is not checked.
+  std::span<const std::byte> find(std::uint64_t index);
+  /// Where it lies; pages that hold nothing but the value are not touched.
+  FileRange locate(std::uint64_t index);
+
+  /// Whether the value that was found last, `value`, is still what it was: bytes of a map can be
+  /// lost at any time. The reason names file and offset.
+  Status check_kept(std::span<const std::byte> value) const;
+
+ private:
+  friend class DatasetFile;
+
+  const std::byte* read(FileRange range) override;
+  template <typename Find>
+  auto guarded(Find find) const;
+
+  const DatasetFile& file_;
+  LmdbPages pages_;
+  LmdbPlace place_;
+  std::vector<std::byte> buffer_;
 };
 
 }  // namespace millrace

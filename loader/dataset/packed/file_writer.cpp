@@ -75,7 +75,7 @@ void FileWriter::take_up() {
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " cannot be resumed: its records have other fields");
     // LMDB would believe whatever its pages say.
-    if (!found.complete) there->check(path_.string());
+    if (!found.complete) there->check();
     description_ = found;
     committed_ = found.records;
   } catch (const Error& error) {

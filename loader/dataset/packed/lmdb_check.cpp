@@ -60,9 +60,9 @@ void LmdbPages::Check::run() {
 LmdbMeta LmdbPages::Check::newest() const {
   LmdbMeta metas[2];
   for (std::size_t page = 0; page < 2; ++page) {
-    const std::size_t at = page * file_.page_bytes_;
-    const std::byte* begin = file_.file_.data() + at;
-    const auto meta = parse_lmdb_meta(file_.file_.subspan(at).first<LmdbMeta::bytes>());
+    const std::byte* begin = file_.map_ + page * file_.page_bytes_;
+    const auto meta =
+        parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes>(begin, LmdbMeta::bytes));
     if (!meta || meta->page_bytes != file_.page_bytes_ || load<std::uint64_t>(begin) != page ||
         load<std::uint16_t>(begin + 10) != meta_page || meta->transaction % 2 != page)
       throw_damage(page, "is no sound meta page");
@@ -116,7 +116,7 @@ void LmdbPages::Check::walk(std::uint64_t number, std::uint16_t level, Walk& don
 
 void LmdbPages::Check::leaf_node(const Node& node, Walk& done) {
   ++done.found.entries;
-  if ((node.flags() & value_has_pages) != 0) {
+  if (node.has_pages()) {
     const std::byte* value = file_.value(node).data() - page_header_bytes;
     const auto pages = load<std::uint32_t>(value + 12);
     take(load<std::uint64_t>(value), pages);
@@ -159,8 +159,7 @@ void LmdbPages::Check::fill(const Page& page, bool is_leaf) {
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
     std::size_t bytes = node_header_bytes + node.key.size();
-    if (is_leaf)
-      bytes += (node.flags() & value_has_pages) != 0 ? sizeof(std::uint64_t) : node.value_bytes();
+    if (is_leaf) bytes += node.has_pages() ? sizeof(std::uint64_t) : node.value_bytes();
     nodes_.emplace_back(static_cast<std::size_t>(node.begin - page.begin), bytes + bytes % 2);
   }
   std::ranges::sort(nodes_);

@@ -15,7 +15,7 @@ std::string_view text(std::span<const std::byte> bytes) {
 }  // namespace
 
 void throw_damage(std::uint64_t page, const char* what) {
-  throw LmdbDamage("page " + std::to_string(page) + " " + what);
+  throw LmdbDamage(page, "page " + std::to_string(page) + " " + what);
 }
 
 LmdbTree parse_lmdb_tree(const std::byte* at) {
@@ -46,7 +46,7 @@ std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::byt
 
 LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const {
   if (number >= pages_) throw_damage(number, "is asked for, but lies behind the end of the file");
-  const std::byte* begin = file_.data() + number * page_bytes_;
+  const std::byte* begin = bytes({number * page_bytes_, page_bytes_});
   if (load<std::uint64_t>(begin) != number) throw_damage(number, "has another page's number");
   if (load<std::uint16_t>(begin + 10) != flags)
     throw_damage(number, flags == leaf_page ? "should be a leaf page but is none"
@@ -136,25 +136,29 @@ std::optional<LmdbPages::Node> LmdbPages::text_node(const LmdbTree& tree,
   return {};
 }
 
-std::span<const std::byte> LmdbPages::value(const Node& node, bool touch_pages) const {
+FileRange LmdbPages::range(const Node& node, bool has_pages) const {
   const std::size_t bytes = node.value_bytes();
-  const bool has_pages = (node.flags() & value_has_pages) != 0;
   if ((has_pages ? sizeof(std::uint64_t) : bytes) > node.rest.size())
     throw_damage(node.page, "has a value that reaches beyond it");
-  if (!has_pages) return node.rest.first(bytes);
+  if (!has_pages) return {(node.page + 1) * page_bytes_ - node.rest.size(), bytes};
   const auto number = load<std::uint64_t>(node.rest.data());
   if (number >= pages_ || page_header_bytes + bytes > (pages_ - number) * page_bytes_)
     throw_damage(node.page, "has a value that reaches beyond the end of the file");
-  const std::span<const std::byte> pages = file_.subspan(number * page_bytes_);
-  if (touch_pages) {
-    if (load<std::uint64_t>(pages.data()) != number ||
-        load<std::uint16_t>(pages.data() + 10) != value_page)
-      throw_damage(number, "should begin a value but does not");
-    if (std::uint64_t{load<std::uint32_t>(pages.data() + 12)} * page_bytes_ <
-        page_header_bytes + bytes)
-      throw_damage(number, "begins a value of another length");
-  }
-  return pages.subspan(page_header_bytes, bytes);
+  return {number * page_bytes_ + page_header_bytes, bytes};
+}
+
+std::span<const std::byte> LmdbPages::value(const Node& node) const {
+  // Asked for once: what is mapped may change.
+  const bool has_pages = node.has_pages();
+  const FileRange at = range(node, has_pages);
+  if (!has_pages) return node.rest.first(at.bytes);
+  const std::uint64_t number = at.offset / page_bytes_;
+  const std::byte* header = bytes({at.offset - page_header_bytes, page_header_bytes});
+  if (load<std::uint64_t>(header) != number || load<std::uint16_t>(header + 10) != value_page)
+    throw_damage(number, "should begin a value but does not");
+  if (std::uint64_t{load<std::uint32_t>(header + 12)} * page_bytes_ < page_header_bytes + at.bytes)
+    throw_damage(number, "begins a value of another length");
+  return {bytes(at), at.bytes};
 }
 
 std::optional<LmdbTree> LmdbPages::find_tree(const LmdbTree& main, std::string_view name) const {
@@ -174,9 +178,10 @@ std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& 
   return value(*found);
 }
 
-std::span<const std::byte> LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index,
-                                                    LmdbPlace& place) const {
-  return value(integer_node(tree, index, place), false);
+FileRange LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index,
+                                   LmdbPlace& place) const {
+  const Node node = integer_node(tree, index, place);
+  return range(node, node.has_pages());
 }
 
 std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index,

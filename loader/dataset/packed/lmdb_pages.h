@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 // Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
@@ -47,8 +48,25 @@ T load(const std::byte* at) {
 
 /// The file is damaged, since what a page says cannot be. The message names the page.
 struct LmdbDamage : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  LmdbDamage(std::uint64_t number, const std::string& message)
+      : std::runtime_error(message), page(number) {}
+  std::uint64_t page;
 };
+
+/// Where bytes lie in a file.
+struct FileRange {
+  std::uint64_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+/// Reads a file that is not mapped, for one thread.
+class FileBytes {
+ public:
+  virtual ~FileBytes() = default;
+  /// Bytes that lie in the file, valid until the next call.
+  virtual const std::byte* read(FileRange range) = 0;
+};
+
 [[noreturn, gnu::cold, gnu::noinline]] void throw_damage(std::uint64_t page, const char* what);
 
 /// The tree of pages of one database.
@@ -94,8 +112,9 @@ struct LmdbPlace {
 
 /// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every
 /// call throws `LmdbDamage` if the pages that lead to what is asked for contradict themselves,
-/// each other or the file's length; what is returned lies in the file's bytes. No call takes longer
-/// than the deepest possible tree.
+/// each other or the file's length, and what `FileBytes` throws; what is returned lies in the
+/// file's bytes, or is valid until the next call. No call takes longer than the deepest possible
+/// tree.
 class LmdbPages {
  public:
   /// LMDB's own limit for a tree's depth.
@@ -104,7 +123,9 @@ class LmdbPages {
   LmdbPages() = default;
   /// `file`: whole pages of `page_bytes`.
   LmdbPages(std::span<const std::byte> file, std::uint32_t page_bytes)
-      : file_(file), page_bytes_(page_bytes), pages_(file.size() / page_bytes) {}
+      : map_(file.data()), page_bytes_(page_bytes), pages_(file.size() / page_bytes) {}
+  LmdbPages(FileBytes& file, std::uint64_t pages, std::uint32_t page_bytes)
+      : file_(&file), page_bytes_(page_bytes), pages_(pages) {}
 
   /// The named database `name` of the main one; nullopt if there is none.
   std::optional<LmdbTree> find_tree(const LmdbTree& main, std::string_view name) const;
@@ -117,13 +138,12 @@ class LmdbPages {
   /// tree, or new.
   std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index,
                                          LmdbPlace& place) const;
-  /// The same, but pages that hold nothing but the value are not touched, and not checked.
-  std::span<const std::byte> locate_record(const LmdbTree& tree, std::uint64_t index,
-                                           LmdbPlace& place) const;
+  /// Where it lies. Pages that hold nothing but the value are not touched, and not checked.
+  FileRange locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
 
   /// Checks all that LMDB trusts when it writes to the file, which something was committed to: both
   /// meta pages, and each page that they lead to. Nodes fill their pages, keys are in order, and no
-  /// page belongs to two or is free, too.
+  /// page belongs to two or is free, too. Only for a file in memory.
   void check() const;
 
  private:
@@ -148,20 +168,27 @@ class LmdbPages {
 
     std::uint32_t value_bytes() const { return lmdb::load<std::uint32_t>(begin); }
     std::uint16_t flags() const { return lmdb::load<std::uint16_t>(begin + 4); }
+    bool has_pages() const { return (flags() & lmdb::value_has_pages) != 0; }
     /// The flags' place holds the number's highest bits.
     std::uint64_t child() const { return lmdb::load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
   };
   class Check;
 
+  const std::byte* bytes(FileRange range) const {
+    return file_ != nullptr ? file_->read(range) : map_ + range.offset;
+  }
   Page page(std::uint64_t number, std::uint16_t flags) const;
   Node node(const Page& page, unsigned at) const;
   std::uint64_t integer_key(const Page& page, unsigned at) const;
   LmdbPlace place_of(const LmdbTree& tree, std::uint64_t index) const;
   Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
   std::optional<Node> text_node(const LmdbTree& tree, std::string_view key) const;
-  std::span<const std::byte> value(const Node& node, bool touch_pages = true) const;
+  FileRange range(const Node& node, bool has_pages) const;
+  std::span<const std::byte> value(const Node& node) const;
 
-  std::span<const std::byte> file_;
+  // One of them.
+  const std::byte* map_ = nullptr;
+  FileBytes* file_ = nullptr;
   std::uint32_t page_bytes_ = 0;
   std::uint64_t pages_ = 0;
 };

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/packed_dataset.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,26 +11,6 @@
 
 namespace millrace {
 namespace {
-
-/// Whole pages of the map.
-struct PageRange {
-  const std::byte* begin;
-  const std::byte* end;
-};
-
-PageRange pages_of(std::span<const std::byte> bytes, std::size_t page_bytes) {
-  const std::size_t into_page = reinterpret_cast<std::uintptr_t>(bytes.data()) % page_bytes;
-  const std::byte* begin = bytes.data() - into_page;
-  return {begin, begin + (into_page + bytes.size() + page_bytes - 1) / page_bytes * page_bytes};
-}
-
-void read_ahead(PageRange pages) {
-  // Linux reads no more per call than the device takes in one go, and leaves out the rest.
-  constexpr std::ptrdiff_t step = 128 << 10;
-  for (const std::byte* at = pages.begin; at < pages.end; at += std::min(step, pages.end - at))
-    madvise(const_cast<std::byte*>(at), static_cast<std::size_t>(std::min(step, pages.end - at)),
-            MADV_WILLNEED);
-}
 
 /// `text` without control characters, since a zero byte of a damaged name would end a message.
 std::string one_line(std::string_view text) {
@@ -67,30 +44,38 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
 
 class PackedDataset::Reader final : public DatasetReader {
  public:
-  explicit Reader(std::shared_ptr<const PackedDataset> dataset) : dataset_(std::move(dataset)) {}
+  explicit Reader(std::shared_ptr<const PackedDataset> dataset)
+      : dataset_(std::move(dataset)), cursor_(*dataset_->file_) {}
 
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
-    const DatasetFile& file = *dataset_->file_;
-    std::string reason;
+    std::string reason, of_dataset = " of " + dataset_->name() + " cannot be read";
     try {
-      const std::span<const std::byte> value = file.find(index, place_);
-      Status status = parse_record(value, file.description().fields, fields_);
-      if (status.is_ok() && dataset_->options_.verify_checksums) status = check_checksum(value);
+      value_ = cursor_.find(index);
+      Status status = parse_record(value_, dataset_->file_->description().fields, fields_);
+      if (status.is_ok() && dataset_->options_.verify_checksums) status = check_checksum(value_);
       if (status.is_ok()) return Record(index, fields_);
-      reason = status.reason();
+      if (Status kept = intact(); kept.is_ok())
+        reason = status.reason();
+      else
+        reason = kept.reason(), of_dataset.clear();
     } catch (const LmdbDamage& damage) {
       reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
+    } catch (const Error& error) {
+      reason = error.reason(), of_dataset.clear();
     }
     throw Error(ErrorCode::bad_record,
-                "record " + std::to_string(index) + " (" + dataset_->key(index) + ") of " +
-                    dataset_->name() + " cannot be read: " + reason,
+                "record " + std::to_string(index) + " (" + dataset_->key(index) + ")" + of_dataset +
+                    ": " + reason,
                 "", index, reason);
   }
 
+  Status intact() const override { return cursor_.check_kept(value_); }
+
  private:
   std::shared_ptr<const PackedDataset> dataset_;
-  LmdbPlace place_;
+  DatasetCursor cursor_;
+  std::span<const std::byte> value_;
   std::vector<RecordField> fields_;
 };
 
@@ -99,37 +84,32 @@ std::unique_ptr<DatasetReader> PackedDataset::make_reader() const {
 }
 
 void PackedDataset::prefetch(std::span<const std::uint64_t> indices) const {
-  static const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  std::vector<PageRange> ranges;
+  std::vector<FileRange> ranges;
   ranges.reserve(indices.size());
-  LmdbPlace place;
+  DatasetCursor cursor(*file_);
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
     try {
-      ranges.push_back(pages_of(file_->locate(index, place), page_bytes));
-    } catch (const LmdbDamage&) {
+      ranges.push_back(cursor.locate(index));
+    } catch (const std::runtime_error&) {
       // Whoever reads the record gets the error.
     }
   }
-  std::ranges::sort(ranges, {}, &PageRange::begin);
-  for (std::size_t first = 0; first < ranges.size();) {
-    PageRange merged = ranges[first++];
-    for (; first < ranges.size() && ranges[first].begin <= merged.end; ++first)
-      merged.end = std::max(merged.end, ranges[first].end);
-    read_ahead(merged);
-  }
+  file_->read_ahead(std::move(ranges));
 }
 
 std::string PackedDataset::key(std::uint64_t index) const {
   try {
-    LmdbPlace place;
+    DatasetCursor cursor(*file_);
     std::vector<RecordField> fields;
-    if (index < size() &&
-        parse_record(file_->find(index, place), file_->description().fields, fields).is_ok()) {
+    const auto value = index < size() ? cursor.find(index) : std::span<const std::byte>();
+    if (parse_record(value, file_->description().fields, fields).is_ok()) {
       const Record record(index, fields);
-      if (record.has("path")) return one_line(record.text("path"));
+      const std::string_view path = record.has("path") ? record.text("path") : "";
+      const bool lost = path.find('\0') != path.npos && !cursor.check_kept(value).is_ok();
+      if (record.has("path") && !lost) return one_line(path);
     }
-  } catch (const LmdbDamage&) {
+  } catch (const std::runtime_error&) {
     // The record has its number for a name.
   }
   return Dataset::key(index);
@@ -147,12 +127,12 @@ DatasetFacts PackedDataset::facts() const {
 std::optional<StoredRecord> PackedDataset::stored(std::uint64_t index) const {
   try {
     if (index >= size()) return {};
-    LmdbPlace place;
-    const std::span<const std::byte> value = file_->find(index, place);
+    DatasetCursor cursor(*file_);
+    const std::span<const std::byte> value = cursor.find(index);
     const std::optional<std::uint64_t> checksum = stored_checksum(value);
-    if (!checksum) return {};
+    if (!checksum || !cursor.check_kept(value).is_ok()) return {};
     return StoredRecord{.file = name_, .bytes = value.size(), .checksum = *checksum};
-  } catch (const LmdbDamage&) {
+  } catch (const std::runtime_error&) {
     return {};
   }
 }
@@ -173,7 +153,7 @@ Status probe_packed_file(const std::filesystem::path& path) { return DatasetFile
 
 std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& path,
                                                 OpenOptions options) {
-  std::shared_ptr<const DatasetFile> file = DatasetFile::open(path);
+  std::shared_ptr<const DatasetFile> file = DatasetFile::open(path, options.map);
   if (!file->description().complete) throw_incomplete(path, file->description().records);
   return std::make_shared<PackedDataset>(path.string(), std::move(file), options);
 }
@@ -189,7 +169,7 @@ std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path
   std::vector<std::shared_ptr<const Dataset>> shards;
   std::vector<std::string> fields;
   for (const ShardEntry& entry : index.shards) {
-    std::shared_ptr<const DatasetFile> shard = open_listed_shard(path, entry);
+    std::shared_ptr<const DatasetFile> shard = open_listed_shard(path, entry, options.map);
     const std::vector<std::string>& its_fields = shard->description().fields;
     if (fields.empty()) fields = its_fields;
     if (entry.records > 0 && its_fields != fields)

@@ -144,8 +144,8 @@ fs::path shard_path(const fs::path& index, const std::string& file) {
   return (error ? index : at).parent_path() / file;
 }
 
-std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index,
-                                                     const ShardEntry& shard) {
+std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, const ShardEntry& shard,
+                                                     bool mapped) {
   const fs::path path = shard_path(index, shard.file);
   const auto refuse = [&](ErrorCode code, const std::string& what) {
     return Error(code, "a shard of " + index.string() + " is " + what);
@@ -154,7 +154,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index,
   try {
     if (is_shard_index(path))
       throw Error(ErrorCode::corrupt, path.string() + " lists shards itself");
-    found_file = DatasetFile::open(path);
+    found_file = DatasetFile::open(path, mapped);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found)
       throw error.at("a shard of " + index.string() + " is unreadable: ");

@@ -57,7 +57,7 @@ ShardIndex read_shard_index(const std::filesystem::path& path);
 /// A listed shard of the index at `index`, opened. Throws `Error`, with both names: `not_found`;
 /// `incomplete`; `corrupt` if the file is not the one that is listed.
 std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
-                                                     const ShardEntry& shard);
+                                                     const ShardEntry& shard, bool mapped = true);
 /// Where a shard of the index at `index` lies.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 

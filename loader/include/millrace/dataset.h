@@ -2,6 +2,7 @@
 #pragma once
 
 #include <millrace/detail/export.h>
+#include <millrace/error.h>
 
 // Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
 // `DatasetReader` is for one thread at a time, and each thread makes its own.
@@ -63,6 +64,12 @@ class DatasetReader {
   /// policy then applies), any other code if reading cannot go on. After an error the reader can be
   /// used as before.
   virtual Record read(std::uint64_t index) = 0;
+
+  /// Whether the record that `read` gave last is still what it was. Bytes of a map can be lost
+  /// while they are used, by an I/O error or because the file is made shorter; they are zeros then.
+  /// Who has made something of a record asks this afterwards: a pipeline does, and a record that
+  /// was lost is a bad one. The reason names the file and the offset in it. Ok by default.
+  virtual Status intact() const;
 };
 
 /// What a dataset knows of itself beside its records; what it does not know is empty.
@@ -129,6 +136,10 @@ class Dataset {
 struct OpenOptions {
   /// Compare each record's stored XXH3-64 checksum on every read; a difference is a `bad_record`.
   bool verify_checksums = true;
+  /// Map the files. If false, each reader reads them call by call (`pread`) into memory of its own,
+  /// which takes a file handle for each file and a copy of each record. What cannot be read is an
+  /// error of that call then, so that the process needs no handler of SIGBUS (see `open_dataset`).
+  bool map = true;
 };
 
 /// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack`
@@ -145,11 +156,16 @@ struct OpenOptions {
 /// - by `millrace verify`, all records, whether they decode, and that they are, in order, those
 ///   that were written (`fingerprint`). That alone finds a damaged pointer which leads to another
 ///   sound record of just the same length.
-/// Files must not be changed while they are open. A file that is made shorter then ends the process
-/// (SIGBUS), as with any map. Throws `Error`: `not_found`, also for a shard; `corrupt` for what is
-/// no dataset (the message says what each format misses), for a file that is damaged, is shorter
-/// than its own last page or has a newer format, and for a shard that is not the one listed;
-/// `incomplete` for a dataset whose packing was interrupted or still goes on; `io`.
+/// Files must not be changed while they are open. A record whose bytes cannot be read, by an I/O
+/// error or because the file was made shorter, is a `bad_record`, whose reason names file and
+/// offset, also when it was being made into a sample (`DatasetReader::intact`), until the file is
+/// opened anew. For this the process has a handler of SIGBUS while files are mapped: it goes with
+/// the last of them, and passes all that is not about them on to the handler that was there before.
+/// A program that installs one meanwhile passes on to ours what is not its own. Throws `Error`:
+/// `not_found`, also for a shard; `corrupt` for what is no dataset (the message says what each
+/// format misses), for a file that is damaged, is shorter than its own last page or has a newer
+/// format, and for a shard that is not the one listed; `incomplete` for a dataset whose packing was
+/// interrupted or still goes on; `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
                                             OpenOptions options = {});
 

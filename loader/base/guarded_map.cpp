@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/guarded_map.h"
+
+#include <millrace/error.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace millrace {
+
+/// A map as the handler sees it, which may look at any time: so a place is never freed, but taken
+/// again by a later map.
+struct MapPlace {
+  /// Odd while begin and bytes change, so that the handler never takes one map's begin with
+  /// another's length: acquired before and after reading them, and released with each of them.
+  std::atomic<unsigned> version{0};
+  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::size_t> bytes{0};
+  /// For each page whether it is lost; null as long as none is. Released before the zeros are
+  /// there, acquired by whoever has read the map.
+  std::atomic<std::atomic<bool>*> lost{nullptr};
+  std::atomic<bool> all_lost{false};
+  /// Into how many pieces more its lost pages have cut it.
+  std::atomic<std::size_t> pieces{0};
+  MapPlace* next = nullptr;
+  MapPlace* next_free = nullptr;
+
+  void set(std::uintptr_t new_begin, std::size_t new_bytes) {
+    version.fetch_add(1);
+    begin.store(new_begin);
+    bytes.store(new_bytes);
+    version.fetch_add(1);
+  }
+};
+
+namespace {
+
+static_assert(std::atomic<bool>::is_always_lock_free && sizeof(std::atomic<bool>) == 1 &&
+              std::atomic<std::uintptr_t>::is_always_lock_free);
+
+/// How often the handler can stand in the process's chain. More than once it does if the program
+/// kept it behind a handler of its own and then opened a first file again. Each level has a
+/// function of its own, so that the chain never leads in a circle.
+constexpr std::size_t most_levels = 8;
+
+/// What SIGBUS led to before one level was installed. Written before that.
+struct Earlier {
+  struct sigaction action {};
+  /// Whether it was called, if it is to be called only once (SA_RESETHAND).
+  std::atomic<bool> spent{false};
+};
+
+/// Pieces of all maps, at most: Linux allows a process some 65,000, and a lost page makes two.
+constexpr std::size_t most_pieces = 16 << 10;
+
+struct Guard {
+  std::atomic<MapPlace*> places{nullptr};
+  std::atomic<std::size_t> pieces{0};
+  std::array<Earlier, most_levels> earlier;
+
+  Mutex mutex;
+  MapPlace* free MILLRACE_GUARDED_BY(mutex) = nullptr;
+  std::size_t maps MILLRACE_GUARDED_BY(mutex) = 0;
+  std::size_t levels MILLRACE_GUARDED_BY(mutex) = 0;
+};
+constinit Guard guard;
+
+std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+// From here to `on_bus_error` all is called by the handler: no locks, no memory from the heap. The
+// system call is made directly, since sanitizers watch the library's function.
+void* map_zeros(std::uintptr_t at, std::size_t bytes, int protection, int flags) {
+  const long map = syscall(SYS_mmap, at, bytes, protection,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  return map == -1 ? nullptr : reinterpret_cast<void*>(map);
+}
+
+/// False if the page cannot be lost alone.
+bool mark(MapPlace& place, std::size_t page, std::size_t pages) {
+  std::atomic<bool>* lost = place.lost.load();
+  if (lost == nullptr) {
+    void* fresh = map_zeros(0, pages, PROT_READ | PROT_WRITE, 0);
+    if (fresh == nullptr) return false;
+    if (place.lost.compare_exchange_strong(lost, static_cast<std::atomic<bool>*>(fresh)))
+      lost = static_cast<std::atomic<bool>*>(fresh);
+    else
+      syscall(SYS_munmap, fresh, pages);
+  }
+  lost[page].store(true);
+  if ((page > 0 && lost[page - 1].load()) || (page + 1 < pages && lost[page + 1].load()))
+    return true;
+  place.pieces.fetch_add(1);
+  return guard.pieces.fetch_add(1) < most_pieces;
+}
+
+void forget_pieces(MapPlace& place) { guard.pieces.fetch_sub(place.pieces.exchange(0)); }
+
+/// Puts zeros where a page of a map was lost. False if the address lies in no map.
+bool replace_page(std::uintptr_t address) {
+  const std::size_t page_bytes = page_size();
+  for (MapPlace* place = guard.places.load(); place != nullptr; place = place->next) {
+    const unsigned version = place->version.load();
+    const std::uintptr_t begin = place->begin.load();
+    const std::size_t bytes = place->bytes.load();
+    // A map that begins or ends now is not the one that is being read.
+    if (version % 2 != 0 || place->version.load() != version) continue;
+    if (address < begin || address - begin >= bytes) continue;
+    const std::size_t page = (address - begin) / page_bytes;
+    const std::size_t pages = (bytes + page_bytes - 1) / page_bytes;
+    if (mark(*place, page, pages) &&
+        map_zeros(begin + page * page_bytes, page_bytes, PROT_READ, MAP_FIXED) != nullptr)
+      return true;
+    place->all_lost.store(true);
+    forget_pieces(*place);
+    return map_zeros(begin, bytes, PROT_READ, MAP_FIXED) != nullptr;
+  }
+  return false;
+}
+
+bool is_handler(const struct sigaction& action) {
+  return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
+/// Does what the earlier handler would have done, were it the only one. The system has set its mask
+/// and stack already, since ours has the same.
+void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool fault) {
+  const struct sigaction& action = earlier.action;
+  if (action.sa_handler == SIG_IGN && !fault) return;
+  const bool once = is_handler(action) && (action.sa_flags & static_cast<int>(SA_RESETHAND)) != 0;
+  if (!is_handler(action) || (once && earlier.spent.exchange(true))) {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+    // A fault comes again with its instruction, and nobody can ignore it.
+    if (!fault) raise(signal);
+  } else if ((action.sa_flags & SA_SIGINFO) != 0) {
+    action.sa_sigaction(signal, info, context);
+  } else {
+    action.sa_handler(signal);
+  }
+}
+
+template <std::size_t level>
+void on_bus_error(int signal, siginfo_t* info, void* context) {
+  const int error = errno;
+  // Only these have an address. A memory error that is only reported (BUS_MCEERR_AO) stops nobody.
+  const bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
+  const bool lost_page = info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
+  if (!lost_page || !replace_page(reinterpret_cast<std::uintptr_t>(info->si_addr)))
+    pass_on(guard.earlier[level], signal, info, context, fault);
+  errno = error;
+}
+
+using Handler = void (*)(int, siginfo_t*, void*);
+template <std::size_t... levels>
+constexpr std::array<Handler, sizeof...(levels)> handlers_of(std::index_sequence<levels...>) {
+  return {on_bus_error<levels>...};
+}
+constexpr auto handlers = handlers_of(std::make_index_sequence<most_levels>());
+
+/// The level at which a handler is ours; `most_levels` if it is not.
+std::size_t level_of(const struct sigaction& action) {
+  const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
+  const auto* const ours = std::ranges::find(handlers, has_info ? action.sa_sigaction : nullptr);
+  return static_cast<std::size_t>(ours - handlers.begin());
+}
+
+void install() MILLRACE_REQUIRES(guard.mutex) {
+  struct sigaction now {};
+  sigaction(SIGBUS, nullptr, &now);
+  // If it is there already, the program has put it back; if all levels are taken, it is in the
+  // program's own chain.
+  if (level_of(now) < most_levels || guard.levels == most_levels) return;
+  Earlier& earlier = guard.earlier[guard.levels];
+  earlier.action = now;
+  earlier.spent.store(false);
+  // Ours runs as the earlier one would: with its mask, on its stack.
+  struct sigaction ours {};
+  ours.sa_flags = SA_ONSTACK | SA_RESTART;
+  if (is_handler(now)) ours = now;
+  ours.sa_flags = (ours.sa_flags | SA_SIGINFO) & ~static_cast<int>(SA_RESETHAND);
+  ours.sa_sigaction = handlers[guard.levels++];
+  sigaction(SIGBUS, &ours, nullptr);
+}
+
+void uninstall() MILLRACE_REQUIRES(guard.mutex) {
+  struct sigaction now {};
+  sigaction(SIGBUS, nullptr, &now);
+  const std::size_t level = level_of(now);
+  if (level == most_levels) return;
+  struct sigaction before = guard.earlier[level].action;
+  if (guard.earlier[level].spent.load()) before.sa_handler = SIG_DFL;
+  sigaction(SIGBUS, &before, nullptr);
+  guard.levels = level;
+}
+
+}  // namespace
+
+GuardedMap::GuardedMap(int file, std::size_t bytes, const std::string& name) {
+  {
+    const MutexLock lock(guard.mutex);
+    if (guard.free == nullptr) {
+      guard.free = new MapPlace;
+      guard.free->next = guard.places.load();
+      guard.places.store(guard.free);
+    }
+    void* map = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+    if (map == MAP_FAILED)
+      throw Error(ErrorCode::io,
+                  name + " cannot be mapped: " + std::generic_category().message(errno));
+    place_ = std::exchange(guard.free, guard.free->next_free);
+    place_->set(reinterpret_cast<std::uintptr_t>(map), bytes);
+    if (guard.maps++ == 0) install();
+    bytes_ = {static_cast<const std::byte*>(map), bytes};
+  }
+  const std::byte* page = bytes_.data() + (bytes - 1) / page_size() * page_size();
+  last_ = bytes_.data() + bytes - 1;
+  while (last_ != page && *last_ == std::byte{0}) --last_;
+  last_value_ = *last_;
+}
+
+GuardedMap::~GuardedMap() {
+  if (!owner_.here()) return;
+  {
+    const MutexLock lock(guard.mutex);
+    if (--guard.maps == 0) uninstall();
+    place_->set(0, 0);
+    if (std::atomic<bool>* lost = place_->lost.exchange(nullptr))
+      munmap(lost, (bytes_.size() + page_size() - 1) / page_size());
+    place_->all_lost.store(false);
+    forget_pieces(*place_);
+    place_->next_free = guard.free;
+    guard.free = place_;
+  }
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+bool GuardedMap::whole() const {
+  // Reading it may lose it.
+  const auto last = *const_cast<const volatile std::byte*>(last_);
+  return last == last_value_ && place_->lost.load() == nullptr && !place_->all_lost.load();
+}
+
+std::optional<std::size_t> GuardedMap::first_lost(std::span<const std::byte> part) const {
+  const auto begin = static_cast<std::size_t>(part.data() - bytes_.data());
+  if (place_->all_lost.load()) return begin;
+  const std::atomic<bool>* lost = place_->lost.load();
+  const std::size_t page_bytes = page_size();
+  for (std::size_t page = begin / page_bytes; page * page_bytes < begin + part.size(); ++page)
+    if (lost != nullptr && lost[page].load()) return std::max(begin, page * page_bytes);
+  return {};
+}
+
+}  // namespace millrace
