@@ -11,6 +11,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "console/streams.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -41,7 +43,7 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
 
 void write_text(const fs::path& path, std::string_view text) {
   if (path == "-") {
-    fmt::print("{}", text);
+    print_bytes(text);
     return;
   }
   const bool is_there = fs::exists(path);
@@ -78,15 +80,6 @@ bool is_dataset(const fs::path& path) {
   // LMDB's mark lies behind the header of the first page.
   const std::string begin = read_text(file, 20);
   return begin.empty() || begin.substr(0, 20).ends_with("\xde\xc0\xef\xbe");
-}
-
-CLI::Validator file_check() {
-  return CLI::Validator(
-      [](const std::string& path) {
-        return path.empty() || path == "-" ? "must be a file to write, not \"" + path + "\""
-                                           : std::string();
-      },
-      "");
 }
 
 }  // namespace millrace::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -24,8 +23,5 @@ void check_not_input(const std::filesystem::path& output, const std::filesystem:
 /// Whether a file begins as a dataset does, or is the list of one's shards; also an empty file,
 /// which is what a pack leaves that was killed at once. False if there is none.
 bool is_dataset(const std::filesystem::path& path);
-
-/// For an option that takes a file, not standard output.
-CLI::Validator file_check();
 
 }  // namespace millrace::cli

@@ -19,7 +19,9 @@
 
 #include "command.h"
 #include "console/interrupt.h"
+#include "console/option_checks.h"
 #include "console/progress.h"
+#include "console/streams.h"
 #include "console/text.h"
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
@@ -82,8 +84,7 @@ int Packing::run() {
   check_arguments();
   source_.emplace(options_.inputs, options_.list, options_.out);
   if (listing().hidden > 0)
-    fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n",
-               listing().hidden);
+    print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
   if (options_.shards > listing().images.size() && !listing().images.empty())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("--shards {} is more than there are images ({})", options_.shards,
@@ -169,8 +170,8 @@ void Packing::take_up() {
   }
   take_records(writer_->items());
   if (!writer_->complete())
-    fmt::print(stderr, "millrace: going on behind {} of {} files, {} records\n", done_,
-               listing().images.size(), records_before_);
+    print_note(fmt::format("going on behind {} of {} files, {} records", done_,
+                           listing().images.size(), records_before_));
 }
 
 void Packing::pack_all() {
@@ -228,30 +229,29 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
 
 int Packing::end_interrupted() const {
   if (writer_)
-    fmt::print(stderr,
-               "millrace: interrupted; {} of {} files are committed to {}, which is incomplete: go "
-               "on with --resume, or pack it "
-               "again with --force\n",
-               writer_->committed(), listing().images.size(), writer_->path().string());
+    print_note(fmt::format(
+        "interrupted; {} of {} files are committed to {}, which is incomplete: go on with "
+        "--resume, or pack it again with --force",
+        writer_->committed(), listing().images.size(), writer_->path().string()));
   else
-    fmt::print(stderr, "millrace: interrupted; nothing was written\n");
+    print_note("interrupted; nothing was written");
   return Interrupt::exit_code;
 }
 
 int Packing::end_complete(const std::string& done) const {
   report_left_out();
-  fmt::print("{}\n", done);
+  print_text(done + "\n");
   if (left_out_.empty() || options_.skip_bad) return 0;
-  fmt::print(stderr,
-             "millrace: {} is complete without what was left out; --skip-bad makes that no error\n",
-             options_.out);
+  print_note(options_.out +
+             " is complete without what was left out; --skip-bad makes that no error");
   return 1;
 }
 
 void Packing::report_left_out() const {
   if (left_out_.empty()) return;
-  fmt::print(stderr, "millrace: left out {}:\n", count_text(left_out_.size(), "file"));
-  for (const LeftOut& file : left_out_) fmt::print(stderr, "  {}: {}\n", file.path, file.reason);
+  print_note(fmt::format("left out {}:", count_text(left_out_.size(), "file")));
+  for (const LeftOut& file : left_out_)
+    print_error_text(fmt::format("  {}: {}\n", printable(file.path), printable(file.reason)));
 }
 
 std::string Packing::classes_text() const {
@@ -313,32 +313,33 @@ Command add_pack(CLI::App& millrace) {
       "Folder of images: folders in it are classes and become labels from 0, sorted by name; "
       "without any, the label is "
       "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them");
-  input->required();
-  app->add_option("OUT", options->out, "The dataset file to write")->required();
+  input->required()->check(input_check());
+  app->add_option("OUT", options->out, "The dataset file to write")
+      ->required()
+      ->check(output_check(false));
   app->add_option("--list", options->list,
                   "Take images and labels from this file: a line path,label for each, with paths "
-                  "relative to the folder");
+                  "relative to the folder")
+      ->check(input_check());
   CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
   app->add_flag("--resume", options->resume,
                 "Go on where a pack was interrupted; begin where there is no OUT")
       ->excludes(force);
   CLI::Option* shards = app->add_option("--shards", options->shards,
                                         "Write so many files, which open as one dataset");
-  shards->check(CLI::Range(1, 99999).description(""));
+  shards->transform(between(1, 99999));
   app->add_option("--shard-bytes", options->shard_bytes,
                   "Write files with no more than so many bytes of records each (as 500MB, 2GiB)")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->transform(bytes_check(1000))
       ->excludes(shards);
   app->add_option("--commit-bytes", options->commit_bytes,
                   "Commit each time so many bytes were packed; a pack that is killed loses no more "
                   "than these (default 32MiB)")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->check(CLI::PositiveNumber.description(""));
+      ->transform(bytes_check(1000));
   app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
   app->add_option("--workers", options->workers,
                   "Threads that read and check images; default: one per core")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "console/text.h"
 
 namespace millrace::cli {
 namespace {
@@ -133,10 +134,8 @@ ListedImage parse_line(std::string_view line, const std::string& where) {
 }  // namespace
 
 std::optional<std::int64_t> parse_label(std::string_view digits) {
-  std::int64_t label = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-  if (error != std::errc() || end != digits.data() + digits.size() || label < -1) return {};
-  return label;
+  const std::optional<std::int64_t> label = parse_number<std::int64_t>(digits);
+  return label.value_or(-2) < -1 ? std::nullopt : label;
 }
 
 Listing list_folder(const fs::path& folder, const std::vector<fs::path>& without) {

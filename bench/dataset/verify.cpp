@@ -12,7 +12,9 @@
 
 #include "command.h"
 #include "console/interrupt.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "console/text.h"
 #include "dataset/verify_run.h"
 
@@ -116,7 +118,7 @@ int run_verify(const VerifyOptions& options) {
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const VerifyResult result = verify(dataset, options.quick, runtime, interrupt);
-  if (options.json != "-") fmt::print("{}", to_text(options, *dataset, result));
+  if (options.json != "-") print_text(to_text(options, *dataset, result));
   if (!options.json.empty()) write_text(options.json, to_json(options, *dataset, result));
   if (result.interrupted) return Interrupt::exit_code;
   return result.is_sound() ? 0 : 1;
@@ -129,15 +131,17 @@ Command add_verify(CLI::App& millrace) {
   CLI::App* app = millrace.add_subcommand(
       "verify", "Check that a dataset is sound: every record read, compared, decoded");
   app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required();
+      ->required()
+      ->check(input_check());
   app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
   app->add_option("--limit", options->limit, "How many bad records are printed, default 20")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(between(std::uint64_t{0}, UINT64_MAX));
   app->add_option("--json", options->json,
-                  "Write everything, with all bad records, as JSON to a file; - prints it instead");
+                  "Write everything, with all bad records, as JSON to a file; - prints it instead")
+      ->check(output_check(true));
   app->add_option("--workers", options->workers,
                   "Threads that check records; default: one per core")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   app->footer(
       R"(Reads every record through the pages that lead to it, compares its checksum, decodes its
 image and compares the dataset's fingerprint, which tells that the records are those that were

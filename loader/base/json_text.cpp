@@ -77,8 +77,7 @@ std::string read_text(std::istream& file, std::size_t max_bytes) {
   return text;
 }
 
-std::string cut(std::string text) {
-  constexpr std::size_t max_bytes = 200;
+std::string cut(std::string text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   std::size_t end = max_bytes - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;

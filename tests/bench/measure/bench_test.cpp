@@ -279,7 +279,8 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
 
   const Result no_number = bench({"--ceiling", "--ceiling-seconds", "nan"});
   EXPECT_EQ(no_number.exit_code, 2);
-  EXPECT_THAT(no_number.err, HasSubstr("--ceiling-seconds: Value nan is no number"));
+  EXPECT_THAT(no_number.err,
+              HasSubstr("--ceiling-seconds: must be a number from 0 to 3600, not \"nan\""));
 
   const Result no_recipe = bench({"--recipe", "training"});
   EXPECT_EQ(no_recipe.exit_code, 1);

@@ -28,7 +28,7 @@ std::string json_problem(std::string_view text, std::size_t max_bytes = max_json
 /// A text to its end, or one byte more than `max_bytes` of it, so that it is seen to be too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
-/// A value as messages show it: at most 200 bytes, cut between two characters of UTF-8.
-std::string cut(std::string text);
+/// A value as messages show it: at most so many bytes, cut between two characters of UTF-8.
+std::string cut(std::string text, std::size_t max_bytes = 200);
 
 }  // namespace millrace
