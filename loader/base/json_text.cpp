@@ -68,6 +68,12 @@ std::string json_problem(std::string_view text, std::size_t max_bytes) {
   return Json::sax_parse(text, &limits) ? "" : invalid + limits.problem();
 }
 
+std::string json_reason(const std::exception& error) {
+  const std::string text = error.what();
+  const std::size_t code_end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  return code_end == std::string::npos ? text : text.substr(code_end + 2);
+}
+
 std::string read_text(std::istream& file, std::size_t max_bytes) {
   std::string text;
   char part[std::size_t{1} << 14];

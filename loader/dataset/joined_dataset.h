@@ -22,6 +22,9 @@ struct JoinedDescription {
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
 
+/// "record 3 (a.jpg) of a.lmdb", for messages; "record 3 of a.lmdb" where it has no key of its own.
+std::string record_name(const Dataset& dataset, std::uint64_t index);
+
 /// Throws `Error` (`invalid_argument`) unless `dataset` has a record `index`.
 void check_index(const Dataset& dataset, std::uint64_t index);
 

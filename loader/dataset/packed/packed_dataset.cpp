@@ -82,9 +82,7 @@ class PackedDataset::Reader final : public DatasetReader {
     } catch (const LmdbDamage& damage) {
       reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
     }
-    throw Error(ErrorCode::bad_record,
-                "record " + std::to_string(index) + " (" + dataset_->key(index) + ") of " +
-                    dataset_->name() + " cannot be read: " + reason,
+    throw Error(ErrorCode::bad_record, record_name(*dataset_, index) + " cannot be read: " + reason,
                 "", index, reason);
   }
 

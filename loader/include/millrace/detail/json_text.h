@@ -5,6 +5,7 @@
 #include <millrace/detail/export.h>
 
 #include <cstddef>
+#include <exception>
 #include <istream>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ inline constexpr std::size_t max_json_bytes = std::size_t{1} << 20;
 /// Why a text is not taken as JSON: "is not valid JSON: ..."; empty where it can be parsed. Takes
 /// time linear in the text, and memory for the open levels alone.
 std::string json_problem(std::string_view text, std::size_t max_bytes = max_json_bytes);
+
+/// What an exception of the parser's library says, without its code.
+std::string json_reason(const std::exception& error);
 
 /// A text to its end, or one byte more than `max_bytes` of it, so that it is seen to be too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
