@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <sstream>
 #include <string>
@@ -69,6 +70,8 @@ int main(int argc, char** argv) {
     return code;
   } catch (const std::bad_alloc&) {
     millrace::cli::print_note("there is not enough memory for this");
+  } catch (const std::filesystem::filesystem_error& error) {
+    millrace::cli::print_note(error.path1().string() + ": " + error.code().message());
   } catch (const std::exception& error) {
     millrace::cli::print_note(error.what());
   }

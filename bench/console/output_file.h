@@ -14,8 +14,11 @@ void write_text(const std::filesystem::path& path, std::string_view text);
 
 /// Throws `Error` before time is spent on what shall go into `outputs`: `invalid_argument` for one
 /// that is one of `inputs`, a dataset or a shard of one; `io` for one that is no regular file or
-/// cannot be written. Empty names and "-" are fine.
+/// cannot be written, and where standard output is closed. Empty names and "-" are fine.
 void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
+
+/// Throws `Error` (`io`) if no file can be made at `path`, where there is none.
+void check_can_create(const std::filesystem::path& path);
 
 /// Throws `Error` (`invalid_argument`) if `output` is the file `input`, by whatever name.
 void check_not_input(const std::filesystem::path& output, const std::filesystem::path& input);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 
@@ -26,6 +27,11 @@ void write_out(std::string_view bytes) {
   if (!written && first_failure == 0) first_failure = errno == 0 ? EIO : errno;
 }
 
+[[noreturn]] void fail(int reason) {
+  throw Error(ErrorCode::io,
+              "standard output: cannot be written: " + std::generic_category().message(reason));
+}
+
 }  // namespace
 
 void open_standard_streams() {
@@ -33,6 +39,12 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0)
       (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   std::signal(SIGPIPE, SIG_IGN);
+  // What hwloc finds odd in the machine it would write on standard error, and so would oneTBB's.
+  setenv("HWLOC_HIDE_ERRORS", "2", 0);
+}
+
+void check_can_print() {
+  if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) fail(EBADF);
 }
 
 void print_text(std::string_view text) { write_out(printable_lines(text)); }
@@ -40,9 +52,7 @@ void print_text(std::string_view text) { write_out(printable_lines(text)); }
 void print_bytes(std::string_view bytes) { write_out(bytes); }
 
 void check_printed() {
-  if (first_failure != 0)
-    throw Error(ErrorCode::io, "standard output: cannot be written: " +
-                                   std::generic_category().message(first_failure));
+  if (first_failure != 0) fail(first_failure);
 }
 
 void print_note(std::string_view line) { print_error_text("millrace: " + printable(line) + "\n"); }

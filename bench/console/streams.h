@@ -8,9 +8,12 @@
 namespace millrace::cli {
 
 /// Opens what is closed of the standard streams, so that no file of a command gets their numbers.
-/// Writing to standard output stays an error. From here on a closed pipe is an error, no signal.
+/// Writing to standard output stays an error. From here on a closed pipe is an error, no signal,
+/// and hwloc stays silent. Before any thread is started.
 void open_standard_streams();
 
+/// Throws `Error` (`io`) if standard output was closed when the process began.
+void check_can_print();
 /// Writes to standard output what people read, as `printable_lines` shows it.
 void print_text(std::string_view text);
 /// Writes to standard output what another program reads.

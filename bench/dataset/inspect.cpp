@@ -76,7 +76,7 @@ int inspect_all(const InspectOptions& options, const std::shared_ptr<const Datas
   const Survey found = survey(dataset, options.sample, runtime, interrupt);
   if (options.json != "-") print_text(to_text(*dataset, found));
   if (!options.json.empty()) write_text(options.json, to_json(*dataset, found));
-  return found.interrupted ? Interrupt::exit_code : 0;
+  return found.interrupted ? interrupt.exit_code() : 0;
 }
 
 }  // namespace

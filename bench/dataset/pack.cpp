@@ -20,6 +20,7 @@
 #include "command.h"
 #include "console/interrupt.h"
 #include "console/option_checks.h"
+#include "console/output_file.h"
 #include "console/progress.h"
 #include "console/streams.h"
 #include "console/text.h"
@@ -65,7 +66,8 @@ class Packing {
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
-  Interrupt interrupt_;
+  /// From when there is something to keep in order; until then a signal ends the process.
+  std::optional<Interrupt> interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
   /// Made with the first image, so that no file is left if there is none; made at once if there is
@@ -83,6 +85,7 @@ class Packing {
 int Packing::run() {
   check_arguments();
   source_.emplace(options_.inputs, options_.list, options_.out);
+  interrupt_.emplace();
   if (listing().hidden > 0)
     print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
   if (options_.shards > listing().images.size() && !listing().images.empty())
@@ -119,18 +122,21 @@ int Packing::run() {
 
 void Packing::check_arguments() const {
   const std::string& input = options_.inputs[0];
-  if (!fs::exists(input) && !is_pattern(input))
+  std::error_code ignored;
+  if (!fs::exists(input, ignored) && !is_pattern(input))
     throw Error(ErrorCode::not_found, input + " does not exist");
-  if (fs::is_directory(options_.out))
+  if (fs::is_directory(fs::status(options_.out, ignored)))
     throw Error(ErrorCode::invalid_argument,
                 options_.out + " is a folder; OUT is the dataset's file");
   if (fs::path(options_.out).extension() == ".tar")
     throw Error(ErrorCode::invalid_argument,
                 options_.out + " is named as a tar; OUT, the dataset's file, comes last");
-  if (fs::exists(options_.out) && !fs::is_regular_file(options_.out))
+  const bool is_there = fs::exists(options_.out, ignored);
+  if (is_there && !fs::is_regular_file(options_.out))
     throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
-  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out)))
+  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out, ignored)))
     check_free();
+  if (!is_there) check_can_create(options_.out);
 }
 
 void Packing::check_free() const {
@@ -161,6 +167,12 @@ void Packing::open_writer() {
 void Packing::take_up() {
   open_writer();
   records_before_ = writer_->size();
+  if (writer_->items() > listing().images.size())
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} cannot be resumed: {} files went into it, and there are {}; pack it "
+                    "again with --force",
+                    options_.out, writer_->items(), listing().images.size()));
   const auto take_records = [&](std::uint64_t end) {
     for (; done_ < end; ++done_) labels_.insert(listing().images.at(done_).label);
   };
@@ -195,7 +207,7 @@ void Packing::pack_all() {
     const std::shared_ptr<ReadImages> images = std::move(reading.front());
     reading.pop_front();
     for (std::size_t item = 0; item < images->items(); ++item) {
-      if (interrupt_.requested()) return;
+      if (interrupt_->requested()) return;
       append(listing().images[done_], images->take(item));
       ++done_;
     }
@@ -235,12 +247,12 @@ int Packing::end_interrupted() const {
         writer_->committed(), listing().images.size(), writer_->path().string()));
   else
     print_note("interrupted; nothing was written");
-  return Interrupt::exit_code;
+  return interrupt_->exit_code();
 }
 
 int Packing::end_complete(const std::string& done) const {
   report_left_out();
-  print_text(done + "\n");
+  print_text(printable(done) + "\n");
   if (left_out_.empty() || options_.skip_bad) return 0;
   print_note(options_.out +
              " is complete without what was left out; --skip-bad makes that no error");
@@ -263,9 +275,9 @@ std::string Packing::classes_text() const {
 
 constexpr const char* footer =
     R"(Files go in untouched, in the order of class and path (with --list: as listed), with label,
-path, width and height. Files that are no JPEG or do not decode are left out; they are listed at the
-end with the reason and make the exit code 1. The dataset is complete without them. Names that begin
-with a dot are passed over.
+path, width and height. Files that are no image or do not decode are left out; they are listed at
+the end with the reason and make the exit code 1. The dataset is complete without them. Names that
+begin with a dot are passed over.
 
 Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
 image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else
@@ -300,7 +312,7 @@ void check_usage(const PackOptions& options) {
 Command add_pack(CLI::App& millrace) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* app = millrace.add_subcommand(
-      "pack", "Pack a folder of JPEG images, or WebDataset tars, into a dataset");
+      "pack", "Pack a folder of images, or WebDataset tars, into a dataset");
   CLI::Option* input = app->add_option_function<std::vector<std::string>>(
       "INPUT",
       [options, app](const std::vector<std::string>& paths) {

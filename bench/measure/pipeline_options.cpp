@@ -21,6 +21,10 @@ namespace {
 Recipe load_recipe(const SourceArguments& arguments) {
   if (arguments.recipe == "train") return Recipe::train(arguments.size);
   if (arguments.recipe == "eval") return Recipe::eval(arguments.size);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(arguments.recipe, ignored))
+    throw Error(ErrorCode::io,
+                "--recipe " + arguments.recipe + ": is a folder; give train, eval or a JSON file");
   std::ifstream file(arguments.recipe);
   if (!file)
     throw Error(ErrorCode::not_found,
