@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
+#include <millrace/detail/json_text.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "command.h"
+#include "console/streams.h"
+#include "console/text.h"
 
 namespace {
 
 constexpr int usage_error = 2;
-
-/// Opens what is closed of the standard streams. Else a dataset's file would get the number, and
-/// what is said to a person would go into it. Writing to standard output stays an error.
-void open_standard_streams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(stream, F_GETFD) < 0)
-      (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
-}
 
 int run(int argc, char** argv) {
   CLI::App app(
@@ -36,7 +31,8 @@ int run(int argc, char** argv) {
     std::string command = "millrace";
     for (const CLI::App* sub : main->get_subcommands({}))
       if (sub->count() > 0) command += " " + sub->get_name();
-    return fmt::format("millrace: {}\nSee {} --help.\n", error.what(), command);
+    return fmt::format("millrace: {}\nSee {} --help.\n",
+                       millrace::cli::printable(millrace::cut(error.what(), 400)), command);
   });
 
   std::vector<millrace::cli::Command> commands;
@@ -51,11 +47,16 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : usage_error;
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = app.exit(error, out, err);
+    millrace::cli::print_text(out.str());
+    millrace::cli::print_error_text(err.str());
+    return code == 0 ? 0 : usage_error;
   }
   for (const millrace::cli::Command& command : commands)
     if (command.arguments->parsed()) return command.run();
-  fmt::print(stderr, "{}", app.help());
+  millrace::cli::print_error_text(app.help());
   return usage_error;
 }
 
@@ -63,10 +64,16 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    open_standard_streams();
-    return run(argc, argv);
+    millrace::cli::open_standard_streams();
+    const int code = run(argc, argv);
+    millrace::cli::check_printed();
+    return code;
+  } catch (const std::bad_alloc&) {
+    millrace::cli::print_note("there is not enough memory for this");
+  } catch (const std::filesystem::filesystem_error& error) {
+    millrace::cli::print_note(error.path1().string() + ": " + error.code().message());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "millrace: {}\n", error.what());
-    return 1;
+    millrace::cli::print_note(error.what());
   }
+  return 1;
 }

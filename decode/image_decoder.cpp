@@ -65,9 +65,9 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
   for (number = 0; number < std::size(codecs); ++number)
     if (codecs[number].kind == kind) return Status::ok();
   if (kind != ImageKind::unknown)
-    return Status::bad("a " + std::string(to_string(kind)) + " image; only " +
-                       names_of_codecs(", ") + (std::size(codecs) == 1 ? " is" : " are") +
-                       " supported");
+    return Status::bad((kind == ImageKind::avif ? "an " : "a ") + std::string(to_string(kind)) +
+                       " image; only " + names_of_codecs(", ") +
+                       (std::size(codecs) == 1 ? " is" : " are") + " supported");
   return Status::bad("no " + names_of_codecs(" or ") + " (starts with " +
                      hex(encoded.first(std::min<std::size_t>(encoded.size(), 4))) + ")");
 }

@@ -17,6 +17,10 @@ nlohmann::ordered_json json_of(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+/// A result as a text for programs: valid JSON whatever bytes names have, without control
+/// characters in it.
+std::string json_text(const nlohmann::ordered_json& json);
+
 /// What a result says: each figure once, with its key for programs, and its name and its text for
 /// people. What prints a result in whatever form takes the figures from here.
 class Figures {

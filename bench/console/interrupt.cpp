@@ -6,16 +6,17 @@
 namespace millrace::cli {
 namespace {
 
-// A signal handler has nothing but the process to leave word in. Orders nothing else.
-std::atomic<bool> signalled{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+// A signal handler has nothing but the process to leave word in: the signal's number. Orders
+// nothing else.
+std::atomic<int> signalled{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
-void on_signal(int) { signalled.store(true, std::memory_order_relaxed); }
+void on_signal(int signal) { signalled.store(signal, std::memory_order_relaxed); }
 
 }  // namespace
 
 Interrupt::Interrupt() {
-  signalled.store(false, std::memory_order_relaxed);
+  signalled.store(0, std::memory_order_relaxed);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
@@ -31,6 +32,8 @@ Interrupt::~Interrupt() {
   sigaction(SIGTERM, &old_term_, nullptr);
 }
 
-bool Interrupt::requested() const { return signalled.load(std::memory_order_relaxed); }
+bool Interrupt::requested() const { return signalled.load(std::memory_order_relaxed) != 0; }
+
+int Interrupt::exit_code() const { return 128 + signalled.load(std::memory_order_relaxed); }
 
 }  // namespace millrace::cli

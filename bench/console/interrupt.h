@@ -9,9 +9,6 @@ namespace millrace::cli {
 /// its files are in order; a second one ends the process. One at a time.
 class Interrupt {
  public:
-  /// What a shell expects of a command that was interrupted.
-  static constexpr int exit_code = 130;
-
   Interrupt();
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
@@ -19,6 +16,8 @@ class Interrupt {
 
   /// From any thread.
   bool requested() const;
+  /// What a shell expects of a command that was interrupted: 130 or 143.
+  int exit_code() const;
 
  private:
   struct sigaction old_int_ {};

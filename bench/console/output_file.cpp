@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console/output_file.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
@@ -11,13 +12,30 @@
 #include <fstream>
 #include <system_error>
 
+#include "console/streams.h"
+
 namespace millrace::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
+/// Where a file is written that shall replace the one at `path`, or where that one's link leads.
+fs::path name_beside(const fs::path& path) {
+  const fs::path file = fs::exists(path) ? fs::canonical(path) : path;
+  return fmt::format("{}.{}.new", file.string(), getpid());
+}
+
 [[noreturn]] void refuse(const fs::path& path, ErrorCode code, const std::string& reason) {
   throw Error(code, path.string() + ": cannot be written: " + reason);
+}
+
+/// 0, or why no file can be made at `path`, where there is none.
+int try_to_create(const fs::path& path) {
+  const int created = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (created < 0) return errno;
+  close(created);
+  unlink(path.c_str());
+  return 0;
 }
 
 void check_output(const fs::path& path, const std::vector<std::string>& inputs) {
@@ -31,22 +49,22 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
   for (const std::string& input : inputs) check_not_input(path, input);
   if (fs::exists(there) && fs::file_size(path) > 0 && is_dataset(path))
     refuse(path, ErrorCode::invalid_argument, "it is a dataset");
-  const fs::path file = fs::exists(there) ? fs::canonical(path) : path;
-  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (access(folder.c_str(), W_OK) != 0 || (fs::exists(there) && access(file.c_str(), W_OK) != 0))
+  if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
     refuse(path, ErrorCode::io, std::strerror(errno));
+  if (const int reason = try_to_create(name_beside(path)))
+    refuse(path, ErrorCode::io, std::strerror(reason));
 }
 
 }  // namespace
 
 void write_text(const fs::path& path, std::string_view text) {
   if (path == "-") {
-    fmt::print("{}", text);
+    print_bytes(text);
     return;
   }
   const bool is_there = fs::exists(path);
   const fs::path file = is_there ? fs::canonical(path) : path;
-  const fs::path beside = fmt::format("{}.{}.new", file.string(), getpid());
+  const fs::path beside = name_beside(path);
   std::ofstream out(beside, std::ios::trunc | std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();
@@ -60,7 +78,13 @@ void write_text(const fs::path& path, std::string_view text) {
 
 void check_outputs(const std::vector<std::string>& outputs,
                    const std::vector<std::string>& inputs) {
+  check_can_print();
   for (const std::string& output : outputs) check_output(output, inputs);
+}
+
+void check_can_create(const fs::path& path) {
+  if (const int reason = try_to_create(path))
+    throw Error(ErrorCode::io, path.string() + " cannot be created: " + std::strerror(reason));
 }
 
 void check_not_input(const fs::path& output, const fs::path& input) {
@@ -81,15 +105,6 @@ bool is_dataset(const fs::path& path) {
   // LMDB's mark lies behind the header of the first page.
   const std::string begin = read_text(file, 20);
   return begin.empty() || begin.substr(0, 20).ends_with("\xde\xc0\xef\xbe");
-}
-
-CLI::Validator file_check() {
-  return CLI::Validator(
-      [](const std::string& path) {
-        return path.empty() || path == "-" ? "must be a file to write, not \"" + path + "\""
-                                           : std::string();
-      },
-      "");
 }
 
 }  // namespace millrace::cli

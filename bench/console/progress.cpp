@@ -76,13 +76,13 @@ double Progress::seconds() const {
 void Progress::show(Clock::time_point now) {
   state_.seconds = seconds();
   shown_ = now;
+  std::string line = fmt::format("{} {}\n", verb_, progress_text(state_));
   if (terminal_) {
     const int columns = columns_of(stream_) - 1;
-    fmt::print(stream_, "\r{:<{}}", progress_bar(state_, columns), columns);
+    line = fmt::format("\r{:<{}}", progress_bar(state_, columns), columns);
     line_open_ = true;
-  } else {
-    fmt::print(stream_, "{} {}\n", verb_, progress_text(state_));
   }
+  std::fputs(line.c_str(), stream_);
   std::fflush(stream_);
 }
 

@@ -8,14 +8,17 @@
 
 namespace millrace::cli {
 
-std::string printable(std::string_view text) {
+namespace {
+
+std::string without_controls(std::string_view text, bool keeps_lines) {
   std::string shown;
   for (auto at = text.begin(); at != text.end();) {
     const auto begin = at;
     bool is_shown = false;
     try {
       const std::uint32_t letter = utf8::next(at, text.end());
-      is_shown = letter >= 0x20 && (letter < 0x7F || letter >= 0xA0);
+      is_shown =
+          (letter >= 0x20 && (letter < 0x7F || letter >= 0xA0)) || (letter == '\n' && keeps_lines);
     } catch (const utf8::exception&) {
       at = begin + 1;
     }
@@ -27,6 +30,12 @@ std::string printable(std::string_view text) {
   }
   return shown;
 }
+
+}  // namespace
+
+std::string printable(std::string_view text) { return without_controls(text, false); }
+
+std::string printable_lines(std::string_view text) { return without_controls(text, true); }
 
 std::string bytes_text(double bytes) {
   constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};

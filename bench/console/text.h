@@ -1,15 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace millrace::cli {
 
 /// A name from a dataset as it may go to a terminal: bytes of control characters and those that are
 /// no UTF-8 are written as "\x1b".
 std::string printable(std::string_view text);
+/// The same of a text of several lines, whose ends stay.
+std::string printable_lines(std::string_view text);
+
+/// A number in decimal digits, for a floating type also with a fraction and an exponent. Nothing
+/// for any other text, and for a number that the type does not have.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || read != end) return {};
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(number)) return {};
+  return number;
+}
 
 /// "512 B", "3.4 kB", "54.1 MB": a number of about three digits, with powers of 1000.
 std::string bytes_text(double bytes);

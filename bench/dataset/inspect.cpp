@@ -12,7 +12,9 @@
 
 #include "command.h"
 #include "console/interrupt.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "console/text.h"
 #include "dataset/inspect_output.h"
 #include "dataset/inspect_survey.h"
@@ -54,20 +56,20 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
     }
   }
   // What goes to stdout is one thing alone.
-  if (options.out != "-" && options.json != "-") fmt::print("{}", to_text(dataset, view));
+  if (options.out != "-" && options.json != "-") print_text(to_text(dataset, view));
   if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
   if (!options.out.empty()) {
     const std::span<const std::byte> image = view.record["image"];
     write_text(options.out, {reinterpret_cast<const char*>(image.data()), image.size()});
     if (options.out != "-" && options.json != "-")
-      fmt::print("wrote {} bytes of image to {}\n", image.size(), options.out);
+      print_text(fmt::format("wrote {} bytes of image to {}\n", image.size(), options.out));
   }
   if (const Status intact = reader->intact(); !intact.is_ok())
     throw Error(ErrorCode::bad_record,
                 fmt::format("record {} ({}): {}", index, printable(view.key), intact.reason()));
   if (view.fault.empty()) return 0;
-  fmt::print(stderr, "millrace: {}: record {} ({}) is damaged: {}; pack the dataset again\n",
-             dataset.name(), index, printable(view.key), view.fault);
+  print_note(fmt::format("{}: record {} ({}) is damaged: {}; pack the dataset again",
+                         dataset.name(), index, view.key, view.fault));
   return 1;
 }
 
@@ -75,9 +77,9 @@ int inspect_all(const InspectOptions& options, const std::shared_ptr<const Datas
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const Survey found = survey(dataset, options.sample, runtime, interrupt);
-  if (options.json != "-") fmt::print("{}", to_text(*dataset, found));
+  if (options.json != "-") print_text(to_text(*dataset, found));
   if (!options.json.empty()) write_text(options.json, to_json(*dataset, found));
-  return found.interrupted ? Interrupt::exit_code : 0;
+  return found.interrupted ? interrupt.exit_code() : 0;
 }
 
 }  // namespace
@@ -87,23 +89,27 @@ Command add_inspect(CLI::App& millrace) {
   CLI::App* app =
       millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
   app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required();
-  CLI::Option* record = app->add_option("--record", options->record,
-                                        "Show this record, from 0, instead of the whole");
+      ->required()
+      ->check(input_check());
+  CLI::Option* record =
+      app->add_option("--record", options->record, "Show this record, from 0, instead of the whole")
+          ->transform(between(std::uint64_t{0}, UINT64_MAX));
   CLI::Option* out =
       app->add_option("--out", options->out,
                       "Write the record's image bytes, as they are stored, to a file; - is stdout")
-          ->needs(record);
+          ->needs(record)
+          ->check(output_check(true));
   app->add_flag("--force", options->force, "Replace the file of --out where it exists")->needs(out);
   app->add_option("--sample", options->sample,
                   "Look at this many records, spread evenly, instead of all")
-      ->check(CLI::PositiveNumber)
+      ->transform(between(std::uint64_t{1}, UINT64_MAX))
       ->excludes(record);
   app->add_option("--json", options->json,
-                  "Write everything as JSON to a file; - prints it instead of the tables");
+                  "Write everything as JSON to a file; - prints it instead of the tables")
+      ->check(output_check(true));
   app->add_option("--workers", options->workers,
                   "Threads that look at records; default: one per core")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   app->callback([options] {
     if (options->out == "-" && options->json == "-")
       throw CLI::ValidationError("--out - and --json - cannot both have stdout");

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "console/figures.h"
 #include "console/text.h"
 
 namespace millrace::cli {
@@ -53,7 +54,8 @@ std::string looked_at_text(const Survey& survey) {
 
 std::string head(const Dataset& dataset, const Survey& survey) {
   const DatasetFacts facts = dataset.facts();
-  std::string text = fmt::format("{}: {}\n", dataset.name(), count_text(survey.records, "record"));
+  std::string text =
+      fmt::format("{}: {}\n", printable(dataset.name()), count_text(survey.records, "record"));
   std::uint64_t on_disk = 0;
   for (const std::string& file : facts.files) on_disk += file_bytes(file);
   text += table_row("size",
@@ -179,7 +181,7 @@ std::string image_charts(const Survey& survey) {
 std::string unread_text(const Dataset& dataset, const Survey& survey) {
   if (survey.unread.empty()) return "";
   constexpr std::size_t most = 10;
-  std::string text = fmt::format("\n{} cannot be read, or its image is no JPEG:\n",
+  std::string text = fmt::format("\n{} cannot be read, or its image cannot:\n",
                                  count_text(survey.unread.size(), "record"));
   for (std::size_t n = 0; n < std::min(most, survey.unread.size()); ++n) {
     const UnreadRecord& record = survey.unread[n];
@@ -188,7 +190,8 @@ std::string unread_text(const Dataset& dataset, const Survey& survey) {
   }
   if (survey.unread.size() > most)
     text += fmt::format("  ... and {} more; --json lists all\n", survey.unread.size() - most);
-  return text + fmt::format("`millrace verify {}` checks all records in full\n", dataset.name());
+  return text + fmt::format("`millrace verify {}` checks all records in full\n",
+                            printable(dataset.name()));
 }
 
 Json to_json(const Distribution& distribution) {
@@ -268,7 +271,7 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
       {"scan_type", survey.scan_types},
       {"exif_orientation", orientations},
       {"unread", unread}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

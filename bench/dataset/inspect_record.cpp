@@ -6,6 +6,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "console/figures.h"
 #include "console/text.h"
 #include "dataset/inspect_output.h"
 
@@ -65,12 +66,13 @@ std::string image_text(const RecordView& view) {
 }  // namespace
 
 std::string to_text(const Dataset& dataset, const RecordView& view) {
-  std::string text = fmt::format("record {} of {}\n", view.record.index(), dataset.name());
+  std::string text =
+      fmt::format("record {} of {}\n", view.record.index(), printable(dataset.name()));
   text += table_row("key", printable(view.key));
   if (const auto label = label_of(view.record))
     text += table_row("label", fmt::format("{}{}", *label, class_of(dataset, view.record)));
   if (view.stored) {
-    text += table_row("file", view.stored->file);
+    text += table_row("file", printable(view.stored->file));
     text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));
     text += table_row("checksum", fmt::format("{:016x}, {}", view.stored->checksum,
                                               view.fault.empty() ? "matches" : "DOES NOT MATCH"));
@@ -115,7 +117,7 @@ std::string to_json(const Dataset& dataset, const RecordView& view) {
     json["image"] = {};
     if (!view.no_image.empty()) json["no_image"] = view.no_image;
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

@@ -51,7 +51,7 @@ struct Survey {
   /// 0 = none.
   std::map<int, std::uint64_t> orientations{};
 
-  /// Records that could not be read, or whose image is no JPEG, in the order of their numbers.
+  /// Records that could not be read, or whose image could not, in the order of their numbers.
   std::vector<UnreadRecord> unread{};
 };
 

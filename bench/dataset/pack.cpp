@@ -20,7 +20,10 @@
 
 #include "command.h"
 #include "console/interrupt.h"
+#include "console/option_checks.h"
+#include "console/output_file.h"
 #include "console/progress.h"
+#include "console/streams.h"
 #include "console/text.h"
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
@@ -70,7 +73,8 @@ class Packing {
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
-  Interrupt interrupt_;
+  /// From when there is something to keep in order; until then a signal ends the process.
+  std::optional<Interrupt> interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
   /// Made with the first image, so that no file is left if there is none; made at once if there is
@@ -88,9 +92,9 @@ class Packing {
 int Packing::run() {
   check_arguments();
   source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.out);
+  interrupt_.emplace();
   if (listing().hidden > 0)
-    fmt::print(stderr, "millrace: passed over, with names that begin with a dot: {}\n",
-               listing().hidden);
+    print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
   if (options_.shards > listing().images.size() && !listing().images.empty())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("--shards {} is more than there are images ({})", options_.shards,
@@ -125,18 +129,21 @@ int Packing::run() {
 
 void Packing::check_arguments() const {
   const std::string& input = options_.inputs[0];
-  if (!fs::exists(input) && !is_pattern(input))
+  std::error_code ignored;
+  if (!fs::exists(input, ignored) && !is_pattern(input))
     throw Error(ErrorCode::not_found, input + " does not exist");
-  if (fs::is_directory(options_.out))
+  if (fs::is_directory(fs::status(options_.out, ignored)))
     throw Error(ErrorCode::invalid_argument,
                 options_.out + " is a folder; OUT is the dataset's file");
   if (fs::path(options_.out).extension() == ".tar")
     throw Error(ErrorCode::invalid_argument,
                 options_.out + " is named as a tar; OUT, the dataset's file, comes last");
-  if (fs::exists(options_.out) && !fs::is_regular_file(options_.out))
+  const bool is_there = fs::exists(options_.out, ignored);
+  if (is_there && !fs::is_regular_file(options_.out))
     throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
-  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out)))
+  if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out, ignored)))
     check_free();
+  if (!is_there) check_can_create(options_.out);
 }
 
 void Packing::check_free() const {
@@ -167,6 +174,12 @@ void Packing::open_writer() {
 void Packing::take_up() {
   open_writer();
   records_before_ = writer_->size();
+  if (writer_->items() > listing().images.size())
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{} cannot be resumed: {} files went into it, and there are {}; pack it "
+                    "again with --force",
+                    options_.out, writer_->items(), listing().images.size()));
   const auto take_records = [&](std::uint64_t end) {
     for (; done_ < end; ++done_) labels_.insert(listing().images.at(done_).label);
   };
@@ -176,8 +189,8 @@ void Packing::take_up() {
   }
   take_records(writer_->items());
   if (!writer_->complete())
-    fmt::print(stderr, "millrace: going on behind {} of {} files, {} records\n", done_,
-               listing().images.size(), records_before_);
+    print_note(fmt::format("going on behind {} of {} files, {} records", done_,
+                           listing().images.size(), records_before_));
 }
 
 /// Reads by `call`; an error says what is there.
@@ -220,7 +233,7 @@ void Packing::pack_all() {
     const std::shared_ptr<ReadImages> images = std::move(reading.front());
     reading.pop_front();
     for (std::size_t item = 0; item < images->items(); ++item) {
-      if (interrupt_.requested()) return;
+      if (interrupt_->requested()) return;
       append(listing().images[done_], read([&] { return images->take(item); }));
       ++done_;
     }
@@ -253,8 +266,8 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
 }
 
 int Packing::end_interrupted() const {
-  fmt::print(stderr, "millrace: interrupted; {}\n", kept_text());
-  return Interrupt::exit_code;
+  print_note("interrupted; " + kept_text());
+  return interrupt_->exit_code();
 }
 
 std::string Packing::kept_text() const {
@@ -267,18 +280,18 @@ std::string Packing::kept_text() const {
 
 int Packing::end_complete(const std::string& done) const {
   report_left_out();
-  fmt::print("{}\n", done);
+  print_text(printable(done) + "\n");
   if (left_out_.empty() || options_.skip_bad) return 0;
-  fmt::print(stderr,
-             "millrace: {} is complete without what was left out; --skip-bad makes that no error\n",
-             options_.out);
+  print_note(options_.out +
+             " is complete without what was left out; --skip-bad makes that no error");
   return 1;
 }
 
 void Packing::report_left_out() const {
   if (left_out_.empty()) return;
-  fmt::print(stderr, "millrace: left out {}:\n", count_text(left_out_.size(), "file"));
-  for (const LeftOut& file : left_out_) fmt::print(stderr, "  {}: {}\n", file.path, file.reason);
+  print_note(fmt::format("left out {}:", count_text(left_out_.size(), "file")));
+  for (const LeftOut& file : left_out_)
+    print_error_text(fmt::format("  {}: {}\n", printable(file.path), printable(file.reason)));
 }
 
 std::string Packing::classes_text() const {
@@ -290,10 +303,10 @@ std::string Packing::classes_text() const {
 
 constexpr const char* footer =
     R"(Files go in untouched, in the order of class and path (with --list: as listed), with label,
-path, width and height. Files that are no JPEG or do not decode are left out; they are listed at the
-end with the reason and make the exit code 1. The dataset is complete without them. What the system
-refuses to read ends the pack, and --resume tries it again. Names that begin with a dot are passed
-over.
+path, width and height. Files that are no image or do not decode are left out; they are listed at
+the end with the reason and make the exit code 1. The dataset is complete without them. What the
+system refuses to read ends the pack, and --resume tries it again. Names that begin with a dot are
+passed over.
 
 Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
 image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else
@@ -328,7 +341,7 @@ void check_usage(const PackOptions& options) {
 Command add_pack(CLI::App& millrace) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* app = millrace.add_subcommand(
-      "pack", "Pack a folder of JPEG images, or WebDataset tars, into a dataset");
+      "pack", "Pack a folder of images, or WebDataset tars, into a dataset");
   CLI::Option* input = app->add_option_function<std::vector<std::string>>(
       "INPUT",
       [options, app](const std::vector<std::string>& paths) {
@@ -341,39 +354,40 @@ Command add_pack(CLI::App& millrace) {
       "Folder of images: folders in it are classes and become labels from 0, sorted by name; "
       "without any, the label is "
       "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them");
-  input->required();
-  app->add_option("OUT", options->out, "The dataset file to write")->required();
+  input->required()->check(input_check());
+  app->add_option("OUT", options->out, "The dataset file to write")
+      ->required()
+      ->check(output_check(false));
   app->add_option("--list", options->list,
                   "Take images and labels from this file: a line path,label for each, with paths "
-                  "relative to the folder");
+                  "relative to the folder")
+      ->check(input_check());
   CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
   app->add_flag("--resume", options->resume,
                 "Go on where a pack was interrupted; begin where there is no OUT")
       ->excludes(force);
   CLI::Option* shards = app->add_option("--shards", options->shards,
                                         "Write so many files, which open as one dataset");
-  shards->check(CLI::Range(1, 99999).description(""));
+  shards->transform(between(1, 99999));
   app->add_option("--shard-bytes", options->shard_bytes,
                   "Write files with no more than so many bytes of records each (as 500MB, 2GiB)")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->transform(bytes_check(1000))
       ->excludes(shards);
   app->add_option("--commit-bytes", options->commit_bytes,
                   "Commit each time so many bytes were packed; a pack that is killed loses no more "
                   "than these (default 32MiB)")
-      ->transform(CLI::AsSizeValue(true).description(""))
-      ->check(CLI::PositiveNumber.description(""));
+      ->transform(bytes_check(1000));
   app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
   app->add_option("--workers", options->workers,
                   "Threads that read and check images; default: one per core")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);
   app->add_option("--max-expansion", options->max_expansion,
                   "Leave out images of a tar that is sparse or compressed from where they are more "
                   "than 64 MiB and so many times the tar's bytes")
       ->type_name("N")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber.description(""));
+      ->transform(between(std::uint64_t{1}, UINT64_MAX));
   app->parse_complete_callback([options] { check_usage(*options); });
   app->footer(footer);
   return {app, [options] { return Packing(*options).run(); }};

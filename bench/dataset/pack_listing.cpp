@@ -2,16 +2,21 @@
 #include "dataset/pack_listing.h"
 
 #include <fmt/core.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <climits>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "console/text.h"
 
 namespace millrace::cli {
 namespace {
@@ -22,15 +27,25 @@ namespace fs = std::filesystem;
   throw Error(ErrorCode::io, path.string() + " cannot be read: " + error.message());
 }
 
+/// Device and inode.
+using FileId = std::pair<dev_t, ino_t>;
+
+FileId id_of(const fs::path& folder) {
+  struct stat found {};
+  (void)stat(folder.c_str(), &found);  // Where that fails, reading the folder does.
+  return {found.st_dev, found.st_ino};
+}
+
 class Walk {
  public:
   Walk(const fs::path& folder, const std::vector<fs::path>& without)
-      : folder_(folder), without_(without), above_{folder} {}
+      : folder_(folder), without_(without) {}
 
   Listing run() {
     const Entries top = read_folder("");
     for (const std::string& name : top.folders) {
       const auto first = static_cast<std::ptrdiff_t>(listing_.images.size());
+      walked_ = {{id_of(folder_), true}};
       walk(name, static_cast<std::int64_t>(listing_.classes.size()));
       std::ranges::sort(listing_.images.begin() + first, listing_.images.end(), {},
                         &ListedImage::path);
@@ -95,24 +110,22 @@ class Walk {
   }
 
   void walk(const std::string& relative, std::int64_t label) {
-    const fs::path here = folder_ / relative;
-    std::error_code error;
-    if (std::ranges::any_of(above_,
-                            [&](const auto& one) { return fs::equivalent(one, here, error); }))
-      return leave_out(relative, "is a link back to a folder above it");
-    above_.push_back(here);
+    const auto [here, is_new] = walked_.try_emplace(id_of(folder_ / relative), true);
+    if (!is_new)
+      return leave_out(relative, here->second ? "is a link back to a folder above it"
+                                              : "is a folder of this class by another name");
     const Entries entries = read_folder(relative);
     for (const std::string& name : entries.files)
       listing_.images.push_back({.path = (fs::path(relative) / name).string(), .label = label});
     for (const std::string& name : entries.folders)
       walk((fs::path(relative) / name).string(), label);
-    above_.pop_back();
+    here->second = false;
   }
 
   fs::path folder_;
   const std::vector<fs::path>& without_;
-  /// The folders that are being walked, from the top.
-  std::vector<fs::path> above_;
+  /// The folders of a class, and whether each is being walked, so that links in circles end.
+  std::map<FileId, bool> walked_;
   Listing listing_;
 };
 
@@ -122,24 +135,23 @@ ListedImage parse_line(std::string_view line, const std::string& where) {
   };
   const std::size_t comma = line.rfind(',');
   if (comma == std::string_view::npos)
-    throw refuse(fmt::format("\"{}\" has no comma; a line is path,label", line));
+    throw refuse(fmt::format("\"{}\" has no comma; a line is path,label", cut(printable(line))));
   const std::string_view path = line.substr(0, comma);
   const std::string_view digits = line.substr(comma + 1);
   if (path.empty()) throw refuse("the path before the comma is empty");
   if (path.starts_with('/'))
-    throw refuse(fmt::format("path \"{}\" is not relative to the folder", path));
+    throw refuse(fmt::format("path \"{}\" is not relative to the folder", cut(printable(path))));
   const std::optional<std::int64_t> label = parse_label(digits);
-  if (!label) throw refuse(fmt::format("label \"{}\" is no number from -1 up", digits));
+  if (!label)
+    throw refuse(fmt::format("label \"{}\" is no number from -1 up", cut(printable(digits))));
   return {.path = std::string(path), .label = *label};
 }
 
 }  // namespace
 
 std::optional<std::int64_t> parse_label(std::string_view digits) {
-  std::int64_t label = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), label);
-  if (error != std::errc() || end != digits.data() + digits.size() || label < -1) return {};
-  return label;
+  const std::optional<std::int64_t> label = parse_number<std::int64_t>(digits);
+  return label.value_or(-2) < -1 ? std::nullopt : label;
 }
 
 Listing list_folder(const fs::path& folder, const std::vector<fs::path>& without) {
@@ -147,18 +159,26 @@ Listing list_folder(const fs::path& folder, const std::vector<fs::path>& without
 }
 
 Listing read_list(const fs::path& list) {
+  if (fs::is_directory(list))
+    throw Error(ErrorCode::io, list.string() + " is a folder; --list takes a file");
   std::ifstream file(list, std::ios::binary);
   if (!file)
     throw Error(ErrorCode::not_found, fmt::format("{} cannot be read: {}", list.string(),
                                                   std::generic_category().message(errno)));
   Listing listing;
-  std::string line;
-  for (std::uint64_t number = 1; std::getline(file, line); ++number) {
-    if (line.ends_with('\r')) line.pop_back();
+  std::vector<char> buffer(PATH_MAX + 32);
+  std::uint64_t number = 1;
+  for (; file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())); ++number) {
+    const auto read = static_cast<std::size_t>(file.gcount());
+    std::string_view line(buffer.data(), file.eof() ? read : read - 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty())
       listing.images.push_back(parse_line(line, fmt::format("{}:{}", list.string(), number)));
   }
   if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");
+  if (!file.eof())
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}:{}: the line is longer than any path", list.string(), number));
   return listing;
 }
 

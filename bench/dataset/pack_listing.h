@@ -40,8 +40,8 @@ struct Listing {
 /// The files of a folder. If it has folders in it these are the classes, sorted bytewise by name
 /// (an empty one counts); each is walked to the bottom, and its files come sorted bytewise by path.
 /// A file beside class folders is left out, since it has no class. Without folders in it all files
-/// get label -1. Links are followed, except back to a folder above. The files `without` are
-/// passed over. Throws `Error` (`io`) if the folder or something in it cannot be read.
+/// get label -1. Links are followed, but no folder is walked twice for a class. The files `without`
+/// are passed over. Throws `Error` (`io`) if the folder or something in it cannot be read.
 Listing list_folder(const std::filesystem::path& folder,
                     const std::vector<std::filesystem::path>& without);
 

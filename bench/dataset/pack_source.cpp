@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "console/output_file.h"
+#include "console/text.h"
 
 namespace millrace::cli {
 namespace {
@@ -40,9 +41,18 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   std::vector<fs::path> tars;
   for (const std::string& input : inputs)
     for (const fs::path& tar : expand(input)) {
+      const auto refuse = [&](const char* what) {
+        throw Error(ErrorCode::invalid_argument, tar.string() + what);
+      };
       if (fs::is_directory(tar))
-        throw Error(ErrorCode::invalid_argument,
-                    tar.string() + " is a folder; several inputs are tars, or one is a folder");
+        refuse(" is a folder; several inputs are tars, or one is a folder");
+      // It is read twice.
+      if (!fs::is_regular_file(tar)) refuse(" is neither a folder nor a file");
+      if (fs::file_size(tar) == 0) refuse(" is empty, and no tar");
+      if (is_dataset(tar))
+        refuse(
+            " is an LMDB file or a list of shards, and no tar; pack takes folders of images, "
+            "and tars");
       tars.push_back(tar);
     }
   return tars;
@@ -112,8 +122,9 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
     tars_.emplace(tars);
   }
   hash.add(listing_);
-  identity_ =
-      fmt::format("{}: {} images, listing {:016x}", what, listing_.images.size(), hash.value());
+  // As the dataset keeps it, which is text.
+  identity_ = fmt::format("{}: {} images, listing {:016x}", printable(what), listing_.images.size(),
+                          hash.value());
 }
 
 UncheckedImage PackSource::image(std::size_t item) {

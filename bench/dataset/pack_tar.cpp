@@ -61,6 +61,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_support_filter_zstd(opened.get());
   // Names are bytes, whatever the locale.
   archive_read_set_options(opened.get(), "hdrcharset=BINARY");
+  archive_read_set_format_option(opened.get(), "tar", "read_concatenated_archives", "1");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
   if (archive_read_open_filename(opened.get(), tar.c_str(), read_bytes) != ARCHIVE_OK)
     throw_unreadable(tar, opened.get(), "is no folder and no tar that can be read", "");
@@ -151,7 +152,7 @@ std::optional<std::int64_t> checked_label(TarSample& sample, std::string_view te
   const std::optional<std::int64_t> label = parse_label(text);
   if (!label)
     sample.refuse(fmt::format("the label in its {}, \"{}\", is no number from -1 up", where,
-                              text.substr(0, 60)));
+                              cut(std::string(text))));
   return label;
 }
 

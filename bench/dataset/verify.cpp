@@ -11,8 +11,11 @@
 #include <string>
 
 #include "command.h"
+#include "console/figures.h"
 #include "console/interrupt.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "console/text.h"
 #include "dataset/verify_run.h"
 #include "measure/pipeline_options.h"
@@ -65,6 +68,7 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
 
 std::string to_text(const VerifyOptions& options, const Dataset& dataset,
                     const VerifyResult& result) {
+  const std::string name = printable(dataset.name());
   std::string text = bad_records_text(result, options.limit);
   if (fingerprint_differs(result))
     text += fmt::format(
@@ -73,16 +77,15 @@ std::string to_text(const VerifyOptions& options, const Dataset& dataset,
         hex(*result.found_fingerprint), hex(*result.fingerprint));
   const std::string done = done_text(options, result);
   if (result.interrupted)
-    return text + fmt::format("{}: interrupted after {} of {} records, {} of them bad ({})\n",
-                              dataset.name(), result.checked, result.records, result.bad.size(),
-                              done);
+    return text + fmt::format("{}: interrupted after {} of {} records, {} of them bad ({})\n", name,
+                              result.checked, result.records, result.bad.size(), done);
   if (result.is_sound()) {
     const std::string which =
         result.records == 1 ? "its 1 record is" : fmt::format("all {} records are", result.records);
-    return text + fmt::format("{}: {} sound ({})\n", dataset.name(), which, done);
+    return text + fmt::format("{}: {} sound ({})\n", name, which, done);
   }
-  if (result.bad.empty()) return text + fmt::format("{}: damaged ({})\n", dataset.name(), done);
-  return text + fmt::format("{}: {} of {} records {} bad ({})\n", dataset.name(), result.bad.size(),
+  if (result.bad.empty()) return text + fmt::format("{}: damaged ({})\n", name, done);
+  return text + fmt::format("{}: {} of {} records {} bad ({})\n", name, result.bad.size(),
                             result.records, result.bad.size() == 1 ? "is" : "are", done);
 }
 
@@ -108,7 +111,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"fingerprint_found", hex_or_null(result.found_fingerprint)},
                      {"bad_records", result.bad.size()},
                      {"bad", bad}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 int run_verify(const VerifyOptions& options) {
@@ -118,9 +121,9 @@ int run_verify(const VerifyOptions& options) {
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const VerifyResult result = verify(dataset, options.quick, options.limits, runtime, interrupt);
-  if (options.json != "-") fmt::print("{}", to_text(options, *dataset, result));
+  if (options.json != "-") print_text(to_text(options, *dataset, result));
   if (!options.json.empty()) write_text(options.json, to_json(options, *dataset, result));
-  if (result.interrupted) return Interrupt::exit_code;
+  if (result.interrupted) return interrupt.exit_code();
   return result.is_sound() ? 0 : 1;
 }
 
@@ -131,15 +134,17 @@ Command add_verify(CLI::App& millrace) {
   CLI::App* app = millrace.add_subcommand(
       "verify", "Check that a dataset is sound: every record read, compared, decoded");
   app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required();
+      ->required()
+      ->check(input_check());
   app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
   app->add_option("--limit", options->limit, "How many bad records are printed, default 20")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(between(std::uint64_t{0}, UINT64_MAX));
   app->add_option("--json", options->json,
-                  "Write everything, with all bad records, as JSON to a file; - prints it instead");
+                  "Write everything, with all bad records, as JSON to a file; - prints it instead")
+      ->check(output_check(true));
   app->add_option("--workers", options->workers,
                   "Threads that check records; default: one per core")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);
   app->footer(
       R"(Reads every record through the pages that lead to it, compares its checksum, decodes its

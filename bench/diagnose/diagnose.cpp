@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <chrono>
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "command.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "diagnose/diagnose_output.h"
 #include "measure/pipeline_options.h"
 
@@ -48,7 +47,7 @@ int run(const Arguments& arguments) {
   record.verdict = judge_stalls(record.account, {.report = record.result.report,
                                                  .dataset_bytes = record.result.dataset_bytes,
                                                  .memory_bytes = record.machine.memory_bytes});
-  if (arguments.json != "-") fmt::print("{}", to_text(record));
+  if (arguments.json != "-") print_text(to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
   if (!arguments.html.empty()) write_text(arguments.html, to_html(record));
   return 0;
@@ -66,7 +65,7 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
       command
           .add_option("--batches", arguments.batches, "Measure so many batches per phase and round")
           ->type_name("N")
-          ->check(between(std::uint64_t{1}, std::uint64_t{1} << 32));
+          ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 32));
   add_number(command, "--seconds", arguments.seconds, "Measure for so long per phase and round",
              0.01, 86400.0, "S")
       ->excludes(batches);
@@ -76,13 +75,14 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(output_check(true));
   command
       .add_option(
           "--html", arguments.html,
           "Write a page for people: the verdict and where an epoch's time goes, in one file")
       ->type_name("FILE")
-      ->check(file_check());
+      ->check(output_check(false));
 }
 
 }  // namespace

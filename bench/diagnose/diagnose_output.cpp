@@ -205,7 +205,7 @@ std::string to_json(const DiagnoseRecord& record) {
                        {"advice", record.verdict.advice}}},
                      {"options", options_json(record)},
                      {"machine", facts_json(record.machine)}};
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

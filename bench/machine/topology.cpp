@@ -10,7 +10,9 @@
 #include <string>
 
 #include "command.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "machine/topology_output.h"
 
 namespace millrace::cli {
@@ -44,7 +46,7 @@ int run(const TopologyArguments& arguments) {
     view.bound = std::ranges::all_of(tried.pools(), [](const auto& pool) { return pool->bound(); });
     view.warnings = tried.warnings();
   }
-  if (arguments.json != "-") fmt::print("{}", to_text(view));
+  if (arguments.json != "-") print_text(to_text(view));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(view));
   return 0;
 }
@@ -58,16 +60,17 @@ Command add_topology(CLI::App& millrace) {
       "topology", "Tell the machine's nodes, cores and devices, and where workers would go");
   app->add_option("--workers", options.workers,
                   "Place this many workers; default: one per core, less those left free")
-      ->check(CLI::Range(1, 4096));
+      ->transform(between(1, 4096));
   app->add_option("--launch-cores", options.launch_cores,
                   "Cores left free for threads that launch kernels; default: one per GPU, where "
                   "there are four cores or more")
-      ->check(CLI::Range(0, 4096));
+      ->transform(between(0, 4096));
   CLI::Option* rank = app->add_option("--local-rank", options.local_rank,
-                                      "Place the workers of this rank, from 0, of --local-world");
+                                      "Place the workers of this rank, from 0, of --local-world")
+                          ->transform(between(0, 4095));
   CLI::Option* world =
       app->add_option("--local-world", options.local_world, "Ranks that share this host")
-          ->check(CLI::Range(1, 4096));
+          ->transform(between(1, 4096));
   rank->needs(world);
   world->needs(rank);
   app->add_option("--synthetic", arguments->synthetic,
@@ -75,7 +78,8 @@ Command add_topology(CLI::App& millrace) {
       ->type_name("TEXT")
       ->check(CLI::Validator(synthetic_fault, ""));
   app->add_option("--json", arguments->json,
-                  "Write everything as JSON to a file; - prints it instead of the text");
+                  "Write everything as JSON to a file; - prints it instead of the text")
+      ->check(output_check(true));
   app->callback([arguments] {
     const RuntimeOptions& given = arguments->runtime;
     if (given.local_rank >= given.local_world)

@@ -157,7 +157,7 @@ std::string to_json(const TopologyView& view) {
                      {"gpus", devices_json(machine, PciDevice::Kind::gpu)},
                      {"nics", devices_json(machine, PciDevice::Kind::nic)},
                      {"placement", placement_json(view)}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

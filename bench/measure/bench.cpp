@@ -5,14 +5,15 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "command.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "measure/bench_output.h"
 #include "measure/pipeline_options.h"
 
@@ -40,24 +41,18 @@ struct Arguments {
 constexpr std::string_view gemm_prefix = "gemm:";
 constexpr std::size_t most_rows = 65536;
 
-/// "gemm:4096" -> 4096. Throws `std::invalid_argument` or `std::out_of_range` for another text.
-std::size_t parse_gemm(const std::string& text) {
-  if (!text.starts_with(gemm_prefix)) throw std::invalid_argument(text);
-  const std::string digits = text.substr(gemm_prefix.size());
-  std::size_t read = 0;
-  const unsigned long rows = std::stoul(digits, &read);
-  if (read != digits.size() || digits[0] == '-' || rows < 1 || rows > most_rows)
-    throw std::invalid_argument(text);
-  return rows;
+/// "gemm:4096" -> 4096; 0 for another text.
+std::size_t parse_gemm(std::string_view text) {
+  return text.starts_with(gemm_prefix)
+             ? parse_number<std::size_t>(text.substr(gemm_prefix.size())).value_or(0)
+             : 0;
 }
 
 std::string check_gemm(const std::string& text) {
-  try {
-    parse_gemm(text);
-    return {};
-  } catch (const std::exception&) {
-    return fmt::format("must be gemm:N with N from 1 to {}, not \"{}\"", most_rows, text);
-  }
+  const std::size_t rows = parse_gemm(text);
+  return rows >= 1 && rows <= most_rows
+             ? std::string()
+             : must_be(fmt::format("gemm:N with N from 1 to {}", most_rows), text);
 }
 
 /// What options together do not allow, as a usage error.
@@ -97,7 +92,7 @@ int run(const Arguments& arguments) {
   record.beside = measure_beside(settings, record.result);
   if (arguments.ceiling) record.ceiling = measure_ceiling(settings, arguments.ceiling_seconds);
 
-  if (arguments.json != "-") fmt::print("{}", to_text(record));
+  if (arguments.json != "-") print_text(to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
   if (!arguments.html.empty()) write_text(arguments.html, to_html(record, *trace));
   if (!arguments.trace.empty()) trace->write_json(std::filesystem::path(arguments.trace));
@@ -122,25 +117,26 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
       ->excludes(step_ms);
   auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches")
                       ->type_name("N")
-                      ->check(between(std::uint64_t{1}, std::uint64_t{1} << 40));
+                      ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 40));
   add_number(command, "--seconds", arguments.seconds, "Measure for so long", 0.01, 86400.0, "S")
       ->excludes(batches);
   add_number(command, "--warmup", arguments.warmup, "Batches before measuring begins", 0, 1 << 30);
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(output_check(true));
   command
       .add_option("--html", arguments.html,
                   "Write a page for people: the verdict, timeline, stages and stalls, in one file")
       ->type_name("FILE")
-      ->check(file_check());
+      ->check(output_check(false));
   command
       .add_option("--trace", arguments.trace,
                   "Write every span of every worker, thread, copy and step, for ui.perfetto.dev or "
                   "chrome://tracing")
       ->type_name("FILE")
-      ->check(file_check());
+      ->check(output_check(false));
   add_number(command, "--copy-gb-s", arguments.source.copy_gb_per_second,
              "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the host; 0 = "
              "as fast as the memory",

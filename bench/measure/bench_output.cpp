@@ -67,7 +67,7 @@ std::string to_json(const BenchRecord& record) {
   json["options"] = options_of(record).json();
   json["machine"] = facts_json(record.machine);
   json["machine"]["steal_percent"] = 100 * result.steal;
-  return json.dump(2) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

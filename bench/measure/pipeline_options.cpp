@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
+
+#include "console/option_checks.h"
+#include "console/streams.h"
 
 namespace millrace::cli {
 namespace {
@@ -17,6 +21,10 @@ namespace {
 Recipe load_recipe(const SourceArguments& arguments) {
   if (arguments.recipe == "train") return Recipe::train(arguments.size);
   if (arguments.recipe == "eval") return Recipe::eval(arguments.size);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(arguments.recipe, ignored))
+    throw Error(ErrorCode::io,
+                "--recipe " + arguments.recipe + ": is a folder; give train, eval or a JSON file");
   std::ifstream file(arguments.recipe);
   if (!file)
     throw Error(ErrorCode::not_found,
@@ -27,21 +35,10 @@ Recipe load_recipe(const SourceArguments& arguments) {
 constexpr const char* adaptive_workers = "auto";
 constexpr unsigned most_workers = 4096;
 
-unsigned parse_workers(const std::string& text) {
-  std::size_t read = 0;
-  const unsigned long workers = std::stoul(text, &read);
-  if (read != text.size() || text[0] == '-' || workers > most_workers)
-    throw std::invalid_argument(text);
-  return static_cast<unsigned>(workers);
-}
-
 std::string check_workers(const std::string& text) {
-  try {
-    if (text != adaptive_workers) parse_workers(text);
+  if (text == adaptive_workers || parse_number<unsigned>(text).value_or(UINT_MAX) <= most_workers)
     return {};
-  } catch (const std::exception&) {
-    return fmt::format("must be \"auto\" or a number from 0 to {}, not \"{}\"", most_workers, text);
-  }
+  return must_be(fmt::format("\"auto\" or a number from 0 to {}", most_workers), text);
 }
 
 std::string check_conversion(const std::string& text) {
@@ -49,15 +46,13 @@ std::string check_conversion(const std::string& text) {
     parse_conversion(text);
     return {};
   } catch (const std::exception&) {
-    return "must be uint8, float16, bfloat16 or float32, with :nchw or :nhwc behind it or nothing, "
-           "not \"" +
-           text + "\"";
+    return must_be("uint8, float16, bfloat16 or float32, with :nchw or :nhwc behind it or nothing",
+                   text);
   }
 }
 
 std::string check_device(const std::string& name) {
-  return is_bench_device(name) ? std::string()
-                               : "must be host or cuda:N, such as cuda:0, not \"" + name + "\"";
+  return is_bench_device(name) ? std::string() : must_be("host or cuda:N, such as cuda:0", name);
 }
 
 /// Takes over an options file, and says where it may not fit.
@@ -70,8 +65,7 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
   if (!loaded.tuned_for.recipe.empty() && loaded.tuned_for.recipe != settings.recipe.to_json())
     settings.warnings.push_back(
         fmt::format("{}: tuned for another recipe: {}", path, cut(loaded.tuned_for.recipe)));
-  for (const std::string& warning : settings.warnings)
-    fmt::print(stderr, "millrace: {}\n", warning);
+  for (const std::string& warning : settings.warnings) print_note(warning);
   settings.batch_size = loaded.pipeline.batch_size;
   settings.prefetch = loaded.pipeline.slots.prefetch;
   settings.micro_batches = loaded.pipeline.slots.micro_batches;
@@ -99,17 +93,18 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
 
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
-      ->required();
+      ->required()
+      ->check(input_check());
   command
       .add_option("--recipe", arguments.recipe,
                   "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
       ->type_name("NAME|FILE.json")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(input_check());
   add_number(command, "--size", arguments.size,
              "Output width and height of the recipes train and eval", 1, 8192);
-  command.add_option("--seed", arguments.seed, "Seed of order and augmentation")
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
+             UINT64_MAX);
   command
       .add_option("--device", arguments.device,
                   "Where batches end up: host, or a GPU by its number")
@@ -133,7 +128,7 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
     command.add_option(name, value, text)
         ->type_name("N")
         ->default_str(std::to_string(standard))
-        ->check(between(low, high));
+        ->transform(between(low, high));
   };
   number("--batch-size", arguments.batch_size, "Samples per batch", defaults.batch_size, 1,
          1 << 20);
@@ -152,7 +147,8 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
       .add_option("--config", arguments.config,
                   "Take the four above from a file that `millrace tune --out` wrote, where they "
                   "are not given here")
-      ->type_name("FILE.json");
+      ->type_name("FILE.json")
+      ->check(input_check());
 }
 
 Conversion parse_conversion(const std::string& text) {
@@ -174,25 +170,14 @@ Conversion parse_conversion(const std::string& text) {
   return conversion;
 }
 
-std::chrono::nanoseconds parse_milliseconds(const std::string& text) {
-  std::size_t read = 0;
-  const double milliseconds = std::stod(text, &read);
-  if (read != text.size()) throw std::invalid_argument(text);
-  return std::chrono::nanoseconds(std::llround(milliseconds * 1e6));
-}
-
 CLI::Validator step_check(bool may_be_none) {
   const auto check = [may_be_none](const std::string& text) {
-    if (text == "auto") return std::string();
-    try {
-      const auto step = parse_milliseconds(text);
-      if (step.count() >= (may_be_none ? 0 : 1) && step <= std::chrono::hours(1))
-        return std::string();
-    } catch (const std::exception&) {
-      // Not a number: said below.
-    }
-    return fmt::format("must be \"auto\" or milliseconds {}3600000, not \"{}\"",
-                       may_be_none ? "from 0 to " : "above 0, up to ", text);
+    const double step_ns = parse_number<double>(text).value_or(-1) * 1e6;
+    if (text == "auto" || (step_ns >= (may_be_none ? 0 : 0.5) && step_ns <= 3.6e12))
+      return std::string();
+    return must_be(fmt::format("\"auto\" or milliseconds {}3600000",
+                               may_be_none ? "from 0 to " : "above 0, up to "),
+                   text);
   };
   return CLI::Validator(check, "");
 }
@@ -200,7 +185,8 @@ CLI::Validator step_check(bool may_be_none) {
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings) {
   /// How much slower than the loader the step of "auto" is.
   constexpr double auto_step = 1.25;
-  if (step_ms != "auto") return parse_milliseconds(step_ms);
+  if (step_ms != "auto")
+    return std::chrono::nanoseconds(std::llround(1e6 * parse_number<double>(step_ms).value()));
   return std::chrono::nanoseconds(
       std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
 }
@@ -235,8 +221,8 @@ BenchSettings bench_settings(const SourceArguments& source, const PipelineArgume
   settings.micro_batches = pipeline.micro_batches.value_or(settings.micro_batches);
   const std::string workers = pipeline.workers.value_or(std::to_string(tuned_workers));
   const bool adaptive = workers == adaptive_workers;
-  settings.runtime =
-      make_runtime({.workers = adaptive ? 0 : parse_workers(workers), .adaptive = adaptive});
+  settings.runtime = make_runtime(
+      {.workers = adaptive ? 0 : parse_number<unsigned>(workers).value(), .adaptive = adaptive});
   return settings;
 }
 

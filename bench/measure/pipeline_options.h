@@ -4,7 +4,6 @@
 #include <millrace/decode_budget.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -47,29 +46,6 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
 
-/// A range check that leaves the option's line in the help short.
-template <typename Number>
-CLI::Validator between(Number low, Number high) {
-  return CLI::Validator(
-      [range = CLI::Validator(CLI::Range(low, high))](std::string& input) {
-        double value = 0;  // CLI11's own range lets "nan" through
-        return CLI::detail::lexical_cast(input, value) && std::isnan(value)
-                   ? "Value " + input + " is no number"
-                   : range(input);
-      },
-      "");
-}
-
-/// Adds an option for a number from `low` to `high`, whose default is what `value` has.
-template <typename Value, typename Limit>
-CLI::Option* add_number(CLI::App& command, const char* name, Value& value, const char* text,
-                        Limit low, Limit high, const char* type = "N") {
-  return command.add_option(name, value, text)
-      ->type_name(type)
-      ->capture_default_str()
-      ->check(between(low, high));
-}
-
 /// For --step-ms: "auto" or milliseconds up to an hour; 0, no step, only if it may be none.
 CLI::Validator step_check(bool may_be_none);
 /// The step's time: of "auto" 1.25 x the loader's own time per batch, which is measured.
@@ -78,10 +54,6 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
 /// "float16", "bfloat16:nhwc" ... -> the conversion, with ImageNet's mean and standard deviation
 /// unless it is to uint8. Throws `std::invalid_argument` for another text.
 Conversion parse_conversion(const std::string& text);
-
-/// "12.5" -> 12.5 ms. Throws what `std::stod` throws, and `std::invalid_argument` if something
-/// follows the number.
-std::chrono::nanoseconds parse_milliseconds(const std::string& text);
 
 /// The arguments in words, and the machine that the settings' runtime is of.
 RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,

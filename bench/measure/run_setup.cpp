@@ -15,8 +15,9 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
                        std::uint64_t records) {
   return fmt::format(
       "{}: {} records, recipe {}, {} workers, batches of {} in {}, prefetch {}, seed {}\n",
-      setup.dataset, records, setup.recipe_name, settings.runtime->workers(), settings.batch_size,
-      count_text(settings.micro_batches, "part"), settings.prefetch, settings.seed);
+      printable(setup.dataset), records, printable(setup.recipe_name), settings.runtime->workers(),
+      settings.batch_size, count_text(settings.micro_batches, "part"), settings.prefetch,
+      settings.seed);
 }
 
 std::string step_text(const RunSetup& setup, const BenchSettings& settings, double device_step_ms) {

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "command.h"
+#include "console/option_checks.h"
 #include "console/output_file.h"
+#include "console/streams.h"
 #include "measure/pipeline_options.h"
 #include "tune/tune_output.h"
 #include "tune/tune_page.h"
@@ -33,13 +36,13 @@ struct TuneArguments {
   bool accept_noise = false;
 };
 
-constexpr int most_batch_size = 1 << 20;
+constexpr std::size_t most_batch_size = 1 << 20;
 constexpr int doubtful = 3;
 
 std::string check_batch_size(const std::string& text) {
-  if (text == "auto" || between(1, most_batch_size)(text).empty()) return {};
-  return fmt::format("must be \"auto\" or a number from 1 to {}, not \"{}\"", most_batch_size,
-                     text);
+  const std::size_t size = parse_number<std::size_t>(text).value_or(0);
+  if (text == "auto" || (size >= 1 && size <= most_batch_size)) return {};
+  return must_be(fmt::format("\"auto\" or a number from 1 to {}", most_batch_size), text);
 }
 
 TuneGoal goal_of(const TuneArguments& arguments) {
@@ -47,7 +50,8 @@ TuneGoal goal_of(const TuneArguments& arguments) {
   goal.step_ms = arguments.step_ms;
   goal.max_workers = arguments.max_workers > 0 ? arguments.max_workers : read_topology().cores;
   goal.tune_batch_size = arguments.batch_size == "auto";
-  if (!goal.tune_batch_size) goal.batch_size = std::stoul(arguments.batch_size);
+  if (!goal.tune_batch_size)
+    goal.batch_size = parse_number<std::size_t>(arguments.batch_size).value();
   if (arguments.p99_ms > 0) goal.p99_ms = arguments.p99_ms;
   if (arguments.memory_bytes > 0) goal.memory_bytes = arguments.memory_bytes;
   goal.budget_seconds = arguments.budget_seconds;
@@ -77,11 +81,12 @@ void save(const TuneResult& result, const std::string& path) {
 class RunLine {
  public:
   ~RunLine() {
-    if (runs_ > 0) fmt::print(stderr, "\r\x1b[K");
+    if (runs_ > 0) std::fputs("\r\x1b[K", stderr);
   }
   void show(const TuneSetting& setting) {
     if (isatty(STDERR_FILENO) == 0) return;
-    fmt::print(stderr, "\r\x1b[Krun {}: {}", ++runs_, setting_text(setting));
+    const std::string line = fmt::format("\r\x1b[Krun {}: {}", ++runs_, setting_text(setting));
+    std::fputs(line.c_str(), stderr);
   }
 
  private:
@@ -97,7 +102,7 @@ int run(const TuneArguments& arguments) {
                       [&line](const TuneSetting& setting) { line.show(setting); });
   }
   result.recipe_name = arguments.source.recipe;
-  if (arguments.json != "-") fmt::print("{}", to_text(result));
+  if (arguments.json != "-") print_text(to_text(result));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(result));
   if (!arguments.html.empty()) write_text(arguments.html, page_html(page_of(result)));
   if (!arguments.out.empty()) save(result, arguments.out);
@@ -141,33 +146,34 @@ Command add_tune(CLI::App& millrace) {
          "Time of the training step per batch in ms (of --batch-size); 0 = none: the knee of "
          "throughput is searched")
       ->capture_default_str()
-      ->check(between(0.0, 3600000.0));
+      ->transform(between(0.0, 3600000.0));
   option("--batch-size", arguments->batch_size, "N|auto",
          "Samples per batch; auto = searched, beginning with 64")
       ->capture_default_str()
       ->check(CLI::Validator(check_batch_size, ""));
   option("--p99-ms", arguments->p99_ms, "MS",
          "Search the largest batch that takes no more time at the 99th percentile")
-      ->check(between(0.001, 3600000.0));
-  option("--memory", arguments->memory_bytes, "BYTES|512M|2G",
+      ->transform(between(0.001, 3600000.0));
+  option("--memory", arguments->memory_bytes, "BYTES|512M|1.5G",
          "Search the largest batch whose pinned and device memory and scratch keep within this; "
          "measuring may take more")
-      ->transform(CLI::AsSizeValue(false).description(""))
-      ->check(CLI::PositiveNumber.description(""));
+      ->transform(bytes_check(1024));
   option("--max-workers", arguments->max_workers, "N", "Try no more workers; 0 = usable cores")
       ->capture_default_str()
-      ->check(between(0, 4096));
+      ->transform(between(0, 4096));
   option("--budget-s", arguments->budget_seconds, "S",
          "Time for everything; what does not fit in is said")
       ->capture_default_str()
-      ->check(between(0.1, 86400.0));
+      ->transform(between(0.1, 86400.0));
   option("--out", arguments->out, "FILE.json",
-         "Write the setting, why and the machine, for `bench --config` and load_options()");
+         "Write the setting, why and the machine, for `bench --config` and load_options()")
+      ->check(output_check(false));
   option("--json", arguments->json, "FILE",
-         "Write every run as JSON to a file; - prints it instead of the tables");
+         "Write every run as JSON to a file; - prints it instead of the tables")
+      ->check(output_check(true));
   option("--html", arguments->html, "FILE",
          "Write a page for people: what was chosen and why, the sweep and the tables")
-      ->check(file_check());
+      ->check(output_check(false));
   command->add_flag(
       "--accept-noise", arguments->accept_noise,
       "End with 0, not 3, where nothing feeds the step or noise hid the best setting");

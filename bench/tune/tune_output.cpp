@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "console/figures.h"
 #include "console/text.h"
 #include "tune/tune_statistics.h"
 #include "tune/tune_text.h"
@@ -193,8 +194,9 @@ std::string to_text(const TuneResult& result) {
   const TuneGoal& goal = result.goal;
   std::size_t runs = 0;
   for (const TunePoint& point : findings.points) runs += point.runs.size();
-  std::string text = fmt::format("{}: {} records, recipe {}, batches of {}", result.dataset,
-                                 result.records, result.recipe_name, goal.batch_size);
+  std::string text =
+      fmt::format("{}: {} records, recipe {}, batches of {}", printable(result.dataset),
+                  result.records, result.recipe_name, goal.batch_size);
   if (goal.step_ms > 0)
     text += fmt::format(", a step of {:g} ms ({:.0f} samples/s)", goal.step_ms,
                         goal.needed_samples_per_second());
@@ -248,7 +250,7 @@ std::string to_json(const TuneResult& result) {
                      {"run_seconds", findings.run_seconds},
                      {"total_seconds", findings.total_seconds},
                      {"machine", machine}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(json);
 }
 
 }  // namespace millrace::cli

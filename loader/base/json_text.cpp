@@ -68,6 +68,12 @@ std::string json_problem(std::string_view text, std::size_t max_bytes) {
   return Json::sax_parse(text, &limits) ? "" : invalid + limits.problem();
 }
 
+std::string json_reason(const std::exception& error) {
+  const std::string text = error.what();
+  const std::size_t code_end = text.starts_with('[') ? text.find("] ") : std::string::npos;
+  return code_end == std::string::npos ? text : text.substr(code_end + 2);
+}
+
 std::string read_text(std::istream& file, std::size_t max_bytes) {
   std::string text;
   char part[std::size_t{1} << 14];
@@ -77,8 +83,7 @@ std::string read_text(std::istream& file, std::size_t max_bytes) {
   return text;
 }
 
-std::string cut(std::string text) {
-  constexpr std::size_t max_bytes = 200;
+std::string cut(std::string text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   std::size_t end = max_bytes - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;

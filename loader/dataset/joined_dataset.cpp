@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/joined_dataset.h"
 
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -109,6 +110,14 @@ std::optional<StoredRecord> JoinedDataset::stored(std::uint64_t index) const {
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description) {
   return std::make_shared<JoinedDataset>(std::move(parts), std::move(description));
+}
+
+std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason) {
+  const std::string number = "record " + std::to_string(index);
+  const std::string key = dataset.key(index);
+  const std::string name = dataset.name();
+  return number + (key == number ? "" : " (" + cut(key) + ")") +
+         (reason.find(name) == reason.npos ? " of " + name : "");
 }
 
 void check_index(const Dataset& dataset, std::uint64_t index) {

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace {
@@ -21,6 +22,10 @@ struct JoinedDescription {
 /// a reader of each part that they have read from.
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
+
+/// "record 3 (a.jpg) of a.lmdb", for messages; "record 3 of a.lmdb" where it has no key of its own.
+/// Without the dataset's name if `reason`, which is to follow, has that.
+std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason = {});
 
 /// Throws `Error` (`invalid_argument`) unless `dataset` has a record `index`.
 void check_index(const Dataset& dataset, std::uint64_t index);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
+#include "dataset/joined_dataset.h"
 #include "device/profiler_range.h"
 
 namespace millrace {
@@ -17,13 +19,6 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return time.time_since_epoch().count();
 }
 std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
-
-/// The record in words, with the dataset's name unless `text` behind it has that.
-std::string quoted_key(const Dataset& dataset, std::uint64_t index, const std::string& text = "") {
-  const std::string name = dataset.name();
-  return "record " + std::to_string(index) + " (" + dataset.key(index) + ")" +
-         (text.find(name) == text.npos ? " of " + name : "");
-}
 
 /// Makes the sample, unless the record's bytes are lost meanwhile: what becomes of zeros in their
 /// place, an error too, says nothing.
@@ -90,7 +85,7 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
     if (status.is_ok()) break;
     note_bad(made.record, status.reason());
     const std::string what =
-        quoted_key(*dataset_, made.record, status.reason()) + " is bad: " + status.reason();
+        record_name(*dataset_, made.record, status.reason()) + " is bad: " + status.reason();
     if (policy_ == BadRecords::fail)
       throw Error(ErrorCode::bad_record, what,
                   stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
@@ -197,12 +192,14 @@ void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
 
 void SampleMaker::rethrow_with_context(std::uint64_t index, const Worker& worker) {
   const std::string stage = stage_name(worker.stage.load(std::memory_order_relaxed));
-  const std::string where = stage + " of " + quoted_key(*dataset_, index) + " failed: ";
+  const std::string where = stage + " of " + record_name(*dataset_, index) + " failed: ";
   const ErrorCode otherwise = stage == stages_.front() ? ErrorCode::io : ErrorCode::transform;
   try {
     throw;
   } catch (const Error& error) {
     throw error.at(where, stage, index);
+  } catch (const std::bad_alloc&) {
+    throw Error(otherwise, where + "there is not enough memory", stage, index);
   } catch (const std::exception& error) {
     throw Error(otherwise, where + error.what(), stage, index);
   } catch (...) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <hwloc.h>
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/topology.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -32,6 +34,25 @@ TopologyHandle new_topology() {
   if (hwloc_topology_init(&raw) != 0)
     throw Error(ErrorCode::internal, "hwloc cannot set up a topology");
   return TopologyHandle(raw);
+}
+
+/// The product of a synthetic topology's numbers ("pack:2 core:4 2"), which is its processors;
+/// what stands in brackets makes none. No more than `most` + 1. hwloc itself would make them all.
+std::uint64_t count_synthetic(const std::string& description, std::uint64_t most) {
+  std::uint64_t processors = 1;
+  int depth = 0;
+  bool begins = true;
+  for (std::size_t at = 0; at < description.size(); ++at) {
+    const char letter = description[at];
+    depth += letter == '(' || letter == '[' ? 1 : letter == ')' || letter == ']' ? -1 : 0;
+    if (depth == 0 && begins && std::isdigit(static_cast<unsigned char>(letter)) != 0) {
+      const double number = std::strtod(description.c_str() + at, nullptr);
+      processors = static_cast<std::uint64_t>(
+          std::min(static_cast<double>(processors) * number, static_cast<double>(most) + 1));
+    }
+    begins = letter == ' ' || letter == ':';
+  }
+  return processors;
 }
 
 std::vector<int> members(hwloc_const_bitmap_t set) {
@@ -112,6 +133,10 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
 
 Topology read_topology() {
   const TopologyHandle handle = new_topology();
+  // Where sysfs is missing hwloc says so on standard error and does without.
+  if (access("/sys/devices/system/cpu", R_OK) != 0 && access("/sys/bus/cpu/devices", R_OK) != 0)
+    hwloc_topology_set_components(handle.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                  "linux:cpu");
   // The processors that the control group withholds are loaded too, to tell how many there are.
   hwloc_topology_set_flags(handle.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(handle.get()) != 0)
@@ -144,12 +169,17 @@ Topology read_topology() {
 }
 
 Topology synthetic_topology(const std::string& description) {
+  constexpr std::uint64_t most_processors = 65536;
+  if (count_synthetic(description, most_processors) > most_processors)
+    throw Error(ErrorCode::invalid_argument, "\"" + cut(description) + "\" has more than " +
+                                                 std::to_string(most_processors) +
+                                                 " processors, the most of a synthetic topology");
   const TopologyHandle handle = new_topology();
   if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0)
     throw Error(
         ErrorCode::invalid_argument,
-        "\"" + description +
+        "\"" + cut(description) +
             "\" is no synthetic topology of hwloc's; one is \"pack:2 [numa] l3:1 core:4 pu:1\"");
   const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(handle.get());
   Topology topology;

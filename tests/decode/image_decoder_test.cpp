@@ -50,7 +50,7 @@ TEST(ImageDecoder, NamesWhatItCannotDecode) {
   EXPECT_EQ(why_not(bytes_of("II*\0\x08\0\0\0"sv)), "a TIFF image; only JPEG is supported");
   EXPECT_EQ(why_not(bytes_of("\0\0\0\x20"
                              "ftypavif"sv)),
-            "a AVIF image; only JPEG is supported");
+            "an AVIF image; only JPEG is supported");
   EXPECT_EQ(why_not(bytes_of("\0\0\0\x18"
                              "ftypheic"sv)),
             "a HEIC image; only JPEG is supported");

@@ -81,7 +81,7 @@ LmdbMeta newest_meta(int file, const std::string& name) {
 
 [[noreturn]] void throw_nothing_committed(const std::string& what) {
   throw Error(ErrorCode::incomplete,
-              what + ": its packing was interrupted before anything was committed; pack it again");
+              what + ", its packing was interrupted before anything was committed: pack it again");
 }
 
 FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
@@ -110,8 +110,8 @@ Status probe_open(int file, const struct stat& status, const std::filesystem::pa
   if (S_ISDIR(status.st_mode)) {
     std::error_code ignored;
     return Status::bad(std::filesystem::exists(path / "data.mdb", ignored)
-                           ? "it is a folder with an LMDB environment of another program in it "
-                             "(data.mdb), and a packed dataset is one file"
+                           ? "it is a folder, and a packed dataset is one file; if millrace packed "
+                             "its data.mdb, open that"
                            : "it is a folder, and a packed dataset is one file");
   }
   if (!S_ISREG(status.st_mode)) return Status::bad("it is neither file nor folder");
@@ -124,6 +124,8 @@ Status probe_open(int file, const struct stat& status, const std::filesystem::pa
 
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name) {
+  if (main.entries == 0)
+    throw Error(ErrorCode::corrupt, name + " is no dataset: it is an LMDB file with nothing in it");
   try {
     const auto meta = pages.find_tree(main, meta_database);
     const auto records = pages.find_tree(main, records_database);
@@ -163,7 +165,7 @@ std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path
   if (const Status found = probe_open(file.get(), status, path); !found.is_ok())
     throw Error(ErrorCode::corrupt, name + " is no dataset: " + found.reason() +
                                         "; make one of a folder of images with `millrace pack`");
-  if (status.st_size == 0) throw_nothing_committed(name + " is empty");
+  if (status.st_size == 0) throw_nothing_committed(name + " is empty; if it is a dataset");
 
   Registry& all = registry();
   const MutexLock lock(all.mutex);
@@ -172,7 +174,7 @@ std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path
   if (std::shared_ptr<const DatasetFile> opened = entry.lock()) return opened;
   const LmdbMeta meta = newest_meta(file.get(), name);
   if (meta.transaction == 0 && meta.main.entries == 0 && meta.main.root == LmdbTree::no_page)
-    throw_nothing_committed(name + " is incomplete");
+    throw_nothing_committed(name + " is an LMDB file with nothing in it; if it is a dataset");
   std::shared_ptr<const DatasetFile> opened(new DatasetFile(std::move(file), meta, name, mapped));
   // An incomplete file may hold more the next time.
   if (opened->description().complete) entry = opened;

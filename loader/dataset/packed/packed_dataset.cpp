@@ -49,7 +49,7 @@ class PackedDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
-    std::string reason, of_dataset = " of " + dataset_->name() + " cannot be read";
+    std::string reason, cannot_be_read = " cannot be read";
     try {
       value_ = cursor_.find(index);
       Status status = parse_record(value_, dataset_->file_->description().fields, fields_);
@@ -58,15 +58,14 @@ class PackedDataset::Reader final : public DatasetReader {
       if (Status kept = intact(); kept.is_ok())
         reason = status.reason();
       else
-        reason = kept.reason(), of_dataset.clear();
+        reason = kept.reason(), cannot_be_read.clear();
     } catch (const LmdbDamage& damage) {
       reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
     } catch (const Error& error) {
-      reason = error.reason(), of_dataset.clear();
+      reason = error.reason(), cannot_be_read.clear();
     }
     throw Error(ErrorCode::bad_record,
-                "record " + std::to_string(index) + " (" + dataset_->key(index) + ")" + of_dataset +
-                    ": " + reason,
+                record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason,
                 "", index, reason);
   }
 

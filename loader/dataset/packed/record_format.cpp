@@ -117,7 +117,7 @@ Description parse_description(std::string_view json, const std::string& file) {
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,
                 file + " has a damaged description, so it cannot be read; pack it again (" +
-                    error.what() + ")");
+                    cut(json_reason(error)) + ")");
   } catch (const Error& error) {
     throw error.at(file + " cannot be read: ");
   }

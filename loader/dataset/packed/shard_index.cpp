@@ -38,6 +38,24 @@ std::string checked_name(const std::string& file) {
   return file;
 }
 
+/// A file's name as JSON: as it is, or as an array of its bytes where it is no UTF-8, which JSON
+/// has no other way to tell.
+nlohmann::json name_to_json(const std::string& file) {
+  nlohmann::json name = file;
+  try {
+    (void)name.dump();
+    return name;
+  } catch (const nlohmann::json::type_error&) {
+    return std::vector<std::uint8_t>(file.begin(), file.end());
+  }
+}
+
+std::string name_from_json(const nlohmann::json& json) {
+  if (!json.is_array()) return json.get<std::string>();
+  const auto bytes = json.get<std::vector<std::uint8_t>>();
+  return {bytes.begin(), bytes.end()};
+}
+
 ShardIndex parse(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
   const auto format = json.at(format_key).get<std::uint64_t>();
@@ -46,12 +64,12 @@ ShardIndex parse(const std::string& text) {
                                         " is newer than this millrace: use a newer one");
   ShardIndex index;
   for (const nlohmann::json& shard : json.at("shards"))
-    index.add({.file = checked_name(shard.at("file")),
+    index.add({.file = checked_name(name_from_json(shard.at("file"))),
                .records = shard.at("records").get<std::uint64_t>(),
                .fingerprint = parse_hex16(shard.at("fingerprint"))});
   json.at("complete").get_to(index.complete);
   json.at("plan").get_to(index.plan);
-  json.at("begun").get_to(index.begun);
+  index.begun = name_from_json(json.at("begun"));
   if (!index.begun.empty()) checked_name(index.begun);
   json.at("classes").get_to(index.classes);
   json.at("created_by").get_to(index.created_by);
@@ -98,14 +116,14 @@ bool is_shard_index(const fs::path& path) {
 std::string to_json(const ShardIndex& index) {
   nlohmann::json shards = nlohmann::json::array();
   for (const ShardEntry& shard : index.shards)
-    shards.push_back({{"file", shard.file},
+    shards.push_back({{"file", name_to_json(shard.file)},
                       {"records", shard.records},
                       {"fingerprint", hex16(shard.fingerprint)}});
   const nlohmann::json json = {{format_key, index_format},
                                {"complete", index.complete},
                                {"plan", index.plan},
                                {"shards", shards},
-                               {"begun", index.begun},
+                               {"begun", name_to_json(index.begun)},
                                {"records", index.records},
                                {"fingerprint", hex16(index.fingerprint)},
                                {"classes", index.classes},
@@ -131,7 +149,7 @@ ShardIndex read_shard_index(const fs::path& path) {
   try {
     return parse(text);
   } catch (const nlohmann::json::exception& error) {
-    throw refuse(error.what());
+    throw refuse(cut(json_reason(error)));
   } catch (const Error& error) {
     throw error.at(path.string() + ", a list of shards, cannot be read: ");
   }

@@ -86,7 +86,7 @@ Topology read_topology();
 
 /// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two
 /// packages with a NUMA node each, of four cores with two hardware threads). Throws `Error`
-/// (`invalid_argument`) if hwloc does not understand it.
+/// (`invalid_argument`) if hwloc does not understand it, or if it has more than 65,536 processors.
 Topology synthetic_topology(const std::string& description);
 
 /// The number of all nodes' processors.

@@ -3,6 +3,7 @@
 #include <millrace/dataset.h>
 #include <millrace/error.h>
 #include <millrace/random.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
@@ -77,7 +78,7 @@ TEST_F(InterruptedPack, StopsInOrderWhenAsked) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     program.send(signal);
     const RunningProgram::Result result = program.wait();
-    EXPECT_EQ(result.exit_code, 130);
+    EXPECT_EQ(result.exit_code, signal == SIGINT ? 130 : 143);
     EXPECT_THAT(result.err,
                 ContainsRegex("interrupted; [1-9][0-9]* of 20000 files are committed to"));
     EXPECT_THAT(result.err, HasSubstr("incomplete"));
@@ -88,6 +89,21 @@ TEST_F(InterruptedPack, StopsInOrderWhenAsked) {
       EXPECT_EQ(error.code(), ErrorCode::incomplete);
     }
     std::filesystem::remove(out_);
+  }
+}
+
+// A list that never comes stands for a folder that takes long.
+TEST_F(InterruptedPack, EndsAtOnceWhileItsInputIsListed) {
+  ASSERT_EQ(mkfifo((folder_ / "never").c_str(), 0600), 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningProgram program(
+        {MILLRACE_COMMAND, "pack", folder_ / "photos", out_, "--list", folder_ / "never"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    program.send(signal);
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    program.send(SIGKILL);  // does nothing to what has ended
+    EXPECT_EQ(program.wait().signal, signal);
+    EXPECT_FALSE(std::filesystem::exists(out_));
   }
 }
 

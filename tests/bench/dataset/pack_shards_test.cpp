@@ -141,6 +141,48 @@ TEST_F(ShardedPack, IsResumedInTheSameShardsOnly) {
               HasSubstr("was begun in shards, and this is to be one file"));
 }
 
+// JSON, which lists the shards, has no such texts.
+TEST_F(ShardedPack, TakesNamesThatAreNoText) {
+  const fs::path folder = folder_ / "s\xe4\n\x1b[2J";
+  fs::create_directory(folder);
+  const fs::path input = folder / "ph\xf6tos";
+  fs::rename(folder_ / "photos", input);
+  fs::rename(input / "a", input / "\xff");
+  const fs::path out = folder / "tr\xe4in.lmdb";
+  ASSERT_EQ(pack(input, out, {"--shards", "3"}).exit_code, 0);
+  EXPECT_EQ(open_dataset(out)->size(), 10u);
+  EXPECT_EQ(pack(input, out, {"--shards", "3", "--resume"}).exit_code, 0);
+  ASSERT_EQ(pack(input, out, {"--shards", "2", "--force"}).exit_code, 0);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 4) << "old shards are left";
+
+  const std::vector<std::vector<std::string>> commands = {
+      {"inspect", out},
+      {"inspect", out, "--record", "8"},
+      {"verify", out},
+      {"bench", out, "--batches", "1", "--batch-size", "1", "--warmup", "0"},
+      {"tune", out, "--batch-size", "1", "--budget-s", "0.1", "--accept-noise"},
+      {"diagnose", out, "--batch-size", "1", "--batches", "1", "--rounds", "2", "--step-ms", "1"}};
+  const auto has_no_controls = [](const std::string& text) {
+    return std::ranges::none_of(text, [](char letter) {
+      return (letter >= 0 && letter < ' ' && letter != '\n') || letter == 0x7F;
+    });
+  };
+  for (std::vector<std::string> command : commands) {
+    const Result shown = millrace_command(command);
+    EXPECT_EQ(shown.exit_code, 0) << command[0] << ": " << shown.err;
+    EXPECT_TRUE(has_no_controls(shown.out + shown.err)) << command[0];
+    EXPECT_THAT(shown.out, HasSubstr("/s\\xe4\\x0a\\x1b[2J/tr\\xe4in.lmdb")) << command[0];
+    EXPECT_TRUE(nlohmann::json(shown.out).dump().size() > 0) << "is UTF-8";
+    const fs::path json = folder / (command[0] + "\xe9.json");
+    command.insert(command.end(), {"--json", json});
+    EXPECT_EQ(millrace_command(command).exit_code, 0) << command[0];
+    EXPECT_TRUE(nlohmann::json::parse(std::ifstream(json)).is_object()) << command[0];
+  }
+  const Result missing = millrace_command({"verify", folder / "none"});
+  EXPECT_TRUE(has_no_controls(missing.err)) << missing.err;
+  EXPECT_THAT(missing.err, HasSubstr("/s\\xe4\\x0a\\x1b[2J/none does not exist"));
+}
+
 TEST_F(ShardedPack, SaysWhatIsWrongWithItsArguments) {
   EXPECT_THAT(pack_out({"--shards", "11"}).err,
               HasSubstr("--shards 11 is more than there are images (10)"));

@@ -199,6 +199,23 @@ TEST(PackTar, RefusesOneThatWasCutShort) {
   }
 }
 
+TEST(PackTar, ReadsTarsOneAfterTheOtherInOneFile) {
+  const TemporaryFolder folder;
+  for (const char* key : {"a", "b"}) {
+    TarFile tar;
+    add_sample(tar, key, key[0] - 'a');
+    tar.write(folder / (std::string(key) + ".tar"));
+  }
+  const std::string join =
+      "cd \"$0\" && cat a.tar b.tar > s.tar && gzip a.tar b.tar && "
+      "cat a.tar.gz b.tar.gz > s.tgz";
+  ASSERT_EQ(run_program({"/bin/sh", "-c", join, folder.path()}).exit_code, 0);
+  for (const std::string name : {"s.tar", "s.tgz"}) {
+    EXPECT_EQ(pack(folder / name, folder / "out.lmdb", {"--force"}).exit_code, 0);
+    EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre(name + "/a.jpg 0", name + "/b.jpg 1"));
+  }
+}
+
 TEST(PackTar, SaysWhatIsWrongWithItsArguments) {
   const TemporaryFolder folder;
   TarFile tar;

@@ -119,6 +119,30 @@ TEST(Pack, FollowsLinksToFoldersAndFiles) {
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("a/y.jpg 0", "b/x.jpg 1"));
 }
 
+// Each of ten folders has links to all others. By their names alone there are ten factorial paths.
+TEST(Pack, LinksInCirclesEnd) {
+  const TemporaryFolder folder;
+  constexpr int folders = 10;
+  const auto name = [](int number) { return "f" + std::to_string(number); };
+  for (int number = 0; number < folders; ++number) {
+    write_jpeg(folder / "all" / name(number) / "x.jpg");
+    for (int other = 0; other < folders; ++other)
+      fs::create_directory_symlink(folder / "all" / name(other),
+                                   folder / "all" / name(number) / ("to-" + name(other)));
+  }
+  for (const char* class_name : {"a", "b"}) {
+    fs::create_directories(folder / "photos" / class_name);
+    fs::create_directory_symlink(folder / "all" / "f0", folder / "photos" / class_name / "in");
+  }
+  const Result result = run_program({"/usr/bin/timeout", "20", MILLRACE_COMMAND, "pack",
+                                     folder / "photos", folder / "out.lmdb", "--skip-bad"});
+  EXPECT_EQ(result.exit_code, 0);
+  // Each image once for each class.
+  EXPECT_THAT(result.out, StartsWith("packed 20 records (2 classes, "));
+  EXPECT_THAT(result.err, HasSubstr("  a/in/to-f0: is a link back to a folder above it\n"));
+  EXPECT_THAT(result.err, HasSubstr("  a/in/to-f2: is a folder of this class by another name\n"));
+}
+
 TEST(Pack, TakesImagesAndLabelsFromAList) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "one,two.jpg");

@@ -343,7 +343,7 @@ TEST(DamagedFiles, DamagedPagesOfRecordsAreFoundByVerify) {
         EXPECT_THAT(benched.err, HasSubstr((folder / "b.lmdb").string()));
         const Result inspected = millrace_command({"inspect", (folder / "b.lmdb").string()});
         EXPECT_EQ(inspected.exit_code, 0);
-        EXPECT_THAT(inspected.out, HasSubstr("cannot be read, or its image is no JPEG"));
+        EXPECT_THAT(inspected.out, HasSubstr("cannot be read, or its image cannot"));
       }
     }
   }

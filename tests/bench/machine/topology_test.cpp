@@ -100,6 +100,31 @@ TEST(TopologyCommand, LeavesCoresFree) {
   EXPECT_EQ(placement.at("launch_cores"), 1);
 }
 
+TEST(TopologyCommand, BoundsMadeUpMachines) {
+  EXPECT_EQ(topology({"--synthetic", "pack:2 [numa(memory=99999999)] core:1024 pu:2"}).exit_code,
+            0);
+  for (const char* text : {"pack:1000 core:1000 pu:1000", "65537", "numa:2 core:16385 pu:2",
+                           "pu:99999999999999999999", "256 256 2"}) {
+    const Result result = topology({"--synthetic", text});
+    EXPECT_EQ(result.exit_code, 2) << text;
+    EXPECT_THAT(result.err, HasSubstr("has more than 65536 processors")) << text;
+  }
+}
+
+// Without sysfs, as in some containers. HWLOC_HIDE_ERRORS=0 has hwloc tell what it can.
+TEST(TopologyCommand, KeepsHwlocSilent) {
+  const auto without_sysfs = [](const std::string& command) {
+    return run_program({"/usr/bin/unshare", "-rm", "/bin/sh", "-c",
+                        "mount -t tmpfs none /sys && " + command, MILLRACE_COMMAND});
+  };
+  if (without_sysfs("true").exit_code != 0) GTEST_SKIP() << "no mounts can be made here";
+  for (const char* hide : {"", "HWLOC_HIDE_ERRORS=0 "}) {
+    const Result result = without_sysfs(hide + std::string("\"$0\" topology"));
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_EQ(result.err, "") << hide;
+  }
+}
+
 TEST(TopologyCommand, RefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
       {{"--synthetic", "core:4"}, "no synthetic topology"},

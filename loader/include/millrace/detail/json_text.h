@@ -5,6 +5,7 @@
 #include <millrace/detail/export.h>
 
 #include <cstddef>
+#include <exception>
 #include <istream>
 #include <string>
 #include <string_view>
@@ -25,10 +26,13 @@ inline constexpr std::size_t max_json_bytes = std::size_t{1} << 20;
 /// time linear in the text, and memory for the open levels alone.
 std::string json_problem(std::string_view text, std::size_t max_bytes = max_json_bytes);
 
+/// What an exception of the parser's library says, without its code.
+std::string json_reason(const std::exception& error);
+
 /// A text to its end, or one byte more than `max_bytes` of it, so that it is seen to be too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
-/// A value as messages show it: at most 200 bytes, cut between two characters of UTF-8.
-std::string cut(std::string text);
+/// A value as messages show it: at most so many bytes, cut between two characters of UTF-8.
+std::string cut(std::string text, std::size_t max_bytes = 200);
 
 }  // namespace millrace
