@@ -104,7 +104,7 @@ struct Sums {
   HWY_INLINE Sums()
       : high(hn::Zero(D32())),
         high_other(hn::Zero(D32())),
-        low(hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1))),  // to round by
+        low(hn::Zero(D32())),
         low_other(hn::Zero(D32())) {}
   HWY_INLINE void add(V16 values, V16 high_weights, V16 low_weights) {
     high = hn::ReorderWidenMulAccumulate(D32(), values, high_weights, high, high_other);
@@ -113,7 +113,8 @@ struct Sums {
   HWY_INLINE V32 value() const {
     const V32 sum = hn::Add(hn::RearrangeToOddPlusEven(low, low_other),
                             hn::ShiftLeft<11>(hn::RearrangeToOddPlusEven(high, high_other)));
-    return hn::ShiftRight<ResampleAxis::precision_bits>(sum);
+    const V32 half = hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1));  // to round by
+    return hn::ShiftRight<ResampleAxis::precision_bits>(hn::Add(sum, half));
   }
 };
 
