@@ -12,9 +12,9 @@
 
 #include "augment/resample/resampled.h"
 #include "support/sample_maker.h"
-#include "support/sha256.h"
+#include "augment/resample/sha256.h"
 #include "support/shared_data.h"
-#include "support/vector_targets.h"
+#include "augment/resample/vector_targets.h"
 
 namespace millrace {
 namespace {

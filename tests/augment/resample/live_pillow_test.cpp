@@ -11,7 +11,7 @@
 
 #include "augment/resample/resampled.h"
 #include "support/run_program.h"
-#include "support/vector_targets.h"
+#include "augment/resample/vector_targets.h"
 
 namespace millrace {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "augment/resample/resampled.h"
 #include "support/sample_maker.h"
-#include "support/vector_targets.h"
+#include "augment/resample/vector_targets.h"
 
 namespace millrace {
 namespace {
