@@ -227,7 +227,7 @@ class TarListing {
   /// Holes of sparse images, and zeros that were compressed, are no bytes of the tar.
   void check_expansion(archive* opened, std::int64_t size) {
     constexpr double always_allowed = 64 << 20;
-    if (archive_read_data_skip(opened) != ARCHIVE_OK) throw_unreadable(tar_, opened);
+    if (archive_read_data_skip(opened) != ARCHIVE_OK) throw_cut(tar_, opened);
     const std::int64_t read = archive_filter_bytes(opened, -1);
     const double bytes = image_bytes_ + static_cast<double>(size);
     if (bytes > always_allowed + static_cast<double>(max_expansion_) * static_cast<double>(read))
