@@ -156,7 +156,7 @@ TEST(HostileJson, SamplesOfTars) {
     tar.add("a.json", text);
     tar.write(folder / "a.tar");
     on_small_stack([&] {
-      const cli::Listing listing = cli::list_tars({folder / "a.tar"});
+      const cli::Listing listing = cli::list_tars({folder / "a.tar"}, 100);
       ASSERT_THAT(listing.left_out, SizeIs(1)) << text.substr(0, 80);
       EXPECT_THAT(listing.left_out[0].reason, SizeIs(Le(400u)));
     });
