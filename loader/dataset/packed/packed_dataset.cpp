@@ -65,8 +65,8 @@ class PackedDataset::Reader final : public DatasetReader {
       reason = error.reason(), cannot_be_read.clear();
     }
     throw Error(ErrorCode::bad_record,
-                record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason,
-                "", index, reason);
+                record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason, "", index,
+                reason);
   }
 
   Status intact() const override { return cursor_.check_kept(value_); }
