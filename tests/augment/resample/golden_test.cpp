@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "augment/resample/resampled.h"
-#include "support/sample_maker.h"
 #include "augment/resample/sha256.h"
-#include "support/shared_data.h"
 #include "augment/resample/vector_targets.h"
+#include "support/sample_maker.h"
+#include "support/shared_data.h"
 
 namespace millrace {
 namespace {

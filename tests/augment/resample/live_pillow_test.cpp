@@ -10,8 +10,8 @@
 #include <iterator>
 
 #include "augment/resample/resampled.h"
-#include "support/run_program.h"
 #include "augment/resample/vector_targets.h"
+#include "support/run_program.h"
 
 namespace millrace {
 namespace {

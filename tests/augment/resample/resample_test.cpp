@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "augment/resample/resampled.h"
-#include "support/sample_maker.h"
 #include "augment/resample/vector_targets.h"
+#include "support/sample_maker.h"
 
 namespace millrace {
 namespace {
