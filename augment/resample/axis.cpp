@@ -99,8 +99,11 @@ void ResampleAxis::weigh(const Wanted& wanted, double support, Filter filter) {
   shares_.resize(stride_);
   for (int place = 0; place < wanted.count; ++place) {
     const double centre = wanted.low + (pixel_at(wanted, place) + 0.5) * scale;
-    const int begin = std::max(static_cast<int>(centre - reach + 0.5), 0);
-    const int end = std::min(static_cast<int>(centre + reach + 0.5), wanted.from);
+    // Cut off, as Pillow does.
+    const double low = centre - reach + 0.5;
+    const double high = centre + reach + 0.5;
+    const int begin = std::max(static_cast<int>(low), 0);
+    const int end = std::min(static_cast<int>(high), wanted.from);
     double sum = 0;
     for (int tap = 0; tap < end - begin; ++tap) {
       const double share = filter((tap + begin - centre + 0.5) * inverse);

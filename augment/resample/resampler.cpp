@@ -39,7 +39,7 @@ std::size_t rows_at_once(const ResampleAxis& axis) {
 void PackedAxis::pack(const ResampleAxis& axis) {
   count = axis.count();
   pairs = (axis.taps() + 1) / 2;
-  const auto whole = static_cast<std::size_t>((count + 3) / 4 * 4);
+  const auto whole = (static_cast<std::size_t>(count) + 3) / 4 * 4;
   weights.assign(whole * static_cast<std::size_t>(2 * pairs), 0);
   begins.assign(whole, 0);
   std::int32_t* packed = weights.data();
@@ -75,7 +75,7 @@ Region Resampler::prepare(const Resampling& resampling) {
   down_.pack(vertical_);
   vertical_first_ = vertical_first(resampling);
   kept_rows_ = rows_at_once(vertical_);
-  taps_.resize(static_cast<std::size_t>(2 * down_.pairs));
+  taps_.resize(2 * static_cast<std::size_t>(down_.pairs));
   return {horizontal_.first(), vertical_.first(), horizontal_.needed(), vertical_.needed()};
 }
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 
-#include <algorithm>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -84,7 +84,7 @@ void damage_in_memory(const Sample& sample, std::uint64_t count) {
   const std::size_t size = sound.contents().size();
   const auto bytes = std::make_unique<char[]>(size);
   for (std::uint64_t number = 0; number < count; ++number) {
-    std::ranges::copy(sound.contents(), bytes.get());
+    std::memcpy(bytes.get(), sound.contents().data(), size);
     Random random(2024, number);
     damage({bytes.get(), size}, sound.pages(), random);
     const Outcome outcome =
