@@ -7,6 +7,7 @@
 #include <millrace/error.h>
 
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -118,7 +119,9 @@ inline RawFile read_raw(const std::filesystem::path& path) {
     MDB_cursor* cursor = nullptr;
     EXPECT_EQ(mdb_cursor_open(transaction, records, &cursor), 0);
     while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-      EXPECT_EQ(*static_cast<const std::uint64_t*>(key.mv_data), raw.values.size());
+      std::uint64_t index = 0;  // a key need not be aligned
+      std::memcpy(&index, key.mv_data, sizeof index);
+      EXPECT_EQ(index, raw.values.size());
       raw.values.emplace_back(static_cast<const char*>(value.mv_data), value.mv_size);
     }
     mdb_cursor_close(cursor);
