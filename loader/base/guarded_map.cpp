@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <system_error>
@@ -83,7 +84,7 @@ std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
 void* map_zeros(std::uintptr_t at, std::size_t bytes, int protection, int flags) {
   const long map = syscall(SYS_mmap, at, bytes, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-  return map == -1 ? nullptr : reinterpret_cast<void*>(map);
+  return map == -1 ? nullptr : std::bit_cast<void*>(map);
 }
 
 /// False if the page cannot be lost alone.
