@@ -19,14 +19,6 @@ if(MILLRACE_WERROR)
   list(APPEND millrace_cuda_options -Werror=all-warnings -Xcompiler=-Werror)
 endif()
 
-# How what only tests or tells is compiled: as fast as can be. Optimisation takes half of the time
-# under sanitizers.
-if(MILLRACE_SANITIZE)
-  set(millrace_quick_build -O0)
-else()
-  set(millrace_quick_build $<$<CONFIG:Release>:-O1>)
-endif()
-
 function(millrace_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
