@@ -18,7 +18,7 @@ namespace {
 constexpr double fed = 0.02;
 constexpr double little_stall = 0.05;
 /// A stage counts as busy all the time above this share of its time at work; where nothing seems to
-/// be lost, a stream above the second one.
+/// be lost and the trainer is busier, a stream above the second one.
 constexpr double saturated = 0.85;
 constexpr double full = 0.95;
 /// Above this share of their time without a processor, that is what holds the workers up.
@@ -254,8 +254,10 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   // A slow copy need not make the trainer wait for a batch: it may be its stream that waits. A slow
   // conversion holds up copies and host slots in turn, which looks like a trainer that is ahead.
   const double stream = std::max(shares.copy, shares.convert);
-  if (stream >= (device_idle || stalls || ahead ? saturated : full) &&
-      stream > report.worker_utilization)
+  // What is at work at the report's end is not counted yet: shares are known to one batch.
+  const double unsure = 1 / static_cast<double>(report.batches);
+  const bool lost = device_idle || stalls || ahead || stream + unsure >= shares.trainer;
+  if (stream >= (lost ? saturated : full) && stream > report.worker_utilization)
     return shares.convert > shares.copy ? by_conversion(shares) : by_copy(report, shares);
   if (stalls && report.worker_utilization < saturated) return by_prefetch(report, shares);
   if (stalls && report.worker_delay.value_or(0) >= short_of_cores) return by_cores(report, shares);

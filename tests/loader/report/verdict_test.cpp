@@ -74,6 +74,15 @@ TEST(Verdict, ABusyCopyStreamBoundsTheRun) {
                  Bound::copy, "copy", "2.1 GB/s");
 }
 
+TEST(Verdict, TheBusierOfStreamAndTrainerBoundsTheRun) {
+  expect_verdict(
+      judge(MadeUp{.utilization = 0.3, .copy = 0.9, .trainer = 0.89, .stall = 0}.report()),
+      Bound::copy, "copy", "90.0%");
+  expect_verdict(
+      judge(MadeUp{.utilization = 0.3, .copy = 0.9, .trainer = 0.91, .stall = 0}.report()),
+      Bound::trainer, "trainer", "91.0%");
+}
+
 TEST(Verdict, WorkersThatAreKeptFromTheirProcessorsLackCores) {
   expect_verdict(judge(MadeUp{.delay = 0.6, .workers = 4, .cores = 1}.report(), 0.4), Bound::cores,
                  "cores", "60.0%");
