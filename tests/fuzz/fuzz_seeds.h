@@ -8,15 +8,23 @@
 #include <cstring>
 #include <filesystem>
 
+#include "support/temporary_folder.h"
+
 namespace millrace::testing {
 
 /// Writes the seeds of a fuzzer into a folder and ends the program, if it is called with `--seeds
-/// FOLDER`. libFuzzer itself begins with random bytes, which take long to look like a file.
+/// FOLDER`, where those of an earlier call may lie. libFuzzer itself begins with random bytes,
+/// which take long to look like a file.
 template <typename Write>
 void write_seeds_if_asked(int argc, char** argv, const Write& write) {
   if (argc != 3 || std::strcmp(argv[1], "--seeds") != 0) return;
-  std::filesystem::create_directories(argv[2]);
-  write(std::filesystem::path(argv[2]));
+  {
+    const TemporaryFolder written;
+    write(written.path());
+    std::filesystem::copy(written.path(), argv[2],
+                          std::filesystem::copy_options::overwrite_existing |
+                              std::filesystem::copy_options::recursive);
+  }
   std::exit(0);
 }
 
