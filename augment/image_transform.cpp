@@ -33,13 +33,19 @@ SampleSpec spec_of(Size output, const Program& program) {
 class ImageWorker : public TransformWorker {
  public:
   ImageWorker(const Program& program, std::shared_ptr<DecodeBudget> budget)
-      : program_(program), decoder_(make_image_decoder(std::move(budget))) {}
+      : program_(program),
+        needs_orientation_(program.needs_orientation()),
+        decoder_(make_image_decoder(std::move(budget))) {}
 
   Status make(const Record& record, Random& random, Sample& sample) override {
     const std::int64_t label = record.integer("label");
     if (Status opened = decoder_->open(record["image"]); !opened.is_ok()) return opened;
 
-    const Fold fold = program_.fold(decoder_->header().size(), random);
+    if (needs_orientation_)
+      if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
+    const Fold fold =
+        program_.fold(decoder_->header().size(), info_.orientation.value_or(1), random);
+    if (!fold.problem.empty()) return Status::bad(fold.problem);
     const Size to = fold.resampling.to;
     if (std::int64_t{to.width} * to.height > max_resized_pixels)
       return Status::bad("resized to " + std::to_string(to.width) + " x " +
@@ -47,8 +53,9 @@ class ImageWorker : public TransformWorker {
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
     Region needed = resampler_.prepare(fold.resampling);
-    needed.x += fold.box.x;
-    needed.y += fold.box.y;
+    const Region box = fold.stored_box();
+    needed.x += box.x;
+    needed.y += box.y;
     // However this ends: others may wait for the memory.
     const struct Close {
       ImageDecoder& decoder;
@@ -77,6 +84,8 @@ class ImageWorker : public TransformWorker {
   }
 
   const Program& program_;
+  const bool needs_orientation_;
+  ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
 };

@@ -16,6 +16,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The largest width or height of an image that is read.
+constexpr int longest_side = 65535;
+
 [[noreturn]] void fail(std::string_view source, const std::string& problem) {
   throw Error(ErrorCode::invalid_argument, std::string(source) + ": " + problem);
 }
@@ -64,6 +67,15 @@ class Reader final : public Parameters {
     if (const Json* json = find_pair(key, what))
       value = {integer_in((*json)[0], key, what, 1, largest_side),
                integer_in((*json)[1], key, what, 1, largest_side)};
+  }
+  void region(const char* key, Region& value) override {
+    constexpr const char* what = "four integers, [x, y, width, height]";
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    if (!json->is_array() || json->size() != 4) fail(key, *json, what);
+    int* const members[] = {&value.x, &value.y, &value.width, &value.height};
+    for (std::size_t n = 0; n < 4; ++n)
+      *members[n] = integer_in((*json)[n], key, what, n < 2 ? 0 : 1, longest_side);
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     const Json* json = find(key);
@@ -117,6 +129,9 @@ class Writer final : public Parameters {
   void range(const char* key, Range& value, Range) override {
     json_[key] = {value.low, value.high};
   }
+  void region(const char* key, Region& value) override {
+    json_[key] = {value.x, value.y, value.width, value.height};
+  }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     if (value != 0) json_[key] = names[value];
   }
@@ -147,6 +162,17 @@ class Checker final : public Parameters {
       fail(source_, is + "both must lie in " + text(limits.low) + ".." + text(limits.high));
     if (value.low > value.high) fail(source_, is + "the first must not be above the second");
     if (value.high <= 0) fail(source_, is + "the second must be above 0");
+  }
+  void region(const char* key, Region& value) override {
+    const auto lies_within = [](int number, int low) {
+      return number >= low && number <= longest_side;
+    };
+    if (!lies_within(value.x, 0) || !lies_within(value.y, 0) || !lies_within(value.width, 1) ||
+        !lies_within(value.height, 1))
+      fail(source_, '"' + std::string(key) + "\" is " +
+                        Json{value.x, value.y, value.width, value.height}.dump() +
+                        ", must be x and y from 0, width and height from 1, all up to " +
+                        std::to_string(longest_side));
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     if (value >= names.size())

@@ -26,6 +26,8 @@ class Parameters {
   virtual void integer(const char* key, int& value, int low, int high) = 0;
   /// A range of shares or ratios: its upper end is above 0.
   virtual void range(const char* key, Range& value, Range limits) = 0;
+  /// A region of an image: [x, y, width, height], none of them negative, not empty.
+  virtual void region(const char* key, Region& value) = 0;
   /// One of `names`; the first is the default and is not written.
   virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
 
@@ -61,6 +63,8 @@ class GeometricOperation : public ImageOperation {
  public:
   /// Whether the image has the output's size behind this operation.
   virtual bool makes_output() const = 0;
+  /// Whether `fold` looks at the image's EXIF orientation.
+  virtual bool needs_orientation() const { return false; }
   /// Adds itself to what comes before it. Returns why this is not possible, which follows from the
   /// operations alone and not from the image; nullptr if it was.
   virtual const char* fold(Fold& fold, Random& random) const = 0;

@@ -8,17 +8,17 @@
 namespace millrace {
 
 // Each is defined in the file of its operation and makes it with its default parameters.
+std::shared_ptr<ImageOperation> make_exif_transpose();
 std::shared_ptr<ImageOperation> make_random_resized_crop();
+std::shared_ptr<ImageOperation> make_resized_crop();
 std::shared_ptr<ImageOperation> make_resize();
 std::shared_ptr<ImageOperation> make_center_crop();
 std::shared_ptr<ImageOperation> make_random_horizontal_flip();
 
 /// Every operation that JSON can name.
 inline constexpr std::shared_ptr<ImageOperation> (*operations[])() = {
-    make_random_resized_crop,
-    make_resize,
-    make_center_crop,
-    make_random_horizontal_flip,
+    make_exif_transpose, make_random_resized_crop, make_resized_crop,
+    make_resize,         make_center_crop,         make_random_horizontal_flip,
 };
 
 }  // namespace millrace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/program.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace millrace {
@@ -22,7 +23,7 @@ std::string place_of(std::span<const Operation> ops, std::size_t number) {
 
 std::string order_problem(std::span<const Operation> ops) {
   const Size any_size{256, 256};
-  Fold fold(any_size, any_size, Like{});
+  Fold fold(any_size, 1, any_size, Like{});
   Random random(0, 0);
   std::optional<std::size_t> makes_output;
   std::optional<std::size_t> on_device;
@@ -70,8 +71,12 @@ Program::Program(Size output, std::span<const Operation> ops, Like like)
   }
 }
 
-Fold Program::fold(Size image, Random& random) const {
-  Fold fold(image, output_, like_);
+bool Program::needs_orientation() const {
+  return std::ranges::any_of(geometric_, &GeometricOperation::needs_orientation);
+}
+
+Fold Program::fold(Size image, int orientation, Random& random) const {
+  Fold fold(image, orientation, output_, like_);
   for (const GeometricOperation* op : geometric_) (void)op->fold(fold, random);
   for (const PixelOperation* op : folded_) op->fold(fold, random);
   return fold;

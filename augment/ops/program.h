@@ -23,7 +23,9 @@ class Program {
   /// Of operations that have no `order_problem`.
   Program(Size output, std::span<const Operation> ops, Like like = {});
 
-  Fold fold(Size image, Random& random) const;
+  /// Whether `fold` needs the image's EXIF orientation, 1 to 8; else it may be given 1.
+  bool needs_orientation() const;
+  Fold fold(Size image, int orientation, Random& random) const;
   void run(SampleImage& image, Random& random) const;
   /// The fields that operations add to the sample.
   std::vector<FieldSpec> fields() const;

@@ -21,14 +21,9 @@ class RandomResizedCropOperation final : public GeometricOperation {
   bool makes_output() const override { return true; }
   const char* fold(Fold& fold, Random& random) const override {
     if (fold.resized) return "its box would be resampled twice";
-    fold.box = random_resized_crop(fold.resampling.from, parameters_.scale, parameters_.ratio,
-                                   [&random] { return random.uniform(); });
-    Resampling& resampling = fold.resampling;
-    resampling.from = {fold.box.width, fold.box.height};
-    resampling.to = fold.output;
-    resampling.window = {0, 0, fold.output.width, fold.output.height};
-    resampling.interpolation = parameters_.interpolation;
-    fold.resized = true;
+    const Region box = random_resized_crop(fold.image, parameters_.scale, parameters_.ratio,
+                                           [&random] { return random.uniform(); });
+    fold.crop_and_resize(box, parameters_.interpolation);
     return nullptr;
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -85,7 +86,19 @@ void ResampleAxis::make(const Wanted& wanted) {
       pick_nearest(wanted);
       break;
   }
+  if (wanted.backwards) reverse_source(wanted.from);
   for (int& begin : begins_) begin -= first_;
+}
+
+void ResampleAxis::reverse_source(int from) {
+  for (std::size_t place = 0; place < begins_.size(); ++place) {
+    std::int32_t* weights = &weights_[stride_ * place];
+    int length = taps_;
+    while (length > 1 && weights[length - 1] == 0) --length;
+    std::reverse(weights, weights + length);
+    begins_[place] = from - begins_[place] - length;
+  }
+  first_ = from - std::exchange(end_, from - first_);
 }
 
 template <typename Filter>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "resample/passes.h"
 
@@ -32,6 +33,18 @@ std::size_t rows_at_once(const ResampleAxis& axis) {
     most = std::max(most, end - lowest[static_cast<std::size_t>(row)]);
   }
   return static_cast<std::size_t>(most) + pass_rows - 1;
+}
+
+/// Exchanges rows and columns, in blocks that fit the first cache.
+void transpose(const std::uint8_t* from, Size size, std::uint8_t* to, std::size_t stride) {
+  constexpr int block = 16;
+  const std::size_t from_stride = rgb_bytes(size.width);
+  for (int top = 0; top < size.height; top += block)
+    for (int x = 0; x < size.width; ++x)
+      for (int y = top; y < std::min(top + block, size.height); ++y) {
+        const std::uint8_t* pixel = from + static_cast<std::size_t>(y) * from_stride + rgb_bytes(x);
+        std::copy_n(pixel, 3, to + static_cast<std::size_t>(x) * stride + rgb_bytes(y));
+      }
 }
 
 }  // namespace
@@ -67,23 +80,57 @@ Region Resampler::prepare(const Resampling& resampling) {
   const Region& window = resampling.window;
   const SourceBox box = resampling.box.value_or(
       SourceBox{0, 0, static_cast<float>(from.width), static_cast<float>(from.height)});
-  horizontal_.make({from.width, box.left, box.right, resampling.to.width, window.x, window.width,
-                    resampling.interpolation, resampling.mirrored});
-  vertical_.make({from.height, box.top, box.bottom, resampling.to.height, window.y, window.height,
-                  resampling.interpolation, false});
+  const Turn turn = resampling.turn;
+  ResampleAxis::Wanted across{from.width,
+                              box.left,
+                              box.right,
+                              resampling.to.width,
+                              window.x,
+                              window.width,
+                              resampling.interpolation,
+                              resampling.mirrored,
+                              turn.mirrored};
+  ResampleAxis::Wanted down{from.height,
+                            box.top,
+                            box.bottom,
+                            resampling.to.height,
+                            window.y,
+                            window.height,
+                            resampling.interpolation,
+                            false,
+                            turn.flipped};
+  transposed_ = turn.transposed;
+  if (transposed_) std::swap(across, down);
+  // Rows are made in the order in which those that they are made of are stored, so that few of
+  // these are kept.
+  upwards_ = down.mirrored != down.backwards;
+  if (upwards_) down.mirrored = !down.mirrored;
+  horizontal_.make(across);
+  vertical_.make(down);
   across_.pack(horizontal_);
   down_.pack(vertical_);
-  vertical_first_ = vertical_first(resampling);
+  vertical_first_ = vertical_first(resampling) != transposed_;
   kept_rows_ = rows_at_once(vertical_);
   taps_.resize(2 * static_cast<std::size_t>(down_.pairs));
   return {horizontal_.first(), vertical_.first(), horizontal_.needed(), vertical_.needed()};
 }
 
 void Resampler::run(const PixelView& source, std::uint8_t* window, std::size_t stride) {
-  if (vertical_first_)
-    columns_first(source, window, stride);
+  const std::size_t row = transposed_ ? rgb_bytes(across_.count) : stride;
+  const auto rows = static_cast<std::size_t>(down_.count);
+  std::uint8_t* first = transposed_ ? reserve(stored_, row * rows) : window;
+  if (upwards_)
+    make_rows(source, first + (rows - 1) * row, -static_cast<std::ptrdiff_t>(row));
   else
-    rows_first(source, window, stride);
+    make_rows(source, first, static_cast<std::ptrdiff_t>(row));
+  if (transposed_) transpose(first, {across_.count, down_.count}, window, stride);
+}
+
+void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
+  if (vertical_first_)
+    columns_first(source, row_to, step);
+  else
+    rows_first(source, row_to, step);
 }
 
 /// How many bytes of a row the horizontal pass reads.
@@ -92,7 +139,7 @@ std::size_t Resampler::row_reach() const {
          pass_reach(across_);
 }
 
-void Resampler::rows_first(const PixelView& source, std::uint8_t* window, std::size_t stride) {
+void Resampler::rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
   // The horizontal pass may read beyond a row: into the next one, or beyond the last.
   const auto height = static_cast<std::size_t>(source.height);
   const std::size_t row_bytes = rgb_bytes(source.width);
@@ -125,12 +172,11 @@ void Resampler::rows_first(const PixelView& source, std::uint8_t* window, std::s
     }
     for (std::size_t tap = 0; tap < taps_.size(); ++tap)
       taps_[tap] = ring + std::min(begin + tap, end - 1) % kept_rows_ * made_bytes;
-    vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(),
-                  window + static_cast<std::size_t>(y) * stride, made_bytes);
+    vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), row_to + y * step, made_bytes);
   }
 }
 
-void Resampler::columns_first(const PixelView& source, std::uint8_t* window, std::size_t stride) {
+void Resampler::columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
   const std::size_t row_bytes = rgb_bytes(source.width);
   const std::size_t room = std::max(row_reach(), row_bytes);
   std::uint8_t* rows = reserve(rows_, pass_rows * room);
@@ -145,7 +191,7 @@ void Resampler::columns_first(const PixelView& source, std::uint8_t* window, std
         taps_[tap] = source.pixels + std::min(begin + tap, last) * source.stride;
       vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), rows + count * room, row_bytes);
       from[count] = rows + count * room;
-      to[count] = window + static_cast<std::size_t>(y) * stride;
+      to[count] = row_to + y * step;
     }
     horizontal_pass(across_, from, to, count);
   }

@@ -9,28 +9,14 @@
 #include <array>
 #include <climits>
 #include <cmath>
-#include <fstream>
 #include <stdexcept>
 
 #include "console/option_checks.h"
+#include "console/recipe_option.h"
 #include "console/streams.h"
 
 namespace millrace::cli {
 namespace {
-
-Recipe load_recipe(const SourceArguments& arguments) {
-  if (arguments.recipe == "train") return Recipe::train(arguments.size);
-  if (arguments.recipe == "eval") return Recipe::eval(arguments.size);
-  std::error_code ignored;
-  if (std::filesystem::is_directory(arguments.recipe, ignored))
-    throw Error(ErrorCode::io,
-                "--recipe " + arguments.recipe + ": is a folder; give train, eval or a JSON file");
-  std::ifstream file(arguments.recipe);
-  if (!file)
-    throw Error(ErrorCode::not_found,
-                "--recipe " + arguments.recipe + ": no such file; give train, eval or a JSON file");
-  return Recipe::from_json(read_text(file), arguments.recipe);
-}
 
 constexpr const char* adaptive_workers = "auto";
 constexpr unsigned most_workers = 4096;
@@ -95,12 +81,9 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
       ->required()
       ->check(input_check());
-  command
-      .add_option("--recipe", arguments.recipe,
-                  "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
-      ->type_name("NAME|FILE.json")
-      ->capture_default_str()
-      ->check(input_check());
+  add_recipe(command, "--recipe", arguments.recipe,
+             "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
+      ->capture_default_str();
   add_number(command, "--size", arguments.size,
              "Output width and height of the recipes train and eval", 1, 8192);
   add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
@@ -203,7 +186,7 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
-  settings.recipe = load_recipe(arguments);
+  settings.recipe = load_recipe(arguments.recipe, arguments.size);
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_dataset(arguments.dataset);

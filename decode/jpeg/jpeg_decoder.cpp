@@ -55,6 +55,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
   if (status.is_ok()) {
     const jpeg_decompress_struct& image = libjpeg_->image();
     header_.kind = ImageKind::jpeg;
+    header_.decoder = "libjpeg-turbo";
     header_.width = static_cast<int>(image.image_width);
     header_.height = static_cast<int>(image.image_height);
     header_.components = image.num_components;

@@ -88,7 +88,8 @@ TEST(Recipe, NamesWhatIsWrong) {
 
 TEST(Recipe, NamesTheOperationThatIsNone) {
   const std::string names =
-      R"("random_resized_crop", "resize", "center_crop", "random_horizontal_flip")";
+      R"("exif_transpose", "random_resized_crop", "resized_crop", "resize", "center_crop", )"
+      R"("random_horizontal_flip")";
   EXPECT_EQ(why_no_list(R"({"op": "center_crop"})"),
             R"(train.json: "ops" must be a list of operations in [ ])");
   EXPECT_EQ(why_no_list(R"(["center_crop"])"),

@@ -28,7 +28,7 @@ ROOMS = {
     "augment": ["geometry", "resample", "ops", "*"],
     "gpu": ["pixel", "device"],
     "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
-              "diagnose", "tune", "micro", "main.cpp"],
+              "image", "diagnose", "tune", "micro", "main.cpp"],
 }
 # The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}

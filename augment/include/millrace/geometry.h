@@ -34,4 +34,24 @@ Size resize_shorter(Size image, int shorter);
 /// x or y is negative where the image is smaller than the window and is padded.
 Region center_crop(Size image, Size crop);
 
+/// What makes an image upright that is stored otherwise: rows and columns are exchanged, then left
+/// and right, then top and bottom; each if it is so said.
+struct Turn {
+  bool transposed = false;
+  bool mirrored = false;
+  bool flipped = false;
+  friend bool operator==(const Turn&, const Turn&) = default;
+};
+
+/// Tells the turn for an EXIF orientation (Exif 2.32, 4.6.4, tag 0x0112), as Pillow's
+/// `ImageOps.exif_transpose` does it; none for numbers that are not in 1 to 8.
+Turn turn_of(int orientation);
+
+/// Tells the size of an image after the turn; the turn back takes it to its size as stored.
+Size turned(Size image, Turn turn);
+
+/// Tells where a region of the upright image, which has the size `upright`, lies in the image as it
+/// is stored.
+Region stored_region(const Region& region, Size upright, Turn turn);
+
 }  // namespace millrace

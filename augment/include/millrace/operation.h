@@ -59,6 +59,18 @@ struct RandomHorizontalFlip {
   FlipOn on = FlipOn::worker;
 };
 
+/// This box of the image, resized to the output: torchvision's `functional.resized_crop`. An image
+/// that the box does not lie in is a bad record.
+struct ResizedCrop {
+  Region box;
+  Interpolation interpolation = Interpolation::bilinear;
+};
+
+/// The image turned upright, as its EXIF orientation says: Pillow's `ImageOps.exif_transpose`. It
+/// is the first operation; those that follow see the upright image. torchvision's `ImageFolder`
+/// does not do it, nor does a recipe without this operation.
+struct ExifTranspose {};
+
 class ImageOperation;
 
 /// One operation of a recipe. Immutable; copies share what they hold.
@@ -69,6 +81,8 @@ class Operation {
   Operation(const Resize& parameters);
   Operation(const CenterCrop& parameters);
   Operation(const RandomHorizontalFlip& parameters);
+  Operation(const ResizedCrop& parameters);
+  Operation(const ExifTranspose& parameters);
   /// The library's own: any operation that its JSON names.
   explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
 

@@ -25,6 +25,8 @@ struct ImageHeader {
   int height = 0;
   /// Components as stored: 1 grey, 3 colour, 4 CMYK.
   int components = 0;
+  /// The library that decodes it: "libjpeg-turbo".
+  const char* decoder = "";
 
   Size size() const { return {width, height}; }
 };

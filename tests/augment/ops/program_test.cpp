@@ -19,7 +19,7 @@ using testing::why_no_list;
 TEST(Program, FoldsResizeAndCropIntoOneWindow) {
   Random random(1, 1);
   const std::array<Operation, 2> ops{Resize{100}, CenterCrop{}};
-  const Fold fold = Program({80, 120}, ops).fold({300, 200}, random);
+  const Fold fold = Program({80, 120}, ops).fold({300, 200}, 1, random);
   EXPECT_EQ(fold.box, (Region{0, 0, 300, 200}));
   EXPECT_EQ(fold.resampling.from, (Size{300, 200}));
   EXPECT_EQ(fold.resampling.to, (Size{150, 100}));
@@ -32,7 +32,7 @@ TEST(Program, DrawsInTheOrderOfItsOperations) {
   const std::array<Operation, 1> crop{RandomResizedCrop{}};
   Random random(5, 9);
   Random same(5, 9);
-  const Fold fold = Program({32, 32}, crop).fold({300, 200}, random);
+  const Fold fold = Program({32, 32}, crop).fold({300, 200}, 1, random);
   EXPECT_EQ(fold.box, random_resized_crop({300, 200}, {0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0},
                                           [&] { return same.uniform(); }));
   EXPECT_EQ(random(), same());

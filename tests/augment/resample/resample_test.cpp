@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "augment/orientations.h"
 #include "augment/resample/resampled.h"
 #include "augment/resample/vector_targets.h"
 #include "support/sample_maker.h"
@@ -49,11 +50,15 @@ TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
                            &expected.pixels[testing::at(expected, expected.width - 1 - left, row)]);
     }
     ASSERT_TRUE(testing::plainly(resampling, image).pixels == expected.pixels) << n;
+    // The resampler takes it as a file of any orientation may store it.
+    const int orientation = static_cast<int>(n / 2 % 8) + 1;
+    resampling.turn = turn_of(orientation);
+    const Image stored = testing::stored_as(image, orientation);
     for (const std::int64_t target : testing::vector_targets()) {
       const testing::OnTarget on(target);
-      ASSERT_TRUE(testing::resampled(resampler, resampling, image).pixels == expected.pixels)
-          << n << ": " << from.width << " x " << from.height << " to " << to.width << " x "
-          << to.height << " by " << testing::name_of(target);
+      ASSERT_TRUE(testing::resampled(resampler, resampling, stored).pixels == expected.pixels)
+          << n << ": orientation " << orientation << ", " << from.width << " x " << from.height
+          << " to " << to.width << " x " << to.height << " by " << testing::name_of(target);
     }
   }
 }

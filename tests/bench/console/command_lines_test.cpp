@@ -76,6 +76,8 @@ TEST(CommandLines, NumbersAreNumbersInTheirRange) {
       {{"diagnose", "x", "--step-ms", "1", "--seed"}},
       {{"diagnose", "x", "--step-ms", "1", "--seconds"}, true},
       {{"diagnose", "x", "--step-ms"}, true},
+      {{"recipe", "train", "--size"}},
+      {{"decode", "x", "--recipe", "train", "--seed"}},
       {{"topology", "--workers"}},
       {{"topology", "--launch-cores"}},
       {{"topology", "--local-world", "4", "--local-rank"}},
@@ -189,6 +191,12 @@ TEST_F(Files, NamesAreNames) {
           {"inspect", set_, "--json", name},
           {"inspect", set_, "--record", "0", "--out", name},
           {"verify", set_, "--json", name},
+          {"recipe", name},
+          {"recipe", "train", "--out", name},
+          {"decode", name},
+          {"decode", set_, "--recipe", name},
+          {"decode", set_, "--png", name},
+          {"decode", set_, "--raw", name},
           {"topology", "--json", name}})
       expect_refused(words, 2, name.empty() ? ", not \"\"" : "nnn...\"");
   for (const std::vector<std::string>& words :
@@ -212,6 +220,7 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
                                                         {"/dev/null", "is not valid JSON: "},
                                                         {"/dev/zero", "longer than 1048576"}})
     for (const char* option : {"--config", "--recipe"}) {
+      if (option == std::string("--recipe")) expect_refused({"recipe", path}, 1, says);
       expect_refused({"bench", set_, "--batches", "1", option, path}, 1, says);
       expect_refused({"bench", set_, "--batches", "1", option, path}, 1, path);
     }
@@ -256,6 +265,10 @@ TEST_F(Files, OutputsAreTriedBeforehand) {
     expect_refused({"inspect", set_, "--record", "0", "--out", path}, 1, path);
     expect_refused({"verify", set_, "--json", path}, 1, path + ": cannot be written: ");
     expect_refused({"topology", "--json", path}, 1, path + ": cannot be written: ");
+    expect_refused({"recipe", "eval", "--out", path}, 1, path + ": cannot be written: ");
+    for (const char* option : {"--png", "--raw"})
+      expect_refused({"decode", at("photos/a.jpg"), option, path}, 1,
+                     path + ": cannot be written: ");
     expect_refused({"pack", "/dev/null/*", path}, 1, path);
   }
 }
@@ -289,6 +302,18 @@ TEST_F(Files, WhatDoesNotGoTogether) {
   expect_refused({"pack", at("photos"), at("more"), "--resume"}, 1,
                  "more cannot be resumed: 3 files went into it, and there are 1");
   expect_refused({"pack", at("photos"), at("photos"), at("o")}, 2, "photos is none");
+  expect_refused({"decode", "a", "b", "--png", "c"}, 2, "there must be one FILE");
+  expect_refused({"decode", "a", "--png", "b", "--raw", "c"}, 2, "--png");
+  expect_refused({"decode", "a", "--recipe", "eval", "--upright"}, 2, "--recipe");
+  expect_refused({"decode", "a", "--recipe", "eval", "--size", "2x2"}, 2, "--recipe");
+  for (const char* crop :
+       {"1,2,3", "1,2,3,4,5", "1,2,0,4", "-1,2,3,4", "1,2,3,x", "1, 2, 3, 4"})
+    expect_refused({"decode", "a", std::string("--crop=") + crop}, 2, "x,y,width,height");
+  for (const char* size : {"224", "0x3", "3x", "3x4x5", "3X4", "70000x2"})
+    expect_refused({"decode", "a", "--size", size}, 2, "must be WIDTHxHEIGHT in pixels, not ");
+  expect_refused({"decode", "a", "--size", "2x2", "--filter", "cubic"}, 2,
+                 "bilinear or bicubic or");
+  expect_refused({"decode", "a", "--size", "2x2", "--like", "pillow"}, 2, "pillow-13 or pillow-12");
   expect_refused({"topology", "--synthetic", std::string(100'000, '1')}, 2, "111...\" has more");
   expect_refused({"topology", "--synthetic", std::string(100'000, 'x')}, 2, "xxx...\" is no");
 }

@@ -34,6 +34,9 @@ struct Resampling {
   bool mirrored = false;
   /// Inside the image; nullopt is the whole.
   std::optional<SourceBox> box = std::nullopt;
+  /// How the image is turned that is resized so, which is stored otherwise. All else is said of the
+  /// upright image.
+  Turn turn = {};
 };
 
 /// Of what the pixels along one axis of a window are made: each is the sum of some source pixels
@@ -54,6 +57,9 @@ class ResampleAxis {
     int count;
     Interpolation interpolation;
     bool mirrored;
+    /// Whether the source's pixels are stored from the last to the first. What is said of them here
+    /// is of the right order, what is told of them of the stored one.
+    bool backwards = false;
   };
   /// Its memory only grows.
   void make(const Wanted& wanted);
@@ -76,6 +82,8 @@ class ResampleAxis {
   template <typename Filter>
   void weigh(const Wanted& wanted, double support, Filter filter);
   void pick_nearest(const Wanted& wanted);
+  /// Makes the weights those of `from` pixels that are stored backwards.
+  void reverse_source(int from);
   /// The weights of a pixel, zeros before and behind them left out: no source pixel is needed for
   /// a weight of zero.
   void add(int place, int begin, int length);
@@ -112,7 +120,8 @@ struct PackedAxis {
 /// for two threads at once.
 class Resampler {
  public:
-  /// Makes the tables for `run`, and tells which part of the source image the window is made of.
+  /// Makes the tables for `run`, and tells which part of the source image, as it is stored, the
+  /// window is made of.
   Region prepare(const Resampling& resampling);
 
   /// Makes the window from `source`, which shows the region that `prepare` told, into rows that are
@@ -120,11 +129,16 @@ class Resampler {
   void run(const PixelView& source, std::uint8_t* window, std::size_t stride);
 
  private:
-  void rows_first(const PixelView& source, std::uint8_t* window, std::size_t stride);
-  void columns_first(const PixelView& source, std::uint8_t* window, std::size_t stride);
+  /// Row after row is written `step` bytes from the one before.
+  void make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
+  void rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
+  void columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   std::size_t row_reach() const;
 
   bool vertical_first_ = false;
+  bool transposed_ = false;
+  /// Whether the rows come from the last to the first, as they are stored so.
+  bool upwards_ = false;
   ResampleAxis horizontal_;
   ResampleAxis vertical_;
   PackedAxis across_;
@@ -135,6 +149,7 @@ class Resampler {
   /// Copies of the last rows, with room behind them to read.
   std::vector<std::uint8_t> last_rows_;
   std::vector<const std::uint8_t*> taps_;  // the rows that a row is made of
+  std::vector<std::uint8_t> stored_;       // a window before it is transposed
 };
 
 /// Whether the vertical pass comes first. The result of the first pass is rounded to 8 bits, so the
@@ -142,7 +157,7 @@ class Resampler {
 bool vertical_first(const Resampling& resampling);
 
 /// Resizes as Pillow does, pixel by pixel: what every faster way is compared with. `image` is the
-/// whole image.
+/// whole image and upright; it is not turned.
 void resample_plainly(const Resampling& resampling, const PixelView& image, std::uint8_t* window,
                       std::size_t stride);
 

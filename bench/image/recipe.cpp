@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <millrace/recipe.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "command.h"
+#include "console/option_checks.h"
+#include "console/output_file.h"
+#include "console/recipe_option.h"
+
+namespace millrace::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct RecipeArguments {
+  std::string recipe;
+  int size = 224;
+  std::string out = "-";
+};
+
+/// The recipe with a line for each operation.
+std::string pretty(const Recipe& recipe) {
+  const Json json = Json::parse(recipe.to_json());
+  std::string text;
+  for (const auto& [key, value] : json.items()) {
+    std::string line = value.dump();
+    if (key == "ops") {
+      line.clear();
+      for (const Json& op : value) line += (line.empty() ? "[\n    " : ",\n    ") + op.dump();
+      line += "\n  ]";
+    }
+    text += fmt::format("{}  {}: {}", text.empty() ? "" : ",\n", Json(key).dump(), line);
+  }
+  return "{\n" + text + "\n}\n";
+}
+
+int run(const RecipeArguments& arguments) {
+  check_outputs({arguments.out}, {arguments.recipe});
+  write_text(arguments.out, pretty(load_recipe(arguments.recipe, arguments.size)));
+  return 0;
+}
+
+}  // namespace
+
+Command add_recipe_command(CLI::App& millrace) {
+  auto arguments = std::make_shared<RecipeArguments>();
+  CLI::App* app =
+      millrace.add_subcommand("recipe", "Print a recipe as JSON to start from, or check a file");
+  add_recipe(*app, "RECIPE", arguments->recipe,
+             "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
+      ->required();
+  add_number(*app, "--size", arguments->size,
+             "Output width and height of the recipes train and eval", 1, 8192);
+  app->add_option("--out", arguments->out, "Write it to a file; - is stdout")
+      ->capture_default_str()
+      ->check(output_check(true));
+  app->footer(
+      R"(Train and eval are torchvision's ImageNet presets on PIL images. A file is printed as it
+is understood, with what it leaves out at its default; where it is wrong, the error names operation,
+key and value.
+
+Examples:
+  millrace recipe train
+  millrace recipe eval --size 160 --out eval-160.json
+  millrace recipe eval-160.json)");
+  return {app, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace millrace::cli
