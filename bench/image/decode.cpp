@@ -178,9 +178,11 @@ Command add_decode(CLI::App& millrace) {
       ->type_name("WxH")
       ->check(parsed_by(size_of, "WIDTHxHEIGHT in pixels"));
   part("--filter", arguments->filter, "The filter of --size, in Pillow's words")
+      ->type_name("NAME")
       ->capture_default_str()
       ->check(one_of(filters));
   part("--like", arguments->like, "The Pillow whose pixels --size makes")
+      ->type_name("NAME")
       ->capture_default_str()
       ->check(one_of(versions));
   app->add_flag("--upright", arguments->upright,
@@ -190,8 +192,10 @@ Command add_decode(CLI::App& millrace) {
              UINT64_MAX)
       ->needs(recipe);
   CLI::Option* png = app->add_option("--png", arguments->png, "Write a PNG file; - is stdout")
+                         ->type_name("FILE")
                          ->check(output_check(true));
   app->add_option("--raw", arguments->raw, "Write the RGB rows, 8 bits, no gaps; - is stdout")
+      ->type_name("FILE")
       ->check(output_check(true))
       ->excludes(png);
   app->add_flag("--sha256", arguments->sha256, "Print the SHA-256 of the RGB rows");
