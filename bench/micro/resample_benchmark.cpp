@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a training crop costs once it is decoded: resampled to 224 x 224, flipped or not, stored.
-// "of_decode" is the share of the time in which libjpeg-turbo decodes the same photographs as a
-// whole, in the same run; the bar is 0.08 with AVX2 and 0.04 with AVX-512. Both are the thread's
-// processor time. Beside it the bilinear filter of OpenCV, which is not antialiased.
-#include <benchmark/benchmark.h>
+// The bar is an "of_decode" of 0.08 with AVX2 and 0.04 with AVX-512. Beside it the bilinear filter
+// of OpenCV, which is not antialiased.
 #include <millrace/detail/resample.h>
-#include <millrace/image_decoder.h>
-#include <millrace/random.h>
-#include <turbojpeg.h>
 
-#include <algorithm>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <memory>
 #include <opencv2/imgproc.hpp>
-#include <stdexcept>
-#include <string>
-#include <vector>
+
+#include "micro/photographs.h"
 
 namespace millrace {
 namespace {
@@ -28,24 +16,6 @@ constexpr Size output{224, 224};
 constexpr std::size_t output_stride = 3 * 224;
 using Output = std::vector<std::uint8_t>;
 
-std::vector<std::string> read_photographs() {
-  const std::filesystem::path folder = MILLRACE_SHARED_DIR "/data/photos";
-  std::vector<std::string> photographs;
-  if (!std::filesystem::exists(folder)) return photographs;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".JPEG") {
-      std::ifstream file(entry.path(), std::ios::binary);
-      photographs.emplace_back(std::istreambuf_iterator<char>(file),
-                               std::istreambuf_iterator<char>());
-    }
-  return photographs;
-}
-
-const std::vector<std::string>& photographs() {
-  static const std::vector<std::string> all = read_photographs();
-  return all;
-}
-
 /// A photograph's crop of the train recipe.
 struct Crop {
   Region box;
@@ -53,37 +23,12 @@ struct Crop {
 };
 
 Crop drawn_crop(Size image, std::uint64_t position) {
-  Random random(5, position);
-  const auto draw = [&] { return random.uniform(); };
-  const Region box = random_resized_crop(image, {0.08, 1}, {3.0 / 4, 4.0 / 3}, draw);
-  return {box,
-          {.from = {box.width, box.height},
+  const micro::DrawnCrop crop = micro::drawn_crop(image, position);
+  return {crop.box,
+          {.from = {crop.box.width, crop.box.height},
            .to = output,
            .window = {0, 0, output.width, output.height},
-           .mirrored = draw() < 0.5}};
-}
-
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-std::span<const std::byte> bytes_of(const std::string& photograph) {
-  return std::as_bytes(std::span(photograph));
-}
-
-PixelView decoded(ImageDecoder& decoder, const std::string& photograph, const Region& region) {
-  PixelView view;
-  if (!decoder.open(bytes_of(photograph)).is_ok() || !decoder.decode(region, view).is_ok())
-    throw std::runtime_error("a photograph cannot be decoded");
-  return view;
-}
-
-Size size_of(ImageDecoder& decoder, const std::string& photograph) {
-  if (!decoder.open(bytes_of(photograph)).is_ok())
-    throw std::runtime_error("a photograph cannot be decoded");
-  return decoder.header().size();
+           .mirrored = crop.mirrored}};
 }
 
 /// The region within the image that the resampler reads.
@@ -111,11 +56,12 @@ void verify() {
   Resampler resampler;
   Output made(output_stride * 224);
   Output plain(made.size());
-  for (std::size_t n = 0; n < photographs().size(); ++n) {
-    const std::string& photograph = photographs()[n];
-    const Crop crop = drawn_crop(size_of(*decoder, photograph), n);
-    resample_exactly(resampler, crop, decoded(*decoder, photograph, needed(resampler, crop)), made);
-    resample_plainly(crop.resampling, decoded(*decoder, photograph, crop.box), plain.data(),
+  for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
+    const std::string& photograph = micro::photographs()[n];
+    const Crop crop = drawn_crop(micro::size_of(*decoder, photograph), n);
+    resample_exactly(resampler, crop, micro::decoded(*decoder, photograph, needed(resampler, crop)),
+                     made);
+    resample_plainly(crop.resampling, micro::decoded(*decoder, photograph, crop.box), plain.data(),
                      output_stride);
     if (made != plain) throw std::runtime_error("the bits differ");
   }
@@ -123,41 +69,21 @@ void verify() {
 
 template <typename Resample>
 void resample_crops(benchmark::State& state, Resample resample) {
-  if (photographs().empty()) {
-    state.SkipWithError("needs " MILLRACE_SHARED_DIR "/data/photos");
-    return;
-  }
-  static const bool verified = (verify(), true);
-  benchmark::DoNotOptimize(verified);
+  verify();
   cv::setNumThreads(1);
-  const std::unique_ptr<void, int (*)(void*)> reference(tjInitDecompress(), tjDestroy);
   const auto decoder = make_image_decoder();
   Resampler resampler;
   Output made(output_stride * 224);
-  std::vector<std::uint8_t> whole;
-
-  double decoding = 0;
-  double resampling = 0;
-  for (std::size_t n = 0; state.KeepRunning(); ++n) {
-    const std::string& photograph = photographs()[n % photographs().size()];
-    const Size size = size_of(*decoder, photograph);
-    const Crop crop = drawn_crop(size, n);
-    whole.resize(std::max(whole.size(), static_cast<std::size_t>(size.width) * 3 *
-                                            static_cast<std::size_t>(size.height)));
-    const auto* jpeg = reinterpret_cast<const unsigned char*>(photograph.data());
-    const double begin = thread_seconds();
-    tjDecompress2(reference.get(), jpeg, photograph.size(), whole.data(), 0, 0, 0, TJPF_RGB, 0);
-    decoding += thread_seconds() - begin;
-
-    const PixelView view = decoded(*decoder, photograph, needed(resampler, crop));
-    const double middle = thread_seconds();
-    resample(resampler, crop, view, made);
-    const double one = thread_seconds() - middle;
-    benchmark::DoNotOptimize(made.data());
-    resampling += one;
-    state.SetIterationTime(one);
-  }
-  state.counters["of_decode"] = resampling / decoding;
+  micro::beside_whole_decode(
+      state, [&](const std::string& photograph, std::size_t number, Size size) {
+        const Crop crop = drawn_crop(size, number);
+        const PixelView view = micro::decoded(*decoder, photograph, needed(resampler, crop));
+        const double begin = micro::thread_seconds();
+        resample(resampler, crop, view, made);
+        const double seconds = micro::thread_seconds() - begin;
+        benchmark::DoNotOptimize(made.data());
+        return seconds;
+      });
 }
 BENCHMARK_CAPTURE(resample_crops, as_pillow, resample_exactly)->UseManualTime()->Iterations(2000);
 BENCHMARK_CAPTURE(resample_crops, opencv, resample_by_opencv)->UseManualTime()->Iterations(2000);

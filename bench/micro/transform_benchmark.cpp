@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a sample costs, from the encoded bytes to the pixels in its place: the whole of a transform.
+#include <millrace/detail/resample.h>
+#include <millrace/image_transform.h>
+
+#include <array>
+
+#include "micro/photographs.h"
+
+namespace millrace {
+namespace {
+
+/// One worker's transform, and a place for its sample.
+class Samples {
+ public:
+  explicit Samples(const Recipe& recipe) : transform_(image_transform(recipe)) {}
+
+  /// Returns the seconds it took.
+  double make(const std::string& photograph, std::uint64_t position) {
+    const std::array fields{RecordField{"image", micro::bytes_of(photograph)},
+                            RecordField{"label", std::as_bytes(std::span(&label_, 1))}};
+    Random random(5, position);
+    const double begin = micro::thread_seconds();
+    Sample sample(transform_->spec(), places_);
+    const Status made = worker_->make(Record(0, fields), random, sample);
+    sample.finish();
+    const double seconds = micro::thread_seconds() - begin;
+    if (!made.is_ok()) throw std::runtime_error(made.reason());
+    return seconds;
+  }
+  const std::vector<std::uint8_t>& pixels() const { return pixels_; }
+
+ private:
+  std::shared_ptr<const Transform> transform_;
+  std::unique_ptr<TransformWorker> worker_ = transform_->make_worker();
+  std::int64_t label_ = 0;
+  std::vector<std::uint8_t> pixels_ = std::vector<std::uint8_t>(std::size_t{224} * 224 * 3);
+  std::vector<Tensor> places_{Tensor{pixels_.data(), DType::uint8, {224, 224, 3}},
+                              Tensor{&label_, DType::int64, {}}};
+};
+
+/// The plain reference's sample of the train recipe.
+void train_plainly(const PixelView& whole, std::size_t number, std::uint8_t* made) {
+  const micro::DrawnCrop crop = micro::drawn_crop({whole.width, whole.height}, number);
+  resample_plainly({.from = {crop.box.width, crop.box.height},
+                    .to = {224, 224},
+                    .window = {0, 0, 224, 224},
+                    .mirrored = crop.mirrored},
+                   micro::part_of(whole, crop.box), made, 672);
+}
+
+/// That of the eval recipe, of a photograph that is no smaller than its window.
+void evaluate_plainly(const PixelView& whole, std::size_t, std::uint8_t* made) {
+  const Size to = resize_shorter({whole.width, whole.height}, 256);
+  resample_plainly(
+      {.from = {whole.width, whole.height}, .to = to, .window = center_crop(to, {224, 224})}, whole,
+      made, 672);
+}
+
+using Plainly = void (*)(const PixelView&, std::size_t, std::uint8_t*);
+
+void verify(const Recipe& recipe, Plainly plainly) {
+  const auto decoder = make_image_decoder();
+  micro::WholeDecode whole;
+  Samples samples(recipe);
+  std::vector<std::uint8_t> plain(samples.pixels().size());
+  for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
+    const std::string& photograph = micro::photographs()[n];
+    samples.make(photograph, n);
+    plainly(whole.run(photograph, micro::size_of(*decoder, photograph)), n, plain.data());
+    if (samples.pixels() != plain) throw std::runtime_error("the bits differ");
+  }
+}
+
+void transform(benchmark::State& state, Recipe (*recipe)(int), Plainly plainly) {
+  verify(recipe(224), plainly);
+  Samples samples(recipe(224));
+  micro::beside_whole_decode(state, [&](const std::string& photograph, std::size_t number, Size) {
+    return samples.make(photograph, number);
+  });
+}
+BENCHMARK_CAPTURE(transform, train, Recipe::train, train_plainly)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(transform, eval, Recipe::eval, evaluate_plainly)
+    ->UseManualTime()
+    ->Iterations(1000);
+
+}  // namespace
+}  // namespace millrace
