@@ -53,26 +53,28 @@ inline std::vector<Whereabouts> watch(const std::vector<std::unique_ptr<WorkerPo
   std::size_t ended = 0;
   for (std::size_t number = 0; number < pools.size(); ++number)
     pools[number]->submit(&mutex,
-                          job(pools[number]->workers(), [&, number](std::size_t, unsigned worker) {
-                            EXPECT_TRUE(meeting.meet());
-                            std::set<int> seen;
-                            for (int look = 0; look < looks; ++look) {
-                              seen.insert(sched_getcpu());
-                              sched_yield();
-                            }
-                            std::set<int> seen_inside;
-                            std::mutex inside;
-                            tbb::parallel_for(0, looks, [&](int) {
-                              std::lock_guard lock(inside);
-                              seen_inside.insert(sched_getcpu());
-                            });
-                            std::lock_guard lock(mutex);
-                            result[number].bindings.insert(own_cpus());
-                            result[number].seen.merge(seen);
-                            result[number].seen_inside.merge(seen_inside);
-                            result[number].workers.insert(worker);
-                            ++ended;
-                          }));
+                          job(pools[number]->workers(),
+                              [&, number](std::size_t, unsigned worker) {
+                                EXPECT_TRUE(meeting.meet());
+                                std::set<int> seen;
+                                for (int look = 0; look < looks; ++look) {
+                                  seen.insert(sched_getcpu());
+                                  sched_yield();
+                                }
+                                std::set<int> seen_inside;
+                                std::mutex inside;
+                                tbb::parallel_for(0, looks, [&](int) {
+                                  std::lock_guard lock(inside);
+                                  seen_inside.insert(sched_getcpu());
+                                });
+                                std::lock_guard lock(mutex);
+                                result[number].bindings.insert(own_cpus());
+                                result[number].seen.merge(seen);
+                                result[number].seen_inside.merge(seen_inside);
+                                result[number].workers.insert(worker);
+                                ++ended;
+                              }),
+                          Help::never);
   EXPECT_TRUE(eventually([&] {
     std::lock_guard lock(mutex);
     return ended == workers;

@@ -328,7 +328,9 @@ TEST_F(GuardedMapHandler, WhatEndsAProcessStillDoes) {
   EXPECT_EQ(ends(plain(SIG_IGN), sent), 0);
   const struct sigaction once = plain(earlier_plain, static_cast<int>(SA_RESETHAND));
   EXPECT_EQ(ends(once, sent), 0);
+#if !defined(MILLRACE_TSAN)  // which calls a program's handler again that is for one signal
   EXPECT_EQ(ends(once, [&] { sent(), sent(); }), SIGBUS);
+#endif
 }
 
 TEST_F(GuardedMapHandler, AChildIsGuardedToo) {

@@ -255,20 +255,27 @@ TEST(ResumeState, ComparesOnlyWhatBothSidesName) {
   EXPECT_EQ(silent.pipeline().next().number(), 1U);
 }
 
+/// What a pipeline warns of, but for other work on this machine's processors.
+std::vector<std::string> warnings_of(Pipeline pipeline) {
+  std::vector<std::string> warnings = pipeline.report().warnings;
+  std::erase_if(warnings, [](const std::string& one) { return one.starts_with("oversubscribed"); });
+  return warnings;
+}
+
 TEST(ResumeState, WarnsOfWhatWasNotCompared) {
   NamedRun run;
   run.options.resume.from = state_of_a_run();
-  EXPECT_THAT(run.pipeline().report().warnings, ::testing::IsEmpty());
+  EXPECT_THAT(warnings_of(run.pipeline()), ::testing::IsEmpty());
   SmallRun silent(40);
   silent.options.seed = 5;
   silent.options.resume.from = state_of_a_run();
-  EXPECT_THAT(silent.pipeline().report().warnings,
+  EXPECT_THAT(warnings_of(silent.pipeline()),
               ElementsAre(AllOf(HasSubstr("the dataset's fingerprint"), HasSubstr("this run has")),
                           AllOf(HasSubstr("transform's fingerprint"), HasSubstr("this run has"))));
   silent.options.resume.from = State{.seed = 5, .position = 16};
-  EXPECT_THAT(silent.pipeline().report().warnings, SizeIs(4));
+  EXPECT_THAT(warnings_of(silent.pipeline()), SizeIs(4));
   silent.options.resume.anyway = true;
-  EXPECT_THAT(silent.pipeline().report().warnings, ::testing::IsEmpty());
+  EXPECT_THAT(warnings_of(silent.pipeline()), ::testing::IsEmpty());
 }
 
 TEST(ResumeState, OfAnOtherBatchSizeIsNotTakenInTheMiddleOfABatch) {
