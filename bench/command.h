@@ -27,5 +27,6 @@ Command add_recipe_command(CLI::App& millrace);
 Command add_topology(CLI::App& millrace);
 Command add_tune(CLI::App& millrace);
 Command add_verify(CLI::App& millrace);
+Command add_view(CLI::App& millrace);
 
 }  // namespace millrace::cli

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   commands.push_back(millrace::cli::add_verify(app));
   commands.push_back(millrace::cli::add_recipe_command(app));
   commands.push_back(millrace::cli::add_decode(app));
+  commands.push_back(millrace::cli::add_view(app));
   commands.push_back(millrace::cli::add_bench(app));
   commands.push_back(millrace::cli::add_tune(app));
   commands.push_back(millrace::cli::add_diagnose(app));

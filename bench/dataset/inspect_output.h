@@ -27,6 +27,8 @@ struct RecordView {
   std::string no_image{};
 };
 
+/// A record's label and its class, for people: "3 (cat)"; "none".
+std::string label_text(const Dataset& dataset, const Record& record);
 std::string to_text(const Dataset& dataset, const RecordView& view);
 std::string to_json(const Dataset& dataset, const RecordView& view);
 

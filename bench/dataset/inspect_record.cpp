@@ -34,13 +34,6 @@ std::string field_text(const Record& record, const RecordField& field) {
   return short_text(field).value_or("");
 }
 
-std::string class_of(const Dataset& dataset, const Record& record) {
-  const std::optional<std::int64_t> label = label_of(record);
-  const std::vector<std::string> classes = dataset.classes();
-  if (!label || *label < 0 || static_cast<std::uint64_t>(*label) >= classes.size()) return "";
-  return " (" + printable(classes[static_cast<std::size_t>(*label)]) + ")";
-}
-
 std::string image_text(const RecordView& view) {
   if (!view.image)
     return view.no_image.empty() ? "" : "image\n" + table_row("unknown", printable(view.no_image));
@@ -65,12 +58,20 @@ std::string image_text(const RecordView& view) {
 
 }  // namespace
 
+std::string label_text(const Dataset& dataset, const Record& record) {
+  const std::optional<std::int64_t> label = label_of(record);
+  if (!label) return "none";
+  const std::vector<std::string> classes = dataset.classes();
+  if (*label < 0 || static_cast<std::uint64_t>(*label) >= classes.size())
+    return fmt::format("{}", *label);
+  return fmt::format("{} ({})", *label, printable(classes[static_cast<std::size_t>(*label)]));
+}
+
 std::string to_text(const Dataset& dataset, const RecordView& view) {
   std::string text =
       fmt::format("record {} of {}\n", view.record.index(), printable(dataset.name()));
   text += table_row("key", printable(view.key));
-  if (const auto label = label_of(view.record))
-    text += table_row("label", fmt::format("{}{}", *label, class_of(dataset, view.record)));
+  if (label_of(view.record)) text += table_row("label", label_text(dataset, view.record));
   if (view.stored) {
     text += table_row("file", printable(view.stored->file));
     text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));

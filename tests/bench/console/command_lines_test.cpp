@@ -78,6 +78,9 @@ TEST(CommandLines, NumbersAreNumbersInTheirRange) {
       {{"diagnose", "x", "--step-ms"}, true},
       {{"recipe", "train", "--size"}},
       {{"decode", "x", "--recipe", "train", "--seed"}},
+      {{"view", "x", "--record"}},
+      {{"view", "x", "--record", "0", "--samples"}},
+      {{"view", "x", "--record", "0", "--seed"}},
       {{"topology", "--workers"}},
       {{"topology", "--launch-cores"}},
       {{"topology", "--local-world", "4", "--local-rank"}},
@@ -158,8 +161,12 @@ TEST_F(Files, DatasetsAreDatasets) {
       {"/dev/zero", "it is neither file nor folder"},
       {at(long_name.c_str()), "cannot be opened: File name too long"}};
   for (const auto& [path, says] : paths)
-    for (std::vector<std::string> words :
-         {std::vector<std::string>{"inspect"}, {"verify"}, {"bench"}, {"tune"}, {"diagnose"}}) {
+    for (std::vector<std::string> words : {std::vector<std::string>{"inspect"},
+                                           {"verify"},
+                                           {"view", "--record", "0"},
+                                           {"bench"},
+                                           {"tune"},
+                                           {"diagnose"}}) {
       words.push_back(path);
       if (words[0] == "diagnose") words.insert(words.end(), {"--step-ms", "1"});
       expect_refused(words, 1, says);
@@ -197,6 +204,8 @@ TEST_F(Files, NamesAreNames) {
           {"decode", set_, "--recipe", name},
           {"decode", set_, "--png", name},
           {"decode", set_, "--raw", name},
+          {"view", name, "--record", "0"},
+          {"view", set_, "--record", "0", "--png", name},
           {"topology", "--json", name}})
       expect_refused(words, 2, name.empty() ? ", not \"\"" : "nnn...\"");
   for (const std::vector<std::string>& words :
@@ -306,8 +315,7 @@ TEST_F(Files, WhatDoesNotGoTogether) {
   expect_refused({"decode", "a", "--png", "b", "--raw", "c"}, 2, "--png");
   expect_refused({"decode", "a", "--recipe", "eval", "--upright"}, 2, "--recipe");
   expect_refused({"decode", "a", "--recipe", "eval", "--size", "2x2"}, 2, "--recipe");
-  for (const char* crop :
-       {"1,2,3", "1,2,3,4,5", "1,2,0,4", "-1,2,3,4", "1,2,3,x", "1, 2, 3, 4"})
+  for (const char* crop : {"1,2,3", "1,2,3,4,5", "1,2,0,4", "-1,2,3,4", "1,2,3,x", "1, 2, 3, 4"})
     expect_refused({"decode", "a", std::string("--crop=") + crop}, 2, "x,y,width,height");
   for (const char* size : {"224", "0x3", "3x", "3x4x5", "3X4", "70000x2"})
     expect_refused({"decode", "a", "--size", size}, 2, "must be WIDTHxHEIGHT in pixels, not ");

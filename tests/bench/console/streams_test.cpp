@@ -28,6 +28,7 @@ class Streams : public ::testing::Test {
             "bench --help",
             "topology",
             "recipe train",
+            "view \"$1\" --record 0 --samples 1 --png -",
             "decode \"$2/0.jpg\"",
             "decode \"$2/0.jpg\" --raw -",
             "topology --json -",
