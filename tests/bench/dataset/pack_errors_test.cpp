@@ -81,7 +81,8 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
     ASSERT_EQ(run_program(command(folder_ / input, whole, {"--force"})).exit_code, 0);
     int failed_at_an_image = 0;
     int packed = 0;
-    for (int files = 4; files < 16; ++files) {
+    // Eight workers may have a file open each, beside the dataset and the standard streams.
+    for (int files = 4; packed < 4 && files < 32; ++files) {
       SCOPED_TRACE(std::string(input) + ", open files: " + std::to_string(files));
       const fs::path out = folder_ / "out.lmdb";
       const Result result =
@@ -103,7 +104,7 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
       EXPECT_EQ(all_bytes(out), all_bytes(whole));
       fs::remove(out);
     }
-    EXPECT_GT(packed, 0);
+    EXPECT_EQ(packed, 4);
     if (std::string(input) == "photos") {
       EXPECT_GT(failed_at_an_image, 0);
     }
