@@ -39,9 +39,10 @@ std::optional<Region> place_of(const Image& part, const Image& sheet) {
     for (int x = 0; x + part.width <= sheet.width; ++x) {
       bool equal = true;
       for (int row = 0; equal && row < part.height; ++row)
-        equal = std::equal(&part.pixels[at(part, 0, row)],
-                           &part.pixels[at(part, 0, row)] + std::size_t{3} * part.width,
-                           &sheet.pixels[at(sheet, x, y + row)]);
+        equal =
+            std::equal(&part.pixels[at(part, 0, row)],
+                       &part.pixels[at(part, 0, row)] + 3 * static_cast<std::size_t>(part.width),
+                       &sheet.pixels[at(sheet, x, y + row)]);
       if (equal) return Region{x, y, part.width, part.height};
     }
   return {};
