@@ -37,6 +37,7 @@ MadeImage draw_sheet(const std::vector<std::string>& titles, const MadeImage& or
                      const std::vector<ShownSample>& samples) {
   const MadeImage image = shrunk(original, longest_original);
   std::vector<MadeImage> tiles;
+  tiles.reserve(samples.size());
   for (const ShownSample& sample : samples) tiles.push_back(shrunk(sample.image, longest_sample));
   // All have one size.
   const int tile_width = tiles.front().size.width + 2 * frame_width;
