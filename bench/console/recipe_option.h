@@ -8,6 +8,9 @@
 
 namespace millrace::cli {
 
+inline constexpr const char* recipe_names =
+    "train (random resized crop, flip), eval (resize, centre crop) or a JSON file";
+
 /// For the name of a recipe: "train", "eval" or a JSON file.
 CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe, const char* text);
 

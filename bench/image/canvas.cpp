@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 // A header of functions that are not all used.
 #pragma GCC diagnostic push
@@ -108,12 +107,14 @@ MadeImage shrunk(const MadeImage& image, int longest) {
   MadeImage small{{side(image.size.width), side(image.size.height)}, {}};
   small.rgb.resize(row_bytes(small) * static_cast<std::size_t>(small.size.height));
   Resampler resampler;
-  // The whole is needed of the whole.
-  resampler.prepare({.from = image.size,
-                     .to = small.size,
-                     .window = {0, 0, small.size.width, small.size.height}});
-  resampler.run({image.rgb.data(), image.size.width, image.size.height, row_bytes(image)},
-                small.rgb.data(), row_bytes(small));
+  const Region needed = resampler.prepare({.from = image.size,
+                                           .to = small.size,
+                                           .window = {0, 0, small.size.width, small.size.height}});
+  const std::uint8_t* first = image.rgb.data() +
+                              static_cast<std::size_t>(needed.y) * row_bytes(image) +
+                              3 * static_cast<std::size_t>(needed.x);
+  resampler.run({first, needed.width, needed.height, row_bytes(image)}, small.rgb.data(),
+                row_bytes(small));
   return small;
 }
 

@@ -51,9 +51,7 @@ Command add_recipe_command(CLI::App& millrace) {
   auto arguments = std::make_shared<RecipeArguments>();
   CLI::App* app =
       millrace.add_subcommand("recipe", "Print a recipe as JSON to start from, or check a file");
-  add_recipe(*app, "RECIPE", arguments->recipe,
-             "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
-      ->required();
+  add_recipe(*app, "RECIPE", arguments->recipe, recipe_names)->required();
   add_number(*app, "--size", arguments->size,
              "Output width and height of the recipes train and eval", 1, 8192);
   app->add_option("--out", arguments->out, "Write it to a file; - is stdout")

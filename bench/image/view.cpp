@@ -139,9 +139,7 @@ Command add_view(CLI::App& millrace) {
   app->add_option("--record", arguments->record, "The record, from 0")
       ->required()
       ->transform(between(std::uint64_t{0}, UINT64_MAX));
-  add_recipe(*app, "--recipe", arguments->recipe,
-             "train (random resized crop, flip), eval (resize, centre crop) or a JSON file")
-      ->capture_default_str();
+  add_recipe(*app, "--recipe", arguments->recipe, recipe_names)->capture_default_str();
   add_number(*app, "--size", arguments->size,
              "Output width and height of the recipes train and eval", 1, 8192);
   add_number(*app, "--samples", arguments->samples, "How many samples are drawn", 1, 64);

@@ -125,6 +125,21 @@ TEST(ExifTransposeOperation, LeavesAnImageThatSaysNothing) {
     EXPECT_EQ(made_by(recipe, with_orientation(encoded, unknown)).pixels, whole.pixels);
 }
 
+TEST(ExifTransposeOperation, LeavesNothingForTheNextImage) {
+  const Bytes encoded = encode(noise(50, 30, 2), {});
+  Maker maker(upright(window_of({30, 30}, 30)));
+  Random random(1, 1);
+  const auto made = [&](const Bytes& bytes) {
+    EXPECT_TRUE(maker.make(bytes, 0, random).is_ok());
+    return maker.image().pixels;
+  };
+  const auto plain = made(encoded);
+  for (int orientation = 2; orientation <= 8; ++orientation) {
+    EXPECT_NE(made(with_orientation(encoded, orientation)), plain);
+    EXPECT_EQ(made(encoded), plain) << "after orientation " << orientation;
+  }
+}
+
 TEST(ExifTransposeOperation, ComesThroughJsonAndIsTheFirst) {
   const std::string text = R"({"op": "exif_transpose"})";
   const std::string center = R"({"op": "center_crop"})";
