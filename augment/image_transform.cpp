@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,9 @@ SampleSpec spec_of(Size output, const Program& program) {
 
 class ImageWorker : public TransformWorker {
  public:
-  ImageWorker(const Program& program, std::shared_ptr<DecodeBudget> budget)
+  ImageWorker(const Program& program, Resolution resolution, std::shared_ptr<DecodeBudget> budget)
       : program_(program),
+        resolution_(resolution),
         needs_orientation_(program.needs_orientation()),
         decoder_(make_image_decoder(std::move(budget))) {}
 
@@ -43,8 +45,7 @@ class ImageWorker : public TransformWorker {
 
     if (needs_orientation_)
       if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
-    const Fold fold =
-        program_.fold(decoder_->header().size(), info_.orientation.value_or(1), random);
+    Fold fold = program_.fold(decoder_->header().size(), info_.orientation.value_or(1), random);
     if (!fold.problem.empty()) return Status::bad(fold.problem);
     const Size to = fold.resampling.to;
     if (std::int64_t{to.width} * to.height > max_resized_pixels)
@@ -52,6 +53,8 @@ class ImageWorker : public TransformWorker {
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
+    const int reduction = resolution_ == Resolution::reduced ? fold.reduction() : 1;
+    if (reduction > 1) fold.reduce(reduction);
     Region needed = resampler_.prepare(fold.resampling);
     const Region box = fold.stored_box();
     needed.x += box.x;
@@ -61,9 +64,14 @@ class ImageWorker : public TransformWorker {
       ImageDecoder& decoder;
       ~Close() { decoder.close(); }
     } at_end{*decoder_};
+    if (sample.has_notes()) decoder_->use_index(sample.note(), image_checksum(record));
     PixelView pixels;
-    if (Status decoded = decoder_->decode(needed, pixels); !decoded.is_ok()) return decoded;
+    Status decoded = reduction > 1 ? decoder_->decode_reduced(needed, reduction, pixels)
+                                   : decoder_->decode(needed, pixels);
+    if (!decoded.is_ok()) return decoded;
 
+    if (const auto index = decoder_->new_index(); !index.empty()) sample.keep_note(index);
+    sample.made_by(decoder_->header().decoder);
     sample.enter_stage(augment_stage);
     SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample};
     resample(fold, pixels, image.pixels);
@@ -84,6 +92,7 @@ class ImageWorker : public TransformWorker {
   }
 
   const Program& program_;
+  const Resolution resolution_;
   const bool needs_orientation_;
   ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
@@ -96,26 +105,36 @@ class ImageTransform : public Transform {
       : budget_(std::make_shared<DecodeBudget>(limits)),
         recipe_(recipe.to_json()),
         program_(recipe.output, recipe.ops, recipe.like),
+        resolution_(recipe.resolution),
         spec_(spec_of(recipe.output, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
+  std::string description() const override { return recipe_; }
   std::string fingerprint_of() const override { return "recipe"; }
   std::optional<std::uint64_t> fingerprint() const override {
     return XXH3_64bits(recipe_.data(), recipe_.size());
   }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<ImageWorker>(program_, budget_);
+    return std::make_unique<ImageWorker>(program_, resolution_, budget_);
   }
 
  private:
   std::shared_ptr<DecodeBudget> budget_;
   std::string recipe_;
   Program program_;
+  Resolution resolution_;
   SampleSpec spec_;
 };
 
 }  // namespace
+
+std::optional<std::uint64_t> image_checksum(const Record& record) {
+  // Another transform may note something of another field.
+  constexpr std::uint64_t image = 0x696D616765;  // "image"
+  const std::optional<std::uint64_t> checksum = record.checksum();
+  return checksum ? std::optional(*checksum ^ image) : std::nullopt;
+}
 
 std::shared_ptr<const Transform> image_transform(const Recipe& recipe, const DecodeLimits& limits) {
   recipe.validate();

@@ -184,11 +184,14 @@ class Checker final : public Parameters {
 };
 
 constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
+constexpr const char* resolutions[] = {"exact", "reduced"};     // of `Resolution`
 
 void check(const Recipe& recipe, std::string_view source) {
   Checker output(source);
   Like like = recipe.like;
   output.named("like", like, versions);
+  Resolution resolution = recipe.resolution;
+  output.named("resolution", resolution, resolutions);
   int sides[] = {recipe.output.width, recipe.output.height};
   for (int& side : sides) output.integer("output", side, 1, largest_side);
   for (std::size_t number = 0; number < recipe.ops.size(); ++number) {
@@ -255,6 +258,7 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   Recipe recipe;
   reader.size("output", recipe.output);
   reader.named("like", recipe.like, versions);
+  reader.named("resolution", recipe.resolution, resolutions);
   if (const Json* ops = reader.find("ops")) {
     if (!ops->is_array()) fail(source, "\"ops\" must be a list of operations in [ ]");
     recipe.ops.clear();
@@ -271,6 +275,8 @@ std::string Recipe::to_json() const {
   Json json;
   json["output"] = {output.width, output.height};
   json["like"] = versions[static_cast<std::size_t>(like)];
+  if (resolution != Resolution::exact)
+    json["resolution"] = resolutions[static_cast<std::size_t>(resolution)];
   json["ops"] = Json::array();
   for (const Operation& operation : ops) json["ops"].push_back(millrace::to_json(operation));
   return json.dump();

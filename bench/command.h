@@ -21,6 +21,7 @@ struct Command {
 Command add_bench(CLI::App& millrace);
 Command add_decode(CLI::App& millrace);
 Command add_diagnose(CLI::App& millrace);
+Command add_index(CLI::App& millrace);
 Command add_inspect(CLI::App& millrace);
 Command add_pack(CLI::App& millrace);
 Command add_recipe_command(CLI::App& millrace);

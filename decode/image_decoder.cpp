@@ -93,6 +93,13 @@ class AnyDecoder final : public ImageDecoder {
   Status decode(const Region& region, PixelView& view) override {
     return current().decode(region, view);
   }
+  Status decode_reduced(const Region& region, int reduction, PixelView& view) override {
+    return current().decode_reduced(region, reduction, view);
+  }
+  bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum) override {
+    return current().use_index(index, checksum);
+  }
+  std::span<const std::byte> new_index() override { return current().new_index(); }
   Status check() override { return current().check(); }
   void close() override {
     if (current_ != nullptr) current_->close();
@@ -111,6 +118,11 @@ class AnyDecoder final : public ImageDecoder {
 };
 
 }  // namespace
+
+bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>) {
+  return false;
+}
+std::span<const std::byte> ImageDecoder::new_index() { return {}; }
 
 std::unique_ptr<ImageDecoder> make_image_decoder(std::shared_ptr<DecodeBudget> budget) {
   return std::make_unique<AnyDecoder>(std::move(budget));

@@ -37,6 +37,33 @@ struct Fold {
     resized = true;
   }
 
+  /// What the image must be reduced by to be resized from the lowest resolution that still has more
+  /// pixels than are made: 8, 4, 2, or 1 for not at all.
+  int reduction() const {
+    if (resampling.turn != Turn{} || resampling.interpolation == Interpolation::nearest) return 1;
+    for (const int by : {8, 4, 2})
+      if (box.width >= by * resampling.to.width && box.height >= by * resampling.to.height)
+        return by;
+    return 1;
+  }
+
+  /// Makes the box that of a reduced image, where its edges need not lie between pixels.
+  void reduce(int by) {
+    const Region whole = box;
+    box.x = whole.x / by;
+    box.y = whole.y / by;
+    box.width = (whole.x + whole.width + by - 1) / by - box.x;
+    box.height = (whole.y + whole.height + by - 1) / by - box.y;
+    const auto edge = [&](int at, int from) {
+      return static_cast<float>(at) / static_cast<float>(by) - static_cast<float>(from);
+    };
+    resampling.from = {box.width, box.height};
+    resampling.box =
+        SourceBox{edge(whole.x, box.x), edge(whole.y, box.y), edge(whole.x + whole.width, box.x),
+                  edge(whole.y + whole.height, box.y)};
+    image = {(image.width + by - 1) / by, (image.height + by - 1) / by};
+  }
+
   /// Exchanges left and right of the output.
   void mirror() {
     resampling.mirrored = !resampling.mirrored;

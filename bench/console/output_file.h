@@ -13,7 +13,7 @@ namespace millrace::cli {
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 /// Throws `Error` before time is spent on what shall go into `outputs`: `invalid_argument` for one
-/// that is one of `inputs`, a dataset or a shard of one; `io` for one that is no regular file or
+/// that is one of `inputs`, a dataset, its shard or index; `io` for one that is no regular file or
 /// cannot be written, and where standard output is closed. Empty names and "-" are fine.
 void check_outputs(const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 

@@ -44,6 +44,8 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 99.95 ? 0 : 1, units[unit]);
 }
 
+std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+
 std::string count_text(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun,
                      count == 1                                    ? ""

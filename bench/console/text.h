@@ -33,6 +33,9 @@ std::optional<Number> parse_number(std::string_view text) {
 /// "512 B", "3.4 kB", "54.1 MB": a number of about three digits, with powers of 1000.
 std::string bytes_text(double bytes);
 
+/// "12.3%", of a share from 0 to 1.
+std::string percent_text(double share);
+
 /// "1 record", "1200 records", "2 batches".
 std::string count_text(std::uint64_t count, std::string_view noun);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double mega = 1e6;
+constexpr double pixels_per_megapixel = 1e6;
 
 std::string bytes_of(std::uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 std::string pixels_of(std::uint64_t pixels) { return fmt::format("{} px", pixels); }
@@ -115,7 +115,7 @@ std::string summary_row(const char* name, const Distribution& numbers,
 }
 
 std::string megapixels_of(std::uint64_t pixels) {
-  return fmt::format("{:.3f} MP", static_cast<double>(pixels) / mega);
+  return fmt::format("{:.3f} MP", static_cast<double>(pixels) / pixels_per_megapixel);
 }
 std::string number_of(std::uint64_t number) { return fmt::format("{}", number); }
 
@@ -175,6 +175,7 @@ std::string image_charts(const Survey& survey) {
   text += "\n" + chart("quality (IJG scale)", quality_bars(survey), survey.images);
   text += "\n" + chart("chroma subsampling", bars_of(survey.chroma), survey.images);
   text += "\n" + chart("scan type", bars_of(survey.scan_types), survey.images);
+  text += "\n" + chart("decoder", bars_of(survey.decoders), survey.images);
   return text + "\n" + chart("EXIF orientation", orientation_bars(survey), survey.images);
 }
 
@@ -269,6 +270,7 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
       {"quality", quality},
       {"chroma", survey.chroma},
       {"scan_type", survey.scan_types},
+      {"decoder", survey.decoders},
       {"exif_orientation", orientations},
       {"unread", unread}};
   return json_text(json);

@@ -25,10 +25,16 @@ struct Glance {
   std::string key{};
 };
 
-Glance glance_at(const Dataset& dataset, std::uint64_t index, DatasetReader& reader) {
+/// One worker's own.
+struct Looker {
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder;
+};
+
+Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& looker) {
   Glance glance{.index = index};
   try {
-    const Record record = reader.read(index);
+    const Record record = looker.reader->read(index);
     for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
     glance.label = label_of(record);
     if (!record.has("image")) return glance;
@@ -36,7 +42,13 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, DatasetReader& rea
     glance.image_bytes = image.size();
     if (const Status read = read_image_info(image, glance.image.emplace()); !read.is_ok())
       glance.reason = read.reason();
-    if (const Status intact = reader.intact(); !intact.is_ok()) glance.reason = intact.reason();
+    // `read_image_info` knows also what no decoder takes.
+    else if (looker.decoder->open(image).is_ok())
+      glance.image->decoder = looker.decoder->header().decoder;
+    else
+      glance.image->decoder = "none";
+    if (const Status intact = looker.reader->intact(); !intact.is_ok())
+      glance.reason = intact.reason();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
     glance.reason = error.reason();
@@ -67,6 +79,7 @@ void take(Survey& survey, Glance&& glance) {
   if (image.quality) survey.quality.add(static_cast<std::uint64_t>(*image.quality));
   if (image.chroma) ++survey.chroma[*image.chroma];
   ++survey.scan_types[image.scan_type];
+  ++survey.decoders[image.decoder];
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
@@ -96,14 +109,13 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t records = found.records;
   const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
   Progress progress(stderr, "looked at", count);
-  const auto readers =
-      std::make_shared<std::vector<std::unique_ptr<DatasetReader>>>(runtime.workers());
-  for (auto& reader : *readers) reader = dataset->make_reader();
-  const auto look = [dataset, readers, count, records](IndexRange range, unsigned worker) {
+  const auto lookers = std::make_shared<std::vector<Looker>>(runtime.workers());
+  for (Looker& looker : *lookers) looker = {dataset->make_reader(), make_image_decoder()};
+  const auto look = [dataset, lookers, count, records](IndexRange range, unsigned worker) {
     std::vector<Glance> glances;
     glances.reserve(range.end - range.begin);
     for (std::uint64_t n = range.begin; n < range.end; ++n)
-      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), *(*readers)[worker]));
+      glances.push_back(glance_at(*dataset, one_of_part(n, count, records), (*lookers)[worker]));
     return glances;
   };
   const std::uint64_t length = range_length(count, runtime, 2048);

@@ -48,6 +48,8 @@ struct Survey {
   std::map<std::string, std::uint64_t> chroma{};
   /// "baseline", "progressive, arithmetic" ...
   std::map<std::string, std::uint64_t> scan_types{};
+  /// `ImageHeader::decoder`; "none" if it cannot be decoded.
+  std::map<std::string, std::uint64_t> decoders{};
   /// 0 = none.
   std::map<int, std::uint64_t> orientations{};
 

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <glob.h>
 #include <millrace/error.h>
+#include <millrace/stored_notes.h>
 #include <xxhash.h>
 
 #include <cerrno>
@@ -102,6 +103,9 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
     // A dataset in the folder is there from the last time.
     std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
     std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
+    const std::string index = stored_notes_path(out).string();
+    for (const std::string& name : {index, index + ".replacement"})
+      if (fs::exists(name)) datasets.emplace_back(name);
     listing_ = list.empty() ? list_folder(folder_, datasets) : read_list(list);
     if (fs::exists(out) && !is_dataset(out))
       for (const ListedImage& image : listing_.images) check_not_input(out, folder_ / image.path);

@@ -18,8 +18,9 @@ namespace millrace::cli {
 class PackSource {
  public:
   /// Looks through all of it. `inputs`: one folder, or tars and patterns (glob(7)) of tars; `list`
-  /// may be empty; `out` is passed over if it is a dataset. Throws `Error`: `invalid_argument` if
-  /// `out` is among the inputs, and as `list_folder`, `read_list` and `list_tars` do.
+  /// may be empty; `out` is passed over if it is a dataset, with its index. Throws `Error`:
+  /// `invalid_argument` if `out` is among the inputs, and as `list_folder`, `read_list` and
+  /// `list_tars` do.
   PackSource(const std::vector<std::string>& inputs, const std::string& list,
              std::uint64_t max_expansion, const std::filesystem::path& out);
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "command.h"
 #include "console/figures.h"
@@ -26,6 +27,7 @@ namespace {
 struct VerifyOptions {
   std::string dataset;
   bool quick = false;
+  bool deep = false;
   std::size_t limit = 20;
   std::string json;
   unsigned workers = 0;
@@ -61,6 +63,8 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
     text += fmt::format(", {} decoded", count_text(result.decoded, "image"));
   else if (result.checked > result.bad.size())
     text += ", no field \"image\" to decode";
+  if (options.deep)
+    text += fmt::format(", the seek index of {} proved", count_text(result.proved, "image"));
   if (result.found_fingerprint)
     text += fingerprint_differs(result) ? ", fingerprint differs" : ", fingerprint matches";
   return text + fmt::format("; {:.1f} s", result.seconds);
@@ -104,7 +108,9 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"checked", result.checked},
                      {"interrupted", result.interrupted},
                      {"quick", options.quick},
+                     {"deep", options.deep},
                      {"images_decoded", result.decoded},
+                     {"indices_proved", result.proved},
                      {"bytes", result.bytes},
                      {"seconds", result.seconds},
                      {"fingerprint", hex_or_null(result.fingerprint)},
@@ -120,11 +126,16 @@ int run_verify(const VerifyOptions& options) {
       open_dataset(options.dataset, {.verify_checksums = true});
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
-  const VerifyResult result = verify(dataset, options.quick, options.limits, runtime, interrupt);
+  const std::vector<std::string> warnings = dataset->facts().warnings;
+  for (const std::string& warning : warnings) print_note(warning);
+  const VerifyDepth depth = options.quick  ? VerifyDepth::records
+                            : options.deep ? VerifyDepth::indices
+                                           : VerifyDepth::images;
+  const VerifyResult result = verify(dataset, depth, options.limits, runtime, interrupt);
   if (options.json != "-") print_text(to_text(options, *dataset, result));
   if (!options.json.empty()) write_text(options.json, to_json(options, *dataset, result));
   if (result.interrupted) return interrupt.exit_code();
-  return result.is_sound() ? 0 : 1;
+  return result.is_sound() && (!options.deep || warnings.empty()) ? 0 : 1;
 }
 
 }  // namespace
@@ -136,7 +147,11 @@ Command add_verify(CLI::App& millrace) {
   app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
       ->required()
       ->check(input_check());
-  app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
+  CLI::Option* quick =
+      app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
+  app->add_flag("--deep", options->deep,
+                "Also prove the stored seek index of each image, by decoding with it and without")
+      ->excludes(quick);
   app->add_option("--limit", options->limit, "How many bad records are printed, default 20")
       ->transform(between(std::uint64_t{0}, UINT64_MAX));
   app->add_option("--json", options->json,
@@ -156,6 +171,7 @@ and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it 
 Examples:
   millrace verify train.lmdb
   millrace verify train.lmdb --quick
+  millrace verify train.lmdb --deep
   millrace verify train.lmdb --json bad.json --limit 0)");
   return {app, [options] { return run_verify(*options); }};
 }

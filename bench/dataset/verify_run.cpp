@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
+#include <millrace/image_transform.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -21,12 +23,14 @@ namespace {
 struct Place {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
+  std::vector<std::byte> index{};
 };
 
 /// What became of one record.
 struct Checked {
   std::uint64_t bytes = 0;
   bool decoded = false;
+  bool proved = false;
   /// As it is stored; nothing where the record was not found.
   std::optional<std::uint64_t> checksum{};
   std::optional<BadRecord> bad{};
@@ -50,25 +54,64 @@ Status check_size(const Record& record, const ImageHeader& header) {
                                  size_text(width, height), size_text(header.width, header.height)));
 }
 
-Status check_image(const Record& record, ImageDecoder& decoder) {
+Status decode_image(const Record& record, ImageDecoder& decoder) {
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   if (Status size = check_size(record, decoder.header()); !size.is_ok()) return size;
   return decoder.check();
 }
 
-Checked check(const Dataset& dataset, std::uint64_t index, bool quick, Place& place) {
+/// Decodes the image that the decoder has opened, and makes a checksum of its pixels.
+Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
+  const Size size = decoder.header().size();
+  PixelView view;
+  if (Status decoded = decoder.decode({0, 0, size.width, size.height}, view); !decoded.is_ok())
+    return decoded;
+  pixels = 0;
+  for (int row = 0; row < view.height; ++row)
+    pixels = XXH3_64bits_withSeed(view.pixels + static_cast<std::size_t>(row) * view.stride,
+                                  std::size_t{3} * static_cast<std::size_t>(view.width), pixels);
+  decoder.close();
+  return Status::ok();
+}
+
+/// Proves the index that is stored of an image: that it says what a decoder comes across, and that
+/// the pixels are the same with it and without.
+Status prove_index(const Record& record, const Place& place) {
+  ImageDecoder& decoder = *place.decoder;
+  const std::optional<std::uint64_t> checksum = image_checksum(record);
+  XXH64_hash_t plain = 0;
+  XXH64_hash_t with_index = 0;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (!decoder.use_index(place.index, checksum))
+    return Status::bad("its stored seek index is damaged or another image's");
+  if (Status checked = decoder.check(); !checked.is_ok()) return checked;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  if (Status decoded = decode_whole(decoder, plain); !decoded.is_ok()) return decoded;
+  if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
+  decoder.use_index(place.index, checksum);
+  if (Status decoded = decode_whole(decoder, with_index); !decoded.is_ok()) return decoded;
+  return plain == with_index ? Status::ok()
+                             : Status::bad("its pixels are others with its stored seek index");
+}
+
+Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Place& place) {
   Checked checked;
   std::string reason;
   try {
     const Record record = place.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
-    if (!quick && record.has("image")) {
-      reason = check_image(record, *place.decoder).reason();
+    if (depth >= VerifyDepth::images && record.has("image")) {
+      reason = decode_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
+    }
+    if (depth == VerifyDepth::indices && checked.decoded) {
+      dataset.stored_note(index, place.index);
+      if (!place.index.empty()) reason = prove_index(record, place).reason();
+      checked.proved = !place.index.empty() && reason.empty();
     }
     if (const Status intact = place.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
-      checked.decoded = false;
+      checked.decoded = checked.proved = false;
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
@@ -110,21 +153,21 @@ std::vector<BadRecord> repeated_records(const Dataset& dataset) {
 
 }  // namespace
 
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick,
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
   const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
   const auto budget = std::make_shared<DecodeBudget>(limits);
   for (Place& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
-  const auto check_range = [dataset, places, quick](IndexRange range, unsigned worker) {
+  const auto check_range = [dataset, places, depth](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);
     dataset->prefetch(indices);
     std::vector<Checked> all;
     all.reserve(indices.size());
     for (const std::uint64_t index : indices)
-      all.push_back(check(*dataset, index, quick, (*places)[worker]));
+      all.push_back(check(*dataset, index, depth, (*places)[worker]));
     return all;
   };
   const std::uint64_t length = range_length(result.records, runtime, 128);
@@ -137,6 +180,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick,
           ++result.checked;
           result.bytes += checked.bytes;
           result.decoded += checked.decoded ? 1 : 0;
+          result.proved += checked.proved ? 1 : 0;
           if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
           all_found = all_found && checked.checksum;
           if (checked.bad) result.bad.push_back(std::move(*checked.bad));

@@ -21,6 +21,13 @@ struct BadRecord {
   std::string reason{};
 };
 
+/// How much of a record is looked at.
+enum class VerifyDepth : std::uint8_t {
+  records,  ///< it is read
+  images,   ///< its image is decoded, too
+  indices,  ///< and once more with the stored seek index, which is proved
+};
+
 /// What became of verifying a dataset.
 struct VerifyResult {
   std::uint64_t records = 0;
@@ -29,6 +36,8 @@ struct VerifyResult {
   std::uint64_t bytes = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
+  /// Stored seek indices that are right.
+  std::uint64_t proved = 0;
   double seconds = 0;
   bool interrupted = false;
   /// In the order of their numbers.
@@ -44,10 +53,10 @@ struct VerifyResult {
 };
 
 /// Reads all records of a dataset that was opened with checksums, decodes their field "image"
-/// within `limits` unless `quick`, and compares the dataset's fingerprint, on the runtime's
-/// workers; shows its progress on stderr. Throws what `DatasetReader::read` throws that is no
-/// `bad_record`.
-VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, bool quick,
+/// within `limits` by `depth`, and compares the dataset's fingerprint, on the runtime's workers;
+/// shows its progress on stderr. A record whose stored index is not right is bad. Throws what
+/// `DatasetReader::read` throws that is no `bad_record`.
+VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
 }  // namespace millrace::cli

@@ -16,7 +16,7 @@ namespace millrace::cli {
 namespace {
 
 /// The command line as given.
-struct Arguments {
+struct DiagnoseArguments {
   SourceArguments source;
   PipelineArguments pipeline;
   std::string step_ms;
@@ -27,7 +27,7 @@ struct Arguments {
   std::string html;
 };
 
-int run(const Arguments& arguments) {
+int run(const DiagnoseArguments& arguments) {
   check_outputs({arguments.json, arguments.html},
                 {arguments.source.recipe, arguments.pipeline.config});
   DiagnoseRecord record;
@@ -53,7 +53,7 @@ int run(const Arguments& arguments) {
   return 0;
 }
 
-void add_measuring_options(CLI::App& command, Arguments& arguments) {
+void add_measuring_options(CLI::App& command, DiagnoseArguments& arguments) {
   command
       .add_option("--step-ms", arguments.step_ms,
                   "Length of the training step in ms, as measured without a loader; auto = 1.25 x "
@@ -88,7 +88,7 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
 }  // namespace
 
 Command add_diagnose(CLI::App& millrace) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DiagnoseArguments>();
   CLI::App* command = millrace.add_subcommand(
       "diagnose", "Find out why a device waits: for storage, preparation or copies");
   add_source_arguments(*command, arguments->source);

@@ -15,7 +15,7 @@ namespace {
 
 using Json = Figures::Json;
 
-constexpr double mega = 1e6;
+constexpr double bytes_per_mb = 1e6;
 /// Above this share of what a cold cache costs, what was fetched with a warm one is worth a remark.
 constexpr double much_fetched = 0.05;
 
@@ -66,12 +66,12 @@ std::string cold_text(const DiagnoseRecord& record) {
   std::string text =
       fmt::format("cold cache: {} passes of {} batches; {:.1f}% of {:.1f} MB stayed cached", passes,
                   result.pass_batches, 100 * result.cold.kept,
-                  static_cast<double>(result.dataset_bytes) / mega);
+                  static_cast<double>(result.dataset_bytes) / bytes_per_mb);
   if (result.cold.storage_bytes)
-    text +=
-        fmt::format("; {:.1f} MB fetched a pass, {:.0f} MB/s",
-                    static_cast<double>(*result.cold.storage_bytes) / mega / passes,
-                    static_cast<double>(*result.cold.storage_bytes) / mega / result.cold.seconds);
+    text += fmt::format(
+        "; {:.1f} MB fetched a pass, {:.0f} MB/s",
+        static_cast<double>(*result.cold.storage_bytes) / bytes_per_mb / passes,
+        static_cast<double>(*result.cold.storage_bytes) / bytes_per_mb / result.cold.seconds);
   return text;
 }
 
@@ -158,7 +158,7 @@ std::vector<std::string> remarks(const DiagnoseRecord& record) {
     sentences.push_back(fmt::format(
         "with a warm cache {:.1f} MB were fetched from storage all the same: something takes the "
         "page cache's memory, and preparation has some of the fetch stall in it",
-        static_cast<double>(*result.warm_storage_bytes) / mega));
+        static_cast<double>(*result.warm_storage_bytes) / bytes_per_mb));
   return sentences;
 }
 

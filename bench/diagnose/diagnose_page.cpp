@@ -12,7 +12,7 @@ namespace millrace::cli {
 namespace {
 
 Section epoch_section(const DiagnoseRecord& record) {
-  nlohmann::json rows = nlohmann::json::array();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   double from = 0;
   for (const EpochShare& part : record.account.parts) {
     rows.push_back({{"name", names_of(part.part).row},

@@ -23,6 +23,10 @@ class SampledDataset final : public Dataset {
   std::string name() const override { return all_->name(); }
   std::vector<std::string> classes() const override { return all_->classes(); }
   DatasetFacts facts() const override { return all_->facts(); }
+  bool has_stored_notes() const override { return all_->has_stored_notes(); }
+  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
+    all_->stored_note(drawn_.at(0, index), note);
+  }
 
  private:
   std::shared_ptr<const Dataset> all_;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "console/text.h"
+
 namespace millrace::cli {
 namespace {
 
@@ -17,8 +19,6 @@ constexpr double fed = 0.02;
 constexpr double no_speedup = 1.02;
 /// Above this share of their time without a processor, that is what holds the workers up.
 constexpr double short_of_cores = 0.25;
-
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 /// The largest of those parts that `counts` lets through; compute if it lets none through.
 template <typename Counts>
@@ -53,7 +53,7 @@ std::string stalls_text(const StallAccount& account) {
   std::ranges::sort(stalls, std::greater(), &EpochShare::share);
   std::string text;
   for (const EpochShare& part : stalls)
-    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", percent(part.share),
+    text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", percent_text(part.share),
                         names_of(part.part).stall);
   return text;
 }
@@ -67,15 +67,16 @@ std::string limit_text(const Verdict& verdict) {
 std::string preparation_advice(const Report& report, const Verdict& verdict) {
   const StageReport* stage = slowest_stage(report);
   const std::string what = stage == nullptr ? "the samples" : stage->name;
-  const std::string slowest = stage == nullptr ? ""
-                                               : fmt::format("{} is {} of the workers' time. ",
-                                                             stage->name, percent(stage->share));
+  const std::string slowest =
+      stage == nullptr
+          ? ""
+          : fmt::format("{} is {} of the workers' time. ", stage->name, percent_text(stage->share));
   if (report.worker_delay.value_or(0) >= short_of_cores)
     return slowest + fmt::format(
                          "The workers wait {} of their time for a processor, so more of them would "
                          "not help: end or move what "
                          "else runs here, or give the process more cores.",
-                         percent(*report.worker_delay));
+                         percent_text(*report.worker_delay));
   if (report.workers < report.cores)
     return slowest + fmt::format("Take more workers, of which there are {} on {} cores: {}.",
                                  report.workers, report.cores, limit_text(verdict));
@@ -159,11 +160,11 @@ Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
       largest(account, [&](EpochPart one) { return one != EpochPart::preparation && lasts(one); });
   verdict.next_bound = names_of(next.part).stage;
   verdict.text =
-      waits ? fmt::format("the device waits {} of an epoch: {}", percent(account.waiting()),
+      waits ? fmt::format("the device waits {} of an epoch: {}", percent_text(account.waiting()),
                           stalls_text(account))
             : fmt::format(
                   "the step bounds the run: {} of an epoch is compute, and the device waits {}",
-                  percent(part.share), percent(account.waiting()));
+                  percent_text(part.share), percent_text(account.waiting()));
   if (account.unsure()) verdict.text += unsure_text(account);
   verdict.advice = advice(part.part, context, verdict);
   return verdict;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <millrace/stored_notes.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,26 +18,30 @@
 #include "console/streams.h"
 #include "measure/bench_output.h"
 #include "measure/pipeline_options.h"
+#include "measure/reduced_quality.h"
 
 namespace millrace::cli {
 namespace {
 
 /// The command line as given.
-struct Arguments {
+struct BenchArguments {
   SourceArguments source;
   PipelineArguments pipeline;
   std::string step_ms = "0";
   /// "gemm:N"; empty = none.
   std::string step;
+  std::uint64_t epochs = 0;
   std::uint64_t batches = 0;
   double seconds = 5;
-  std::uint64_t warmup = 10;
+  /// 10 is the default, and 0 where whole epochs are measured.
+  std::optional<std::uint64_t> warmup;
   std::string json;
   std::string html;
   std::string trace;
   bool ceiling = false;
   double ceiling_seconds = 60;
   bool digest = false;
+  bool save_index = false;
 };
 
 constexpr std::string_view gemm_prefix = "gemm:";
@@ -56,8 +62,10 @@ std::string check_gemm(const std::string& text) {
 }
 
 /// What options together do not allow, as a usage error.
-void check_together(const Arguments& arguments) {
+void check_together(const BenchArguments& arguments) {
   const bool host = arguments.source.device == "host";
+  if (arguments.digest && arguments.batches == 0 && arguments.epochs == 0)
+    throw CLI::RequiresError("--digest", "--batches or --epochs");
   if (host && !arguments.step.empty())
     throw CLI::ValidationError(
         "--step", "a step of matrices needs a GPU (--device cuda:N); the host has --step-ms");
@@ -67,20 +75,21 @@ void check_together(const Arguments& arguments) {
 }
 
 /// A trace of all lanes if it is written to a file, else of the few that are measured.
-std::shared_ptr<Trace> trace_for(const Arguments& arguments) {
+std::shared_ptr<Trace> trace_for(const BenchArguments& arguments) {
   const bool written = !arguments.html.empty() || !arguments.trace.empty();
   return std::make_shared<Trace>(
       TraceOptions{.lanes = written ? std::vector<std::string>() : bench_lanes()});
 }
 
-int run(const Arguments& arguments) {
+int run(const BenchArguments& arguments) {
   check_outputs({arguments.json, arguments.html, arguments.trace},
                 {arguments.source.recipe, arguments.pipeline.config});
   BenchRecord record;
   BenchSettings& settings = record.settings;
   settings = bench_settings(arguments.source, arguments.pipeline);
   static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, settings);
-  settings.warmup = arguments.warmup;
+  settings.warmup = arguments.warmup.value_or(arguments.epochs > 0 ? 0 : 10);
+  settings.epochs = arguments.epochs;
   settings.batches = arguments.batches;
   settings.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   settings.digest = arguments.digest;
@@ -90,17 +99,22 @@ int run(const Arguments& arguments) {
   record.result = run_bench(settings);
   const std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
   record.beside = measure_beside(settings, record.result);
+  record.reduced = measure_reduced_quality(settings);
   if (arguments.ceiling) record.ceiling = measure_ceiling(settings, arguments.ceiling_seconds);
 
   if (arguments.json != "-") print_text(to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
   if (!arguments.html.empty()) write_text(arguments.html, to_html(record, *trace));
   if (!arguments.trace.empty()) trace->write_json(std::filesystem::path(arguments.trace));
+  if (arguments.save_index)
+    print_note(fmt::format("saved the index of {} of {} records",
+                           save_notes(settings.dataset, *settings.runtime),
+                           settings.dataset->size()));
   return 0;
 }
 
 /// Options of the measurement.
-void add_measuring_options(CLI::App& command, Arguments& arguments) {
+void add_measuring_options(CLI::App& command, BenchArguments& arguments) {
   auto* step_ms = command
                       .add_option("--step-ms", arguments.step_ms,
                                   "Length of the synthetic training step in ms; 0 = none, auto = "
@@ -118,9 +132,21 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
   auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches")
                       ->type_name("N")
                       ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 40));
+  auto* epochs =
+      command
+          .add_option("--epochs", arguments.epochs,
+                      "Measure so many epochs without a warm-up, and tell the rate of each")
+          ->type_name("N")
+          ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 20))
+          ->excludes(batches);
   add_number(command, "--seconds", arguments.seconds, "Measure for so long", 0.01, 86400.0, "S")
-      ->excludes(batches);
-  add_number(command, "--warmup", arguments.warmup, "Batches before measuring begins", 0, 1 << 30);
+      ->excludes(batches)
+      ->excludes(epochs);
+  command.add_option("--warmup", arguments.warmup, "Batches before measuring begins")
+      ->type_name("N")
+      ->default_str("10")
+      ->transform(between(0, 1 << 30))
+      ->excludes(epochs);
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
@@ -148,19 +174,21 @@ void add_measuring_options(CLI::App& command, Arguments& arguments) {
              "Begin no further pair of its windows after so long, if there are 20", 0.0, 3600.0,
              "SECONDS")
       ->needs(ceiling);
-  command
-      .add_flag("--digest", arguments.digest,
-                "Print the XXH3-64 of all batches from the first one on, warm-up included")
-      ->needs(batches);
+  command.add_flag("--save-index", arguments.save_index,
+                   "Store what was noted of the images beside the dataset, as `millrace index` "
+                   "does of all");
+  command.add_flag("--digest", arguments.digest,
+                   "Print the XXH3-64 of all batches from the first one on, warm-up included");
 }
 
 }  // namespace
 
 Command add_bench(CLI::App& millrace) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = millrace.add_subcommand(
       "bench", "Measure how fast a dataset is made into batches, and what bounds it");
   add_source_arguments(*command, arguments->source);
+  add_index_bytes(*command, arguments->source.index_bytes);
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);
   command->callback([arguments] { check_together(*arguments); });
@@ -175,6 +203,7 @@ Command add_bench(CLI::App& millrace) {
   millrace bench train.lmdb --batches 200 --trace trace.json  every span, for ui.perfetto.dev
   millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep batches
                                                               ready
+  millrace bench train.lmdb --epochs 3                        how much faster are the later epochs?
   millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo
   millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same?
   millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a GPU

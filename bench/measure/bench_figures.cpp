@@ -13,12 +13,11 @@ namespace {
 
 using Json = Figures::Json;
 
-constexpr double mega = 1e6;
 constexpr double giga = 1e9;
 
 template <typename Bytes>
 double megabytes(Bytes bytes) {
-  return static_cast<double>(bytes) / mega;
+  return static_cast<double>(bytes) / 1e6;
 }
 
 Json durations_json(const Durations& durations) {
@@ -31,7 +30,8 @@ Json durations_json(const Durations& durations) {
 
 Json percent_json(std::optional<double> share) { return share ? Json(100 * *share) : Json(); }
 
-void add_rates(Figures& figures, const Report& report) {
+void add_rates(Figures& figures, const BenchResult& result) {
+  const Report& report = result.report;
   const auto per_second = [&](double count) {
     return report.seconds > 0 ? count / report.seconds : 0;
   };
@@ -41,6 +41,11 @@ void add_rates(Figures& figures, const Report& report) {
               per_second(static_cast<double>(report.batches)));
   figures.add("encoded_mb_per_second", "encoded MB/s", "{:.1f}",
               per_second(megabytes(report.encoded_bytes)));
+  figures.key("epoch_samples_per_second", Json(result.epoch_rates));
+  std::string rates;
+  for (const double rate : result.epoch_rates)
+    rates += fmt::format("{}{:.1f}", rates.empty() ? "" : ", ", rate);
+  if (!rates.empty()) figures.row("samples/s of each epoch", rates);
   figures.key("seconds", report.seconds);
   figures.key("batches", report.batches);
   figures.key("samples", report.samples);
@@ -141,6 +146,12 @@ void add_workers(Figures& figures, const Report& report) {
   if (report.worker_delay)
     text += fmt::format("; kept waiting for a processor {:.1f}%", 100 * *report.worker_delay);
   figures.row("worker utilization", text);
+
+  std::string ways;
+  for (const auto& [way, count] : report.ways)
+    ways += fmt::format("{}{} by {}", ways.empty() ? "" : ", ", count, way);
+  figures.key("ways", Json(report.ways));
+  if (!ways.empty()) figures.row("samples decoded", ways);
 }
 
 /// The NUMA nodes; a row for each if there are several.
@@ -183,6 +194,8 @@ void add_memory(Figures& figures, const BenchResult& result) {
   figures.key("pinned_mb", megabytes(report.memory.pinned_bytes));
   figures.key("device_mb", megabytes(report.memory.device_bytes));
   figures.key("staging_mb", megabytes(report.memory.staging_bytes));
+  figures.add("index_mb", "index noted of images", "{:.1f} MB",
+              megabytes(report.memory.index_bytes));
   figures.row("pinned / device memory",
               fmt::format("{:.1f} MB / {:.1f} MB", megabytes(report.memory.pinned_bytes),
                           megabytes(report.memory.device_bytes)));
@@ -214,13 +227,28 @@ void add_ceiling(Figures& figures, const std::optional<CeilingResult>& ceiling) 
   figures.key("ceiling", json);
 }
 
+void add_reduced(Figures& figures, const std::optional<ReducedQuality>& reduced) {
+  if (!reduced) return figures.key("reduced", {});
+  const auto decibels = [&](double value) { return reduced->differing > 0 ? Json(value) : Json(); };
+  figures.key("reduced", {{"compared", reduced->compared},
+                          {"differing", reduced->differing},
+                          {"psnr_db", decibels(reduced->psnr_db)},
+                          {"lowest_psnr_db", decibels(reduced->lowest_psnr_db)}});
+  std::string text = fmt::format("{} of {} samples differ from the exact ones", reduced->differing,
+                                 reduced->compared);
+  if (reduced->differing > 0)
+    text += fmt::format("; PSNR {:.1f} dB, lowest {:.1f} dB", reduced->psnr_db,
+                        reduced->lowest_psnr_db);
+  figures.row("reduced resolution", text);
+}
+
 }  // namespace
 
 Figures figures_of(const BenchRecord& record) {
   const BenchResult& result = record.result;
   const Report& report = result.report;
   Figures figures;
-  add_rates(figures, report);
+  add_rates(figures, result);
   add_waits(figures, result);
   add_device(figures, record);
   add_workers(figures, report);
@@ -228,6 +256,7 @@ Figures figures_of(const BenchRecord& record) {
   add_memory(figures, result);
   figures.key("bad_records", report.bad_records);
   if (report.bad_records > 0) figures.row("bad records", fmt::format("{}", report.bad_records));
+  add_reduced(figures, record.reduced);
   add_ceiling(figures, record.ceiling);
   if (result.digest)
     figures.add("digest", "digest", "{}", fmt::format("{:016x}", *result.digest));
@@ -277,6 +306,8 @@ Figures options_of(const BenchRecord& record) {
   options.key("step", settings.gemm > 0 ? Json(fmt::format("gemm:{}", settings.gemm)) : Json());
   options.row("Step", step_text(record));
   options.key("warmup", settings.warmup);
+  options.key("epochs", settings.epochs);
+  options.key("index_bytes", json_of(settings.index_bytes));
   options.row("Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
                                       count_text(record.result.report.batches, "batch"),
                                       record.result.report.seconds, settings.warmup));

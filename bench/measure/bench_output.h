@@ -9,6 +9,7 @@
 
 #include "measure/beside.h"
 #include "measure/ceiling.h"
+#include "measure/reduced_quality.h"
 #include "measure/run_setup.h"
 #include "page/page.h"
 
@@ -23,6 +24,8 @@ struct BenchRecord : RunSetup {
   BenchResult result;
   BesideResult beside{};
   std::optional<CeilingResult> ceiling;
+  /// nullopt if the recipe is exact.
+  std::optional<ReducedQuality> reduced;
 };
 
 /// Every figure of the result but those of its stages: what all forms below print.

@@ -15,7 +15,7 @@
 namespace millrace::cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 std::vector<KeyNumber> key_numbers(const BenchRecord& record, const Figures& figures) {
   const Report& report = record.result.report;
@@ -53,7 +53,7 @@ std::vector<KeyNumber> key_numbers(const BenchRecord& record, const Figures& fig
 
 Section bad_records(const Report& report) {
   Table table{.head = {"Record", "Key", "What is wrong"}, .text_columns = 2};
-  for (const BadRecord& record : report.bad_record_list)
+  for (const millrace::BadRecord& record : report.bad_record_list)
     table.rows.push_back({fmt::format("{}", record.index), record.key, record.reason});
   return {
       .title = "Bad records",

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "measure/device/copy_rate.h"
@@ -61,6 +62,17 @@ ConsumerTime consumer_time(std::vector<double> values_us) {
   return {sum / static_cast<double>(values_us.size()), percentile(0.5), percentile(0.99)};
 }
 
+/// Samples per second of each epoch.
+std::vector<double> epoch_rates(std::span<const double> batch_ms, std::uint64_t batches,
+                                std::uint64_t samples) {
+  std::vector<double> rates;
+  for (; batch_ms.size() >= batches; batch_ms = batch_ms.subspan(batches))
+    rates.push_back(1e3 * static_cast<double>(samples) /
+                    std::accumulate(batch_ms.begin(),
+                                    batch_ms.begin() + static_cast<std::ptrdiff_t>(batches), 0.0));
+  return rates;
+}
+
 /// What the device did, after the last step.
 void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
   const StepStatistics steps = stream.statistics();
@@ -94,6 +106,7 @@ Pipeline make_bench_pipeline(const BenchSettings& settings,
   options.slots.prefetch = settings.prefetch;
   options.slots.micro_batches = settings.micro_batches;
   options.conversion = settings.conversion;
+  options.index_bytes = settings.index_bytes;
   options.runtime = settings.runtime;
   options.debug.trace = settings.trace;
   return Pipeline(settings.dataset, std::move(transform), settings.device->device(), options);
@@ -120,9 +133,10 @@ BenchResult run_bench(const BenchSettings& settings) {
   const ProcessorTimes before = processor_times();
   const Clock::time_point begin = Clock::now();
   BenchResult result;
-  for (Clock::time_point last = begin; settings.batches > 0
-                                           ? result.batch_ms.size() < settings.batches
-                                           : last - begin < settings.duration;) {
+  const std::uint64_t batches =
+      settings.epochs > 0 ? settings.epochs * pipeline.batches_per_epoch() : settings.batches;
+  for (Clock::time_point last = begin;
+       batches > 0 ? result.batch_ms.size() < batches : last - begin < settings.duration;) {
     trainer.train_one(look);
     const Clock::time_point now = Clock::now();
     result.batch_ms.push_back(milliseconds(now - last));
@@ -138,6 +152,9 @@ BenchResult run_bench(const BenchSettings& settings) {
   if (device_before)
     result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
   look_at_device(*stream, settings.trace.get(), result);
+  if (settings.epochs > 0)
+    result.epoch_rates = epoch_rates(result.batch_ms, pipeline.batches_per_epoch(),
+                                     result.report.samples / settings.epochs);
   if (digest) result.digest = digest->value();
   result.verdict = judge(result.report, result.device_idle);
   result.peak_rss_beyond_map = memory.peak();
@@ -152,6 +169,7 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::uint64_t fewest = 20;
   BenchSettings plain = settings;
   plain.trace = nullptr;
+  plain.index_bytes = 0;  // the run that follows begins without one
   const auto stream = plain.device->make_trainer_stream({});
   Pipeline pipeline = make_bench_pipeline(plain);
   SyntheticTrainer trainer(&pipeline, *stream);

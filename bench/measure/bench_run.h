@@ -34,6 +34,8 @@ struct BenchSettings {
   std::size_t micro_batches = 1;
   std::uint64_t seed = 0;
   DecodeLimits limits{};
+  /// `PipelineOptions::index_bytes`
+  std::optional<std::size_t> index_bytes{};
   /// What the device makes of the images; nullopt = they stay uint8, NHWC.
   std::optional<Conversion> conversion{};
   /// Time of a step on the device; 0 = none.
@@ -42,7 +44,8 @@ struct BenchSettings {
   std::size_t gemm = 0;
   /// Batches before measuring begins.
   std::uint64_t warmup = 0;
-  /// How long to measure: so many batches, or for this long if that is 0.
+  /// How long to measure: so many epochs or batches, or for this long if both are 0.
+  std::uint64_t epochs = 0;
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration{0};
   bool digest = false;
@@ -85,6 +88,8 @@ struct BenchResult {
   std::optional<std::int64_t> device_memory_growth;
   /// Time of each measured batch: from one handed out to the next.
   std::vector<double> batch_ms;
+  /// Of each epoch that was measured as a whole, samples per second; only if epochs were asked for.
+  std::vector<double> epoch_rates;
   /// XXH3-64 of all batches from the first on, in order: indices, labels and pixels.
   std::optional<std::uint64_t> digest;
   /// Largest resident memory of the process beyond the dataset's mapped file, in bytes.

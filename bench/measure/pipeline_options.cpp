@@ -77,6 +77,16 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
       ->transform(CLI::AsSizeValue(true).description(""));
 }
 
+void add_index_bytes(CLI::App& command, std::optional<std::size_t>& index_bytes) {
+  command
+      .add_option("--index-bytes", index_bytes,
+                  "Memory for what the first epoch notes of the images, so that the next ones are "
+                  "faster (as 500MB, 2GiB); 0 = nothing")
+      ->type_name("N")
+      ->default_str("a hundredth of the memory")
+      ->transform(CLI::AsSizeValue(true).description(""));
+}
+
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
       ->required()
@@ -190,6 +200,7 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   settings.dataset = open_dataset(arguments.dataset);
   settings.seed = arguments.seed;
   settings.limits = arguments.limits;
+  settings.index_bytes = arguments.index_bytes;
   return settings;
 }
 

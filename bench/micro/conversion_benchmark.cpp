@@ -101,7 +101,7 @@ void time_copies(benchmark::State& state, std::size_t bytes) {
   Timer timer(stream);
   const auto copy = [&] { stream.copy_on_device(to.data(), from.data(), bytes / 2); };
   for (int n = 0; n < warm_ups; ++n) timer.seconds(copy);
-  for (auto _ : state) state.SetIterationTime(timer.seconds(copy));
+  for ([[maybe_unused]] auto _ : state) state.SetIterationTime(timer.seconds(copy));
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
 }
 
@@ -173,7 +173,7 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
   Timer timer(stream);
   for (int n = 0; n < warm_ups; ++n) timer.seconds(convert);
   double seconds = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const double one = timer.seconds(convert);
     state.SetIterationTime(one);
     seconds += one;

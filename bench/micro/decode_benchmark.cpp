@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to decode a photograph as a whole, and the box of a training crop of it.
+// What it costs to decode a photograph as a whole, and the box of a training crop of it: without an
+// index, noting one on the way, and with the index of the whole image.
 #include "micro/photographs.h"
 
 namespace millrace {
@@ -9,33 +10,94 @@ namespace {
 Region whole_of(Size size, std::size_t) { return {0, 0, size.width, size.height}; }
 Region crop_of(Size size, std::size_t number) { return micro::drawn_crop(size, number).box; }
 
-/// Compares with libjpeg-turbo's decode of the whole.
-void verify(Region (*region_of)(Size, std::size_t)) {
-  const auto decoder = make_image_decoder();
-  micro::WholeDecode whole;
-  for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
-    const std::string& photograph = micro::photographs()[n];
-    const Size size = micro::size_of(*decoder, photograph);
-    const Region region = region_of(size, n);
-    if (!micro::same_pixels(micro::decoded(*decoder, photograph, region),
-                            micro::part_of(whole.run(photograph, size), region)))
-      throw std::runtime_error("the bits differ");
-  }
+enum class Index { none, noted, whole };
+
+/// The decoder's index of a photograph, noted while it is decoded as a whole. As in a dataset that
+/// compares checksums, it has one already.
+std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& photograph,
+                                   std::uint64_t checksum) {
+  const Size size = micro::size_of(decoder, photograph);
+  decoder.use_index({}, checksum);
+  PixelView view;
+  if (!decoder.decode({0, 0, size.width, size.height}, view).is_ok())
+    throw std::runtime_error("a photograph cannot be decoded");
+  const auto index = decoder.new_index();
+  return {index.begin(), index.end()};
 }
 
-void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t)) {
-  verify(region_of);
-  const auto decoder = make_image_decoder();
-  micro::beside_whole_decode(
-      state, [&](const std::string& photograph, std::size_t number, Size size) {
-        const Region region = region_of(size, number);
-        const double begin = micro::thread_seconds();
-        benchmark::DoNotOptimize(micro::decoded(*decoder, photograph, region).pixels);
-        return micro::thread_seconds() - begin;
-      });
+/// Decodes regions of photographs, as the pipeline's workers do.
+class Regions {
+ public:
+  Regions(Region (*region_of)(Size, std::size_t), Index index)
+      : region_of_(region_of), index_(index) {
+    if (index != Index::whole) return;
+    for (const std::string& photograph : micro::photographs()) {
+      indices_.push_back(whole_index(*decoder_, photograph, indices_.size()));
+      index_bytes_ += static_cast<double>(indices_.back().size());
+      jpeg_bytes_ += static_cast<double>(photograph.size());
+    }
+  }
+
+  Region region_of(std::size_t number) {
+    const std::size_t n = number % micro::photographs().size();
+    return region_of_(micro::size_of(*decoder_, micro::photographs()[n]), number);
+  }
+  PixelView decode(std::size_t number, const Region& region) {
+    const std::size_t n = number % micro::photographs().size();
+    PixelView view;
+    bool decoded = decoder_->open(micro::bytes_of(micro::photographs()[n])).is_ok();
+    if (index_ != Index::none)
+      decoder_->use_index(index_ == Index::whole ? std::span<const std::byte>(indices_[n])
+                                                 : std::span<const std::byte>(),
+                          n);
+    decoded = decoded && decoder_->decode(region, view).is_ok();
+    if (!decoded) throw std::runtime_error("a photograph cannot be decoded");
+    if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
+    return view;
+  }
+  /// Compares with libjpeg-turbo's decode of the whole.
+  void verify() {
+    micro::WholeDecode whole;
+    for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
+      const std::string& photograph = micro::photographs()[n];
+      const Region region = region_of(n);
+      const Size size = micro::size_of(*decoder_, photograph);
+      if (!micro::same_pixels(decode(n, region),
+                              micro::part_of(whole.run(photograph, size), region)))
+        throw std::runtime_error("the bits differ");
+    }
+  }
+  /// The indices' bytes as a share of the photographs'.
+  double index_share() const { return jpeg_bytes_ > 0 ? index_bytes_ / jpeg_bytes_ : 0; }
+
+ private:
+  Region (*region_of_)(Size, std::size_t);
+  Index index_;
+  std::unique_ptr<ImageDecoder> decoder_ = make_image_decoder();
+  std::vector<std::vector<std::byte>> indices_;
+  double index_bytes_ = 0;
+  double jpeg_bytes_ = 0;
+};
+
+void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Index index) {
+  Regions regions(region_of, index);
+  regions.verify();
+  micro::beside_whole_decode(state, [&](const std::string&, std::size_t number, Size) {
+    const Region region = regions.region_of(number);
+    const double begin = micro::thread_seconds();
+    benchmark::DoNotOptimize(regions.decode(number, region).pixels);
+    return micro::thread_seconds() - begin;
+  });
+  if (index == Index::whole) state.counters["index_of_jpeg"] = regions.index_share();
 }
-BENCHMARK_CAPTURE(decode, whole, whole_of)->UseManualTime()->Iterations(1000);
-BENCHMARK_CAPTURE(decode, train_crop, crop_of)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode, whole, whole_of, Index::none)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode, train_crop, crop_of, Index::none)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode, train_crop_noting, crop_of, Index::noted)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode, train_crop_indexed, crop_of, Index::whole)
+    ->UseManualTime()
+    ->Iterations(1000);
 
 }  // namespace
 }  // namespace millrace

@@ -41,7 +41,7 @@ void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
   std::vector<std::uint64_t> positions(256);
   std::vector<std::uint64_t> records(positions.size());
   std::uint64_t position = 0;
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     for (std::uint64_t& each : positions) each = position++;
     sampler.draw(positions, records);
     benchmark::DoNotOptimize(records.data());
@@ -58,7 +58,7 @@ void draw_one(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
   std::uint64_t position = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(sampler(position++));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(sampler(position++));
 }
 
 /// A million draws one after the other.
@@ -66,7 +66,7 @@ void draw_million(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
   std::vector<std::uint64_t> records(1'000'000);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     std::iota(records.begin(), records.end(), 0);
     sampler.draw(records, records);
     benchmark::DoNotOptimize(records.data());
@@ -76,7 +76,7 @@ void draw_million(benchmark::State& state, Order (*order)(std::uint64_t)) {
 /// To begin, and to draw the first record. `heap_bytes` is what the sampler then holds.
 void begin(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const Sampler sampler(order(size), size, 7);
     benchmark::DoNotOptimize(sampler(0));
   }

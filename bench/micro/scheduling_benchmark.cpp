@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t batch_size = 256;
+constexpr std::size_t scheduled_batch = 256;
 
 /// The process's time on processors so far, in seconds.
 double cpu_seconds() {
@@ -47,11 +47,12 @@ class PerSample {
 void pipeline_of_empty_samples(benchmark::State& state) {
   const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
   Pipeline pipeline(std::make_shared<OneByteDataset>(), std::make_shared<EmptyTransform>(),
-                    std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = runtime});
+                    std::make_shared<HostDevice>(),
+                    {.batch_size = scheduled_batch, .runtime = runtime});
   for (int batch = 0; batch < 100; ++batch) pipeline.next();
   const PerSample measured;
   while (state.KeepRunning()) benchmark::DoNotOptimize(pipeline.next().size());
-  measured.report(state, batch_size);
+  measured.report(state, scheduled_batch);
 }
 BENCHMARK(pipeline_of_empty_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
 
@@ -61,19 +62,19 @@ void pipeline_of_busy_samples(benchmark::State& state) {
   Pipeline pipeline(
       std::make_shared<OneByteDataset>(),
       std::make_shared<EmptyTransform>(SampleSpec({{"byte", DType::uint8, {1}, false}}), 100'000),
-      std::make_shared<HostDevice>(), {.batch_size = batch_size, .runtime = runtime});
+      std::make_shared<HostDevice>(), {.batch_size = scheduled_batch, .runtime = runtime});
   pipeline.next();
   const PerSample measured;
   while (state.KeepRunning()) benchmark::DoNotOptimize(pipeline.next().size());
-  measured.report(state, batch_size);
+  measured.report(state, scheduled_batch);
 }
 BENCHMARK(pipeline_of_busy_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
 
 class EmptyItems final : public Job {
  public:
-  std::size_t items() const override { return batch_size; }
+  std::size_t items() const override { return scheduled_batch; }
   void run(std::size_t item, unsigned) override {
-    if (item + 1 == batch_size) ended_.set_value();
+    if (item + 1 == scheduled_batch) ended_.set_value();
   }
   void wait() { ended_.get_future().wait(); }
 
@@ -90,7 +91,7 @@ void pool_of_empty_items(benchmark::State& state) {
     pool.submit(&pool, job);
     job->wait();
   }
-  measured.report(state, batch_size);
+  measured.report(state, scheduled_batch);
   pool.cancel(&pool, std::chrono::seconds(1));
 }
 BENCHMARK(pool_of_empty_items)->UseRealTime()->MeasureProcessCPUTime();

@@ -141,10 +141,9 @@ std::string duration_text(double milliseconds) {
   return fmt::format("{:.2f} s", 1e-3 * milliseconds);
 }
 
-std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
-Chart make_chart(std::string kind, const nlohmann::json& data) {
-  return {std::move(kind), data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+Chart make_chart(std::string kind, const nlohmann::ordered_json& data) {
+  return {std::move(kind),
+          data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
 }
 
 std::string page_html(const Page& page) {

@@ -58,7 +58,7 @@ struct Chart {
 };
 
 /// A chart from its data. Bytes that are no UTF-8 become U+FFFD.
-Chart make_chart(std::string kind, const nlohmann::json& data);
+Chart make_chart(std::string kind, const nlohmann::ordered_json& data);
 
 /// A part of a page under a heading of its own: its chart, then its tables and its list, then a
 /// text that is folded.
@@ -100,8 +100,5 @@ std::string escape(std::string_view text);
 /// A duration for people, with three digits or so and the unit that fits: "0", "412 µs", "12.3 ms",
 /// "1.25 s".
 std::string duration_text(double milliseconds);
-
-/// "12.3%", of a share from 0 to 1.
-std::string percent_text(double share);
 
 }  // namespace millrace::cli

@@ -13,10 +13,10 @@
 namespace millrace::cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// The stretch of time that is shown, in nanoseconds since the trace began.
-struct Window {
+struct ShownStretch {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
 
@@ -56,8 +56,8 @@ const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
 
 /// The last stretch with no more events than allowed; with a stall, one in which that is, with a
 /// fifth of what is allowed behind it.
-Window stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
-                  const TraceSpan* stall) {
+ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
+                        const TraceSpan* stall) {
   std::vector<std::int64_t> ends;
   for (const TraceLane* lane : lanes) {
     for (const TraceSpan& span : lane->spans) ends.push_back(span.end_ns);
@@ -108,9 +108,10 @@ class Differences {
 /// The spans of one name in a lane, as the gap before each and its length in microseconds.
 class Kind {
  public:
-  void add(const TraceSpan& span, const Window& window) {
-    const std::int64_t begin = std::max(window.microseconds(span.begin_ns), at_);
-    const std::int64_t length = std::max<std::int64_t>(window.microseconds(span.end_ns) - begin, 1);
+  void add(const TraceSpan& span, const ShownStretch& stretch) {
+    const std::int64_t begin = std::max(stretch.microseconds(span.begin_ns), at_);
+    const std::int64_t length =
+        std::max<std::int64_t>(stretch.microseconds(span.end_ns) - begin, 1);
     spans_.insert(spans_.end(), {begin - at_, length});
     at_ = begin + length;
     batches_.add_number(span.batch);
@@ -141,10 +142,10 @@ class Kind {
 };
 
 /// Adds a lane's spans to the table, and returns them for the chart.
-Json spans_json(const TraceLane& lane, const Window& window, Table& table) {
+Json spans_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   std::map<std::string_view, Kind> kinds;
   for (const TraceSpan& span : lane.spans)
-    if (window.shows(span)) kinds[span.name].add(span, window);
+    if (stretch.shows(span)) kinds[span.name].add(span, stretch);
   Json json = {{"name", lane.name}, {"kinds", Json::array()}};
   for (const auto& [name, kind] : kinds) {
     json["kinds"].push_back(kind.json(name));
@@ -153,18 +154,18 @@ Json spans_json(const TraceLane& lane, const Window& window, Table& table) {
   return json;
 }
 
-/// The same for a counter's values; the one that it had before the window counts from its begin.
-Json counter_json(const TraceLane& lane, const Window& window, Table& table) {
+/// The same for a counter's values; the one that it had before the stretch counts from its begin.
+Json counter_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   const auto first = std::ranges::find_if(
-      lane.values, [&](const TraceValue& value) { return value.at_ns > window.begin_ns; });
+      lane.values, [&](const TraceValue& value) { return value.at_ns > stretch.begin_ns; });
   std::int64_t least = first == lane.values.begin() ? 0 : std::prev(first)->value;
   std::int64_t most = least;
   Differences times;
   Differences values;
   times.add(0);
   values.add(static_cast<std::uint64_t>(least));
-  for (auto value = first; value != lane.values.end() && value->at_ns <= window.end_ns; ++value) {
-    times.add(static_cast<std::uint64_t>(window.microseconds(value->at_ns)));
+  for (auto value = first; value != lane.values.end() && value->at_ns <= stretch.end_ns; ++value) {
+    times.add(static_cast<std::uint64_t>(stretch.microseconds(value->at_ns)));
     values.add(static_cast<std::uint64_t>(value->value));
     least = std::min(least, value->value);
     most = std::max(most, value->value);
@@ -199,7 +200,7 @@ Section timeline_section(const TracePicture& picture, const TimelineLimits& limi
   std::ranges::stable_sort(lanes, {}, &TraceLane::group);
   const std::size_t left_out = drop_worker_lanes(lanes, limits.worker_lanes);
   const TraceSpan* const stall = longest_stall(lanes);
-  const Window window = stretch_of(lanes, limits, stall);
+  const ShownStretch stretch = stretch_of(lanes, limits, stall);
 
   Table spans{.title = "What each lane did",
               .head = {"Lane", "Times", "In all", "Longest"},
@@ -214,30 +215,30 @@ Section timeline_section(const TracePicture& picture, const TimelineLimits& limi
       groups.push_back({{"name", group < picture.groups.size() ? picture.groups[group] : ""},
                         {"lanes", Json::array()}});
     }
-    groups.back()["lanes"].push_back(lane->values.empty() ? spans_json(*lane, window, spans)
-                                                          : counter_json(*lane, window, counters));
+    groups.back()["lanes"].push_back(lane->values.empty() ? spans_json(*lane, stretch, spans)
+                                                          : counter_json(*lane, stretch, counters));
     shown += static_cast<std::size_t>(std::ranges::count_if(
-        lane->spans, [&](const TraceSpan& span) { return window.shows(span); }));
+        lane->spans, [&](const TraceSpan& span) { return stretch.shows(span); }));
   }
   section.chart = make_chart(
-      "timeline", {{"begin", window.begin_ns / 1000},
-                   {"length", std::max<std::int64_t>(window.microseconds(window.end_ns), 1)},
+      "timeline", {{"begin", stretch.begin_ns / 1000},
+                   {"length", std::max<std::int64_t>(stretch.microseconds(stretch.end_ns), 1)},
                    {"groups", groups}});
   for (Table* table : {&spans, &counters})
     if (!table->rows.empty()) section.tables.push_back(std::move(*table));
 
-  const std::string stretch = seconds_text(window.end_ns - window.begin_ns);
-  const std::string all = seconds_text(end_ns - std::min(first_ns, window.begin_ns));
+  const std::string shown_text = seconds_text(stretch.end_ns - stretch.begin_ns);
+  const std::string all = seconds_text(end_ns - std::min(first_ns, stretch.begin_ns));
   const std::string longest = stall == nullptr
                                   ? ""
                                   : fmt::format(", with the longest stall ({} at {})",
                                                 seconds_text(stall->end_ns - stall->begin_ns),
                                                 seconds_text(stall->begin_ns));
   section.text = shown == events
-                     ? fmt::format("All {} spans of {}.", events, stretch)
+                     ? fmt::format("All {} spans of {}.", events, shown_text)
                      : fmt::format("{} {} of {}{}: {} of {} spans.",
-                                   window.end_ns == end_ns ? "The last" : "A stretch of", stretch,
-                                   all, longest, shown, events);
+                                   stretch.end_ns == end_ns ? "The last" : "A stretch of",
+                                   shown_text, all, longest, shown, events);
   if (left_out > 0)
     section.text += fmt::format(" {} {} not drawn.", count_text(left_out, "further worker"),
                                 left_out == 1 ? "is" : "are");

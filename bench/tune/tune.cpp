@@ -109,7 +109,7 @@ int run(const TuneArguments& arguments) {
   return result.findings.doubtful && !arguments.accept_noise ? doubtful : 0;
 }
 
-constexpr const char* footer =
+constexpr const char* tune_footer =
     R"(One variable is changed at a time. Settings run in turn, each time with a warmed-up pipeline
 of their own, three times or until they can be told apart. Runs that other programs disturbed
 (more than 3% of the processors, none left over) count only where fewer than three others are left.
@@ -177,7 +177,7 @@ Command add_tune(CLI::App& millrace) {
   command->add_flag(
       "--accept-noise", arguments->accept_noise,
       "End with 0, not 3, where nothing feeds the step or noise hid the best setting");
-  command->footer(footer);
+  command->footer(tune_footer);
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -22,7 +22,7 @@ constexpr TuneVariable variables[] = {TuneVariable::workers, TuneVariable::prefe
 
 std::string milliseconds(double value) { return fmt::format("{:.1f}", value); }
 
-std::string idle_text(const TuneSummary& summary) {
+std::string idle_cell(const TuneSummary& summary) {
   if (!summary.device_idle) return "-";
   const Mean percent = {100 * summary.device_idle->mean, 100 * summary.device_idle->sd};
   return fmt::format("{} (<= {:.1f})", mean_text(percent, 1), 100 * summary.idle_high);
@@ -40,7 +40,7 @@ constexpr Column columns[] = {
     {"p50 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p50_ms); }},
     {"p95 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p95_ms); }},
     {"p99 ms", 9, [](const TunePoint& p) { return milliseconds(p.summary.batch_p99_ms); }},
-    {"idle % (95%)", 24, [](const TunePoint& p) { return idle_text(p.summary); }},
+    {"idle % (95%)", 24, [](const TunePoint& p) { return idle_cell(p.summary); }},
     {"feeds", 8,
      [](const TunePoint& p) {
        return std::string(p.feeds == Feeds::no_step ? "-" : to_string(p.feeds));

@@ -13,7 +13,7 @@
 namespace millrace::cli {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 Json lines_of_law(const UslFit& fit, double most_workers) {
   const double end = 1.06 * most_workers;

@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t most_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 2;
 /// A run of fewer batches says nothing, however long they take.
-constexpr double fewest_batches = 5;
+constexpr double fewest_measured_batches = 5;
 /// Of a run's time.
 constexpr double warmup_share = 0.2;
 
@@ -34,7 +34,10 @@ class Measuring {
   Measuring(BenchSettings settings, const TuneGoal& goal)
       : settings_(std::move(settings)),
         goal_(goal),
-        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {}
+        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
+    // Else the later runs would be faster than the first ones, whatever their setting.
+    settings_.index_bytes = 0;
+  }
 
   /// `seconds` are for warm-up and measurement together.
   TuneRun run(const TuneSetting& setting, double seconds) {
@@ -44,8 +47,9 @@ class Measuring {
         std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds),
                    fewest_warmup_batches, most_warmup_batches);
     const double warmup_seconds = static_cast<double>(settings_.warmup) * batch_seconds;
-    settings_.duration = std::chrono::nanoseconds(std::llround(
-        1e9 * std::max({seconds - warmup_seconds, seconds / 2, fewest_batches * batch_seconds})));
+    settings_.duration = std::chrono::nanoseconds(
+        std::llround(1e9 * std::max({seconds - warmup_seconds, seconds / 2,
+                                     fewest_measured_batches * batch_seconds})));
     const ProcessorTimes before = processor_times();
     const BenchResult result = run_bench(settings_);
     return run_of(setting, result, taken_by_others(before, processor_times()));

@@ -11,8 +11,6 @@
 namespace millrace::cli {
 namespace {
 
-std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
-
 std::string rate_text(const TuneSummary& summary) {
   return mean_text(summary.samples_per_second) + " samples/s";
 }
@@ -20,7 +18,7 @@ std::string rate_text(const TuneSummary& summary) {
 std::string idle_text(const TuneSummary& summary) {
   if (!summary.device_idle) return "";
   return fmt::format("the device is idle {} of the time (at most {} with 95% confidence)",
-                     percent(summary.device_idle->mean), percent(summary.idle_high));
+                     percent_text(summary.device_idle->mean), percent_text(summary.idle_high));
 }
 
 bool is_told_apart(const TuneFindings& findings, TuneVariable variable) {
@@ -48,7 +46,7 @@ std::string reason(const TuneFindings& findings, const TunePhase& phase) {
     const TunePoint& other = findings.points[index];
     if (index != phase.chosen)
       text += fmt::format("; {}: {}", value_of(other.setting, phase.variable),
-                          feeds ? percent(other.summary.device_idle->mean)
+                          feeds ? percent_text(other.summary.device_idle->mean)
                                 : mean_text(other.summary.samples_per_second));
   }
   return text + '.';

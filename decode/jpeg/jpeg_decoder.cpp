@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jpeg/jpeg_decoder.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <string>
 
+#include "jpeg/baseline.h"
+#include "jpeg/frame.h"
+#include "jpeg/index.h"
 #include "jpeg/libjpeg.h"
 
 namespace millrace {
@@ -29,6 +34,14 @@ std::size_t row_bytes(const jpeg_decompress_struct& image) {
 
 std::int64_t pixels_of(Size size) { return std::int64_t{size.width} * size.height; }
 
+const char* reduced_name(bool by_stages, int reduction) {
+  constexpr const char* names[2][3] = {
+      {"libjpeg-turbo (reduced to 1/2)", "libjpeg-turbo (reduced to 1/4)",
+       "libjpeg-turbo (reduced to 1/8)"},
+      {"millrace (reduced to 1/2)", "millrace (reduced to 1/4)", "millrace (reduced to 1/8)"}};
+  return names[by_stages ? 1 : 0][std::countr_zero(static_cast<unsigned>(reduction)) - 1];
+}
+
 void check_inside(const Region& region, Size image) {
   if (region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
       region.x > image.width - region.width || region.y > image.height - region.height)
@@ -43,7 +56,8 @@ void check_inside(const Region& region, Size image) {
 
 JpegDecoder::JpegDecoder(std::shared_ptr<DecodeBudget> budget)
     : budget_(std::move(budget)),
-      libjpeg_(std::make_unique<Libjpeg>(budget_->limits().max_scan_pixels)) {}
+      libjpeg_(std::make_unique<Libjpeg>(budget_->limits().max_scan_pixels)),
+      frame_(std::make_unique<jpeg::Frame>()) {}
 JpegDecoder::~JpegDecoder() = default;
 JpegDecoder::JpegDecoder(JpegDecoder&&) noexcept = default;
 JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
@@ -51,11 +65,14 @@ JpegDecoder& JpegDecoder::operator=(JpegDecoder&&) noexcept = default;
 Status JpegDecoder::open(std::span<const std::byte> encoded) {
   opened_ = false;
   close();
+  encoded_ = encoded;
+  uses_index_ = false;
+  index_.clear();
+  given_points_ = 0;
   Status status = libjpeg_->open(encoded);
   if (status.is_ok()) {
     const jpeg_decompress_struct& image = libjpeg_->image();
     header_.kind = ImageKind::jpeg;
-    header_.decoder = "libjpeg-turbo";
     header_.width = static_cast<int>(image.image_width);
     header_.height = static_cast<int>(image.image_height);
     header_.components = image.num_components;
@@ -71,8 +88,19 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     else
       status = check_limits(encoded.size());
   }
-  opened_ = status.is_ok();
-  if (!opened_) libjpeg_->end();
+  if (!status.is_ok()) {
+    libjpeg_->end();
+    return status;
+  }
+  // Libjpeg has the words for what is too much even for one scan.
+  const bool is_too_much =
+      static_cast<std::uint64_t>(pixels_of(header_.size())) > budget_->limits().max_scan_pixels;
+  const char* const other = is_too_much ? "libjpeg-turbo (max_scan_pixels)"
+                                        : jpeg::read_frame(libjpeg_->image(), *frame_);
+  takes_stages_ = other == nullptr;
+  header_.decoder = takes_stages_ ? "millrace" : other;
+  if (takes_stages_ && stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
+  opened_ = true;  // last: without memory nothing is open
   return status;
 }
 
@@ -111,33 +139,77 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
 DecodeBudget::Lease JpegDecoder::take(const Region& region) const {
   // Scratch that is larger than it need be counts here, but not for the limits: no image may be bad
   // for those before it.
-  const std::uint64_t needed =
+  std::uint64_t needed =
       std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_bytes_);
+  // The stages' rows are longer than those of a narrow image.
+  if (takes_stages_)
+    needed = std::max<std::uint64_t>(needed, jpeg::BaselineDecoder::stride_of(region.width) *
+                                                 static_cast<std::uint64_t>(region.height));
   return budget_->take(needed);
 }
 
 Status JpegDecoder::decode(const Region& region, PixelView& view) {
+  return decode_at(region, 1, view);
+}
+
+Status JpegDecoder::decode_reduced(const Region& region, int reduction, PixelView& view) {
+  if (reduction != 2 && reduction != 4 && reduction != 8)
+    throw Error(ErrorCode::invalid_argument,
+                "a JPEG is reduced to 1/2, 1/4 or 1/8, not 1/" + std::to_string(reduction));
+  return decode_at(region, reduction, view);
+}
+
+Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& view) {
   view = {};
   begin();
-  check_inside(region, header_.size());
+  const auto reduced = [&](int side) { return (side + reduction - 1) / reduction; };
+  check_inside(region, {reduced(header_.width), reduced(header_.height)});
   DecodeBudget::Lease lease = take(region);
-  Status status = read(region, view);
+  Status status =
+      read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
+  if (reduction > 1) header_.decoder = reduced_name(takes_stages_, reduction);
   libjpeg_->end();
   lease_ = std::move(lease);
   if (!status.is_ok()) close();
   return status;
 }
 
+bool JpegDecoder::use_index(std::span<const std::byte> index,
+                            std::optional<std::uint64_t> checksum) {
+  uses_index_ = takes_stages_;
+  if (!uses_index_) return false;
+  checksum_ = checksum ? *checksum : XXH3_64bits(encoded_.data(), encoded_.size());
+  const bool taken = jpeg::unpack_index(index, *frame_, checksum_, index_);
+  given_points_ = index_.size();
+  return taken;
+}
+
+std::span<const std::byte> JpegDecoder::new_index() {
+  if (index_.size() <= given_points_) return {};
+  jpeg::pack_index(index_, header_.components, checksum_, packed_);
+  given_points_ = index_.size();
+  return packed_;
+}
+
 Status JpegDecoder::check() {
   begin();
   const DecodeBudget::Lease lease = take({0, 0, 1, 1});
   Status status = read_all();
+  if (status.is_ok() && given_points_ > 0 && !takes_stages_)
+    status = Status::bad("its seek index is of data that libjpeg-turbo has to decode");
   libjpeg_->end();
   return status;
 }
 
 void JpegDecoder::close() {
   if (scratch_bytes_ > DecodeBudget::small_bytes) drop_scratch();
+  // What is noted of an image is as long as its data: some kilobytes, or a hostile image.
+  constexpr std::size_t many_bytes = std::size_t{1} << 20;
+  if (uses_index_ && encoded_.size() > 8 * many_bytes) {
+    index_ = {};
+    packed_ = {};
+    stages_.reset();
+  }
   lease_ = {};
 }
 
@@ -148,10 +220,28 @@ void JpegDecoder::begin() {
   opened_ = false;
 }
 
-Status JpegDecoder::read(const Region& region, PixelView& view) {
+/// False if libjpeg-turbo has to do it.
+bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView& view) {
+  if (!takes_stages_) return false;
+  const std::size_t stride = jpeg::BaselineDecoder::stride_of(region.width);
+  std::uint8_t* pixels = reserve(stride * static_cast<std::size_t>(region.height));
+  if (!stages_->decode(*frame_, region, reduction, pixels, uses_index_ ? &index_ : nullptr)) {
+    doubt();
+    return false;
+  }
+  view = {pixels, region.width, region.height, stride};
+  return true;
+}
+
+void JpegDecoder::doubt() {
+  takes_stages_ = false;
+  header_.decoder = "libjpeg-turbo (doubtful data)";
+}
+
+Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
   unsigned left = 0;
   unsigned top = 0;
-  if (Status started = start(region, left, top); !started.is_ok()) return started;
+  if (Status started = start(region, reduction, left, top); !started.is_ok()) return started;
 
   const jpeg_decompress_struct& image = libjpeg_->image();
   const unsigned x = static_cast<unsigned>(region.x) - left;
@@ -169,12 +259,28 @@ Status JpegDecoder::read(const Region& region, PixelView& view) {
   return Status::ok();
 }
 
+/// False if libjpeg-turbo has to do it.
+bool JpegDecoder::check_by_stages(Status& status) {
+  jpeg::SeekIndex whole;
+  if (!stages_->check(*frame_, uses_index_ ? &whole : nullptr)) {
+    doubt();
+    return false;
+  }
+  if (!uses_index_) return true;
+  if (std::ranges::mismatch(index_, whole).in1 == index_.end())
+    index_ = std::move(whole);
+  else
+    status = Status::bad("its seek index is not that of the image");
+  return true;
+}
+
 Status JpegDecoder::read_all() {
+  if (Status checked = Status::ok(); takes_stages_ && check_by_stages(checked)) return checked;
   // A strip at the left edge costs little beside the entropy decoding, which has to go over all of
   // the data anyway.
   unsigned left = 0;
   unsigned top = 0;
-  if (Status started = start({0, 0, 1, header_.height}, left, top); !started.is_ok())
+  if (Status started = start({0, 0, 1, header_.height}, 1, left, top); !started.is_ok())
     return started;
   if (libjpeg_->has_multiple_scans()) return Status::ok();  // all read by now
   const jpeg_decompress_struct& image = libjpeg_->image();
@@ -184,12 +290,16 @@ Status JpegDecoder::read_all() {
 
 /// Begins output so that the next row is row `top` of the image and its first pixel is column
 /// `left`; both at or before the region's.
-Status JpegDecoder::start(const Region& region, unsigned& left, unsigned& top) {
-  if (Status started = libjpeg_->start(); !started.is_ok()) return started;
+Status JpegDecoder::start(const Region& region, int reduction, unsigned& left, unsigned& top) {
+  if (Status started = libjpeg_->start(static_cast<unsigned>(reduction)); !started.is_ok())
+    return started;
   // Smoothing takes a block at the crop's edge for one at the image's edge, so such images are
   // decoded at full width.
   if (libjpeg_->smooths()) return Status::ok();
-  if (Status cropped = crop(region, left); !cropped.is_ok()) return cropped;
+  // Nor are crops of reduced images exact where a component has four samples in an MCU's row.
+  const bool is_cropped = reduction == 1 || libjpeg_->image().max_h_samp_factor <= 2;
+  if (is_cropped)
+    if (Status cropped = crop(region, left); !cropped.is_ok()) return cropped;
   top = static_cast<unsigned>(region.y);
   return top > 0 ? libjpeg_->skip(top) : Status::ok();
 }

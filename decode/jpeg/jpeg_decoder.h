@@ -3,11 +3,20 @@
 
 #include <millrace/image_decoder.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
 namespace millrace {
 
 class Libjpeg;
+namespace jpeg {
+class BaselineDecoder;
+struct Frame;
+struct SeekPoint;
+}  // namespace jpeg
 
 /// What a JPEG's header says.
 struct JpegHeader : ImageHeader {
@@ -15,13 +24,14 @@ struct JpegHeader : ImageHeader {
   bool arithmetic = false;
 };
 
-/// Decodes JPEG of the region that is needed only: rows above it are entropy-decoded alone, rows
-/// below it not at all, columns beside it not transformed. Pixels equal libjpeg-turbo's default
-/// decode of the whole image (slow integer transform, fancy upsampling), to the bit; CMYK is
-/// converted as Pillow does. Data that libjpeg-turbo would patch up with a warning (cut short, bad
-/// codes, lost restart markers, bytes left after a scan, no end) is bad here; harmless oddities
-/// (bytes between markers before the first scan, unknown versions) are not. Quantisation tables
-/// that a file lacks make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
+/// Decodes JPEG of the region that is needed only. Our own stages take what datasets mostly hold
+/// (`jpeg::read_frame`); libjpeg-turbo takes the rest, and all that the stages find doubtful.
+/// Pixels equal libjpeg-turbo's default decode of the whole image (slow integer transform, fancy
+/// upsampling), to the bit, whoever makes them; CMYK is converted as Pillow does. Data up to the
+/// region's end that libjpeg-turbo would patch up with a warning (cut short, bad codes, lost
+/// restart markers, bytes left after a scan, no end) is bad here; harmless oddities (bytes between
+/// markers before the first scan, unknown versions) are not. Quantisation tables that a file lacks
+/// make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder {
  public:
   explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
@@ -32,6 +42,10 @@ class JpegDecoder final : public ImageDecoder {
   Status open(std::span<const std::byte> encoded) override;
   const JpegHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
+  Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
+  bool use_index(std::span<const std::byte> index,
+                 std::optional<std::uint64_t> checksum = std::nullopt) override;
+  std::span<const std::byte> new_index() override;
   Status check() override;
   void close() override;
 
@@ -40,16 +54,31 @@ class JpegDecoder final : public ImageDecoder {
   void begin();
   std::uint64_t needed_bytes(Region region) const;
   DecodeBudget::Lease take(const Region& region) const;
-  Status start(const Region& region, unsigned& left, unsigned& top);
+  Status start(const Region& region, int reduction, unsigned& left, unsigned& top);
   Status crop(const Region& region, unsigned& left);
-  Status read(const Region& region, PixelView& view);
+  Status decode_at(const Region& region, int reduction, PixelView& view);
+  bool read_by_stages(const Region& region, int reduction, PixelView& view);
+  Status read(const Region& region, int reduction, PixelView& view);
   Status read_all();
+  bool check_by_stages(Status& status);
+  void doubt();
   std::uint8_t* reserve(std::size_t bytes);
   void drop_scratch();
 
   std::shared_ptr<DecodeBudget> budget_;
   DecodeBudget::Lease lease_;
   std::unique_ptr<Libjpeg> libjpeg_;
+  std::unique_ptr<jpeg::Frame> frame_;
+  /// Made for the first image that it takes.
+  std::unique_ptr<jpeg::BaselineDecoder> stages_;
+  bool takes_stages_ = false;
+  std::span<const std::byte> encoded_;
+  /// The seek index, if it is used, how many points were given, and whose it is.
+  bool uses_index_ = false;
+  std::vector<jpeg::SeekPoint> index_;
+  std::size_t given_points_ = 0;
+  std::uint64_t checksum_ = 0;
+  std::vector<std::byte> packed_;
   JpegHeader header_;
   bool opened_ = false;
   std::unique_ptr<std::uint8_t[]> scratch_;

@@ -113,8 +113,10 @@ Status Libjpeg::open(std::span<const std::byte> encoded) {
   });
 }
 
-Status Libjpeg::start() {
+Status Libjpeg::start(unsigned reduction) {
   return guarded([&] {
+    handle_.scale_num = 1;
+    handle_.scale_denom = reduction;
     handle_.out_color_space = handle_.num_components == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_start_decompress(&handle_);
   });

@@ -34,9 +34,9 @@ class Libjpeg {
 
   /// Reads an image's header. The bytes must outlive all calls up to `end`.
   Status open(std::span<const std::byte> encoded);
-  /// Begins output as RGB, or as CMYK for four components. An image of several scans is read as a
-  /// whole here.
-  Status start();
+  /// Begins output as RGB, or as CMYK for four components, at 1/`reduction` (1, 2, 4 or 8) of the
+  /// resolution. An image of several scans is read as a whole here.
+  Status start(unsigned reduction = 1);
   /// Makes output begin at `left`, which moves to the beginning of its block, and end with the
   /// column before `left + width` as it was; `width` grows to match.
   Status crop(unsigned& left, unsigned& width);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
 #include <cstdint>
@@ -54,6 +55,16 @@ class Members {
   const Json& object_;
   Place place_;
 };
+
+/// A count that a file of our own has under `key`. Throws `Error` (`corrupt`) for a value of
+/// another kind: the parser would take any number for one.
+template <typename AnyJson>
+std::uint64_t count_of(const AnyJson& value, const char* key) {
+  if (!value.is_number_unsigned())
+    throw Error(ErrorCode::corrupt, "its \"" + std::string(key) + "\" is " + cut(value.dump()) +
+                                        ", must be an integer of 0 or more");
+  return value.template get<std::uint64_t>();
+}
 
 /// "an integer in 1..9", for `Place::fail`.
 std::string range_text(std::uint64_t low, std::uint64_t high);

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// Reads a text without making anything of it.
 class Limits final : public nlohmann::json_sax<Json> {

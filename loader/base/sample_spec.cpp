@@ -8,42 +8,43 @@ namespace {
 
 constexpr std::size_t no_length = static_cast<std::size_t>(-1);
 
-[[noreturn]] void refuse(const std::string& problem) {
+[[noreturn]] void refuse_spec(const std::string& problem) {
   throw Error(ErrorCode::invalid_argument, problem);
 }
 
 std::string in_words(const FieldSpec& field) { return "the field \"" + field.name + "\""; }
 
 void check(const FieldSpec& field) {
-  if (field.name.empty()) refuse("a sample field has no name");
+  if (field.name.empty()) refuse_spec("a sample field has no name");
   if (field.variable && field.shape.rank() == 0)
-    refuse("the variable field \"" + field.name + "\" is a scalar; it needs an extent that varies");
+    refuse_spec("the variable field \"" + field.name +
+                "\" is a scalar; it needs an extent that varies");
   const std::string has_shape = in_words(field) + " has shape " + field.shape.to_string();
   if (field.shape.rank() == Shape::max_rank)
-    refuse(has_shape + "; at most " + std::to_string(Shape::max_rank - 1) +
-           " extents leave room for the batch");
-  if (std::ranges::count(field.shape.extents(), 0U) > 0) refuse(has_shape + " with a 0");
+    refuse_spec(has_shape + "; at most " + std::to_string(Shape::max_rank - 1) +
+                " extents leave room for the batch");
+  if (std::ranges::count(field.shape.extents(), 0U) > 0) refuse_spec(has_shape + " with a 0");
 }
 
 /// For a field that says where another one's images are flipped.
 void check_flips(const FieldSpec& field, const std::vector<FieldSpec>& fields) {
   const std::string says = in_words(field) + " has the flips of \"" + field.flips + "\"";
   if (field.dtype != DType::uint8 || field.shape.rank() != 0)
-    refuse(says + " and must be a uint8 scalar; it is " + to_string(field.dtype) + " " +
-           field.shape.to_string());
+    refuse_spec(says + " and must be a uint8 scalar; it is " + to_string(field.dtype) + " " +
+                field.shape.to_string());
   bool found = false;
   for (const FieldSpec& other : fields) {
     if (&other == &field) continue;
-    if (other.flips == field.flips) refuse(says + ", and so has \"" + other.name + "\"");
+    if (other.flips == field.flips) refuse_spec(says + ", and so has \"" + other.name + "\"");
     found = found || other.name == field.flips;
   }
-  if (!found) refuse(says + ", and there is no other field of that name");
+  if (!found) refuse_spec(says + ", and there is no other field of that name");
 }
 
 }  // namespace
 
 SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields)) {
-  if (fields_.empty()) refuse("a sample needs at least one field");
+  if (fields_.empty()) refuse_spec("a sample needs at least one field");
   const std::size_t given = fields_.size();
   length_fields_.assign(given, no_length);
   for (std::size_t field = 0; field < given; ++field) {
@@ -56,7 +57,7 @@ SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields
   for (std::size_t a = 0; a < fields_.size(); ++a)
     for (std::size_t b = a + 1; b < fields_.size(); ++b)
       if (fields_[a].name == fields_[b].name)
-        refuse("the sample field \"" + fields_[a].name + "\" comes twice");
+        refuse_spec("the sample field \"" + fields_[a].name + "\" comes twice");
   for (const FieldSpec& field : fields_)
     if (!field.flips.empty()) check_flips(field, fields_);
 }
@@ -73,7 +74,7 @@ std::size_t SampleSpec::index_of(std::string_view name) const {
 
 std::size_t SampleSpec::length_of(std::size_t field) const {
   if (length_fields_.at(field) == no_length)
-    refuse(in_words(fields_[field]) + " has a fixed length");
+    refuse_spec(in_words(fields_[field]) + " has a fixed length");
   return length_fields_[field];
 }
 

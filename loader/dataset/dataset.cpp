@@ -60,4 +60,10 @@ DatasetFacts Dataset::facts() const { return {}; }
 
 std::optional<StoredRecord> Dataset::stored(std::uint64_t) const { return {}; }
 
+std::vector<std::shared_ptr<const Dataset>> Dataset::parts() const { return {}; }
+
+bool Dataset::has_stored_notes() const { return false; }
+
+void Dataset::stored_note(std::uint64_t, std::vector<std::byte>& note) const { note.clear(); }
+
 }  // namespace millrace

@@ -5,13 +5,14 @@
 #include <millrace/error.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace millrace {
 namespace {
 
 /// Where a record lies.
-struct Place {
+struct RecordPlace {
   std::size_t part;
   std::uint64_t index;
 };
@@ -22,7 +23,9 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
       : parts_(std::move(parts)), description_(std::move(description)) {
     for (const auto& part : parts_) {
       begins_.push_back(begins_.back() + part->size());
-      std::ranges::move(part->facts().files, std::back_inserter(description_.facts.files));
+      DatasetFacts facts = part->facts();
+      std::ranges::move(facts.files, std::back_inserter(description_.facts.files));
+      std::ranges::move(facts.warnings, std::back_inserter(description_.facts.warnings));
     }
   }
 
@@ -34,12 +37,17 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override { return description_.facts; }
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
+  std::vector<std::shared_ptr<const Dataset>> parts() const override { return parts_; }
+  bool has_stored_notes() const override {
+    return std::ranges::any_of(parts_, [](const auto& part) { return part->has_stored_notes(); });
+  }
+  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override;
 
  private:
   class Reader;
 
   /// Where a record < `size()` lies.
-  Place place(std::uint64_t index) const {
+  RecordPlace place(std::uint64_t index) const {
     const auto behind = std::ranges::upper_bound(begins_, index);
     return {static_cast<std::size_t>(behind - begins_.begin() - 1), index - *(behind - 1)};
   }
@@ -57,12 +65,13 @@ class JoinedDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*all_, index);
-    const Place place = all_->place(index);
+    const RecordPlace place = all_->place(index);
     std::unique_ptr<DatasetReader>& reader = readers_[place.part];
     try {
       if (!reader) reader = all_->parts_[place.part]->make_reader();
       last_ = reader.get();
-      return Record(index, reader->read(place.index).fields());
+      const Record record = reader->read(place.index);
+      return Record(index, record.fields(), record.checksum());
     } catch (const Error& error) {
       throw error.at("record " + std::to_string(index) + " of " + all_->name() + ": ",
                      error.stage(), index);
@@ -85,7 +94,7 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
   std::vector<std::vector<std::uint64_t>> of_parts(parts_.size());
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
-    const Place at = place(index);
+    const RecordPlace at = place(index);
     of_parts[at.part].push_back(at.index);
   }
   for (std::size_t part = 0; part < of_parts.size(); ++part)
@@ -94,15 +103,21 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
 
 std::string JoinedDataset::key(std::uint64_t index) const {
   if (index >= size()) return Dataset::key(index);
-  const Place at = place(index);
+  const RecordPlace at = place(index);
   std::string key = parts_[at.part]->key(at.index);
   return key == Dataset::key(at.index) ? Dataset::key(index) : key;
 }
 
 std::optional<StoredRecord> JoinedDataset::stored(std::uint64_t index) const {
   if (index >= size()) return {};
-  const Place at = place(index);
+  const RecordPlace at = place(index);
   return parts_[at.part]->stored(at.index);
+}
+
+void JoinedDataset::stored_note(std::uint64_t index, std::vector<std::byte>& note) const {
+  if (index >= size()) return note.clear();
+  const RecordPlace at = place(index);
+  parts_[at.part]->stored_note(at.index, note);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace millrace {
 struct JoinedDescription {
   std::string name{};
   std::vector<std::string> classes{};
-  /// Without the files, which are those of the parts.
+  /// Without the files and warnings, which are those of the parts.
   DatasetFacts facts{};
 };
 

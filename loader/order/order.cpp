@@ -11,14 +11,15 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_order(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, "order: " + message);
 }
 
 /// Refuses what is no weight; `place` says where it was found.
 void check_weight(double weight, const std::string& place) {
   if (!std::isfinite(weight) || weight < 0)
-    refuse(place + " is " + weight_text(weight) + "; it must be a finite number and not negative");
+    refuse_order(place + " is " + weight_text(weight) +
+                 "; it must be a finite number and not negative");
 }
 
 }  // namespace
@@ -30,23 +31,25 @@ Order Order::sequential() {
 }
 
 Order Order::blocks(Blocks blocks) {
-  if (blocks.block_records == 0) refuse("block_records is 0; a block has at least one record");
-  if (blocks.window_blocks == 0) refuse("window_blocks is 0; a window has at least one block");
+  if (blocks.block_records == 0)
+    refuse_order("block_records is 0; a block has at least one record");
+  if (blocks.window_blocks == 0)
+    refuse_order("window_blocks is 0; a window has at least one block");
   Order order;
   order.mode_ = blocks;
   return order;
 }
 
 Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
-  if (weights.empty()) refuse("there are no weights; it takes one per record");
+  if (weights.empty()) refuse_order("there are no weights; it takes one per record");
   bool any = false;
   for (std::size_t record = 0; record < weights.size(); ++record) {
     check_weight(weights[record], "weight " + std::to_string(record));
     any = any || weights[record] > 0;
   }
   if (!any)
-    refuse("all " + std::to_string(weights.size()) +
-           " weights are 0; at least one must be positive");
+    refuse_order("all " + std::to_string(weights.size()) +
+                 " weights are 0; at least one must be positive");
   if (epoch_size == 0) epoch_size = weights.size();
   Order order;
   order.mode_ =
@@ -55,7 +58,7 @@ Order Order::weighted(std::vector<double> weights, std::uint64_t epoch_size) {
 }
 
 Order Order::mixed(std::vector<Part> parts, std::uint64_t epoch_size) {
-  if (parts.empty()) refuse("there are no parts to mix");
+  if (parts.empty()) refuse_order("there are no parts to mix");
   bool any = false;
   std::uint64_t records = 0;
   for (std::size_t number = 0; number < parts.size(); ++number) {
@@ -63,15 +66,15 @@ Order Order::mixed(std::vector<Part> parts, std::uint64_t epoch_size) {
     const std::string name = "part " + std::to_string(number);
     check_weight(part.weight, "the weight of " + name);
     if (part.records == 0 && part.weight > 0)
-      refuse(name + " has no records, but a weight of " + weight_text(part.weight));
+      refuse_order(name + " has no records, but a weight of " + weight_text(part.weight));
     if (part.records > UINT64_MAX - records)
-      refuse("with " + name + " there are more than 2^64 records");
+      refuse_order("with " + name + " there are more than 2^64 records");
     records += part.records;
     any = any || part.weight > 0;
   }
   if (!any)
-    refuse("the weights of all " + std::to_string(parts.size()) +
-           " parts are 0; at least one must be positive");
+    refuse_order("the weights of all " + std::to_string(parts.size()) +
+                 " parts are 0; at least one must be positive");
   if (epoch_size == 0) epoch_size = records;
   Order order;
   order.mode_ = Mixed{std::make_shared<const std::vector<Part>>(std::move(parts)), epoch_size};
@@ -79,13 +82,13 @@ Order Order::mixed(std::vector<Part> parts, std::uint64_t epoch_size) {
 }
 
 Order Order::subset(std::vector<std::uint64_t> indices) const {
-  if (indices.empty()) refuse("the subset is empty; it takes at least one record");
+  if (indices.empty()) refuse_order("the subset is empty; it takes at least one record");
   if (indices_)
     for (std::size_t place = 0; place < indices.size(); ++place) {
       if (indices[place] >= indices_->size())
-        refuse("index " + std::to_string(place) + " of the subset is " +
-               std::to_string(indices[place]) + ", but what it is a subset of has " +
-               std::to_string(indices_->size()) + " records");
+        refuse_order("index " + std::to_string(place) + " of the subset is " +
+                     std::to_string(indices[place]) + ", but what it is a subset of has " +
+                     std::to_string(indices_->size()) + " records");
       indices[place] = (*indices_)[indices[place]];
     }
   Order order = *this;
@@ -97,14 +100,15 @@ Order Order::filtered(std::uint64_t records, const std::function<bool(std::uint6
   std::vector<std::uint64_t> indices;
   for (std::uint64_t index = 0; index < records; ++index)
     if (keep(index)) indices.push_back(index);
-  if (indices.empty()) refuse("the filter keeps none of " + std::to_string(records) + " records");
+  if (indices.empty())
+    refuse_order("the filter keeps none of " + std::to_string(records) + " records");
   return subset(std::move(indices));
 }
 
 Order Order::repeated(std::uint64_t times) const {
-  if (times == 0) refuse("repeated 0 times; each record comes at least once");
+  if (times == 0) refuse_order("repeated 0 times; each record comes at least once");
   if (times > UINT64_MAX / times_)
-    refuse("repeated " + std::to_string(times) + " times, which is too often to count");
+    refuse_order("repeated " + std::to_string(times) + " times, which is too often to count");
   Order order = *this;
   order.times_ *= times;
   return order;

@@ -38,7 +38,7 @@ constexpr std::array launchers{
 };
 constexpr const Launcher& slurm = launchers.back();
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_environment(const std::string& what) {
   throw Error(ErrorCode::invalid_argument, "environment: " + what);
 }
 
@@ -55,7 +55,8 @@ std::optional<std::uint32_t> number_in(const Ranks::Environment& environment,
   if (!text) return std::nullopt;
   const std::optional<std::uint32_t> value = parse(*text);
   if (!value)
-    refuse(std::string(variable) + " is \"" + *text + "\", which is not a number from 0 up");
+    refuse_environment(std::string(variable) + " is \"" + *text +
+                       "\", which is not a number from 0 up");
   return value;
 }
 
@@ -88,16 +89,17 @@ std::optional<std::uint32_t> local_world_in(const Ranks::Environment& environmen
   const std::uint32_t host = number_in(environment, launcher.host).value_or(0);
   const std::optional<std::uint32_t> tasks = tasks_on(host, *list);
   if (!tasks)
-    refuse(std::string(launcher.local_world) + " is \"" + *list +
-           "\", which does not say how many tasks host " + std::to_string(host) + " has");
+    refuse_environment(std::string(launcher.local_world) + " is \"" + *list +
+                       "\", which does not say how many tasks host " + std::to_string(host) +
+                       " has");
   return tasks;
 }
 
 void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t world,
                    const char* world_variable) {
   if (rank < world) return;
-  refuse(std::string(rank_variable) + " is " + std::to_string(rank) + ", but " + world_variable +
-         " is " + std::to_string(world) + "; ranks count from 0");
+  refuse_environment(std::string(rank_variable) + " is " + std::to_string(rank) + ", but " +
+                     world_variable + " is " + std::to_string(world) + "; ranks count from 0");
 }
 
 /// Takes the local numbers if the launcher sets both.
@@ -136,8 +138,9 @@ Ranks Ranks::from_environment(const Environment& environment) {
     if (launcher.host != nullptr) continue;  // a batch script of SLURM has a number without a step
     const bool rank = environment(launcher.rank).has_value();
     if (rank == environment(launcher.world).has_value()) continue;
-    refuse(std::string(rank ? launcher.rank : launcher.world) + " is set, but " +
-           (rank ? launcher.world : launcher.rank) + " is not; " + launcher.name + " sets both");
+    refuse_environment(std::string(rank ? launcher.rank : launcher.world) + " is set, but " +
+                       (rank ? launcher.world : launcher.rank) + " is not; " + launcher.name +
+                       " sets both");
   }
   return {};
 }

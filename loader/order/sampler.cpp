@@ -16,16 +16,16 @@ namespace {
 
 constexpr std::uint64_t most_records = std::uint64_t{1} << 63;
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_plan(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message, "plan");
 }
 
 void check_indices(std::span<const std::uint64_t> indices, std::uint64_t records) {
   for (std::size_t place = 0; place < indices.size(); ++place)
     if (indices[place] >= records)
-      refuse("order: index " + std::to_string(place) + " of the subset is " +
-             std::to_string(indices[place]) + ", but the dataset has " + std::to_string(records) +
-             " records");
+      refuse_plan("order: index " + std::to_string(place) + " of the subset is " +
+                  std::to_string(indices[place]) + ", but the dataset has " +
+                  std::to_string(records) + " records");
 }
 
 /// Calls the function that belongs to what a variant holds.
@@ -64,15 +64,15 @@ class Hash {
 
 Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
     : order_(order), records_(records) {
-  if (records == 0) refuse("the dataset is empty");
+  if (records == 0) refuse_plan("the dataset is empty");
   if (records > most_records)
-    refuse("the dataset has " + std::to_string(records) + " records, more than 2^63");
+    refuse_plan("the dataset has " + std::to_string(records) + " records, more than 2^63");
   if (order.indices_) check_indices(*order.indices_, records);
   const std::uint64_t count = order.indices_ ? order.indices_->size() : records;
   const auto check_count = [&](std::uint64_t expected, const std::string& what) {
     if (expected != count)
-      refuse("order: " + what + ", but the " + (order.indices_ ? "subset" : "dataset") + " has " +
-             std::to_string(count) + " records");
+      refuse_plan("order: " + what + ", but the " + (order.indices_ ? "subset" : "dataset") +
+                  " has " + std::to_string(count) + " records");
   };
   mode_ = std::visit(
       Overloaded{
@@ -93,8 +93,9 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
       },
       order.mode_);
   if (order.times_ > UINT64_MAX / mode_->epoch_size())
-    refuse("order: an epoch of " + std::to_string(mode_->epoch_size()) + " positions is repeated " +
-           std::to_string(order.times_) + " times, which is too long to count");
+    refuse_plan("order: an epoch of " + std::to_string(mode_->epoch_size()) +
+                " positions is repeated " + std::to_string(order.times_) +
+                " times, which is too long to count");
   epoch_size_ = mode_->epoch_size() * order.times_;
 }
 

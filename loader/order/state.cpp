@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::uint64_t newest_format = 1;
+constexpr std::uint64_t newest_state_format = 1;
 
 /// What a state says of its run, beside where it is.
 struct Fact {
@@ -50,7 +50,7 @@ std::uint64_t hash_in(const Json& value, const char* key, const Place& place) {
 }  // namespace
 
 std::string State::to_json() const {
-  Json json = {{"format", newest_format}, {"seed", seed}, {"position", position}};
+  Json json = {{"format", newest_state_format}, {"seed", seed}, {"position", position}};
   for (const Fact& fact : facts)
     if (const auto& value = this->*fact.value)
       json[fact.key] = fact.is_hash ? Json(hex16(*value)) : Json(*value);
@@ -62,7 +62,7 @@ State State::from_json(std::string_view text, std::string_view name) {
   if (const std::string problem = json_problem(text); !problem.empty()) place.fail(problem);
   const Json json = Json::parse(text);
   if (!json.is_object()) place.fail("is not a state of millrace: it must hold an object in { }");
-  check_format(json, place, newest_format, "a state");
+  check_format(json, place, newest_state_format, "a state");
   const Members members(
       json, place, {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
   State state;

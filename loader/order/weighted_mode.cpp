@@ -35,6 +35,8 @@ class AliasTable {
       const std::uint64_t number = low.back();
       low.pop_back();
       const std::uint64_t donor = high.back();
+      // Only a height above 0 has a mass that is lower.
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
       columns_[number] = {static_cast<std::uint64_t>((masses[number] << 64) / height), donor};
       masses[donor] -= height - masses[number];
       if (masses[donor] >= height) continue;

@@ -10,14 +10,14 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& option, const std::string& value,
-                         const std::string& why) {
+[[noreturn]] void refuse_conversion(const std::string& option, const std::string& value,
+                                    const std::string& why) {
   throw Error(ErrorCode::invalid_argument, "conversion." + option + " is " + value + "; " + why);
 }
 
-std::string quoted(std::string_view name) { return '"' + std::string(name) + '"'; }
+std::string in_quotes(std::string_view name) { return '"' + std::string(name) + '"'; }
 
-std::optional<std::size_t> find(const SampleSpec& spec, std::string_view name) {
+std::optional<std::size_t> find_field(const SampleSpec& spec, std::string_view name) {
   const auto& fields = spec.fields();
   const auto found = std::ranges::find(fields, name, &FieldSpec::name);
   return found == fields.end() ? std::nullopt
@@ -25,23 +25,25 @@ std::optional<std::size_t> find(const SampleSpec& spec, std::string_view name) {
 }
 
 const FieldSpec& checked_image(const SampleSpec& made, const Conversion& conversion) {
-  const std::optional<std::size_t> field = find(made, conversion.field);
+  const std::optional<std::size_t> field = find_field(made, conversion.field);
   if (!field) {
     std::string names;
     for (const FieldSpec& one : made.fields())
-      names += (names.empty() ? "" : ", ") + quoted(one.name);
-    refuse("field", quoted(conversion.field),
-           "there is no such field of a sample; there are " + names);
+      names += (names.empty() ? "" : ", ") + in_quotes(one.name);
+    refuse_conversion("field", in_quotes(conversion.field),
+                      "there is no such field of a sample; there are " + names);
   }
   const FieldSpec& image = made.fields()[*field];
   if (image.variable)
-    refuse("field", quoted(image.name), "that field varies in length and cannot be converted");
+    refuse_conversion("field", in_quotes(image.name),
+                      "that field varies in length and cannot be converted");
   if (image.dtype != DType::uint8 || image.shape.rank() != 3 ||
       image.shape[2] > Conversion::max_channels)
-    refuse("field", quoted(image.name),
-           "that field is " + std::string(to_string(image.dtype)) + " " + image.shape.to_string() +
-               ", and what is converted must be uint8 [height, width, channels] with 1 to " +
-               std::to_string(Conversion::max_channels) + " channels");
+    refuse_conversion(
+        "field", in_quotes(image.name),
+        "that field is " + std::string(to_string(image.dtype)) + " " + image.shape.to_string() +
+            ", and what is converted must be uint8 [height, width, channels] with 1 to " +
+            std::to_string(Conversion::max_channels) + " channels");
   return image;
 }
 
@@ -49,21 +51,25 @@ void check_values(const Conversion& conversion, std::size_t channels) {
   const bool to_bytes = conversion.dtype == DType::uint8;
   if (!to_bytes && conversion.dtype != DType::float16 && conversion.dtype != DType::bfloat16 &&
       conversion.dtype != DType::float32)
-    refuse("dtype", to_string(conversion.dtype), "it must be uint8, float16, bfloat16 or float32");
+    refuse_conversion("dtype", to_string(conversion.dtype),
+                      "it must be uint8, float16, bfloat16 or float32");
   if (conversion.layout != ImageLayout::nhwc && conversion.layout != ImageLayout::nchw)
-    refuse("layout", std::to_string(static_cast<int>(conversion.layout)),
-           "it must be nhwc or nchw");
+    refuse_conversion("layout", std::to_string(static_cast<int>(conversion.layout)),
+                      "it must be nhwc or nchw");
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const float mean = conversion.mean[channel];
     const float std = conversion.std[channel];
     const std::string place = std::string("[").append(std::to_string(channel)).append("]");
-    if (!std::isfinite(mean)) refuse("mean" + place, std::to_string(mean), "it must be finite");
+    if (!std::isfinite(mean))
+      refuse_conversion("mean" + place, std::to_string(mean), "it must be finite");
     if (!std::isfinite(std) || std == 0)
-      refuse("std" + place, std::to_string(std), "it must be finite and not 0");
+      refuse_conversion("std" + place, std::to_string(std), "it must be finite and not 0");
     if (to_bytes && mean != 0)
-      refuse("mean" + place, std::to_string(mean), "it must be 0 where conversion.dtype is uint8");
+      refuse_conversion("mean" + place, std::to_string(mean),
+                        "it must be 0 where conversion.dtype is uint8");
     if (to_bytes && std != 1)
-      refuse("std" + place, std::to_string(std), "it must be 1 where conversion.dtype is uint8");
+      refuse_conversion("std" + place, std::to_string(std),
+                        "it must be 1 where conversion.dtype is uint8");
   }
 }
 
@@ -82,23 +88,23 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
     if (field.flips.empty()) continue;
     if (!conversion || conversion->field != field.flips)
       throw Error(ErrorCode::invalid_argument,
-                  "the transform leaves the flips of " + quoted(field.flips) +
-                      " to the device (field " + quoted(field.name) + "), but conversion " +
-                      (conversion ? "is of " + quoted(conversion->field) : "is not set") +
+                  "the transform leaves the flips of " + in_quotes(field.flips) +
+                      " to the device (field " + in_quotes(field.name) + "), but conversion " +
+                      (conversion ? "is of " + in_quotes(conversion->field) : "is not set") +
                       "; convert that field, or let the transform flip it");
-    flips_ = find(made, field.name);
+    flips_ = find_field(made, field.name);
   }
-  if (!find(made, "index")) {
+  if (!find_field(made, "index")) {
     index_ = fields.size();
     fields.push_back({"index", DType::uint64, {}});
   }
-  if (!find(made, "valid")) {
+  if (!find_field(made, "valid")) {
     valid_ = fields.size();
     fields.push_back({"valid", DType::uint8, {}});
   }
   made_ = SampleSpec(fields);
   if (conversion) {
-    image_ = find(made, conversion->field);
+    image_ = find_field(made, conversion->field);
     fields[*image_].dtype = conversion->dtype;
     fields[*image_].shape = converted_shape(fields[*image_].shape, conversion->layout);
   }

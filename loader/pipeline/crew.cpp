@@ -23,7 +23,7 @@ constexpr std::chrono::microseconds moment{20};
 /// How often each worker takes samples of a batch, at least, so that they end at about one time.
 constexpr std::size_t fewest_takes = 4;
 
-double seconds_of(std::chrono::nanoseconds duration) {
+double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
@@ -173,8 +173,8 @@ void Crew::adapt(const Road& road) {
   const std::chrono::nanoseconds busy = maker_->busy();
   runtime_.need(
       this,
-      auto_workers_.update({seconds_of(now - window_.begin), seconds_of(stalled - window_.stalled),
-                            seconds_of(busy - window_.busy)}),
+      auto_workers_.update({in_seconds(now - window_.begin), in_seconds(stalled - window_.stalled),
+                            in_seconds(busy - window_.busy)}),
       nodes_.pools());
   window_ = {now, 0, busy, stalled};
 }
@@ -214,6 +214,14 @@ void Crew::fill(Report& report, const CrewFigures& now, const CrewFigures& base)
   nodes_.fill(report, now.nodes, base.nodes);
   report.samples_made = now.work.samples - base.work.samples;
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;
+  report.transform = maker_->description();
+  report.memory.index_bytes = maker_->note_bytes();
+  report.ways.clear();
+  for (const auto& [way, count] : now.work.ways) {
+    const auto before = base.work.ways.find(way);
+    const std::uint64_t since = count - (before != base.work.ways.end() ? before->second : 0);
+    if (since > 0) report.ways[way] = since;
+  }
   for (std::size_t stage = 0; stage < now.work.stages.size(); ++stage) {
     Histogram since = now.work.stages[stage];
     since.subtract(base.work.stages[stage]);

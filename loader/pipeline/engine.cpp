@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/engine.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +101,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
   if (options.resume.from && !options.resume.anyway)
     warnings_ = state_not_compared(*options.resume.from, identity, fingerprint_of);
+  std::ranges::move(dataset->facts().warnings, std::back_inserter(warnings_));
 
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
@@ -106,7 +109,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   crew_ = std::make_shared<Crew>(
       std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
                                     options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler()),
+                                    device_->profiler(),
+                                    runtime_->notes_of(dataset, options.index_bytes)),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);

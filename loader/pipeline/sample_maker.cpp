@@ -40,14 +40,17 @@ Status make_of_kept(TransformWorker& transform, const DatasetReader& reader, con
 SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                          std::shared_ptr<const Transform> transform, const SlotLayout& layout,
                          Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
-                         Trace* trace, std::size_t group, ProfilerRanges* profiler)
+                         Trace* trace, std::size_t group, ProfilerRanges* profiler,
+                         std::shared_ptr<RecordNotes> notes)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       layout_(layout),
       sampler_(std::move(sampler)),
       seed_(seed),
       policy_(policy),
-      profiler_(profiler) {
+      profiler_(profiler),
+      notes_(std::move(notes)),
+      has_stored_notes_(dataset_->has_stored_notes()) {
   stages_ = transform_->stages();
   if (stages_.empty())
     throw Error(ErrorCode::invalid_argument,
@@ -125,8 +128,12 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
     if (profiler_ != nullptr)
       sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
+    if (notes_ != nullptr || has_stored_notes_)
+      sample.use_notes(notes_.get(), *dataset_, index, worker.notes);
     Status status = make_of_kept(*worker.transform, *worker.reader, record, random, sample);
     sample.finish();
+    if (status.is_ok()) sample.store_note();
+    if (sample.way() != nullptr && status.is_ok()) worker.ways.add(sample.way());
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
       const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
       note_stage(task, stage + 1, begin, taken, worker);
@@ -218,6 +225,7 @@ WorkCounts SampleMaker::counts() const {
   for (const auto& worker : workers_) {
     counts.samples += worker->samples.load(std::memory_order_relaxed);
     counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
+    worker->ways.add_to(counts.ways);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
   }
@@ -236,6 +244,8 @@ std::chrono::nanoseconds SampleMaker::busy() const {
   for (const auto& worker : workers_) busy_ns += worker->busy_ns.load(std::memory_order_relaxed);
   return std::chrono::nanoseconds(busy_ns);
 }
+
+std::size_t SampleMaker::note_bytes() const { return notes_ != nullptr ? notes_->bytes() : 0; }
 
 std::uint64_t SampleMaker::bad_records() const {
   MutexLock lock(mutex_);

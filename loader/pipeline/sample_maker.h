@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "dataset/record_notes.h"
 #include "pipeline/road/run_meter.h"
 #include "pipeline/road/slot_layout.h"
 #include "report/histogram.h"
+#include "report/tally.h"
 
 namespace millrace {
 
@@ -46,10 +48,11 @@ class SampleMaker {
   };
 
   /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for
-  /// `profiler`, which outlives the maker.
+  /// `profiler`, which outlives the maker, and for `notes`.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
-              unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler);
+              unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
+              std::shared_ptr<RecordNotes> notes = nullptr);
 
   /// Throws `Error` with stage and record when the run must end.
   Made make(const Task& task, unsigned worker);
@@ -60,8 +63,11 @@ class SampleMaker {
   /// Time that workers spent on samples so far, all together.
   std::chrono::nanoseconds busy() const;
   std::uint64_t bad_records() const;
+  /// What the notes take of all who share them.
+  std::size_t note_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
   const std::vector<std::string>& stages() const { return stages_; }
+  std::string description() const { return transform_->description(); }
   /// The stage of the sample that has been in the making for longest, and a sentence about it; none
   /// when there is none.
   struct Running {
@@ -77,9 +83,11 @@ class SampleMaker {
     std::unique_ptr<DatasetReader> reader;
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
+    Sample::NoteBuffers notes;
     Trace::Lane* lane = nullptr;
     /// Per stage; others look at them while the worker adds to them.
     std::vector<Histogram> stages;
+    Tally ways;
     // Looked at by others; counts and marks that order nothing.
     std::atomic<std::uint64_t> busy_ns{0};
     std::atomic<std::uint64_t> samples{0};
@@ -116,6 +124,8 @@ class SampleMaker {
   std::vector<const char*> span_names_;
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
+  const std::shared_ptr<RecordNotes> notes_;
+  const bool has_stored_notes_;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;

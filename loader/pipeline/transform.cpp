@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dataset/record_notes.h"
+
 namespace millrace {
 
 Sample::Sample(const SampleSpec& spec, std::span<const Tensor> fields,
@@ -45,6 +47,44 @@ void Sample::enter_stage(std::size_t stage) {
   finish();
   stage_ = stage;
   note_stage();
+}
+
+void Sample::made_by(const char* way) {
+  if (outer_ != nullptr) return outer_->made_by(way);
+  way_ = way;
+}
+
+bool Sample::has_notes() const {
+  return outer_ != nullptr ? outer_->has_notes() : note_buffers_ != nullptr;
+}
+
+std::span<const std::byte> Sample::note() {
+  if (outer_ != nullptr) return outer_->note();
+  if (note_buffers_ == nullptr) return {};
+  std::vector<std::byte>& note = note_buffers_->read;
+  note.clear();
+  if (kept_notes_ != nullptr) kept_notes_->read(record_, note);
+  if (note.empty()) stored_notes_->stored_note(record_, note);
+  return note;
+}
+
+void Sample::keep_note(std::span<const std::byte> note) {
+  if (outer_ != nullptr) return outer_->keep_note(note);
+  if (kept_notes_ != nullptr) note_buffers_->kept.assign(note.begin(), note.end());
+}
+
+void Sample::use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t record,
+                       NoteBuffers& buffers) {
+  kept_notes_ = kept;
+  stored_notes_ = &stored;
+  record_ = record;
+  note_buffers_ = &buffers;
+  buffers.kept.clear();
+}
+
+void Sample::store_note() {
+  if (kept_notes_ != nullptr && !note_buffers_->kept.empty())
+    kept_notes_->keep(record_, note_buffers_->kept);
 }
 
 void Sample::note_stage() {

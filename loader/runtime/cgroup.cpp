@@ -34,29 +34,43 @@ std::optional<double> quota_v1(const fs::path& group) {
   return quota / period;
 }
 
-/// The smallest quota from `group` up to where the hierarchy is mounted. A container's own group is
+/// A file of one number, or "max".
+std::optional<double> limit_in(const fs::path& path) {
+  std::ifstream file(path);
+  double limit = 0;
+  return file >> limit && limit > 0 ? std::optional(limit) : std::nullopt;
+}
+
+std::optional<double> memory_v2(const fs::path& group) { return limit_in(group / "memory.max"); }
+
+std::optional<double> memory_v1(const fs::path& group) {
+  return limit_in(group / "memory.limit_in_bytes");
+}
+
+/// A controller, and what a group of either version allows of it.
+struct Controller {
+  const char* name;
+  std::optional<double> (*limit_v2)(const fs::path& group);
+  std::optional<double> (*limit_v1)(const fs::path& group);
+};
+
+/// The smallest limit from `group` up to where the hierarchy is mounted. A container's own group is
 /// often mounted there while its name is still the host's, so that only the last of these folders
 /// exists.
-std::optional<double> least_quota(const fs::path& mount, fs::path group,
-                                  std::optional<double> (*quota_of)(const fs::path&)) {
+std::optional<double> least_limit(const fs::path& mount, fs::path group,
+                                  std::optional<double> (*limit_of)(const fs::path&)) {
   std::optional<double> least;
   for (group = group.lexically_normal();; group = group.parent_path()) {
-    const std::optional<double> quota = quota_of(mount / group.relative_path());
-    if (quota && (!least || *quota < *least)) least = quota;
+    const std::optional<double> limit = limit_of(mount / group.relative_path());
+    if (limit && (!least || *limit < *least)) least = limit;
     if (!group.has_relative_path()) return least;
   }
 }
 
-/// Whether "cpu" is among comma-separated controllers.
-bool controls_cpu(const std::string& controllers) {
-  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
-}
-
-}  // namespace
-
-std::optional<double> cgroup_quota(const fs::path& root) {
+/// The smallest limit of this process's groups and those above them.
+std::optional<double> least_limit(const fs::path& root, const Controller& controller) {
   const fs::path mounts = root / "sys/fs/cgroup";
-  std::vector<std::optional<double>> quotas = {quota_v2(mounts)};
+  std::vector<std::optional<double>> limits = {controller.limit_v2(mounts)};
   std::ifstream groups(root / "proc/self/cgroup");
   // Lines are "HIERARCHY:CONTROLLER,CONTROLLER:/GROUP"; version 2's has no controllers.
   for (std::string line; std::getline(groups, line);) {
@@ -65,18 +79,32 @@ std::optional<double> cgroup_quota(const fs::path& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string group = line.substr(second + 1);
+    const std::string name = controller.name;
     if (controllers.empty()) {
-      quotas.push_back(least_quota(mounts, group, quota_v2));
-      quotas.push_back(least_quota(mounts / "unified", group, quota_v2));
-    } else if (controls_cpu(controllers)) {
-      quotas.push_back(least_quota(mounts / controllers, group, quota_v1));
-      if (controllers != "cpu") quotas.push_back(least_quota(mounts / "cpu", group, quota_v1));
+      limits.push_back(least_limit(mounts, group, controller.limit_v2));
+      limits.push_back(least_limit(mounts / "unified", group, controller.limit_v2));
+    } else if (("," + controllers + ",").find("," + name + ",") != std::string::npos) {
+      limits.push_back(least_limit(mounts / controllers, group, controller.limit_v1));
+      if (controllers != name)
+        limits.push_back(least_limit(mounts / name, group, controller.limit_v1));
     }
   }
   std::optional<double> least;
-  for (const std::optional<double>& quota : quotas)
-    if (quota && (!least || *quota < *least)) least = quota;
+  for (const std::optional<double>& limit : limits)
+    if (limit && (!least || *limit < *least)) least = limit;
   return least;
+}
+
+}  // namespace
+
+std::optional<double> cgroup_quota(const fs::path& root) {
+  return least_limit(root, {"cpu", quota_v2, quota_v1});
+}
+
+std::optional<std::uint64_t> cgroup_memory(const fs::path& root) {
+  const std::optional<double> limit = least_limit(root, {"memory", memory_v2, memory_v1});
+  if (!limit || *limit >= 9e18) return std::nullopt;
+  return static_cast<std::uint64_t>(*limit);
 }
 
 }  // namespace millrace

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/json_text.h>
 #include <millrace/machine.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "runtime/memory.h"
 
 namespace millrace {
 namespace {
 
 constexpr double same_memory = 0.02;
-
-std::uint64_t physical_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && page_size > 0
-             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_size)
-             : 0;
-}
 
 /// "7.8 GiB"
 std::string gibibytes(std::uint64_t bytes) {

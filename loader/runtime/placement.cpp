@@ -27,7 +27,7 @@ std::string decimal(double value) {
 }
 
 /// Where piece `piece` begins when `size` things are cut into `pieces` consecutive pieces.
-std::size_t cut(std::size_t size, std::size_t piece, std::size_t pieces) {
+std::size_t cut_at(std::size_t size, std::size_t piece, std::size_t pieces) {
   return size * piece / pieces;
 }
 
@@ -96,8 +96,8 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
       std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
   // If so few are shown to this rank that the others' need not be the same, they are its own.
   if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
-  const std::size_t begin = cut(gpus.size(), local_rank, local_world);
-  const std::size_t end = std::max(cut(gpus.size(), local_rank + 1, local_world), begin + 1);
+  const std::size_t begin = cut_at(gpus.size(), local_rank, local_world);
+  const std::size_t end = std::max(cut_at(gpus.size(), local_rank + 1, local_world), begin + 1);
   return {gpus.begin() + static_cast<std::ptrdiff_t>(begin),
           gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
@@ -109,10 +109,10 @@ std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned
   const std::size_t cpus = count_cpus(machine);
   std::vector<int> left;  // the node on which each piece begins, or `taken`
   for (std::size_t piece = 0; piece < local_world; ++piece)
-    left.push_back(
-        piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world))
-            .front()
-            .number);
+    left.push_back(piece_of(machine.nodes, cut_at(cpus, piece, local_world),
+                            cut_at(cpus, piece + 1, local_world))
+                       .front()
+                       .number);
   constexpr int taken = -1;
   constexpr std::size_t nothing = SIZE_MAX;
   std::vector<std::size_t> chosen(local_world, nothing);
@@ -241,8 +241,8 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
   if (!bound_by_launcher(machine, local_world)) {
     if (local_world <= cpus) {
       const std::size_t piece = piece_of_rank(machine, local_rank, local_world);
-      share.nodes =
-          piece_of(machine.nodes, cut(cpus, piece, local_world), cut(cpus, piece + 1, local_world));
+      share.nodes = piece_of(machine.nodes, cut_at(cpus, piece, local_world),
+                             cut_at(cpus, piece + 1, local_world));
     } else {
       const std::size_t cpu = local_rank % cpus;
       share.nodes = piece_of(machine.nodes, cpu, cpu + 1);
@@ -253,7 +253,7 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
       together < cpus_together(machine, local_world)) {
     // All ranks share one quota, whoever bound them.
     const std::size_t part =
-        cut(together, local_rank + 1, local_world) - cut(together, local_rank, local_world);
+        cut_at(together, local_rank + 1, local_world) - cut_at(together, local_rank, local_world);
     share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);
   }
   return share;

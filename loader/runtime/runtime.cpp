@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/dataset.h>
 #include <millrace/detail/placement.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
@@ -15,6 +16,8 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "dataset/record_notes.h"
+#include "runtime/memory.h"
 
 namespace millrace {
 namespace {
@@ -79,8 +82,20 @@ struct Runtime::Needs {
   std::map<const void*, Need> of_pipelines MILLRACE_GUARDED_BY(mutex);
 };
 
+struct Runtime::Notes {
+  struct OfDataset {
+    std::weak_ptr<const Dataset> dataset;
+    std::shared_ptr<RecordNotes> notes;
+  };
+  Mutex mutex;
+  std::vector<OfDataset> all MILLRACE_GUARDED_BY(mutex);
+};
+
 Runtime::Runtime(const RuntimeOptions& options)
-    : adaptive_(options.adaptive), needs_(std::make_unique<Needs>()) {
+    : adaptive_(options.adaptive),
+      needs_(std::make_unique<Needs>()),
+      notes_(std::make_unique<Notes>()),
+      standard_note_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
   unsigned first = 0;
@@ -173,6 +188,21 @@ void Runtime::set_need(const void* pipeline, Need need) {
   // The pipelines that are confined to few pools come first.
   std::ranges::stable_sort(all, {}, [](const Need& one) { return one.pools.size(); });
   activate(all);
+}
+
+std::shared_ptr<RecordNotes> Runtime::notes_of(const std::shared_ptr<const Dataset>& dataset,
+                                               std::optional<std::size_t> bytes) {
+  const std::size_t allowed = bytes.value_or(standard_note_bytes_);
+  const MutexLock lock(notes_->mutex);
+  std::erase_if(notes_->all, [](const Notes::OfDataset& one) { return one.dataset.expired(); });
+  if (allowed == 0) return nullptr;
+  auto found = std::ranges::find_if(notes_->all, [&](const Notes::OfDataset& one) {
+    return !one.dataset.owner_before(dataset) && !dataset.owner_before(one.dataset);
+  });
+  if (found == notes_->all.end())
+    found = notes_->all.insert(found, {dataset, std::make_shared<RecordNotes>()});
+  found->notes->allow(allowed);
+  return found->notes;
 }
 
 std::vector<WorkerPool*> Runtime::all_pools() const {

@@ -91,6 +91,10 @@ TEST(ImageTransform, SaysWhatItMakes) {
   EXPECT_EQ(transform->spec().fields()[1].dtype, DType::int64);
   EXPECT_EQ(transform->spec().fields()[1].shape, Shape{});
   EXPECT_EQ(transform->stages(), (std::vector<std::string>{"decode", "augment"}));
+  Recipe recipe = Recipe::train(32);
+  recipe.like = Like::pillow_12;
+  EXPECT_EQ(image_transform(recipe)->description(), recipe.to_json());
+  EXPECT_THAT(image_transform(recipe)->description(), ::testing::HasSubstr("pillow-12"));
   EXPECT_THROW(image_transform({{0, 100}, {RandomResizedCrop{}}}), Error);
 }
 

@@ -70,9 +70,22 @@ TEST(Recipe, NamesThePillowWhosePixelsItMakes) {
   EXPECT_THROW(before.validate(), Error);
 }
 
+TEST(Recipe, SaysWhetherResolutionIsReduced) {
+  Recipe reduced = Recipe::train();
+  reduced.resolution = Resolution::reduced;
+  EXPECT_THAT(reduced.to_json(), HasSubstr(R"("resolution":"reduced")"));
+  EXPECT_EQ(Recipe::from_json(reduced.to_json()), reduced);
+  EXPECT_NE(reduced, Recipe::train());
+  EXPECT_EQ(Recipe::from_json(R"({"resolution": "exact"})").resolution, Resolution::exact);
+  EXPECT_EQ(why_not(R"({"resolution": "half"})"),
+            R"(train.json: "resolution" is "half", must be "exact" or "reduced")");
+  reduced.resolution = static_cast<Resolution>(2);
+  EXPECT_THROW(reduced.validate(), Error);
+}
+
 TEST(Recipe, NamesWhatIsWrong) {
   EXPECT_EQ(why_not(R"({"flop": 1})"),
-            R"(train.json: unknown key "flop"; there are "output", "like", "ops")");
+            R"(train.json: unknown key "flop"; there are "output", "like", "resolution", "ops")");
   EXPECT_EQ(why_not(R"({"output": 224})"),
             R"(train.json: "output" is 224, must be two integers, [width, height])");
   EXPECT_EQ(why_not(R"({"output": [224, 2.5]})"),

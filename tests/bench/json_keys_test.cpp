@@ -117,19 +117,21 @@ TEST_F(JsonKeys, OfBenchStay) {
       "plain_h2d_gb_per_second h2d_percent_of_plain copy_hidden_percent rss_growth_mb "
       "device_memory_growth_mb first_batch_ms worker_utilization_percent active_workers "
       "workers_bound warnings worker_delay_percent ready_batches free_slots cpu_ms_per_sample "
-      "peak_rss_beyond_map_mb pinned_mb device_mb staging_mb bad_records ceiling digest",
+      "peak_rss_beyond_map_mb pinned_mb device_mb staging_mb index_mb bad_records ceiling digest "
+      "reduced epoch_samples_per_second",
       {{"stall_ms", keys(durations)},
        {"ahead_ms", keys(durations)},
        {"consumer_us_per_batch", keys("mean p50 p99")},
        {"first_step_ms", keys("parts whole")},
        {"worker_time_percent", keys("read decode augment")},
+       {"ways", keys("millrace")},
        {"nodes", Json::array({keys("node workers workers_bound slots samples samples_by_helpers "
                                    "memory_on_node")})},
        {"stages", Json::array({keys("name lanes busy_seconds waiting_input_seconds "
                                     "waiting_output_seconds occupancy_percent count",
                                     {{"each_ms", keys(durations)}})})},
        {"verdict", keys("stage text advice share_percent speedup_limit next_bound")},
-       {"options", option_keys("convert step warmup")},
+       {"options", option_keys("convert step warmup epochs index_bytes")},
        {"machine", machine_keys("steal_percent")}});
   EXPECT_THAT(differences_of(expected, {"bench", dataset_.string(), "--batches", "6", "--warmup",
                                         "0", "--batch-size", "8", "--size", "32", "--step-ms", "1",
@@ -191,6 +193,7 @@ TEST_F(JsonKeys, OfInspectAndVerifyStay) {
        {"quality", keys(distribution + " not_known", histogram)},
        {"chroma", keys("4:2:0")},
        {"scan_type", keys("baseline")},
+       {"decoder", keys("millrace")},
        {"exif_orientation", keys("none")}});
   EXPECT_THAT(differences_of(dataset, {"inspect", dataset_.string()}), ::testing::IsEmpty());
 
@@ -203,8 +206,8 @@ TEST_F(JsonKeys, OfInspectAndVerifyStay) {
               ::testing::IsEmpty());
 
   const Json verified = keys(
-      "bad bad_records bytes checked dataset fingerprint fingerprint_found images_decoded "
-      "interrupted quick records seconds sound");
+      "bad bad_records bytes checked dataset deep fingerprint fingerprint_found images_decoded "
+      "indices_proved interrupted quick records seconds sound");
   EXPECT_THAT(differences_of(verified, {"verify", dataset_.string()}), ::testing::IsEmpty());
 }
 

@@ -74,6 +74,7 @@ class StampTransform final : public Transform {
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"stamp", "finish"}; }
+  std::string description() const override { return "stamps"; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     if (on_make_worker) on_make_worker();
     return std::make_unique<Worker>(*this);
@@ -98,6 +99,7 @@ class StampTransform final : public Transform {
         image[place] = static_cast<std::uint8_t>(pixel(record.index(), draw, place));
       sample["label"].as<std::int64_t>()[0] = record.integer("label");
       sample["draw"].as<std::uint64_t>()[0] = draw;
+      sample.made_by(record.index() % 2 == 0 ? "even" : "odd");
       sample.enter_stage(1);
       Status status = transform_.on_end ? transform_.on_end(record) : Status::ok();
       ++transform_.made_;

@@ -210,7 +210,7 @@ std::vector<Bytes> mixed_jpegs() {
   return jpegs;
 }
 
-Image reference_decode(const Bytes& encoded) {
+Image reference_decode(const Bytes& encoded, int reduction) {
   const std::unique_ptr<void, int (*)(tjhandle)> handle(tjInitDecompress(), tjDestroy);
   const auto* bytes = reinterpret_cast<const unsigned char*>(encoded.data());
   const auto size = static_cast<unsigned long>(encoded.size());
@@ -224,6 +224,8 @@ Image reference_decode(const Bytes& encoded) {
     throw std::runtime_error(tjGetErrorStr2(handle.get()));
   const bool cmyk = colour == TJCS_CMYK || colour == TJCS_YCCK;
   image.channels = cmyk ? 4 : 3;
+  image.width = (image.width + reduction - 1) / reduction;
+  image.height = (image.height + reduction - 1) / reduction;
   image.pixels.resize(static_cast<std::size_t>(image.width) *
                       static_cast<std::size_t>(image.height) *
                       static_cast<std::size_t>(image.channels));

@@ -62,8 +62,9 @@ std::size_t first_scan(const Bytes& encoded);
 /// short. What a missing table is taken for shows in the pixels or the reason.
 std::vector<Bytes> mixed_jpegs();
 
-/// The whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four components.
-Image reference_decode(const Bytes& encoded);
+/// The whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four components;
+/// at 1/`reduction` of its resolution.
+Image reference_decode(const Bytes& encoded, int reduction = 1);
 
 Bytes read_file(const std::filesystem::path& path);
 

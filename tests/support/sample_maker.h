@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "support/jpeg_samples.h"
@@ -49,6 +50,7 @@ class Maker {
     Sample sample(transform_->spec(), places, stage_ns_);
     Status status = worker_->make(record, random, sample);
     sample.finish();
+    way_ = sample.way() != nullptr ? sample.way() : "";
     for (std::size_t byte = pixels_.size() - guard; byte < pixels_.size(); ++byte)
       EXPECT_EQ(pixels_[byte], 0xA5) << "written past the end";
     return status;
@@ -61,6 +63,7 @@ class Maker {
   /// What the device is told, in a recipe whose flips are left to it.
   std::uint8_t flip() const { return flip_; }
   const std::array<std::uint64_t, 2>& stage_ns() const { return stage_ns_; }
+  const std::string& way() const { return way_; }
   const Transform& transform() const { return *transform_; }
 
  private:
@@ -72,6 +75,7 @@ class Maker {
   std::int64_t label_ = -99;
   std::uint8_t flip_ = 99;
   std::array<std::uint64_t, 2> stage_ns_{};
+  std::string way_;
 };
 
 inline std::size_t at(const Image& image, int x, int y) {

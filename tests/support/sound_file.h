@@ -21,7 +21,7 @@
 namespace millrace::testing {
 
 /// A sound dataset, of which each record has another length.
-struct Sample {
+struct SoundDataset {
   std::string name;
   std::uint64_t records;
   /// Of the record's image.
@@ -38,21 +38,21 @@ struct Sample {
   }
 };
 
-inline const Sample& tiny_records() {
-  static const Sample sample{"tiny records", 2500, 0, 0, 20'000};
+inline const SoundDataset& tiny_records() {
+  static const SoundDataset sample{"tiny records", 2500, 0, 0, 20'000};
   return sample;
 }
-inline const Sample& many_leaves() {
-  static const Sample sample{"a record or two on each leaf, two levels of branches", 600, 1100, 1,
-                             100'000};
+inline const SoundDataset& many_leaves() {
+  static const SoundDataset sample{"a record or two on each leaf, two levels of branches", 600,
+                                   1100, 1, 100'000};
   return sample;
 }
-inline const Sample& big_records() {
-  static const Sample sample{"records with pages of their own", 120, 2500, 41, 100'000};
+inline const SoundDataset& big_records() {
+  static const SoundDataset sample{"records with pages of their own", 120, 2500, 41, 100'000};
   return sample;
 }
 
-inline void write(const Sample& sample, const std::filesystem::path& path) {
+inline void write(const SoundDataset& sample, const std::filesystem::path& path) {
   DatasetWriter writer(path, {.commit_bytes = sample.commit_bytes});
   for (std::uint64_t index = 0; index < sample.records; ++index) {
     const std::vector<std::byte> image = sample.image(index);
@@ -68,7 +68,7 @@ inline void write(const Sample& sample, const std::filesystem::path& path) {
 /// records hold.
 class SoundFile {
  public:
-  explicit SoundFile(const Sample& sample) {
+  explicit SoundFile(const SoundDataset& sample) {
     const TemporaryFolder folder;
     write(sample, folder / "a.lmdb");
     contents_ = file_contents(folder / "a.lmdb");

@@ -5,6 +5,7 @@
 #include <millrace/dataset_writer.h>
 #include <millrace/error.h>
 #include <millrace/random.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,9 @@
 #include <vector>
 
 namespace millrace::testing {
+
+/// Of a page of LMDB: it takes the machine's.
+inline const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
 /// What a call throws.
 template <typename Function>

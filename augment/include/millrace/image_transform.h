@@ -9,7 +9,9 @@
 #include <millrace/recipe.h>
 #include <millrace/transform.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace MILLRACE_API millrace {
 
@@ -27,5 +29,9 @@ namespace MILLRACE_API millrace {
 /// (`invalid_argument`) for a recipe that `validate` refuses and for a limit of 0.
 std::shared_ptr<const Transform> image_transform(const Recipe& recipe,
                                                  const DecodeLimits& limits = {});
+
+/// The checksum that these transforms bind a seek index of the field "image" to
+/// (`ImageDecoder::use_index`). It follows from the record's own; nullopt if nobody compared that.
+std::optional<std::uint64_t> image_checksum(const Record& record);
 
 }  // namespace millrace

@@ -26,6 +26,12 @@ enum class Like {
   pillow_12,  ///< before 13.0
 };
 
+/// Of what resolution an image is decoded.
+enum class Resolution {
+  exact,    ///< its own: the pixels are those of Pillow's resize of the whole
+  reduced,  ///< the lowest of 1/2, 1/4 and 1/8 that the output does not exceed, if there is one
+};
+
 /// A random box of the image, resized to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {
   /// Share of the image's area.

@@ -19,6 +19,9 @@ struct Recipe {
   Size output{224, 224};
   std::vector<Operation> ops{RandomResizedCrop{}, RandomHorizontalFlip{}};
   Like like = Like::pillow_13;
+  /// `reduced` is faster where what is resized is at least twice as wide and high as the output,
+  /// and inexact there. Images that are turned upright, and `nearest`, stay exact.
+  Resolution resolution = Resolution::exact;
 
   /// The usual training recipe: random resized crop and flip.
   static Recipe train(int size = 224);
@@ -30,7 +33,8 @@ struct Recipe {
   ///      "ops": [{"op": "random_resized_crop", "scale": [0.08, 1], "ratio": [0.75, 1.3333]},
   ///              {"op": "random_horizontal_flip", "p": 0.5}]}
   ///     {"output": [224, 224], "ops": [{"op": "resize", "size": 256}, {"op": "center_crop"}]}
-  /// with output as [width, height], like as "pillow-13" or "pillow-12", in "resize" and
+  /// with output as [width, height], like as "pillow-13" or "pillow-12", "resolution" (which is
+  /// written only if it is not the default) as "exact" or "reduced", in "resize" and
   /// "random_resized_crop" "interpolation": "bilinear", "bicubic", "box", "hamming", "lanczos" or
   /// "nearest", and in "random_horizontal_flip" "on": "worker" or "device".
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`

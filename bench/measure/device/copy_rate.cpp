@@ -88,7 +88,8 @@ std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
 
 std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads) {
   const auto stage = std::ranges::find(report.stages, "copy", &StageReport::name);
-  if (stage == report.stages.end() || stage->busy_seconds <= 0 || uploads == 0) return std::nullopt;
+  if (stage == report.stages.end() || stage->busy_seconds <= 0) return std::nullopt;
+  if (report.copied_bytes == 0 || uploads == 0) return std::nullopt;
   const double bytes = static_cast<double>(report.copied_bytes) / static_cast<double>(uploads);
   return CopyRate{bytes, bytes * static_cast<double>(stage->each.count) / stage->busy_seconds};
 }

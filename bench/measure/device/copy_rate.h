@@ -25,10 +25,10 @@ struct CopyRate {
 /// Nullopt if nothing was copied or the device tells no times.
 std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads);
 
-/// The best of a few plain loops of copies of `bytes` each, from pinned memory on `node` to the
-/// device's, with nothing else under way and each timed for itself, as the pipeline's are;
-/// nullopt if the device tells no times. It takes a fraction of a second, and memory for `buffers`
-/// copies on both sides.
+/// The best of a few plain loops of copies of `bytes` (at least 1) each, from pinned memory on
+/// `node` to the device's, with nothing else under way and each timed for itself, as the pipeline's
+/// are; nullopt if the device tells no times. It takes a fraction of a second, and memory for
+/// `buffers` copies on both sides.
 std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
                                         std::size_t buffers);
 

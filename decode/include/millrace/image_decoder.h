@@ -25,7 +25,9 @@ struct ImageHeader {
   int height = 0;
   /// Components as stored: 1 grey, 3 colour, 4 CMYK.
   int components = 0;
-  /// The library that decodes it: "libjpeg-turbo".
+  /// Who decodes it, and why not millrace's own stages: "millrace", "libjpeg-turbo (progressive)".
+  /// Where these find something doubtful, libjpeg-turbo has the last word, and `decode` and `check`
+  /// change it: "libjpeg-turbo (doubtful data)". A text that lives as long as the program.
   const char* decoder = "";
 
   Size size() const { return {width, height}; }
@@ -56,9 +58,29 @@ class ImageDecoder {
   /// its part of the budget, and keeps it as long as the view.
   virtual Status decode(const Region& region, PixelView& view) = 0;
 
+  /// As `decode`, but of the image at 1/2, 1/4 or 1/8 of its resolution (`reduction` is 2, 4 or 8;
+  /// else it throws `Error`, `invalid_argument`): of sides that are the image's divided by it,
+  /// rounded up. `region` lies in that. It takes less time, since only the lower frequencies are
+  /// transformed; so the pixels are close to a resampling of the whole, and not equal.
+  virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
+
+  /// Lets what follows use an index of the opened image, which says where in its bytes one can
+  /// begin, and note more of it on the way: pixels and outcomes are the same, and regions are
+  /// decoded faster that `decode` came across before. `index` is what `new_index` gave of the same
+  /// bytes, or empty; it need not outlive the call. `checksum` is one of the image's bytes, the
+  /// same each time and another for each other image; nullopt = their XXH3-64 is made here. An
+  /// index that was made with another checksum counts as empty, and so does one that is damaged:
+  /// false then. Does nothing, and is false, for an image that can have none.
+  virtual bool use_index(std::span<const std::byte> index,
+                         std::optional<std::uint64_t> checksum = std::nullopt);
+  /// After `use_index` and `decode` or `check`: the index, if that noted more than was given, the
+  /// first time that it is asked for; else empty. Valid until the next `open`.
+  virtual std::span<const std::byte> new_index();
+
   /// Reads the opened image to its end without keeping pixels: bad where a decode of the whole
-  /// would be, and where data is left after the last row or the end itself is missing. May be
-  /// called once per `open`, instead of `decode`.
+  /// would be, and where data is left after the last row or the end itself is missing. After
+  /// `use_index` it notes the index of the whole, and is bad, too, where the given one says
+  /// anything else. May be called once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
   /// Ends the view, and gives the memory for a large image back to the budget, for which others may

@@ -8,6 +8,7 @@
 #include "dataset/packed/dataset_file.h"
 #include "dataset/packed/dataset_lock.h"
 #include "dataset/packed/shard_index.h"
+#include "dataset/stored_notes.h"
 
 namespace millrace {
 namespace {
@@ -23,7 +24,13 @@ std::string one_line(std::string_view text) {
 class PackedDataset final : public Dataset, public std::enable_shared_from_this<PackedDataset> {
  public:
   PackedDataset(std::string name, std::shared_ptr<const DatasetFile> file, OpenOptions options)
-      : name_(std::move(name)), file_(std::move(file)), options_(options) {}
+      : name_(std::move(name)), file_(std::move(file)), options_(options) {
+    if (options_.notes && options_.verify_checksums)
+      notes_ = StoredNotes::open(
+          name_,
+          {.records = file_->description().records, .fingerprint = facts().fingerprint.value_or(0)},
+          options_.map, warnings_);
+  }
 
   std::uint64_t size() const override { return file_->description().records; }
   std::string name() const override { return name_; }
@@ -33,6 +40,11 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
+  bool has_stored_notes() const override { return notes_ != nullptr; }
+  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
+    note.clear();
+    if (notes_ != nullptr) notes_->read(index, note);
+  }
 
  private:
   class Reader;
@@ -40,6 +52,8 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::string name_;
   std::shared_ptr<const DatasetFile> file_;
   OpenOptions options_;
+  std::vector<std::string> warnings_;
+  std::unique_ptr<const StoredNotes> notes_;
 };
 
 class PackedDataset::Reader final : public DatasetReader {
@@ -54,7 +68,9 @@ class PackedDataset::Reader final : public DatasetReader {
       value_ = cursor_.find(index);
       Status status = parse_record(value_, dataset_->file_->description().fields, fields_);
       if (status.is_ok() && dataset_->options_.verify_checksums) status = check_checksum(value_);
-      if (status.is_ok()) return Record(index, fields_);
+      if (status.is_ok())
+        return Record(index, fields_,
+                      dataset_->options_.verify_checksums ? stored_checksum(value_) : std::nullopt);
       if (Status kept = intact(); kept.is_ok())
         reason = status.reason();
       else
@@ -120,7 +136,8 @@ DatasetFacts PackedDataset::facts() const {
       .files = {name_},
       .fields = description.fields,
       .fingerprint = description.format > 1 ? std::optional(description.fingerprint) : std::nullopt,
-      .created_by = description.created_by};
+      .created_by = description.created_by,
+      .warnings = warnings_};
 }
 
 std::optional<StoredRecord> PackedDataset::stored(std::uint64_t index) const {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/json_members.h"
 #include "dataset/fingerprint.h"
 
 namespace millrace {
@@ -86,7 +87,7 @@ Description parse_description(std::string_view json, const std::string& file) {
       throw Error(ErrorCode::corrupt,
                   "its damaged description " + problem + "; copy or pack it again");
     nlohmann::json parsed = nlohmann::json::parse(json);
-    const auto format = parsed.at("format").get<std::uint64_t>();
+    const auto format = count_of(parsed.at("format"), "format");
     if (format > dataset_format)
       throw Error(ErrorCode::corrupt, "it has dataset format " + std::to_string(format) +
                                           "; this millrace knows formats up to " +
@@ -103,16 +104,16 @@ Description parse_description(std::string_view json, const std::string& file) {
     Description found;
     found.format = format;
     parsed.at("complete").get_to(found.complete);
-    parsed.at("records").get_to(found.records);
+    found.records = count_of(parsed.at("records"), "records");
     parsed.at("fields").get_to(found.fields);
     parsed.at("classes").get_to(found.classes);
     found.fingerprint = parse_hex16(parsed.at("fingerprint"));
     parsed.at("created_by").get_to(found.created_by);
     found.source = parsed.value("source", std::string());
-    found.bytes = parsed.value("bytes", std::uint64_t{0});
-    found.items = parsed.value("items", found.records);
+    found.bytes = count_of(parsed.value("bytes", nlohmann::json(0U)), "bytes");
+    found.items = count_of(parsed.value("items", nlohmann::json(found.records)), "items");
     for (const nlohmann::json& item : parsed.value("left_out", nlohmann::json::array()))
-      found.left_out.push_back({item.at(0).get<std::uint64_t>(), item.at(1)});
+      found.left_out.push_back({count_of(item.at(0), "left_out"), item.at(1)});
     return found;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,

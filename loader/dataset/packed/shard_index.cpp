@@ -3,6 +3,7 @@
 
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
+#include <millrace/stored_notes.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_members.h"
 #include "dataset/fingerprint.h"
 #include "dataset/packed/dataset_lock.h"
 
@@ -58,14 +60,14 @@ std::string name_from_json(const nlohmann::json& json) {
 
 ShardIndex parse(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
-  const auto format = json.at(format_key).get<std::uint64_t>();
+  const auto format = count_of(json.at(format_key), format_key);
   if (format > index_format)
     throw Error(ErrorCode::corrupt, "its format " + std::to_string(format) +
                                         " is newer than this millrace: use a newer one");
   ShardIndex index;
   for (const nlohmann::json& shard : json.at("shards"))
     index.add({.file = checked_name(name_from_json(shard.at("file"))),
-               .records = shard.at("records").get<std::uint64_t>(),
+               .records = count_of(shard.at("records"), "records"),
                .fingerprint = parse_hex16(shard.at("fingerprint"))});
   json.at("complete").get_to(index.complete);
   json.at("plan").get_to(index.plan);
@@ -74,7 +76,7 @@ ShardIndex parse(const std::string& text) {
   json.at("classes").get_to(index.classes);
   json.at("created_by").get_to(index.created_by);
   json.at("source").get_to(index.source);
-  if (json.at("records").get<std::uint64_t>() != index.records ||
+  if (count_of(json.at("records"), "records") != index.records ||
       parse_hex16(json.at("fingerprint")) != index.fingerprint)
     throw Error(ErrorCode::corrupt, "its shards do not add up to what it says of all of them");
   return index;
@@ -193,15 +195,31 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, cons
   return found_file;
 }
 
+namespace {
+
+/// Also what a writer that was killed has left.
+void unlink_notes(const fs::path& notes) {
+  if (is_notes_file(notes)) unlink(notes.c_str());
+  unlink((notes.string() + ".replacement").c_str());
+}
+
+void unlink_with_notes(const fs::path& file) {
+  const fs::path notes = stored_notes_path(file);
+  unlink(file.c_str());
+  unlink_notes(notes);
+}
+
+}  // namespace
+
 void remove_dataset(const fs::path& path) {
   const FileDescriptor locked = lock_existing(path);
   if (!locked) return;
   if (!is_shard_index(path) && !DatasetFile::probe(path).is_ok())
     throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no dataset");
   // The index goes last: until then it says what there is to remove.
-  for (const fs::path& shard : shards_at(path)) unlink(shard.c_str());
+  for (const fs::path& shard : shards_at(path)) unlink_with_notes(shard);
   unlink(next_index(path).c_str());
-  unlink(path.c_str());
+  unlink_with_notes(path);
 }
 
 void replace_dataset(const fs::path& from, const fs::path& path) {
@@ -213,7 +231,8 @@ void replace_dataset(const fs::path& from, const fs::path& path) {
   const std::vector<fs::path> shards = shards_at(path);
   for (const fs::path& shard : old_shards)
     if (std::ranges::find(shards, shard) == shards.end() && shard.filename() != path.filename())
-      unlink(shard.c_str());
+      unlink_with_notes(shard);
+  unlink_notes(stored_notes_path(path));
 }
 
 }  // namespace millrace

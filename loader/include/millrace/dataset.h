@@ -33,12 +33,16 @@ struct RecordField {
 /// again or goes.
 class Record {
  public:
-  Record(std::uint64_t index, std::span<const RecordField> fields)
-      : index_(index), fields_(fields) {}
+  Record(std::uint64_t index, std::span<const RecordField> fields,
+         std::optional<std::uint64_t> checksum = std::nullopt)
+      : index_(index), fields_(fields), checksum_(checksum) {}
 
   /// The record's number in its dataset, from 0.
   std::uint64_t index() const { return index_; }
   std::span<const RecordField> fields() const { return fields_; }
+  /// A checksum of all its fields that was compared with the bytes as they were read; nullopt if
+  /// nobody did.
+  std::optional<std::uint64_t> checksum() const { return checksum_; }
   /// The bytes of a field. Throws `Error` (`not_found`) if the record has no such field.
   std::span<const std::byte> operator[](std::string_view name) const;
   bool has(std::string_view name) const;
@@ -51,6 +55,7 @@ class Record {
  private:
   std::uint64_t index_;
   std::span<const RecordField> fields_;
+  std::optional<std::uint64_t> checksum_;
 };
 
 /// One thread's place to read a dataset's records (a cursor, a file handle, scratch memory), used
@@ -84,6 +89,8 @@ struct DatasetFacts {
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
+  /// What of it is not used, and why, a sentence each: notes that are damaged or another dataset's.
+  std::vector<std::string> warnings{};
 };
 
 /// The fingerprint of some records and one more, a polynomial over the ring of 64-bit numbers: it
@@ -130,6 +137,17 @@ class Dataset {
   virtual DatasetFacts facts() const;
   /// How record `index` is stored; nullopt if it cannot be found, and by default.
   virtual std::optional<StoredRecord> stored(std::uint64_t index) const;
+
+  /// The datasets whose records it has, in their order; empty if it is made of none, and by
+  /// default.
+  virtual std::vector<std::shared_ptr<const Dataset>> parts() const;
+
+  /// Whether notes of its records are stored (`stored_note`); false by default.
+  virtual bool has_stored_notes() const;
+  /// Copies what is stored of record `index` to make samples of it sooner (`Sample::note`), as
+  /// `millrace index` does. Nobody has checked it: who uses it must find out whether it is of this
+  /// record. Empty if there is none or it cannot be read, and by default.
+  virtual void stored_note(std::uint64_t index, std::vector<std::byte>& note) const;
 };
 
 /// How to open a dataset.
@@ -140,6 +158,9 @@ struct OpenOptions {
   /// which takes a file handle for each file and a copy of each record. What cannot be read is an
   /// error of that call then, so that the process needs no handler of SIGBUS (see `open_dataset`).
   bool map = true;
+  /// Use the notes that are stored beside the files (`millrace index`), where there are some. They
+  /// are bound to records by their checksums, so none are used without `verify_checksums`.
+  bool notes = true;
 };
 
 /// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack`

@@ -143,6 +143,15 @@ struct PipelineOptions {
   /// "eval": "train-feed" (the first 9 bytes), where a process has several.
   std::string name = "millrace";
 
+  /// The memory for what the transform notes of the dataset's records in the first epoch, to be
+  /// faster from the second one on, in bytes; nullopt = up to a hundredth of what the process may
+  /// use (of several ranks on a host, its part of that), and 0 = nothing is noted. Image transforms
+  /// note where in a JPEG one can begin, about 2 KB an image. Pipelines of one runtime over one
+  /// dataset share their notes, in as much memory as the largest of them says. Notes that are
+  /// stored beside the dataset (`Dataset::stored_note`) are used in any case. Samples depend on no
+  /// note.
+  std::optional<std::size_t> index_bytes{};
+
   SlotOptions slots{};
   RankOptions ranks{};
   ResumeOptions resume{};

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,8 +55,8 @@ struct BadRecord {
   std::string reason;
 };
 
-/// The bytes of all slots. They follow from the options and are taken before the run begins; the
-/// workers' scratch comes on top.
+/// The bytes of all slots. They follow from the options and are taken before the run begins; what
+/// is noted of records and the workers' scratch come on top.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
@@ -63,6 +64,9 @@ struct MemoryReport {
   /// Those of `device_bytes` that are the two staging slots, of which there are none unless batches
   /// are converted or come in several micro-batches.
   std::size_t staging_bytes = 0;
+  /// What is noted of records by now (`PipelineOptions::index_bytes`), by all pipelines that share
+  /// the notes. It comes on top, and grows in the first epoch.
+  std::size_t index_bytes = 0;
 };
 
 /// What one NUMA node's workers and slots do in a run.
@@ -116,6 +120,9 @@ struct Verdict {
 struct Report {
   /// `PipelineOptions::name`.
   std::string pipeline{};
+  /// `Transform::description`: of an image transform its recipe, and with it the Pillow that pixels
+  /// are like.
+  std::string transform{};
   double seconds = 0;
   /// What `next` handed out.
   std::uint64_t batches = 0;
@@ -124,6 +131,9 @@ struct Report {
   std::uint64_t samples_made = 0;
   /// The bytes of the records that were read for them.
   std::uint64_t encoded_bytes = 0;
+  /// How many of these were made by each way that the transform told of (`Sample::made_by`): image
+  /// transforms tell who decoded the image (`ImageHeader::decoder`).
+  std::map<std::string, std::uint64_t> ways{};
   std::uint64_t copied_bytes = 0;
 
   /// How long each call of `next`, and each wait for a further micro-batch, waited for data that

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,7 +44,9 @@ struct RuntimeOptions {
   std::optional<Topology> topology{};
 };
 
+class Dataset;
 struct Placement;
+class RecordNotes;
 class WorkerPool;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share
@@ -86,9 +89,17 @@ class Runtime {
   void release(const void* pipeline, bool hangs = false);
   bool adaptive() const { return adaptive_; }
 
+  /// What transforms note of a dataset's records, the same for all pipelines over it. The largest
+  /// `bytes` of all calls is the memory that it may take; nullopt = a hundredth of what this
+  /// process may use, of several ranks on a host its part of that. Null for 0 bytes. Notes go with
+  /// the runtime; those of a dataset that is gone, with the next call.
+  std::shared_ptr<RecordNotes> notes_of(const std::shared_ptr<const Dataset>& dataset,
+                                        std::optional<std::size_t> bytes);
+
  private:
   struct Need;
   struct Needs;
+  struct Notes;
 
   /// Makes as many workers active as all needs together say.
   void activate(const std::vector<Need>& needs);
@@ -98,6 +109,8 @@ class Runtime {
   const bool adaptive_;
   std::atomic<bool> some_hang_{false};
   std::unique_ptr<Needs> needs_;
+  std::unique_ptr<Notes> notes_;
+  const std::size_t standard_note_bytes_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;

@@ -20,6 +20,7 @@
 namespace MILLRACE_API millrace {
 
 class ProfilerRanges;
+class RecordNotes;
 
 /// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call
 /// of `make`.
@@ -52,6 +53,33 @@ class Sample {
   /// The worker is in stage `stage` of `Transform::stages()` from here on; stage 0 has begun when
   /// `make` is called.
   void enter_stage(std::size_t stage);
+  /// Says by which of several ways the sample is made, for the report to count. `way` is a text
+  /// that outlives the pipeline, the same pointer each time; the last call counts.
+  void made_by(const char* way);
+  /// Nullptr if no way was told.
+  const char* way() const { return way_; }
+  /// Whether there are notes: they are kept (`PipelineOptions::index_bytes`), or some are stored
+  /// beside the dataset.
+  bool has_notes() const;
+  /// What was noted of this sample's record before (`keep_note`), by any transform of the pipelines
+  /// that share the dataset and the runtime, else what is stored of it (`Dataset::stored_note`), so
+  /// it must say itself what it is and of which bytes; empty if there is nothing. Samples must be
+  /// the same with notes and without. Valid until the next call.
+  std::span<const std::byte> note();
+  /// Keeps a note in place of the one before, so that the record is made faster the next time; the
+  /// last call counts. Does nothing where there is no more room, or if the sample is not made.
+  void keep_note(std::span<const std::byte> note);
+  /// Memory for a note that is read and one that is to be kept, used again and again.
+  struct NoteBuffers {
+    std::vector<std::byte> read;
+    std::vector<std::byte> kept;
+  };
+  /// Where the notes of record `record` are: those that are kept, nullptr if none are, and those
+  /// that are stored. The pipeline calls it before `make`.
+  void use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t record,
+                 NoteBuffers& buffers);
+  /// Keeps the note that it was given. The pipeline calls it when the sample is made.
+  void store_note();
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
   /// From here on `profiler` is told of the stages, by `names` and as those of batch `batch`, until
@@ -78,6 +106,13 @@ class Sample {
   std::span<const char* const> names_;
   std::uint64_t batch_ = 0;
   bool in_range_ = false;
+  const char* way_ = nullptr;
+  /// Nullptr: none are kept.
+  RecordNotes* kept_notes_ = nullptr;
+  const Dataset* stored_notes_ = nullptr;
+  std::uint64_t record_ = 0;
+  /// Nullptr: there are no notes.
+  NoteBuffers* note_buffers_ = nullptr;
 };
 
 /// One thread's decoder handles and scratch.
@@ -101,6 +136,8 @@ class Transform {
   /// Of everything that decides what a sample is made of: transforms that differ in it make other
   /// samples of the same records. It goes into a run's `State`; none, the default, is not compared.
   virtual std::optional<std::uint64_t> fingerprint() const { return std::nullopt; }
+  /// What it makes of records, for the report: an image transform's recipe, as JSON.
+  virtual std::string description() const { return {}; }
   /// What people call that which the fingerprint is of: "recipe" for an image transform.
   virtual std::string fingerprint_of() const { return "transform"; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "report/histogram.h"
@@ -29,6 +31,7 @@ struct RoadState {
 struct WorkCounts {
   std::uint64_t samples = 0;
   std::uint64_t encoded_bytes = 0;
+  std::map<std::string, std::uint64_t> ways{};
   /// Per sample: "read", then the transform's stages.
   std::vector<Histogram> stages{};
 };

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_options(const std::string& message) {
   throw Error(ErrorCode::invalid_argument, message, "plan");
 }
 
@@ -23,29 +23,30 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
       last_batch_(options.last_batch),
       rank_(options.ranks.mine.rank),
       world_(options.ranks.mine.world) {
-  if (world_ == 0) refuse("ranks.world is 0; there is at least one rank");
+  if (world_ == 0) refuse_options("ranks.world is 0; there is at least one rank");
   const std::uint64_t most =
       UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
   if (options.ranks.global_batch_size == 0 && options.batch_size > most)
-    refuse("batch_size is " + std::to_string(options.batch_size) + ", more than " +
-           std::to_string(most) + " with a world of " + std::to_string(world_));
+    refuse_options("batch_size is " + std::to_string(options.batch_size) + ", more than " +
+                   std::to_string(most) + " with a world of " + std::to_string(world_));
   if (options.ranks.global_batch_size > most)
-    refuse("global_batch_size is " + std::to_string(options.ranks.global_batch_size) +
-           ", more than " + std::to_string(most) + " with a world of " + std::to_string(world_));
+    refuse_options("global_batch_size is " + std::to_string(options.ranks.global_batch_size) +
+                   ", more than " + std::to_string(most) + " with a world of " +
+                   std::to_string(world_));
   if (rank_ >= world_)
-    refuse("ranks.rank is " + std::to_string(rank_) + " of a world of " + std::to_string(world_) +
-           "; ranks count from 0");
-  if (global_batch_ == 0) refuse("batch_size is 0; a batch needs at least one sample");
+    refuse_options("ranks.rank is " + std::to_string(rank_) + " of a world of " +
+                   std::to_string(world_) + "; ranks count from 0");
+  if (global_batch_ == 0) refuse_options("batch_size is 0; a batch needs at least one sample");
   if (global_batch_ < world_)
-    refuse("global_batch_size is " + std::to_string(global_batch_) +
-           ", which leaves some of the world's " + std::to_string(world_) +
-           " ranks without a sample");
+    refuse_options("global_batch_size is " + std::to_string(global_batch_) +
+                   ", which leaves some of the world's " + std::to_string(world_) +
+                   " ranks without a sample");
   batches_per_epoch_ =
       last_batch_ == LastBatch::drop ? records / global_batch_ : (records - 1) / global_batch_ + 1;
   if (batches_per_epoch_ == 0)
-    refuse("an epoch has " + std::to_string(records) + " samples, fewer than one global batch of " +
-           std::to_string(global_batch_) +
-           ", and last_batch is drop: there would never be a batch");
+    refuse_options("an epoch has " + std::to_string(records) +
+                   " samples, fewer than one global batch of " + std::to_string(global_batch_) +
+                   ", and last_batch is drop: there would never be a batch");
 }
 
 std::uint64_t Schedule::end() const {
@@ -81,10 +82,10 @@ std::uint64_t Schedule::position(const BatchPlan& plan, std::size_t sample) cons
 std::uint64_t Schedule::number_at(std::uint64_t position) const {
   const std::uint64_t offset = position % records_;
   if (offset % global_batch_ != 0 || offset / global_batch_ >= batches_per_epoch_)
-    refuse("position is " + std::to_string(position) + ", where no batch begins: with epochs of " +
-           std::to_string(records_) + " samples and global batches of " +
-           std::to_string(global_batch_) +
-           " they begin at multiples of the batch within each epoch");
+    refuse_options("position is " + std::to_string(position) +
+                   ", where no batch begins: with epochs of " + std::to_string(records_) +
+                   " samples and global batches of " + std::to_string(global_batch_) +
+                   " they begin at multiples of the batch within each epoch");
   return position / records_ * batches_per_epoch_ + offset / global_batch_;
 }
 

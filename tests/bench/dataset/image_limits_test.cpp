@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 using namespace testing;
 using Result = RunningProgram::Result;
 
-Result verify(const fs::path& dataset, std::vector<std::string> more) {
+Result verify_with(const fs::path& dataset, std::vector<std::string> more) {
   more.insert(more.begin(), {"verify", dataset.string()});
   return millrace_command(std::move(more));
 }
@@ -30,7 +30,7 @@ TEST(ImageLimits, LargeImagesShareTheirMemory) {
   const std::vector<Bytes> large(8,
                                  hollow_jpeg({.width = 8000, .height = 6250, .padding = 50'000}));
   write_pictures(folder / "large.lmdb", large);
-  const Result result = verify(folder / "large.lmdb", {"--workers", "8"});
+  const Result result = verify_with(folder / "large.lmdb", {"--workers", "8"});
   EXPECT_EQ(result.exit_code, 0) << result.out;
 #if !defined(MILLRACE_ASAN) && !defined(MILLRACE_TSAN)
   EXPECT_LT(result.peak_bytes, 600'000'000U);
@@ -58,7 +58,7 @@ TEST(ImageLimits, ImagesBeyondALimitAreBadAndOptionsRaiseIt) {
   const std::vector<Bytes> bombs = {hollow_jpeg({}), hollow_jpeg({.scans = 199}),
                                     hollow_jpeg({.padding = 100'000})};
   write_pictures(folder / "bombs.lmdb", bombs);
-  const Result result = verify(folder / "bombs.lmdb", {"--workers", "8"});
+  const Result result = verify_with(folder / "bombs.lmdb", {"--workers", "8"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("in 106 bytes; at most 1000 pixels per byte"),
                                 HasSubstr("in 2086 bytes; at most 1000 pixels per byte"),
@@ -69,15 +69,15 @@ TEST(ImageLimits, ImagesBeyondALimitAreBadAndOptionsRaiseIt) {
   const std::vector<Bytes> small = {hollow_jpeg({.width = 400, .height = 300, .scans = 9})};
   write_pictures(folder / "small.lmdb", small);
   for (const char* option : {"--max-pixels-per-byte", "--max-scan-pixels"}) {
-    EXPECT_EQ(verify(folder / "small.lmdb", {option, "10"}).exit_code, 1) << option;
-    EXPECT_EQ(verify(folder / "small.lmdb", {option, "1080000"}).exit_code, 0) << option;
-    EXPECT_EQ(verify(folder / "small.lmdb", {option, "0"}).exit_code, 2) << option;
+    EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "10"}).exit_code, 1) << option;
+    EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "1080000"}).exit_code, 0) << option;
+    EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "0"}).exit_code, 2) << option;
   }
   const std::vector<Bytes> large = {
       hollow_jpeg({.width = 3000, .height = 2400, .padding = 10'000})};
   write_pictures(folder / "large.lmdb", large);
-  EXPECT_EQ(verify(folder / "large.lmdb", {"--max-decode-bytes", "64MB"}).exit_code, 1);
-  EXPECT_EQ(verify(folder / "large.lmdb", {"--max-decode-bytes", "65MB"}).exit_code, 0);
+  EXPECT_EQ(verify_with(folder / "large.lmdb", {"--max-decode-bytes", "64MB"}).exit_code, 1);
+  EXPECT_EQ(verify_with(folder / "large.lmdb", {"--max-decode-bytes", "65MB"}).exit_code, 0);
 }
 
 TEST(ImageLimits, PackLeavesOutWhatIsBeyondThem) {

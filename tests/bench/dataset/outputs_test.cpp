@@ -77,6 +77,10 @@ TEST_F(Outputs, NeverReplaceAnInput) {
   write_text(recipe, R"({"output": [32, 32]})");
   expect_refused({"bench", set_, "--batches", "1", "--recipe", recipe, "--json", recipe}, recipe,
                  "the command reads it");
+  ASSERT_EQ(millrace_command({"index", set_}).exit_code, 0);
+  const fs::path index = set_.string() + ".index";
+  expect_refused({"bench", set_, "--batches", "1", "--json", index}, index,
+                 "it is the index of a dataset");
   const fs::path config = folder_ / "config.json";
   write_text(config, R"({"format": 1, "options": {"batch_size": 2}})");
   fs::create_hard_link(config, folder_ / "same.json");

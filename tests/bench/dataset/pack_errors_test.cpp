@@ -76,22 +76,20 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
 #ifdef MILLRACE_ASAN
   GTEST_SKIP() << "the sanitizers' own checks need file handles, too";
 #endif
+  // While one worker looks at this, others open theirs.
+  write_bytes(folder_ / "photos" / "0" / "00.jpg", jpeg(4000, 3000));
   for (const char* input : {"photos", "samples.tar"}) {
     const fs::path whole = folder_ / "whole.lmdb";
     ASSERT_EQ(run_program(command(folder_ / input, whole, {"--force"})).exit_code, 0);
     int failed_at_an_image = 0;
-    int packed = 0;
-    // Eight workers may have a file open each, beside the dataset and the standard streams.
-    for (int files = 4; packed < 4 && files < 32; ++files) {
+    const auto packs = [&](int files) {
       SCOPED_TRACE(std::string(input) + ", open files: " + std::to_string(files));
       const fs::path out = folder_ / "out.lmdb";
       const Result result =
           with_files(files, command(folder_ / input, out, {"--workers", "8", "--resume"}));
       // Without one more the program itself does not start.
-      if (result.err.find("shared libraries") != std::string::npos) continue;
-      if (result.exit_code == 0) {
-        ++packed;
-      } else {
+      if (result.err.find("shared libraries") != std::string::npos) return false;
+      if (result.exit_code != 0) {
         EXPECT_EQ(result.exit_code, 1);
         EXPECT_THAT(result.err, HasSubstr("Too many open files"));
         EXPECT_THAT(result.err, HasSubstr(folder_.path().string()));
@@ -99,15 +97,22 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
                                       Not(HasSubstr("no tar"))));
         failed_at_an_image += result.err.find(".jpg cannot be read") != std::string::npos ? 1 : 0;
         EXPECT_NE(refusal(out), std::nullopt);
-        ASSERT_EQ(run_program(command(folder_ / input, out, {"--resume"})).exit_code, 0);
+        EXPECT_EQ(run_program(command(folder_ / input, out, {"--resume"})).exit_code, 0);
       }
       EXPECT_EQ(all_bytes(out), all_bytes(whole));
       fs::remove(out);
-    }
+      return result.exit_code == 0;
+    };
+    int packed = 0;
+    int enough_for_one = 0;
+    // Eight workers may have a file open each, beside the dataset and the standard streams.
+    for (int files = 4; packed < 4 && files < 32; ++files)
+      if (packs(files) && ++packed == 1) enough_for_one = files;
     EXPECT_EQ(packed, 4);
-    if (std::string(input) == "photos") {
-      EXPECT_GT(failed_at_an_image, 0);
-    }
+    if (std::string(input) != "photos") continue;
+    // Whether two images are open at once is up to who runs when, but not for ever.
+    for (int again = 0; failed_at_an_image == 0 && again < 50; ++again) packs(enough_for_one);
+    EXPECT_GT(failed_at_an_image, 0);
   }
 }
 

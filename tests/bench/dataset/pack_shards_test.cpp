@@ -68,7 +68,7 @@ TEST_F(ShardedPack, OpensAsTheSameDataset) {
 }
 
 TEST_F(ShardedPack, SharesTheImagesOutByNumber) {
-  ASSERT_EQ(pack_out({"--shards", "4"}).exit_code, 0);
+  ASSERT_EQ(pack_out({"--shards", "4", "--index", "none"}).exit_code, 0);
   EXPECT_THAT(files(),
               ElementsAre("out-00000-of-00004.lmdb", "out-00001-of-00004.lmdb",
                           "out-00002-of-00004.lmdb", "out-00003-of-00004.lmdb", "out.lmdb"));
@@ -117,9 +117,10 @@ TEST_F(ShardedPack, ReplacesAllThatWasThere) {
   EXPECT_THAT(pack_out({"--shards", "4"}).err, HasSubstr("out.lmdb exists; --force replaces it"));
   ASSERT_EQ(pack_out({"--shards", "2", "--force"}).exit_code, 0);
   EXPECT_THAT(files(),
-              ElementsAre("out-00000-of-00002.lmdb", "out-00001-of-00002.lmdb", "out.lmdb"));
+              ElementsAre("out-00000-of-00002.lmdb", "out-00000-of-00002.lmdb.index",
+                          "out-00001-of-00002.lmdb", "out-00001-of-00002.lmdb.index", "out.lmdb"));
   ASSERT_EQ(pack_out({"--force"}).exit_code, 0);
-  EXPECT_THAT(files(), ElementsAre("out.lmdb"));
+  EXPECT_THAT(files(), ElementsAre("out.lmdb", "out.lmdb.index"));
   ASSERT_EQ(pack_out({"--shards", "2", "--force"}).exit_code, 0);
   EXPECT_EQ(open_dataset(out_)->size(), 10u);
 
@@ -153,7 +154,7 @@ TEST_F(ShardedPack, TakesNamesThatAreNoText) {
   EXPECT_EQ(open_dataset(out)->size(), 10u);
   EXPECT_EQ(pack(input, out, {"--shards", "3", "--resume"}).exit_code, 0);
   ASSERT_EQ(pack(input, out, {"--shards", "2", "--force"}).exit_code, 0);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 4) << "old shards are left";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 6) << "old shards are left";
 
   const std::vector<std::vector<std::string>> commands = {
       {"inspect", out},

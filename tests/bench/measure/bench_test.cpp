@@ -20,6 +20,7 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace testing;
@@ -176,6 +177,7 @@ TEST_F(Bench, TheSameSeedGivesTheSameDigestHoweverItIsMade) {
   EXPECT_EQ(digest({"--seed", "3", "--workers", "4", "--prefetch", "6", "--micro-batches", "4"}),
             expected);
   EXPECT_EQ(digest({"--seed", "3", "--step-ms", "1"}), expected);
+  EXPECT_EQ(digest({"--seed", "3", "--index-bytes", "0"}), expected);
   EXPECT_NE(digest({"--seed", "4"}), expected);
   EXPECT_NE(digest({"--seed", "3", "--recipe", "eval"}), expected);
 }
@@ -306,6 +308,25 @@ TEST_F(Bench, ABadRecordIsNamed) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("record 1 of " + path.string() + " is bad: no JPEG (starts "));
   EXPECT_EQ(result.err.find("record 1"), result.err.rfind("record 1")) << result.err;
+}
+
+TEST_F(Bench, TellsHowFarAReducedResolutionIsFromTheExactOne) {
+  const fs::path file = folder_ / "recipe.json";
+  std::ofstream(file) << R"({"output": [24, 24], "resolution": "reduced",
+                             "ops": [{"op": "resized_crop", "box": [0, 0, 60, 60]}]})";
+  const std::vector<std::string> options{"--recipe", file.string(), "--batches", "3"};
+  const Json json = bench_json(options);
+  const Json& reduced = json.at("reduced");
+  EXPECT_EQ(reduced.at("compared"), records);
+  EXPECT_EQ(reduced.at("differing"), records);
+  EXPECT_GT(reduced.at("psnr_db"), 10);
+  EXPECT_LE(reduced.at("lowest_psnr_db"), reduced.at("psnr_db"));
+  EXPECT_EQ(json.at("ways").size(), 1U);
+  EXPECT_TRUE(json.at("ways").contains("millrace (reduced to 1/2)"));
+  EXPECT_THAT(bench(options).out,
+              ContainsRegex("reduced resolution +50 of 50 samples differ from the exact ones; PSNR "
+                            "[0-9.]+ dB, lowest [0-9.]+ dB"));
+  EXPECT_EQ(bench_json({"--batches", "3"}).at("reduced"), nullptr);
 }
 
 TEST_F(Bench, AnEmptyDatasetIsRefused) {

@@ -30,7 +30,10 @@ TEST(CopyRate, IsUnknownWhereNothingWasCopiedOrTimed) {
   report.stages = {{.name = "copy"}};
   EXPECT_FALSE(copy_rate(report, 1));
   report.stages[0].busy_seconds = 1;
+  EXPECT_FALSE(copy_rate(report, 1));  // a copy that ended here and began before the report
+  report.copied_bytes = 1000;
   EXPECT_FALSE(copy_rate(report, 0));
+  EXPECT_TRUE(copy_rate(report, 1));
 }
 
 // A bus of 1 GB/s is not exceeded; how near a busy machine comes is not asserted.

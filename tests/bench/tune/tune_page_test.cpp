@@ -15,7 +15,7 @@ namespace {
 
 using testing::fault_in_markup;
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 TunePoint point_of(unsigned workers, Mean rate, std::size_t runs, Feeds feeds) {
   TunePoint point{.setting = {.workers = workers}, .feeds = feeds};

@@ -12,12 +12,14 @@
 #include <limits>
 #include <string>
 
+#include "decode/jpeg/regions.h"
 #include "support/jpeg_samples.h"
 #include "support/shared_data.h"
 
 namespace millrace {
 namespace {
 
+using testing::any_region;
 using testing::Bytes;
 using testing::encode;
 using testing::Encoding;
@@ -25,50 +27,11 @@ using ::testing::HasSubstr;
 using testing::Image;
 using testing::noise;
 using testing::reference_decode;
+using testing::same_region;
 using ::testing::StartsWith;
 
 std::string why_not(JpegDecoder& decoder, const Bytes& encoded) {
   return decoder.open(encoded).reason();
-}
-
-/// Whether the decoder gives just the reference's pixels of a region.
-::testing::AssertionResult same_region(JpegDecoder& decoder, const Bytes& encoded,
-                                       const Image& reference, const Region& region) {
-  if (const Status status = decoder.open(encoded); !status.is_ok())
-    return ::testing::AssertionFailure() << status.reason();
-  PixelView view;
-  if (const Status status = decoder.decode(region, view); !status.is_ok())
-    return ::testing::AssertionFailure() << status.reason();
-  if (view.width != region.width || view.height != region.height)
-    return ::testing::AssertionFailure() << "a view of another size";
-  for (int row = 0; row < region.height; ++row) {
-    const auto offset = static_cast<std::size_t>((region.y + row) * reference.width + region.x) * 3;
-    const std::uint8_t* made = view.pixels + static_cast<std::size_t>(row) * view.stride;
-    if (std::memcmp(made, reference.pixels.data() + offset,
-                    static_cast<std::size_t>(region.width) * 3) != 0)
-      return ::testing::AssertionFailure()
-             << "row " << row << " differs in region " << region.width << " x " << region.height
-             << " at (" << region.x << ", " << region.y << ") of " << reference.width << " x "
-             << reference.height;
-  }
-  return ::testing::AssertionSuccess();
-}
-
-/// A region with edges anywhere; often a single column or row, often at the image's edges.
-Region any_region(Random& random, int width, int height) {
-  const auto side = [&](int extent, int& from, int& length) {
-    const auto below = [&](int bound) {
-      return static_cast<int>(random() % static_cast<unsigned>(bound));
-    };
-    length = below(3) == 0 ? 1 + below(std::min(extent, 4)) : 1 + below(extent);
-    const int free = extent - length;
-    const int place = below(4);
-    from = place == 0 ? 0 : place == 1 ? free : below(free + 1);
-  };
-  Region region;
-  side(width, region.x, region.width);
-  side(height, region.y, region.height);
-  return region;
 }
 
 void expect_all_regions_same(JpegDecoder& decoder, const Bytes& encoded, Random& random,
@@ -293,6 +256,8 @@ void feed(JpegDecoder& decoder, const Bytes& encoded, Random& random) {
           view.pixels[static_cast<std::size_t>(row) * view.stride + static_cast<std::size_t>(byte)];
   EXPECT_LE(sum, std::uint64_t{255} * 3 * JpegDecoder::max_pixels);
   if (decoder.open(encoded).is_ok()) (void)decoder.check().is_ok();
+  if (decoder.open(encoded).is_ok())
+    (void)decoder.decode_reduced({0, 0, 1, 1}, 2 << random() % 3, view).is_ok();
 }
 
 TEST(JpegDecoder, SurvivesRandomDamage) {

@@ -18,7 +18,7 @@ using testing::Encoding;
 using testing::hollow_jpeg;
 using testing::Image;
 
-constexpr std::uint64_t mib = 1 << 20;
+constexpr std::uint64_t megabyte = 1 << 20;
 
 std::shared_ptr<DecodeBudget> budget_of(const DecodeLimits& limits) {
   return std::make_shared<DecodeBudget>(limits);
@@ -89,7 +89,7 @@ void expect_all_free(const std::shared_ptr<DecodeBudget>& budget) {
 }
 
 TEST(JpegLimits, LargeImagesGiveTheirMemoryBack) {
-  const auto budget = budget_of({.max_decode_bytes = 100 * mib});
+  const auto budget = budget_of({.max_decode_bytes = 100 * megabyte});
   const Bytes large = hollow_jpeg({.width = 3000, .height = 2400, .padding = 10'000});
   Bytes damaged = large;
   damaged.resize(damaged.size() - 2);  // without its end

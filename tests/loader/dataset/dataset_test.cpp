@@ -20,9 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using namespace testing;
 
-// LMDB takes the machine's.
-const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-
 TEST(Dataset, GivesBackEveryRecord) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 300);

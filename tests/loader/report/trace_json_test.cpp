@@ -17,20 +17,16 @@
 #include <string>
 #include <vector>
 
+#include "loader/report/json_of_trace.h"
 #include "support/small_run.h"
 
 namespace millrace {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Json;
+using testing::json_of;
 using testing::SmallRun;
-using Json = nlohmann::json;
-
-Json json_of(const Trace& trace) {
-  std::ostringstream out;
-  trace.write_json(out);
-  return Json::parse(out.str());
-}
 
 std::vector<Json> events_of(const Json& json, const std::string& phases) {
   std::vector<Json> events;

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "loader/report/json_of_trace.h"
 #include "support/small_run.h"
 #include "support/temporary_folder.h"
 
@@ -17,14 +18,9 @@ namespace millrace {
 namespace {
 
 using namespace std::chrono_literals;
-using Json = nlohmann::json;
+using testing::Json;
+using testing::json_of;
 using testing::SmallRun;
-
-Json json_of(const Trace& trace) {
-  std::ostringstream out;
-  trace.write_json(out);
-  return Json::parse(out.str());
-}
 
 /// The rules of the Trace Event Format as far as a writer of such events can break them.
 void expect_well_formed(const Json& json) {

@@ -75,7 +75,7 @@ class TwoStages final : public Transform {
   bool at_work_;
 };
 
-struct Outcome {
+struct Verdicts {
   Verdict with_idle;
   Verdict alone;
 };
@@ -83,7 +83,7 @@ struct Outcome {
 constexpr std::size_t batch_size = 8;
 
 /// 30 batches of 8 on two workers, after 6 of warm-up.
-Outcome train(const Costs& costs) {
+Verdicts train(const Costs& costs) {
   const auto dataset = std::make_shared<testing::MemoryDataset>(10'000);
   dataset->on_read = [&costs](std::uint64_t) { std::this_thread::sleep_for(costs.read); };
   const auto transform = std::make_shared<TwoStages>(costs.decode, costs.augment);
@@ -115,31 +115,31 @@ Outcome train(const Costs& costs) {
 }
 
 TEST(VerdictOfARun, NamesSlowReading) {
-  const Outcome outcome = train({.read = 3ms});
+  const Verdicts outcome = train({.read = 3ms});
   EXPECT_EQ(outcome.with_idle.bound, Bound::storage) << outcome.with_idle.text;
   EXPECT_EQ(outcome.alone.bound, Bound::storage) << outcome.alone.text;
 }
 
 TEST(VerdictOfARun, NamesASlowFirstStage) {
-  const Outcome outcome = train({.decode = 3ms});
+  const Verdicts outcome = train({.decode = 3ms});
   EXPECT_EQ(outcome.with_idle.stage, "decode") << outcome.with_idle.text;
   EXPECT_EQ(outcome.alone.stage, "decode") << outcome.alone.text;
 }
 
 TEST(VerdictOfARun, NamesASlowSecondStage) {
-  const Outcome outcome = train({.augment = 3ms});
+  const Verdicts outcome = train({.augment = 3ms});
   EXPECT_EQ(outcome.with_idle.stage, "augment") << outcome.with_idle.text;
   EXPECT_EQ(outcome.alone.stage, "augment") << outcome.alone.text;
 }
 
 TEST(VerdictOfARun, NamesSlowCopies) {
-  const Outcome outcome = train({.copy = 36ms});
+  const Verdicts outcome = train({.copy = 36ms});
   EXPECT_EQ(outcome.with_idle.bound, Bound::copy) << outcome.with_idle.text;
   EXPECT_EQ(outcome.alone.bound, Bound::copy) << outcome.alone.text;
 }
 
 TEST(VerdictOfARun, NamesASlowStep) {
-  const Outcome outcome = train({.step = 36ms});
+  const Verdicts outcome = train({.step = 36ms});
   EXPECT_EQ(outcome.with_idle.bound, Bound::step) << outcome.with_idle.text;
   // The pipeline alone sees that its trainer takes the time: whether in steps or between them it
   // cannot tell.
@@ -151,7 +151,8 @@ TEST(VerdictOfARun, BlamesNobodyWhereAHostTrainerComputes) {
   Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10'000),
                     std::make_shared<TwoStages>(1ms, 100us), std::make_shared<HostDevice>(),
                     {.batch_size = batch_size, .runtime = make_runtime({.workers = 2})});
-  for (int number = 0; number < 10; ++number) {
+  // So long that a thread which once waits for a processor does not count.
+  for (int number = 0; number < 30; ++number) {
     const Batch batch = pipeline.next();
     std::this_thread::sleep_for(20ms);
   }

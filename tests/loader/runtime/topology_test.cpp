@@ -203,6 +203,24 @@ TEST(CgroupQuota, OfVersion2IsTheSmallestOnTheWayUp) {
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(0.2)));
 }
 
+TEST(CgroupMemory, IsTheSmallestLimitOfEitherVersion) {
+  Root root;
+  EXPECT_EQ(cgroup_memory(root.path()), std::nullopt);
+  root.write("proc/self/cgroup", "0::/a/b\n");
+  root.write("sys/fs/cgroup/a/b/memory.max", "max\n");
+  EXPECT_EQ(cgroup_memory(root.path()), std::nullopt);
+  root.write("sys/fs/cgroup/a/memory.max", "3000000000\n");
+  EXPECT_THAT(cgroup_memory(root.path()), Optional(3'000'000'000));
+  root.write("sys/fs/cgroup/memory.max", "2000000000\n");
+  EXPECT_THAT(cgroup_memory(root.path()), Optional(2'000'000'000));
+  root.write("proc/self/cgroup", "4:memory:/m\n3:cpu,cpuacct:/a\n");
+  root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  root.write("sys/fs/cgroup/memory.max", "max\n");
+  EXPECT_EQ(cgroup_memory(root.path()), std::nullopt);
+  root.write("sys/fs/cgroup/memory/m/memory.limit_in_bytes", "1000000000\n");
+  EXPECT_THAT(cgroup_memory(root.path()), Optional(1'000'000'000));
+}
+
 TEST(CgroupQuota, OfVersion1IsTheSmallestOnTheWayUp) {
   for (const char* controllers : {"cpu", "cpu,cpuacct", "cpuacct,cpu"}) {
     Root root;

@@ -27,11 +27,10 @@ using testing::Gate;
 using testing::job;
 using testing::Meeting;
 using testing::OpensAtEnd;
+using testing::other_owner;
+using testing::owner;
 using testing::patience;
 using testing::Pools;
-
-const int owner = 1;
-const int other_owner = 2;
 
 /// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
 void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner,

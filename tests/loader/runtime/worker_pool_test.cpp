@@ -27,11 +27,10 @@ using testing::Gate;
 using testing::job;
 using testing::Meeting;
 using testing::OpensAtEnd;
+using testing::other_owner;
+using testing::owner;
 using testing::patience;
 using testing::Stopwatch;
-
-const int owner = 1;
-const int other_owner = 2;
 
 TEST(WorkerPool, OneWorkerRunsItemsAndJobsInOrder) {
   WorkerPool pool(0, 1, {});

@@ -26,10 +26,9 @@ using testing::Gate;
 using testing::job;
 using testing::Meeting;
 using testing::OpensAtEnd;
+using testing::owner;
 using testing::patience;
 using testing::Pools;
-
-const int owner = 1;
 
 /// How often each worker of the process has gone to sleep so far.
 std::map<std::string, std::uint64_t> sleeps() {

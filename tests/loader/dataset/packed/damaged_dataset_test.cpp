@@ -76,7 +76,7 @@ Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
   return outcome;
 }
 
-void damage_in_memory(const Sample& sample, std::uint64_t count) {
+void damage_in_memory(const SoundDataset& sample, std::uint64_t count) {
   const SoundFile sound(sample);
   ASSERT_EQ(read_all(std::as_bytes(std::span(sound.contents())), sound).bad, 0u);
   std::uint64_t refused = 0, with_bad_records = 0;
@@ -112,7 +112,7 @@ TEST(DamagedDataset, RecordsWithPagesOfTheirOwnAreSoundOrRefused) {
 }
 
 /// The same through a file that is mapped, which also may be cut short.
-void damage_files(const Sample& sample, std::uint64_t count) {
+void damage_files(const SoundDataset& sample, std::uint64_t count) {
   const SoundFile sound(sample);
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "a.lmdb";

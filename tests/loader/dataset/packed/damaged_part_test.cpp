@@ -88,7 +88,7 @@ TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
 // Nothing that a page says of itself may be wrong, even where the records could be found all the
 // same.
 TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
-  Sample sample = big_records();
+  SoundDataset sample = big_records();
   sample.records = 30;
   sample.commit_bytes = std::size_t{1} << 30;
   const SoundFile sound(sample);

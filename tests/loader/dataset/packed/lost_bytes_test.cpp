@@ -54,14 +54,13 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using namespace testing;
 
-const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-constexpr std::uint64_t records = 60;
+constexpr std::uint64_t records_of_file = 60;
 
 /// With a file that is mapped (true) or read call by call.
 class LostBytes : public ::testing::TestWithParam<bool> {
  protected:
   LostBytes() {
-    write_dataset(path_, records);
+    write_dataset(path_, records_of_file);
     sound_ = file_contents(path_);
     while (stored_bytes(cut_).size() < 3 * page_bytes) ++cut_;
     const std::vector<std::byte> image = stored_bytes(cut_);
@@ -97,7 +96,7 @@ TEST_P(LostBytes, AreBadRecordsThatNameFileAndOffset) {
     fs::resize_file(path_, at_ + page_bytes + 100);
     std::set<std::uint64_t> bad;
     std::vector<std::uint64_t> all;
-    for (std::uint64_t index = 0; index < records; ++index) {
+    for (std::uint64_t index = 0; index < records_of_file; ++index) {
       all.push_back(index);
       std::string reason;
       try {
@@ -118,7 +117,7 @@ TEST_P(LostBytes, AreBadRecordsThatNameFileAndOffset) {
       EXPECT_THAT(reason, HasSubstr("made shorter"));
     }
     EXPECT_TRUE(bad.contains(cut_));
-    EXPECT_GT(bad.size(), records / 2) << "the tree of pages ends behind the records";
+    EXPECT_GT(bad.size(), records_of_file / 2) << "the tree of pages ends behind the records";
     dataset->prefetch(all);
   }
 }
@@ -136,7 +135,7 @@ TEST_P(LostBytes, SpoilNoOtherRecords) {
   } else {
     bad_offset = static_cast<off_t>(lost);
   }
-  for (std::uint64_t index = 0; index < records; ++index) {
+  for (std::uint64_t index = 0; index < records_of_file; ++index) {
     if (index == cut_) {
       const Error error = thrown_by([&] { (void)reader->read(index); });
       EXPECT_EQ(error.code(), ErrorCode::bad_record);
@@ -195,9 +194,9 @@ TEST_P(LostBytes, OfAShardNameThatShard) {
   {
     WriterOptions options;
     options.shards = 2;
-    options.source_items = records;
+    options.source_items = records_of_file;
     DatasetWriter writer(list, options);
-    for (std::uint64_t index = 0; index < records; ++index) append_record(writer, index);
+    for (std::uint64_t index = 0; index < records_of_file; ++index) append_record(writer, index);
     writer.finish();
   }
   const auto dataset = open_dataset(list, {.map = GetParam()});
@@ -254,12 +253,13 @@ TEST_P(LostBytesOfAFile, NeedNoMap) {
   EXPECT_EQ(opened()->facts().fingerprint, mapped->facts().fingerprint);
   const auto reader = dataset->make_reader();
   const auto second = dataset->make_reader();
-  for (std::uint64_t step = 0; step < 2 * records; ++step) {
-    const Record record = reader->read(step * 23 % records);
-    expect_record(second->read(step % records), step % records);
-    expect_record(record, step * 23 % records);
-    EXPECT_EQ(dataset->key(step % records), stored_path(step % records));
-    EXPECT_EQ(dataset->stored(step % records)->checksum, mapped->stored(step % records)->checksum);
+  for (std::uint64_t step = 0; step < 2 * records_of_file; ++step) {
+    const Record record = reader->read(step * 23 % records_of_file);
+    expect_record(second->read(step % records_of_file), step % records_of_file);
+    expect_record(record, step * 23 % records_of_file);
+    EXPECT_EQ(dataset->key(step % records_of_file), stored_path(step % records_of_file));
+    EXPECT_EQ(dataset->stored(step % records_of_file)->checksum,
+              mapped->stored(step % records_of_file)->checksum);
   }
 }
 

@@ -16,10 +16,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace testing;
 
-constexpr std::uint64_t records = 60;
+constexpr std::uint64_t sharded_records = 60;
 
-/// Writes records into shards of `records` items each.
-void write_shards(const fs::path& path, std::uint64_t shards, std::uint64_t count = records,
+/// Writes records into shards of `count` items each.
+void write_shards(const fs::path& path, std::uint64_t shards, std::uint64_t count = sharded_records,
                   std::uint64_t first = 0) {
   WriterOptions options;
   options.overwrite = true;
@@ -48,24 +48,24 @@ class ShardedDataset : public ::testing::Test {
 
 TEST_F(ShardedDataset, IsOneDataset) {
   const auto dataset = open_dataset(path_);
-  EXPECT_EQ(dataset->size(), records);
+  EXPECT_EQ(dataset->size(), sharded_records);
   EXPECT_EQ(dataset->name(), path_.string());
   EXPECT_THAT(dataset->classes(), ElementsAre("cat", "dog"));
   const auto reader = dataset->make_reader();
-  for (std::uint64_t step = 0; step < 3 * records; ++step) {
-    const std::uint64_t index = step * 23 % records;
+  for (std::uint64_t step = 0; step < 3 * sharded_records; ++step) {
+    const std::uint64_t index = step * 23 % sharded_records;
     expect_record(reader->read(index), index);
     EXPECT_EQ(dataset->key(index), stored_path(index));
   }
-  EXPECT_EQ(dataset->key(records), "record 60");
+  EXPECT_EQ(dataset->key(sharded_records), "record 60");
   dataset->prefetch(std::vector<std::uint64_t>{0, 59, 20, 60, UINT64_MAX});
-  const Error beyond = thrown_by([&] { (void)reader->read(records); });
+  const Error beyond = thrown_by([&] { (void)reader->read(sharded_records); });
   EXPECT_EQ(beyond.code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(beyond.record(), records);
+  EXPECT_EQ(beyond.record(), sharded_records);
 }
 
 TEST_F(ShardedDataset, HasTheFingerprintOfOneFile) {
-  write_dataset(folder_ / "whole.lmdb", records);
+  write_dataset(folder_ / "whole.lmdb", sharded_records);
   EXPECT_THAT(
       file_contents(folder_ / "whole.lmdb"),
       HasSubstr("\"fingerprint\":\"" + index().at("fingerprint").get<std::string>() + "\""));
@@ -90,11 +90,11 @@ TEST_F(ShardedDataset, IsReadByManyThreadsAtOnce) {
   for (std::uint64_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
       const auto reader = dataset->make_reader();
-      for (std::uint64_t step = 0; step < 2 * records; ++step) {
-        const std::uint64_t index = (step * 7 + thread * 15) % records;
+      for (std::uint64_t step = 0; step < 2 * sharded_records; ++step) {
+        const std::uint64_t index = (step * 7 + thread * 15) % sharded_records;
         expect_record(reader->read(index), index);
         if (step % 8 == 0)
-          dataset->prefetch(std::vector<std::uint64_t>{index, (index + 31) % records});
+          dataset->prefetch(std::vector<std::uint64_t>{index, (index + 31) % sharded_records});
       }
     });
 }
@@ -104,9 +104,9 @@ TEST_F(ShardedDataset, IsFoundWhereverItsFilesAreTogether) {
   for (const auto& entry : fs::directory_iterator(folder_.path()))
     if (entry.is_regular_file())
       fs::rename(entry.path(), folder_ / "moved" / entry.path().filename());
-  EXPECT_EQ(open_dataset(folder_ / "moved" / "a.lmdb")->size(), records);
+  EXPECT_EQ(open_dataset(folder_ / "moved" / "a.lmdb")->size(), sharded_records);
   fs::create_symlink(folder_ / "moved" / "a.lmdb", folder_ / "link.lmdb");
-  EXPECT_EQ(open_dataset(folder_ / "link.lmdb")->size(), records);
+  EXPECT_EQ(open_dataset(folder_ / "link.lmdb")->size(), sharded_records);
 }
 
 TEST_F(ShardedDataset, RefusesAMissingShard) {
@@ -118,8 +118,8 @@ TEST_F(ShardedDataset, RefusesAMissingShard) {
 }
 
 TEST_F(ShardedDataset, RefusesAShardOfAnother) {
-  write_shards(folder_ / "b.lmdb", 4, records, 1000);
-  write_shards(folder_ / "c.lmdb", 4, records + 4);
+  write_shards(folder_ / "b.lmdb", 4, sharded_records, 1000);
+  write_shards(folder_ / "c.lmdb", 4, sharded_records + 4);
   for (const char* other :
        {"b-00001-of-00004.lmdb", "c-00001-of-00004.lmdb", "a-00002-of-00004.lmdb"}) {
     fs::copy_file(folder_ / other, second_, fs::copy_options::overwrite_existing);
@@ -165,7 +165,10 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
   refused([](auto& json) { json["millrace_shards"] = 2; }, "newer");
   refused([](auto& json) { json["shards"].erase(2); }, "do not add up");
   refused([](auto& json) { std::swap(json["shards"][0], json["shards"][1]); }, "do not add up");
-  refused([](auto& json) { json["shards"][0]["records"] = -1; }, "");
+  // What a conversion to 64 bits would make of these is not defined.
+  refused([](auto& json) { json["millrace_shards"] = 3.3e48; }, "must be an integer");
+  refused([](auto& json) { json["records"] = 1.5; }, "\"records\" is 1.5");
+  refused([](auto& json) { json["shards"][0]["records"] = -1; }, "\"records\" is -1");
   refused([](auto& json) { json["fingerprint"] = "xyz"; }, "xyz");
   for (const char* name : {"../a-00001-of-00004.lmdb", "/etc/passwd", "", ".."})
     refused([&](auto& json) { json["shards"][1]["file"] = name; },
@@ -173,7 +176,7 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
   for (const char* key : {"shards", "complete", "records", "plan"})
     refused([&](auto& json) { json.erase(key); }, key);
   write_file(path_, good.dump());
-  EXPECT_EQ(open_dataset(path_)->size(), records);
+  EXPECT_EQ(open_dataset(path_)->size(), sharded_records);
 }
 
 TEST_F(ShardedDataset, ABadRecordHasItsNumberInTheWhole) {

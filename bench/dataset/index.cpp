@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <millrace/dataset.h>
+#include <millrace/runtime.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "command.h"
+#include "console/interrupt.h"
+#include "console/option_checks.h"
+#include "console/streams.h"
+#include "console/text.h"
+#include "dataset/index_run.h"
+#include "measure/pipeline_options.h"
+
+namespace millrace::cli {
+namespace {
+
+struct IndexOptions {
+  std::string dataset;
+  unsigned workers = 0;
+  DecodeLimits limits;
+};
+
+int run_index(const IndexOptions& options) {
+  // What is stored is replaced, so it is not looked at.
+  const std::shared_ptr<const Dataset> dataset = open_dataset(options.dataset, {.notes = false});
+  const Interrupt interrupt;
+  Runtime runtime({.workers = options.workers});
+  const IndexResult result = write_index(dataset, options.limits, runtime, interrupt);
+  if (result.interrupted) {
+    print_note("interrupted; what was stored before stays, but for the shards that were done");
+    return interrupt.exit_code();
+  }
+  print_text(printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset, result.seconds,
+                                   index_text(result))) +
+             "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command add_index(CLI::App& millrace) {
+  auto options = std::make_shared<IndexOptions>();
+  CLI::App* app = millrace.add_subcommand(
+      "index", "Store where in each JPEG a decoder can begin, so that crops are decoded faster");
+  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
+      ->required()
+      ->check(input_check());
+  app->add_option("--workers", options->workers, "Threads that read images; default: one per core")
+      ->transform(between(1, 4096));
+  add_decode_limits(*app, options->limits);
+  app->footer(
+      R"(Writes a file beside the dataset, or beside each of its shards: train.lmdb.index, about
+1.5% of the images' bytes. The dataset is not touched. Pipelines find it by themselves, and make the
+same batches with it and without. `millrace pack` does this, too, so it is needed for datasets that
+were packed with --index none. What is there is replaced. A record whose index is damaged or another
+image's is decoded without it; `millrace verify --deep` finds such.
+
+Examples:
+  millrace index train.lmdb
+  millrace index train.lmdb --workers 8)");
+  return {app, [options] { return run_index(*options); }};
+}
+
+}  // namespace millrace::cli

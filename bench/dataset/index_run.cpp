@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/index_run.h"
+
+#include <fmt/format.h>
+#include <millrace/error.h>
+#include <millrace/image_decoder.h>
+#include <millrace/image_transform.h>
+#include <millrace/stored_notes.h>
+
+#include <cstdio>
+#include <new>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "console/progress.h"
+#include "dataset/all_records.h"
+
+namespace millrace::cli {
+namespace {
+
+/// What a worker keeps.
+struct IndexPlace {
+  std::unique_ptr<DatasetReader> reader;
+  std::unique_ptr<ImageDecoder> decoder;
+};
+
+/// What became of one record.
+struct IndexedRecord {
+  std::uint64_t image_bytes = 0;
+  bool bad = false;
+  /// Empty if it has none.
+  std::vector<std::byte> index{};
+};
+
+IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPlace& place) {
+  IndexedRecord made;
+  try {
+    const Record record = place.reader->read(number);
+    ImageDecoder& decoder = *place.decoder;
+    made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
+    if (made.bad) return made;
+    made.image_bytes = record["image"].size();
+    decoder.use_index({}, image_checksum(record));
+    made.bad = !decoder.check().is_ok() || !place.reader->intact().is_ok();
+    if (made.bad) return made;
+    const std::span<const std::byte> index = decoder.new_index();
+    made.index.assign(index.begin(), index.end());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    made.bad = true;
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::io, fmt::format("the index of record {} of {} cannot be made: there is "
+                                           "not enough memory",
+                                           number, dataset.name()));
+  }
+  return made;
+}
+
+}  // namespace
+
+IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, const DecodeLimits& limits,
+                        Runtime& runtime, const Interrupt& interrupt) {
+  IndexResult result{.records = dataset->size()};
+  Progress progress(stderr, "indexed", result.records);
+  NotesWriter writer(dataset);
+  const auto places = std::make_shared<std::vector<IndexPlace>>(runtime.workers());
+  const auto budget = std::make_shared<DecodeBudget>(limits);
+  for (IndexPlace& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
+  const auto index_range = [dataset, places](IndexRange range, unsigned worker) {
+    std::vector<std::uint64_t> numbers(range.end - range.begin);
+    std::iota(numbers.begin(), numbers.end(), range.begin);
+    dataset->prefetch(numbers);
+    std::vector<IndexedRecord> all;
+    all.reserve(numbers.size());
+    for (const std::uint64_t number : numbers)
+      all.push_back(index_of(*dataset, number, (*places)[worker]));
+    return all;
+  };
+  std::uint64_t taken = 0;
+  const auto take = [&](const std::vector<IndexedRecord>& all) {
+    taken += all.size();
+    for (const IndexedRecord& made : all) {
+      progress.advance(made.image_bytes);
+      writer.append(made.index);
+      result.bad += made.bad ? 1 : 0;
+      result.others += !made.bad && made.index.empty() ? 1 : 0;
+      result.image_bytes += made.image_bytes;
+    }
+    return !interrupt.requested();
+  };
+  const std::uint64_t length = range_length(result.records, runtime, 128);
+  result.interrupted =
+      !over_ranges(runtime, result.records, length, index_range, take) && taken < result.records;
+  if (!result.interrupted) writer.finish();
+  result.indexed = writer.notes();
+  result.index_bytes = writer.bytes();
+  result.seconds = progress.seconds();
+  return result;
+}
+
+std::string index_text(const IndexResult& result) {
+  const double share = result.image_bytes == 0 ? 0
+                                               : 100.0 * static_cast<double>(result.index_bytes) /
+                                                     static_cast<double>(result.image_bytes);
+  std::string text =
+      fmt::format("{} of {} images ({:.1f} MB, {:.2f}% of theirs)", result.indexed, result.records,
+                  static_cast<double>(result.index_bytes) / 1e6, share);
+  if (result.others > 0)
+    text += fmt::format("; {} need none, as libjpeg-turbo decodes them", result.others);
+  if (result.bad > 0) text += fmt::format("; {} bad, as `millrace verify` says", result.bad);
+  return text;
+}
+
+}  // namespace millrace::cli

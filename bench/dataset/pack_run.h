@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset_writer.h>
+#include <millrace/decode_budget.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+/// The command line of `millrace pack`.
+struct PackOptions {
+  std::vector<std::string> inputs;
+  std::string out;
+  std::string list;
+  bool force = false;
+  bool resume = false;
+  std::uint64_t shards = 0;
+  std::uint64_t shard_bytes = 0;
+  std::uint64_t commit_bytes = WriterOptions().commit_bytes;
+  bool skip_bad = false;
+  unsigned workers = 0;
+  DecodeLimits limits;
+  std::uint64_t max_expansion = 100;
+  /// Whether the seek index of the images is stored, too.
+  bool index = true;
+};
+
+/// Packs as the options say, tells what was done, and returns the exit code.
+int run_pack(const PackOptions& options);
+
+}  // namespace millrace::cli

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/baseline.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "jpeg/colour.h"
+#include "jpeg/upsample.h"
+
+namespace millrace::jpeg {
+namespace {
+
+/// The first sample of a smoothed row of sums, in front of which its neighbour lies.
+constexpr std::size_t first_sum = 32;
+
+}  // namespace
+
+std::size_t BaselineDecoder::stride_of(int width) {
+  return (static_cast<std::size_t>(width) + row_slack - 1) / row_slack * row_slack * 3;
+}
+
+void BaselineDecoder::lay_out(const Frame& frame, int reduction) {
+  const auto part = [](int pixels, int of) { return (pixels + of - 1) / of; };
+  const Component& first = frame.components.front();
+  const int side = block_side / reduction;
+  grid_ = {.sides = {side, side, side},
+           .mcu_width = side * first.across,
+           .mcu_height = side * first.down,
+           .across = first.across,
+           .down = first.down};
+  // Of 4:2:0, chroma at twice the resolution needs no smoothing.
+  if (reduction > 1 && first.across == 2 && first.down == 2) {
+    grid_.sides[1] = grid_.sides[2] = 2 * side;
+    grid_.across = grid_.down = 1;
+  }
+  grid_.chroma_width = part(part(frame.width, reduction), grid_.across);
+  grid_.chroma_height = part(part(frame.height, reduction), grid_.down);
+}
+
+/// Which MCUs a region needs: those that it lies in, and where chroma is smoothed, those that its
+/// neighbouring samples of chroma lie in.
+BaselineDecoder::Window BaselineDecoder::window_of(const Region& region) const {
+  const auto range = [](int begin, int size, int factor, int image_size, int mcu_size, int& first,
+                        int& last) {
+    const int beside = factor > 1 ? 1 : 0;
+    const int from = std::max(begin / factor - beside, 0);
+    const int to = std::min((begin + size - 1) / factor + beside, image_size - 1);
+    first = from * factor / mcu_size;
+    last = to * factor / mcu_size;
+  };
+  Window window{region};
+  range(region.x, region.width, grid_.across, grid_.chroma_width, grid_.mcu_width, window.first_mcu,
+        window.last_mcu);
+  range(region.y, region.height, grid_.down, grid_.chroma_height, grid_.mcu_height,
+        window.first_mcu_row, window.last_mcu_row);
+  return window;
+}
+
+void BaselineDecoder::shape(const Frame& frame) {
+  const int mcus = window_.last_mcu - window_.first_mcu + 1;
+  for (CoefficientRow& row : rows_) row.shape(frame, mcus);
+  for (int number = 0; number < frame.component_count; ++number) {
+    Plane& plane = planes_[static_cast<std::size_t>(number)];
+    plane.stride =
+        static_cast<std::size_t>(rows_.front()[number].groups) * BlockGroup::row_values + row_slack;
+    const int rows = 1 + rows_.front()[number].down * side_of(number);
+    plane.samples.resize(
+        std::max(plane.samples.size(), static_cast<std::size_t>(rows) * plane.stride + row_slack));
+    plane.steps.set(frame.components[static_cast<std::size_t>(number)].steps);
+  }
+  if (grid_.across == 1 && grid_.down == 1) return;
+  const auto width = static_cast<std::size_t>(window_.region.width);
+  sums_.resize(std::max(sums_.size(), first_sum + width / 2 + 2 + 2 * row_slack));
+  for (auto& row : chroma_) row.resize(std::max(row.size(), width + 4 + 4 * row_slack));
+}
+
+/// About how many MCUs are passed over on the way to the window's and between its rows.
+std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* index) const {
+  const std::int64_t rows = window_.last_mcu_row - window_.first_mcu_row + 1;
+  const std::int64_t across = frame.mcus_across;
+  const std::int64_t last = across * window_.last_mcu_row + window_.last_mcu;
+  if (index != nullptr && static_cast<std::int64_t>(index->size()) > Tiles(frame).of(last))
+    return rows * (window_.first_mcu % Tiles::mcus);
+  return last + 1 - rows * (window_.last_mcu - window_.first_mcu + 1);
+}
+
+bool BaselineDecoder::decode(const Frame& frame, const Region& region, int reduction,
+                             std::uint8_t* pixels, SeekIndex* index) {
+  lay_out(frame, reduction);
+  window_ = window_of(region);
+  shape(frame);
+  if (!entropy_.begin(frame, skipped_mcus(frame, index), last_places(), index) ||
+      !decode_rows(frame, pixels))
+    return false;
+  entropy_.extend_index();
+  return true;
+}
+
+bool BaselineDecoder::decode_rows(const Frame& frame, std::uint8_t* pixels) {
+  const int mcus = window_.last_mcu - window_.first_mcu + 1;
+  const std::int64_t across = frame.mcus_across;
+  const auto first_mcu = [&](int row) { return across * row + window_.first_mcu; };
+  for (int row = window_.first_mcu_row; row <= window_.last_mcu_row;) {
+    const bool two = row < window_.last_mcu_row && entropy_.can_take_two(first_mcu(row + 1), mcus);
+    const bool sound =
+        two ? entropy_.decode_two(first_mcu(row), first_mcu(row + 1), mcus, rows_[0], rows_[1])
+            : entropy_.go_to(first_mcu(row), mcus) && entropy_.decode(mcus, rows_[0]);
+    if (!sound) return false;
+    for (int n = 0; n < (two ? 2 : 1); ++n, ++row) {
+      make_samples(frame, rows_[static_cast<std::size_t>(n)]);
+      make_pixels(frame, row, pixels);
+      keep_last_rows(frame);
+    }
+  }
+  if (window_.last_mcu_row < frame.mcus_down - 1) return entropy_.is_sound();
+  return entropy_.go_to(across * frame.mcus_down) && entropy_.is_at_end();
+}
+
+bool BaselineDecoder::check(const Frame& frame, SeekIndex* index) {
+  const std::int64_t mcus = std::int64_t{frame.mcus_across} * frame.mcus_down;
+  if (!entropy_.begin(frame, mcus, {63, 63, 63}, index) || !entropy_.go_to(mcus) ||
+      !entropy_.is_at_end())
+    return false;
+  entropy_.extend_index();
+  return true;
+}
+
+void BaselineDecoder::make_samples(const Frame& frame, const CoefficientRow& coefficients) {
+  for (int number = 0; number < frame.component_count; ++number) {
+    Plane& plane = planes_[static_cast<std::size_t>(number)];
+    const CoefficientRow::Blocks& blocks = coefficients[number];
+    const int side = side_of(number);
+    for (int row = 0; row < blocks.down; ++row) {
+      std::uint8_t* const samples = plane.row(row * side);
+      if (side == block_side)
+        inverse_transform(blocks.row(row), blocks.groups, plane.steps, samples, plane.stride);
+      else
+        inverse_transform_reduced(blocks.row(row), blocks.groups, plane.steps, side, samples,
+                                  plane.stride);
+    }
+  }
+}
+
+/// Makes the pixels that have all of their samples by now: where rows of chroma are smoothed, the
+/// last row of a row of MCUs waits for the next one.
+void BaselineDecoder::make_pixels(const Frame& frame, int mcu_row, std::uint8_t* pixels) {
+  const Region& region = window_.region;
+  const int top = mcu_row * grid_.mcu_height;
+  const int waiting = grid_.down > 1 ? 1 : 0;
+  const int region_end = region.y + region.height;
+  const int begin = std::max(region.y, top - waiting);
+  const int end = mcu_row == window_.last_mcu_row
+                      ? region_end
+                      : std::min(region_end, top + grid_.mcu_height - waiting);
+  const std::size_t stride = stride_of(region.width);
+  const auto width = static_cast<std::size_t>(region.width);
+  const auto column = static_cast<std::size_t>(region.x - window_.first_mcu * grid_.mcu_width);
+  for (int y = begin; y < end; ++y) {
+    const std::uint8_t* light = planes_[0].row(y - top) + column;
+    std::uint8_t* const row = pixels + static_cast<std::size_t>(y - region.y) * stride;
+    if (frame.component_count == 1)
+      grey_to_rgb(light, row, width);
+    else
+      ycc_to_rgb(light, chroma_row(1, mcu_row, y), chroma_row(2, mcu_row, y), row, width);
+  }
+}
+
+/// A component's samples for row `y` of the region, at the region's resolution.
+const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int y) {
+  Plane& plane = planes_[static_cast<std::size_t>(component)];
+  const int side = side_of(component);
+  const int top = mcu_row * side;
+  const int left = window_.region.x / grid_.across;
+  const std::size_t column = static_cast<std::size_t>(left - window_.first_mcu * side);
+  const int near_y = y / grid_.down;
+  const bool upper = y % 2 == 0;
+  const int far_y =
+      grid_.down == 1 ? near_y : std::clamp(near_y + (upper ? -1 : 1), 0, grid_.chroma_height - 1);
+  const std::uint8_t* const near_row = plane.row(near_y - top) + column;
+  const std::uint8_t* const far_row = plane.row(far_y - top) + column;
+  std::uint8_t* const made = chroma_[static_cast<std::size_t>(component - 1)].data();
+  if (grid_.across == 1) {
+    if (grid_.down == 1) return near_row;
+    smooth_down(near_row, far_row, made, static_cast<std::size_t>(window_.region.width), upper);
+    return made;
+  }
+  const int right = (window_.region.x + window_.region.width - 1) / grid_.across;
+  const int samples = right - left + 1;
+  const auto count = static_cast<std::size_t>(samples);
+  std::int16_t* const sums = sums_.data() + first_sum;
+  // With the neighbour on each side; where the image ends, the last one is its own neighbour.
+  const std::size_t before = left > 0 ? 1 : 0;
+  if (grid_.down == 1)
+    widen_row(near_row - before, sums - before, count + before + 1);
+  else
+    sum_rows(near_row - before, far_row - before, sums - before, count + before + 1);
+  if (left == 0) sums[-1] = sums[0];
+  if (right == grid_.chroma_width - 1) sums[count] = sums[count - 1];
+  smooth_across(sums, made, count, grid_.down > 1);
+  return made + window_.region.x % grid_.across;
+}
+
+void BaselineDecoder::keep_last_rows(const Frame& frame) {
+  if (grid_.down == 1) return;
+  for (int number = 0; number < frame.component_count; ++number) {
+    Plane& plane = planes_[static_cast<std::size_t>(number)];
+    std::memcpy(plane.row(-1), plane.row(rows_.front()[number].down * side_of(number) - 1),
+                plane.stride);
+  }
+}
+
+}  // namespace millrace::jpeg

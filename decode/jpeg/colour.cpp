@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once for each instruction set (Highway's foreach_target.h).
+#include "jpeg/colour.h"
+
+#include <algorithm>
+
+// No vector is longer than `row_slack`.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "jpeg/colour.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace::jpeg {
+namespace HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+void convert_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
+                 std::uint8_t* rgb, std::size_t width) {
+  constexpr int half = 1 << 15;
+  const auto sample = [](int value) {
+    return static_cast<std::uint8_t>(std::clamp(value, 0, 255));
+  };
+  for (std::size_t x = 0; x < width; ++x, rgb += 3) {
+    const int blue = cb[x] - 128;
+    const int red = cr[x] - 128;
+    rgb[0] = sample(y[x] + ((91881 * red + half) >> 16));
+    rgb[1] = sample(y[x] + ((-22554 * blue - 46802 * red + half) >> 16));
+    rgb[2] = sample(y[x] + ((116130 * blue + half) >> 16));
+  }
+}
+
+void convert_grey(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width) {
+  for (std::size_t x = 0; x < width; ++x, rgb += 3) std::fill_n(rgb, 3, y[x]);
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D8 = hn::ScalableTag<std::uint8_t>;
+using D16 = hn::RepartitionToWide<hn::RebindToSigned<D8> >;
+using D32 = hn::RepartitionToWide<D16>;
+using V8 = hn::Vec<D8>;
+using V16 = hn::Vec<D16>;
+
+/// Bytes at even places, or at odd ones, as 16 bits.
+template <bool odd>
+HWY_INLINE V16 every_second(V8 bytes) {
+  const hn::RebindToUnsigned<D16> du16;
+  const auto both = hn::BitCast(du16, bytes);
+  if constexpr (odd) return hn::BitCast(D16(), hn::ShiftRight<8>(both));
+  return hn::BitCast(D16(), hn::And(both, hn::Set(du16, 0xFF)));
+}
+
+struct Colours {
+  V16 red, green, blue;
+};
+
+/// Of every second pixel. The colours' differences times 2, so that 16 bits times 16 bits have the
+/// equations' 16 bits of fraction in their high half; the products' whole parts are added apart.
+template <bool odd>
+HWY_INLINE Colours colours_of(V8 y, V8 cb, V8 cr) {
+  const D16 d16;
+  const D32 d32;
+  const V16 light = every_second<odd>(y);
+  const auto twice_difference = [&](V8 chroma) HWY_ATTR {
+    const V16 value = hn::Sub(every_second<odd>(chroma), hn::Set(d16, 128));
+    return hn::Add(value, value);
+  };
+  const V16 blue = twice_difference(cb);
+  const V16 red = twice_difference(cr);
+  constexpr std::int32_t green_factors = static_cast<std::int32_t>(
+      static_cast<std::uint32_t>(-23401) << 16 | (static_cast<std::uint32_t>(-11277) & 0xFFFF));
+  const auto green_sum = [&](V16 pairs) HWY_ATTR {
+    hn::Vec<D32> other = hn::Zero(d32);
+    const auto sum = hn::ReorderWidenMulAccumulate(
+        d32, pairs, hn::BitCast(d16, hn::Set(d32, green_factors)), hn::Zero(d32), other);
+    return hn::ShiftRight<16>(
+        hn::Add(hn::RearrangeToOddPlusEven(sum, other), hn::Set(d32, 1 << 15)));
+  };
+  const V16 green = hn::ReorderDemote2To(d16, green_sum(hn::InterleaveLower(d16, blue, red)),
+                                         green_sum(hn::InterleaveUpper(d16, blue, red)));
+  const auto sample = [&](V16 difference) HWY_ATTR {
+    return hn::Min(hn::Max(hn::Add(light, difference), hn::Zero(d16)), hn::Set(d16, 255));
+  };
+  return {sample(hn::MulFixedPoint15(red, hn::Set(d16, 22971))), sample(green),
+          sample(hn::MulFixedPoint15(blue, hn::Set(d16, 29033)))};
+}
+
+HWY_INLINE V8 joined(V16 even, V16 odd) {
+  return hn::BitCast(D8(), hn::Or(even, hn::ShiftLeft<8>(odd)));
+}
+
+void convert_ycc(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
+                 std::uint8_t* rgb, std::size_t width) {
+  const D8 d8;
+  for (std::size_t x = 0; x < width; x += hn::Lanes(d8)) {
+    const V8 light = hn::LoadU(d8, y + x);
+    const V8 blue = hn::LoadU(d8, cb + x);
+    const V8 red = hn::LoadU(d8, cr + x);
+    const Colours even = colours_of<false>(light, blue, red);
+    const Colours odd = colours_of<true>(light, blue, red);
+    hn::StoreInterleaved3(joined(even.red, odd.red), joined(even.green, odd.green),
+                          joined(even.blue, odd.blue), d8, rgb + 3 * x);
+  }
+}
+
+void convert_grey(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width) {
+  const D8 d8;
+  for (std::size_t x = 0; x < width; x += hn::Lanes(d8)) {
+    const V8 light = hn::LoadU(d8, y + x);
+    hn::StoreInterleaved3(light, light, light, d8, rgb + 3 * x);
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace::jpeg
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace millrace::jpeg {
+
+HWY_EXPORT(convert_ycc);
+HWY_EXPORT(convert_grey);
+
+void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
+                std::uint8_t* rgb, std::size_t width) {
+  HWY_DYNAMIC_DISPATCH(convert_ycc)(y, cb, cr, rgb, width);
+}
+
+void grey_to_rgb(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width) {
+  HWY_DYNAMIC_DISPATCH(convert_grey)(y, rgb, width);
+}
+
+}  // namespace millrace::jpeg
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/entropy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace millrace::jpeg {
+
+bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<int, 3> last_places,
+                           SeekIndex* index) {
+  frame_ = &frame;
+  current_ = 0;
+  begin_noting(index);
+  done_ = 0;
+  next_restart_ = 0;
+  before_restart_ = frame.restart_interval > 0 ? frame.restart_interval
+                                               : std::numeric_limits<std::int64_t>::max();
+  // To make the tables takes about as long as to pass over so many MCUs without them.
+  constexpr std::int64_t worth_tables = 60;
+  const bool skips_by_table = skipped > worth_tables || last_places.front() < 63;
+  for (ScanState& one : states_) {
+    one.last_places = last_places;
+    one.row_mcus = frame.mcus_across;
+    one.noted = nullptr;
+    one.block_count = 0;
+    for (int number = 0; number < frame.component_count; ++number) {
+      const Component& component = frame.components[static_cast<std::size_t>(number)];
+      one.across[static_cast<std::size_t>(number)] = component.across;
+      for (int y = 0; y < component.down; ++y)
+        for (int x = 0; x < component.across; ++x)
+          one.blocks[static_cast<std::size_t>(one.block_count++)] = {
+              number,
+              x,
+              y,
+              &dc_tables_[static_cast<std::size_t>(component.dc_table)],
+              &ac_tables_[static_cast<std::size_t>(component.ac_table)],
+              skips_by_table ? &skip_tables_[static_cast<std::size_t>(component.ac_table)]
+                             : nullptr};
+    }
+  }
+  state().bytes.begin(frame.scan, 0, ScanBytes::window_bytes, !noted_.empty());
+  state().bits = {0, state().bytes.first(), 0};
+  state().predictors = {};
+  return set_tables(frame, skips_by_table);
+}
+
+void EntropyDecoder::begin_noting(SeekIndex* index) {
+  index_ = index;
+  noted_.clear();
+  noted_from_ = std::numeric_limits<std::int64_t>::max();
+  if (index == nullptr) return;
+  const Tiles tiles(*frame_);
+  const auto known = static_cast<std::int64_t>(index->size());
+  noted_.resize(static_cast<std::size_t>(tiles.count - known));
+  noted_from_ = tiles.first_mcu(known);
+  next_noted_ = noted_.data();
+}
+
+bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
+  std::array<bool, 4> dc_set{};
+  std::array<bool, 4> ac_set{};
+  for (int number = 0; number < frame.component_count; ++number) {
+    const auto dc =
+        static_cast<std::size_t>(frame.components[static_cast<std::size_t>(number)].dc_table);
+    const auto ac =
+        static_cast<std::size_t>(frame.components[static_cast<std::size_t>(number)].ac_table);
+    if (!dc_set[dc] && !dc_tables_[dc].set(frame.dc_codes[dc])) return false;
+    if (!ac_set[ac] && !ac_tables_[ac].set(frame.ac_codes[ac])) return false;
+    if (!ac_set[ac] && with_skip_tables) skip_tables_[ac].set(frame.ac_codes[ac]);
+    dc_set[dc] = ac_set[ac] = true;
+  }
+  return true;
+}
+
+/// Goes over MCUs, `run(how many are done, how many to do)` between two restart markers at a time.
+template <typename Run>
+bool EntropyDecoder::in_intervals(std::int64_t mcus, const Run& run) {
+  for (std::int64_t done = 0; done < mcus;) {
+    if (before_restart_ == 0 && !restart()) return false;
+    const bool notes = done_ >= noted_from_;
+    const std::int64_t now =
+        std::min({mcus - done, before_restart_, notes ? mcus : noted_from_ - done_});
+    state().noted = notes ? next_noted_ : nullptr;
+    if (notes) state().column = static_cast<int>(done_ % state().row_mcus);
+    if (!run(done, now)) return false;
+    if (notes) next_noted_ = state().noted;
+    done += now;
+    done_ += now;
+    before_restart_ -= now;
+  }
+  return true;
+}
+
+bool EntropyDecoder::restart() {
+  constexpr int first_marker = 0xD0;
+  if (!state().bytes.ends_with(first_marker + next_restart_, state().bits.next,
+                               state().bits.count & 63))
+    return false;
+  state().bytes.pass_marker();
+  state().bits = {0, state().bytes.first(), 0};
+  state().predictors = {};
+  next_restart_ = (next_restart_ + 1) % 8;
+  before_restart_ = frame_->restart_interval;
+  return true;
+}
+
+void EntropyDecoder::clear(CoefficientRow& row) const {
+  for (int number = 0; number < frame_->component_count; ++number) {
+    CoefficientRow::Blocks& blocks = row[number];
+    std::memset(static_cast<void*>(blocks.all.data()), 0,
+                sizeof(BlockGroup) * static_cast<std::size_t>(blocks.down * blocks.groups));
+  }
+}
+
+bool EntropyDecoder::decode(int mcus, CoefficientRow& row) {
+  clear(row);
+  return in_intervals(mcus, [&](std::int64_t done, std::int64_t now) {
+    return decode_mcus(state(), static_cast<int>(done), static_cast<int>(now), row);
+  });
+}
+
+bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
+  return index_ != nullptr && frame_->restart_interval == 0 && state().last_places.front() == 63 &&
+         Tiles(*frame_).of(second + mcus - 1) < static_cast<std::int64_t>(index_->size());
+}
+
+bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
+                                CoefficientRow& first_row, CoefficientRow& second_row) {
+  if (!go_to(first, mcus)) return false;
+  ScanState& state_of_first = state();
+  current_ = 1 - current_;
+  if (!go_to(second, mcus)) return false;
+  clear(first_row);
+  clear(second_row);
+  done_ += mcus;
+  return decode_in_turn(state_of_first, first_row, state(), second_row, mcus);
+}
+
+bool EntropyDecoder::go_to(std::int64_t mcu, int mcus) {
+  if (index_ != nullptr && !index_->empty()) {
+    const Tiles tiles(*frame_);
+    const std::int64_t known = static_cast<std::int64_t>(index_->size());
+    const std::int64_t tile = std::min(tiles.of(mcu), known - 1);
+    if (tiles.first_mcu(tile) > done_ && !seek(tiles, tile, tiles.of(mcu + mcus - 1) + 1))
+      return false;
+  }
+  return in_intervals(mcu - done_,
+                      [&](std::int64_t, std::int64_t now) { return skip_mcus(state(), now); });
+}
+
+/// Goes to a tile that the index has, to read as far as another one.
+bool EntropyDecoder::seek(const Tiles& tiles, std::int64_t tile, std::int64_t end) {
+  const SeekPoint& point = (*index_)[static_cast<std::size_t>(tile)];
+  const std::size_t offset = point.bit / 8;
+  if (offset >= frame_->scan.size()) return false;
+  const std::size_t end_offset = end < static_cast<std::int64_t>(index_->size())
+                                     ? (*index_)[static_cast<std::size_t>(end)].bit / 8
+                                     : frame_->scan.size();
+  const std::size_t wanted = end_offset > offset ? end_offset - offset : 0;
+  state().bytes.begin(frame_->scan, offset, wanted, !noted_.empty());
+  const std::uint8_t* const first = state().bytes.first();
+  const auto used = static_cast<unsigned>(point.bit % 8);
+  state().bits = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
+  std::ranges::copy(point.predictors, state().predictors.begin());
+  done_ = tiles.first_mcu(tile);
+  if (const int interval = frame_->restart_interval; interval > 0) {
+    next_restart_ = static_cast<int>(done_ / interval % 8);
+    before_restart_ = interval - done_ % interval;
+  }
+  return true;
+}
+
+void EntropyDecoder::extend_index() {
+  if (noted_.empty()) return;
+  for (SeekPoint* point = noted_.data(); point != next_noted_; ++point) {
+    index_->push_back(*point);
+    index_->back().bit =
+        8 * std::uint64_t{state().bytes.offset_of(point->bit / 8)} + point->bit % 8;
+  }
+  noted_.clear();
+}
+
+bool EntropyDecoder::is_sound() const {
+  return state().bytes.bits_left(state().bits.next) +
+             static_cast<std::ptrdiff_t>(state().bits.count & 63) >=
+         0;
+}
+
+bool EntropyDecoder::is_at_end() const {
+  constexpr int end_of_image = 0xD9;
+  return done_ == std::int64_t{frame_->mcus_across} * frame_->mcus_down &&
+         state().bytes.ends_with(end_of_image, state().bits.next, state().bits.count & 63);
+}
+
+}  // namespace millrace::jpeg

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "jpeg/coefficients.h"
+#include "jpeg/frame.h"
+#include "jpeg/huffman.h"
+#include "jpeg/index.h"
+#include "jpeg/mcus.h"
+
+namespace millrace::jpeg {
+
+/// The entropy stage: goes over the MCUs of a scan in their order, and decodes the coefficients of
+/// some, or only as much as it takes to pass over them. Each call that returns false found
+/// something that no sound baseline JPEG has; libjpeg-turbo then says what becomes of it. One
+/// thread at a time.
+class EntropyDecoder {
+ public:
+  /// Begins with the frame's first MCU; the frame must outlive the calls that follow. `skipped` is
+  /// about how many MCUs will be passed over: tables for that are made if they pay. Coefficients of
+  /// a component behind its last place, in the zigzag order, are passed over. With an index, which
+  /// must outlive the calls too, `go_to` seeks where it has points, and tiles behind its last one
+  /// are noted. False for bad Huffman tables.
+  bool begin(const Frame& frame, std::int64_t skipped,
+             std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
+
+  /// Decodes the next `mcus` MCUs, which lie in one row, into `row`, which must be shaped for them.
+  bool decode(int mcus, CoefficientRow& row);
+  /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of another
+  /// row before: the index has them, there are no restart markers, all coefficients are wanted.
+  bool can_take_two(std::int64_t second, int mcus) const;
+  /// Goes to an MCU and to one of a later row, and decodes `mcus` MCUs from each, both at once,
+  /// which takes less time than one after the other. Goes on behind those of the later row.
+  bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
+                  CoefficientRow& second_row);
+  /// Goes on with an MCU at or behind the next one: passes over those between, unless the index has
+  /// a point there. About `mcus` MCUs will be decoded.
+  bool go_to(std::int64_t mcu, int mcus = 1);
+  /// Whether what was decoded so far lies before the scan's end.
+  bool is_sound() const;
+  /// Whether all of the image's MCUs are decoded or passed over and end the image: no byte is left
+  /// before its end's marker.
+  bool is_at_end() const;
+  /// Adds what was noted to the index, once all that was decoded is known to be sound.
+  void extend_index();
+
+ private:
+  bool set_tables(const Frame& frame, bool with_skip_tables);
+  ScanState& state() { return states_[current_]; }
+  const ScanState& state() const { return states_[current_]; }
+  void clear(CoefficientRow& row) const;
+  bool restart();
+  void begin_noting(SeekIndex* index);
+  bool seek(const Tiles& tiles, std::int64_t tile, std::int64_t end);
+  template <typename Run>
+  bool in_intervals(std::int64_t mcus, const Run& run);
+
+  std::array<ScanState, 2> states_;
+  std::size_t current_ = 0;
+  const Frame* frame_ = nullptr;
+  std::int64_t done_ = 0;
+  /// MCUs up to the next restart marker.
+  std::int64_t before_restart_ = 0;
+  int next_restart_ = 0;
+  SeekIndex* index_ = nullptr;
+  /// The points of the tiles from MCU `noted_from_` on.
+  SeekIndex noted_;
+  SeekPoint* next_noted_ = nullptr;
+  std::int64_t noted_from_ = 0;
+  std::array<DcTable, 4> dc_tables_;
+  std::array<AcTable, 4> ac_tables_;
+  std::array<SkipTable, 4> skip_tables_;
+};
+
+}  // namespace millrace::jpeg

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "jpeg/huffman.h"
+#include "jpeg/libjpeg.h"
+
+namespace millrace::jpeg {
+
+/// The side of a block, in samples.
+inline constexpr int block_side = 8;
+
+/// One component of a frame.
+struct Component {
+  /// Its blocks in an MCU: 2 across and 2 down for the luminance of 4:2:0.
+  int across = 1;
+  int down = 1;
+  /// The quantisation table's steps, row by row; each is at most 255.
+  std::array<std::uint16_t, 64> steps{};
+  int dc_table = 0;
+  int ac_table = 0;
+};
+
+/// What a baseline JPEG's header says of its one scan: a JPEG as our own stages decode it. It has 1
+/// component (grey) or 3 (YCbCr), of which the first may have twice the others' resolution across
+/// and down.
+struct Frame {
+  int width = 0;
+  int height = 0;
+  int component_count = 0;
+  std::array<Component, 3> components{};
+  /// MCUs of the whole image.
+  int mcus_across = 0;
+  int mcus_down = 0;
+  /// MCUs between two restart markers; 0 = there are none.
+  int restart_interval = 0;
+  /// By their numbers in the file.
+  std::array<HuffmanCode, 4> dc_codes{};
+  std::array<HuffmanCode, 4> ac_codes{};
+  /// The file from the scan's first byte of entropy-coded data on, to its end.
+  std::span<const std::uint8_t> scan;
+};
+
+/// Takes the frame from a header that libjpeg has read, up to its first scan. Returns nullptr, or,
+/// for what our own stages do not decode, who does, and why: "libjpeg-turbo (progressive)".
+const char* read_frame(const jpeg_decompress_struct& image, Frame& frame);
+
+}  // namespace millrace::jpeg

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/huffman.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace millrace::jpeg {
+namespace {
+
+/// Calls `take(code, its length, its symbol)`, from the shortest code on, up to `longest` bits.
+template <typename Take>
+void for_each_code(const HuffmanCode& code, int longest, const Take& take) {
+  unsigned value = 0;
+  std::size_t number = 0;
+  for (int length = 1; length <= longest; ++length, value <<= 1)
+    for (int n = 0; n < code.counts[static_cast<std::size_t>(length - 1)]; ++n)
+      take(value++, length, code.symbols[number++]);
+}
+
+/// A value of `bits` bits as it is stored: the lower half of them are the negative ones (T.81,
+/// F.1.2.1).
+constexpr int value_of(unsigned stored, int bits) {
+  const auto value = static_cast<int>(stored);
+  return bits > 0 && value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
+}
+
+}  // namespace
+
+bool LongCodes::set(const HuffmanCode& code) {
+  int value = 0;
+  int number = 0;
+  for (std::size_t n = 0; n < 16; ++n) {
+    const int count = code.counts[n];
+    offset_[n] = number - value;
+    value += count;
+    number += count;
+    last_[n] = count > 0 ? value - 1 : -1;
+    // No code is all ones (T.81, Annex C); libjpeg refuses such a table.
+    if (number > 256 || value >= 2 << n) return false;
+    value <<= 1;
+  }
+  symbols_ = code.symbols;
+  return true;
+}
+
+bool DcTable::set(const HuffmanCode& code) {
+  if (!long_codes.set(code)) return false;
+  entries.fill(0);
+  bool fits = true;
+  for_each_code(code, 16, [&](unsigned value, int length, int symbol) {
+    fits = fits && symbol <= most_bits;
+    if (length <= index_bits)
+      std::fill_n(entries.data() + (value << (index_bits - length)), 1 << (index_bits - length),
+                  static_cast<std::uint16_t>(symbol << 8 | length));
+  });
+  return fits;
+}
+
+bool AcTable::set(const HuffmanCode& code) {
+  if (!long_codes.set(code)) return false;
+  entries.fill(other << 8);
+  for_each_code(code, index_bits, [&](unsigned value, int length, int symbol) {
+    const int bits = symbol & 15;
+    const int free = index_bits - length;
+    std::uint32_t* entry = entries.data() + (value << free);
+    if (bits == 0 || bits > most_bits || bits > free) {
+      std::fill_n(entry, 1 << free, static_cast<std::uint32_t>(symbol << 16 | length) | other << 8);
+      return;
+    }
+    const auto place = static_cast<std::uint32_t>((symbol >> 4) + 1);
+    for (unsigned stored = 0; stored < 1U << bits; ++stored, entry += 1 << (free - bits))
+      std::fill_n(entry, 1 << (free - bits),
+                  static_cast<std::uint32_t>(value_of(stored, bits)) << 16 | place << 8 |
+                      static_cast<std::uint32_t>(length + bits));
+  });
+  return true;
+}
+
+void SkipTable::set(const HuffmanCode& code) {
+  // Tables of 0, 1 ... bits of index, one behind the other: what follows a symbol is looked up in
+  // the table of as many bits as it has left over.
+  std::array<std::uint16_t, std::size_t{2} << index_bits> all;
+  const auto table = [&](int bits) { return all.data() + (std::size_t{1} << bits); };
+  constexpr std::uint16_t nothing = 0;
+  *table(0) = nothing;
+  for (int bits = 1; bits <= index_bits; ++bits) {
+    std::uint16_t* const made = table(bits);
+    // An index that holds no whole code has nothing more to tell.
+    std::fill_n(made, std::size_t{1} << bits, nothing);
+    for_each_code(code, bits, [&](unsigned value, int length, int symbol) {
+      const int value_bits = symbol & 15;
+      const int taken = length + value_bits;
+      const int free = bits - length;
+      std::uint16_t* entry = made + (value << free);
+      const std::size_t entries_of_code = std::size_t{1} << free;
+      const bool ends = symbol == 0;
+      const bool is_known =
+          ends || symbol == 0xF0 || (value_bits > 0 && value_bits <= AcTable::most_bits);
+      if (!is_known || taken > most_bits) return;
+      const unsigned place = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
+      const auto one = static_cast<std::uint16_t>(place << 8 | static_cast<unsigned>(taken));
+      const int left = bits - taken;
+      if (ends || left <= 0) {
+        std::fill_n(entry, entries_of_code, one);
+        return;
+      }
+      // The same entries follow whatever the value is.
+      const std::uint16_t* next = table(left);
+      const std::size_t count = std::size_t{1} << left;
+      for (std::size_t n = 0; n < count; ++n) {
+        const auto sum = static_cast<std::uint16_t>(one + next[n]);
+        const bool fits = (sum & 0xFF) <= most_bits && place + (next[n] >> 8) % end < end;
+        entry[n] = fits ? sum : one;
+      }
+      for (std::size_t done = count; done < entries_of_code; done += count)
+        std::memcpy(entry + done, entry, count * sizeof *entry);
+    });
+  }
+  std::ranges::transform(std::span(table(index_bits), entries.size()), entries.begin(),
+                         [](std::uint16_t entry) {
+                           return entry == nothing ? static_cast<std::uint16_t>(other << 8) : entry;
+                         });
+}
+
+}  // namespace millrace::jpeg

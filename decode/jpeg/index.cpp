@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/index.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace millrace::jpeg {
+namespace {
+
+constexpr std::uint8_t newest_format = 1;
+constexpr std::size_t header_bytes = 18;
+constexpr std::size_t checksum_bytes = 4;
+constexpr unsigned most_ones = 24;
+constexpr unsigned plain_bits = 32;
+constexpr unsigned most_parameter = 15;
+constexpr std::size_t most_point_bytes = 4 * (most_ones + plain_bits) / 8;
+
+using Row = std::array<std::uint32_t, 4>;
+
+/// What is stored of a point behind another one.
+Row difference(const SeekPoint& point, const SeekPoint& before) {
+  Row row{static_cast<std::uint32_t>(point.bit - before.bit)};
+  for (std::size_t n = 0; n < point.predictors.size(); ++n) {
+    const auto d = static_cast<std::int16_t>(point.predictors[n] - before.predictors[n]);
+    row[n + 1] = static_cast<std::uint16_t>(d < 0 ? -2 * d - 1 : 2 * d);
+  }
+  return row;
+}
+
+void put(std::uint64_t number, std::size_t bytes, std::byte* to) {
+  for (std::size_t n = 0; n < bytes; ++n) to[n] = static_cast<std::byte>(number >> 8 * n);
+}
+
+std::uint64_t take(const std::byte* from, std::size_t bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t n = 0; n < bytes; ++n)
+    number |= std::to_integer<std::uint64_t>(from[n]) << 8 * n;
+  return number;
+}
+
+std::uint64_t checksum_of(std::span<const std::byte> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size()) & 0xFFFFFFFF;
+}
+
+/// Bits, from each byte's highest on.
+class BitWriter {
+ public:
+  /// 8 bytes more than are written must be there.
+  explicit BitWriter(std::byte* to) : to_(to) {}
+
+  void put_number(std::uint32_t number, unsigned parameter) {
+    const std::uint32_t ones = number >> parameter;
+    if (ones < most_ones) [[likely]] {
+      const std::uint64_t prefix = ((std::uint64_t{1} << ones) - 1) << 1;
+      return put(prefix << parameter | (number & ((1U << parameter) - 1)), ones + 1 + parameter);
+    }
+    put((std::uint64_t{1} << most_ones) - 1, most_ones);
+    put(number, plain_bits);
+  }
+  /// Where the next whole byte goes.
+  std::byte* end() const { return to_ + (count_ > 0 ? 1 : 0); }
+
+ private:
+  /// At most 56 bits.
+  void put(std::uint64_t value, unsigned bits) {
+    held_ |= value << (64 - bits) >> count_;
+    count_ += bits;
+    const std::uint64_t bytes = __builtin_bswap64(held_);
+    std::memcpy(to_, &bytes, sizeof bytes);
+    to_ += count_ / 8;
+    held_ <<= count_ / 8 * 8;
+    count_ %= 8;
+  }
+
+  std::byte* to_;
+  std::uint64_t held_ = 0;
+  /// How many bits of `held_` are not in whole bytes yet.
+  unsigned count_ = 0;
+};
+
+class BitReader {
+ public:
+  explicit BitReader(std::span<const std::byte> from) : from_(from) {}
+
+  std::uint32_t take_number(unsigned parameter) {
+    fill();
+    const auto ones = static_cast<unsigned>(std::countl_one(held_));
+    if (ones >= most_ones) {
+      held_ <<= most_ones;
+      count_ -= most_ones;
+      fill();
+      return take(plain_bits);
+    }
+    held_ <<= ones + 1;
+    count_ -= ones + 1;
+    return ones << parameter | take(parameter);
+  }
+  /// Behind the end come ones.
+  bool is_past_end() const { return past_end_ > count_; }
+
+ private:
+  std::uint32_t take(unsigned bits) {
+    const auto value = static_cast<std::uint32_t>(held_ >> 1 >> (63 - bits));
+    held_ <<= bits;
+    count_ -= bits;
+    return value;
+  }
+  /// Makes it 56 bits at least.
+  void fill() {
+    if (from_.size() - read_ >= sizeof held_) [[likely]] {
+      std::uint64_t next;
+      std::memcpy(&next, from_.data() + read_, sizeof next);
+      held_ |= __builtin_bswap64(next) >> count_;
+      read_ += (63 - count_) >> 3;
+      count_ |= 56;
+      return;
+    }
+    for (; count_ <= 56; count_ += 8) {
+      const bool is_there = read_ < from_.size();
+      held_ |= (is_there ? std::to_integer<std::uint64_t>(from_[read_++]) : 0xFF) << (56 - count_);
+      if (!is_there) past_end_ += 8;
+    }
+  }
+
+  std::span<const std::byte> from_;
+  std::size_t read_ = 0;
+  std::uint64_t held_ = 0;
+  unsigned count_ = 0;
+  /// Bits that were not there.
+  unsigned past_end_ = 0;
+};
+
+}  // namespace
+
+void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
+                std::vector<std::byte>& packed) {
+  const auto columns = static_cast<std::size_t>(components) + 1;
+  std::array<std::uint64_t, 4> sums{};
+  for (std::size_t n = 1; n < index.size(); ++n) {
+    const Row row = difference(index[n], index[n - 1]);
+    for (std::size_t column = 0; column < columns; ++column) sums[column] += row[column];
+  }
+  packed.assign(header_bytes, std::byte{0});
+  put(newest_format, 1, packed.data());
+  put(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
+  put(index.size(), 4, packed.data() + 2);
+  put(jpeg, 8, packed.data() + 6);
+  std::array<unsigned, 4> parameters{};
+  for (std::size_t column = 0; column < columns; ++column) {
+    // Near the best: as many bits as the mean's half-life (ln 2 of it) has.
+    const std::uint64_t mean = sums[column] / index.size();
+    parameters[column] =
+        std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most_parameter);
+    put(parameters[column], 1, packed.data() + 14 + column);
+  }
+  packed.resize(header_bytes + most_point_bytes * index.size() + sizeof(std::uint64_t));
+  BitWriter writer(packed.data() + header_bytes);
+  for (std::size_t n = 1; n < index.size(); ++n) {
+    const Row row = difference(index[n], index[n - 1]);
+    for (std::size_t column = 0; column < columns; ++column)
+      writer.put_number(row[column], parameters[column]);
+  }
+  const auto size = static_cast<std::size_t>(writer.end() - packed.data());
+  packed.resize(size + checksum_bytes);
+  put(checksum_of(std::span(packed).first(size)), checksum_bytes, packed.data() + size);
+}
+
+bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::uint64_t jpeg,
+                  SeekIndex& index) {
+  index.clear();
+  if (packed.size() < header_bytes + checksum_bytes) return false;
+  const std::span<const std::byte> body = packed.first(packed.size() - checksum_bytes);
+  const auto count = static_cast<std::size_t>(take(packed.data() + 2, 4));
+  const auto columns = static_cast<std::size_t>(frame.component_count) + 1;
+  // Each number has at least a bit.
+  if (take(packed.data(), 1) != newest_format || take(packed.data() + 1, 1) + 1 != columns ||
+      take(packed.data() + 6, 8) != jpeg ||
+      take(body.data() + body.size(), checksum_bytes) != checksum_of(body) || count == 0 ||
+      count > static_cast<std::size_t>(Tiles(frame).count) || (count - 1) / 8 > body.size())
+    return false;
+  std::array<unsigned, 4> parameters{};
+  for (std::size_t column = 0; column < columns; ++column) {
+    parameters[column] = static_cast<unsigned>(take(packed.data() + 14 + column, 1));
+    if (parameters[column] > most_parameter) return false;
+  }
+  const std::uint64_t end = std::uint64_t{8} * frame.scan.size();
+  BitReader reader(body.subspan(header_bytes));
+  index.resize(count);
+  for (std::size_t n = 1; n < count; ++n) {
+    index[n].bit = index[n - 1].bit + reader.take_number(parameters[0]);
+    for (std::size_t column = 1; column < columns; ++column) {
+      const std::uint32_t stored = reader.take_number(parameters[column]);
+      index[n].predictors[column - 1] = static_cast<std::uint16_t>(
+          index[n - 1].predictors[column - 1] + (stored >> 1 ^ (0U - (stored & 1))));
+    }
+    if (index[n].bit >= end || index[n].bit <= index[n - 1].bit || reader.is_past_end()) {
+      index.clear();
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace millrace::jpeg

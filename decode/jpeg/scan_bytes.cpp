@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/scan_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace millrace::jpeg {
+
+void ScanBytes::begin(std::span<const std::uint8_t> scan, std::size_t offset, std::size_t wanted,
+                      bool with_offsets) {
+  scan_ = scan;
+  with_offsets_ = with_offsets;
+  began_ = read_ = offset;
+  before_ = passed_ = 0;
+  removed_.clear();
+  at_end_ = false;
+  fill(0, wanted + reach);
+}
+
+bool ScanBytes::ensure(const std::uint8_t*& next) {
+  if (next < limit_) return true;
+  if (at_end_) return next <= end_ + 8;
+  const auto kept = static_cast<std::size_t>(end_ - next);
+  before_ += static_cast<std::size_t>(next - window_.data());
+  std::memmove(window_.data(), next, kept);
+  next = window_.data();
+  fill(kept, window_bytes);
+  return true;
+}
+
+/// Fills the window behind the bytes that it keeps, up to `wanted` in all.
+void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
+  std::uint8_t* to = window_.data() + kept;
+  std::uint8_t* const full = window_.data() + std::min(wanted, window_bytes);
+  while (to < full && !at_end_) {
+    const std::uint8_t* from = scan_.data() + read_;
+    const std::size_t most = std::min(static_cast<std::size_t>(full - to), scan_.size() - read_);
+    const auto* marked =
+        most > 0 ? static_cast<const std::uint8_t*>(std::memchr(from, 0xFF, most)) : nullptr;
+    const std::size_t plain = marked != nullptr ? static_cast<std::size_t>(marked - from) : most;
+    std::memcpy(to, from, plain);
+    to += plain;
+    read_ += plain;
+    if (marked == nullptr) {
+      at_end_ = read_ == scan_.size();
+    } else if (read_ + 1 < scan_.size() && scan_[read_ + 1] == 0) {
+      *to++ = 0xFF;
+      read_ += 2;
+      if (with_offsets_) removed_.push_back(place_of(to));
+    } else {
+      at_end_ = true;
+    }
+  }
+  end_ = to;
+  std::memset(to, 0, reach);
+  limit_ = at_end_ ? to : to - reach;
+}
+
+std::size_t ScanBytes::offset_of(std::size_t place) {
+  while (passed_ < removed_.size() && removed_[passed_] <= place) ++passed_;
+  return began_ + place + passed_;
+}
+
+std::ptrdiff_t ScanBytes::bits_left(const std::uint8_t* next) const {
+  return at_end_ ? 8 * (end_ - next) : std::ptrdiff_t{1} << 32;
+}
+
+bool ScanBytes::ends_with(int marker, const std::uint8_t* next, unsigned unused) const {
+  const std::ptrdiff_t left = bits_left(next) + static_cast<std::ptrdiff_t>(unused);
+  return left >= 0 && left < 8 && read_ + 1 < scan_.size() && scan_[read_ + 1] == marker;
+}
+
+void ScanBytes::pass_marker() {
+  read_ += 2;
+  before_ = place_of(end_);
+  if (with_offsets_) removed_.insert(removed_.end(), 2, before_);
+  at_end_ = false;
+  fill(0, window_bytes);
+}
+
+}  // namespace millrace::jpeg

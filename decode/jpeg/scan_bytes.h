@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace::jpeg {
+
+/// The entropy-coded bytes of a scan without the zeros that are stuffed behind each FF (T.81,
+/// B.1.1.5), a window at a time, so that bits can be taken without a look at what they are.
+/// Behind the last byte before a marker, or before the file's end, come zeros.
+class ScanBytes {
+ public:
+  /// How many bytes from `next` on may be read without a call between, once `ensure` was called.
+  static constexpr std::size_t reach = 512;
+  /// How many bytes are there at a time, at most.
+  static constexpr std::size_t window_bytes = 8192;
+
+  /// Begins to read at byte `offset` of a scan, which is below its size or 0. About `wanted` bytes
+  /// will be read there. The scan must outlive the calls that follow. With `with_offsets`,
+  /// `offset_of` may be asked.
+  void begin(std::span<const std::uint8_t> scan, std::size_t offset = 0,
+             std::size_t wanted = window_bytes, bool with_offsets = false);
+
+  /// Of the window: the first byte, and the place up to which `reach` bytes may be read.
+  const std::uint8_t* first() const { return window_.data(); }
+  const std::uint8_t* limit() const { return limit_; }
+  /// Moves the window on if `next` is at or behind the limit; `next` moves with it. False if there
+  /// is nothing but the zeros: `next` is behind the last byte, and 8 bytes more.
+  bool ensure(const std::uint8_t*& next);
+
+  /// How many bytes of the window, and of those before it, lie before `next`, from where reading
+  /// began.
+  std::size_t place_of(const std::uint8_t* next) const {
+    return before_ + static_cast<std::size_t>(next - window_.data());
+  }
+  /// The offset in the scan of the byte at a place, as `place_of` counts it; behind a marker for
+  /// the place where that stands. Places must not become less from one call to the next.
+  std::size_t offset_of(std::size_t place);
+
+  /// How many bits there are from the byte `next` to the last byte's end: negative if `next` is
+  /// behind it. Only where the window has the last byte; if it has not, more than 64.
+  std::ptrdiff_t bits_left(const std::uint8_t* next) const;
+
+  /// Whether the bits from `next` on, of which `unused` before it are not used up either, are no
+  /// more than the padding of the last byte, and marker `marker` follows at once.
+  bool ends_with(int marker, const std::uint8_t* next, unsigned unused) const;
+  /// Passes over the marker at the end, and begins anew behind it.
+  void pass_marker();
+
+ private:
+  void fill(std::size_t kept, std::size_t wanted);
+
+  std::span<const std::uint8_t> scan_;
+  std::size_t began_ = 0;
+  std::size_t read_ = 0;
+  /// How many bytes have left the window.
+  std::size_t before_ = 0;
+  /// The places in front of which a byte was taken out, in order; and how many `offset_of` is past.
+  bool with_offsets_ = false;
+  std::vector<std::size_t> removed_;
+  std::size_t passed_ = 0;
+  bool at_end_ = false;
+  const std::uint8_t* end_ = nullptr;
+  const std::uint8_t* limit_ = nullptr;
+  std::array<std::uint8_t, window_bytes + reach + 64> window_;
+};
+
+}  // namespace millrace::jpeg

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/stored_notes.h"
+
+#include <fcntl.h>
+#include <millrace/error.h>
+#include <millrace/stored_notes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array<char, 8> notes_format = {'M', 'R', 'n', 'o', 't', 'e', 's', '1'};
+
+std::string reason_of(int number) { return std::generic_category().message(number); }
+
+}  // namespace
+
+fs::path stored_notes_path(const fs::path& file) {
+  std::error_code is_gone;
+  const fs::path real = fs::canonical(file, is_gone);
+  return (is_gone ? file : real).string() + ".index";
+}
+
+bool is_notes_file(const fs::path& path) {
+  std::array<char, notes_format.size()> first{};
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return file && ::pread(file.get(), first.data(), first.size(), 0) == std::ssize(first) &&
+         first == notes_format;
+}
+
+std::vector<std::byte> NotesHeader::packed() const {
+  std::vector<std::byte> all(bytes);
+  std::memcpy(all.data(), notes_format.data(), 8);
+  std::memcpy(all.data() + 8, &records, 8);
+  std::memcpy(all.data() + 16, &fingerprint, 8);
+  const std::uint64_t checksum = XXH3_64bits(all.data(), 24);
+  std::memcpy(all.data() + 24, &checksum, 8);
+  return all;
+}
+
+std::optional<NotesHeader> NotesHeader::unpack(std::span<const std::byte> packed) {
+  NotesHeader header;
+  std::uint64_t checksum = 0;
+  if (packed.size() < bytes ||
+      std::memcmp(packed.data(), notes_format.data(), notes_format.size()) != 0)
+    return std::nullopt;
+  std::memcpy(&header.records, packed.data() + 8, 8);
+  std::memcpy(&header.fingerprint, packed.data() + 16, 8);
+  std::memcpy(&checksum, packed.data() + 24, 8);
+  if (checksum != XXH3_64bits(packed.data(), 24)) return std::nullopt;
+  return header;
+}
+
+std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
+                                                     const NotesHeader& dataset, bool mapped,
+                                                     std::vector<std::string>& warnings) {
+  const std::string name = stored_notes_path(file).string();
+  const auto refuse = [&](const std::string& why) {
+    warnings.push_back(name + " " + why + "; it is not used. `millrace index` makes a new one.");
+    return nullptr;
+  };
+  FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!opened) {
+    if (errno == ENOENT) return nullptr;
+    return refuse("cannot be opened: " + reason_of(errno));
+  }
+  struct stat status {};
+  if (::fstat(opened.get(), &status) != 0) return refuse("cannot be read: " + reason_of(errno));
+  auto notes = std::make_unique<StoredNotes>();
+  notes->bytes_ = static_cast<std::uint64_t>(status.st_size);
+  notes->file_ = std::move(opened);
+  std::array<std::byte, NotesHeader::bytes> packed{};
+  if (!S_ISREG(status.st_mode) || !notes->read_at(0, packed)) return refuse("is no file of notes");
+  const std::optional<NotesHeader> header = NotesHeader::unpack(packed);
+  if (!header) return refuse("is no file of notes, or one of another format, or damaged");
+  if (header->records != dataset.records || header->fingerprint != dataset.fingerprint)
+    return refuse("is of another dataset");
+  notes->header_ = *header;
+  std::uint64_t end = 0;
+  if (!notes->read_at(header->end_of_table() - sizeof end,
+                      std::as_writable_bytes(std::span(&end, 1))) ||
+      end != notes->bytes_)
+    return refuse("is damaged or cut short");
+  if (!mapped) return notes;
+  try {
+    notes->map_ = std::make_unique<const GuardedMap>(notes->file_.get(),
+                                                     static_cast<std::size_t>(notes->bytes_), name);
+  } catch (const Error& error) {
+    warnings.push_back(std::string(error.what()) + "; it is not used.");
+    return nullptr;
+  }
+  notes->file_ = {};
+  return notes;
+}
+
+void StoredNotes::read(std::uint64_t record, std::vector<std::byte>& note) const {
+  note.clear();
+  std::array<std::uint64_t, 2> range{};
+  if (record >= header_.records ||
+      !read_at(NotesHeader::bytes + record * sizeof(std::uint64_t),
+               std::as_writable_bytes(std::span(range))) ||
+      range[0] < header_.end_of_table() || range[1] < range[0] || range[1] > bytes_ ||
+      range[1] - range[0] > NotesHeader::most_note_bytes)
+    return;
+  note.resize(static_cast<std::size_t>(range[1] - range[0]));
+  if (!read_at(range[0], note)) note.clear();
+}
+
+/// False if not all of it is there.
+bool StoredNotes::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
+  if (offset > bytes_ || bytes.size() > bytes_ - offset) return false;
+  if (map_ != nullptr) {
+    std::ranges::copy(map_->bytes().subspan(static_cast<std::size_t>(offset), bytes.size()),
+                      bytes.begin());
+    return true;
+  }
+  while (!bytes.empty()) {
+    const ssize_t read =
+        ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) return false;
+    offset += static_cast<std::uint64_t>(read);
+    bytes = bytes.subspan(static_cast<std::size_t>(read));
+  }
+  return true;
+}
+
+}  // namespace millrace

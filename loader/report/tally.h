@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace millrace {
+
+/// Counts by a text. One thread adds; others may look meanwhile. What comes after `most` texts is
+/// counted as "other".
+class Tally {
+ public:
+  static constexpr std::size_t most = 16;
+
+  /// `what` lives as long as the tally and is the same pointer each time.
+  void add(const char* what) {
+    std::size_t place = 0;
+    while (place < most) {
+      const char* there = texts_[place].load(std::memory_order_relaxed);
+      if (there == what) break;
+      if (there == nullptr) {
+        texts_[place].store(what, std::memory_order_release);  // with what it points to
+        break;
+      }
+      ++place;
+    }
+    counts_[place].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void add_to(std::map<std::string, std::uint64_t>& sums) const {
+    for (std::size_t place = 0; place <= most; ++place) {
+      const std::uint64_t count = counts_[place].load(std::memory_order_relaxed);
+      const char* text = place < most ? texts_[place].load(std::memory_order_acquire) : other;
+      if (text != nullptr && count > 0) sums[text] += count;
+    }
+  }
+
+ private:
+  static constexpr const char* other = "other";
+  std::array<std::atomic<const char*>, most> texts_{};
+  std::array<std::atomic<std::uint64_t>, most + 1> counts_{};
+};
+
+}  // namespace millrace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `millrace index`, and the stored index in the other commands.
+#include <gmock/gmock.h>
+#include <millrace/dataset.h>
+#include <millrace/stored_notes.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/jpeg_samples.h"
+#include "support/packs.h"
+#include "support/shared_data.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using namespace testing;
+using Json = nlohmann::json;
+using Result = RunningProgram::Result;
+
+class Index : public ::testing::Test {
+ protected:
+  Index() {
+    for (unsigned image = 0; image < 30; ++image)
+      write_bytes(folder_ / "photos" / (std::to_string(100 + image) + ".jpg"),
+                  encode(noise(200 + static_cast<int>(image), 150, image), {}));
+    const Encoding progressive{.scans = Encoding::Scans::progressive};
+    write_bytes(folder_ / "photos" / "200.jpg", encode(noise(90, 80, 77), progressive));
+  }
+
+  void pack_plain() const {
+    const Result packed = pack(folder_ / "photos", set_, {"--index", "none"});
+    ASSERT_EQ(packed.exit_code, 0) << packed.err;
+    EXPECT_THAT(packed.out, Not(HasSubstr("indexed")));
+    ASSERT_FALSE(fs::exists(index_));
+  }
+  Result run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin() + 1, set_);
+    return millrace_command(arguments);
+  }
+  Json bench(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"bench", "--batches", "6", "--batch-size", "16", "--size", "48",
+                               "--warmup", "0", "--digest", "--json", "-"});
+    const Result result = run(std::move(more));
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  }
+  /// The notes as they are stored, by record.
+  std::vector<std::vector<std::byte>> notes() const {
+    const auto dataset = open_dataset(set_);
+    std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(dataset->size()));
+    for (std::size_t record = 0; record < all.size(); ++record)
+      dataset->stored_note(record, all[record]);
+    return all;
+  }
+  void store(const std::vector<std::vector<std::byte>>& notes) const {
+    NotesWriter writer(open_dataset(set_));
+    for (const auto& note : notes) writer.append(note);
+    writer.finish();
+  }
+
+  const TemporaryFolder folder_;
+  const fs::path set_ = folder_ / "set.lmdb";
+  const fs::path index_ = folder_ / "set.lmdb.index";
+};
+
+TEST_F(Index, IsStoredBesideTheDatasetAndChangesNoBatch) {
+  ASSERT_NO_FATAL_FAILURE(pack_plain());
+  const auto before = all_bytes(set_);
+  const Json plain = bench({"--index-bytes", "0"});
+  const Result indexed = run({"index", "--workers", "3"});
+  EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+  EXPECT_THAT(indexed.out,
+              AllOf(StartsWith("indexed " + set_.string() + " in "),
+                    HasSubstr(": 30 of 31 images (0.0 MB, "),
+                    HasSubstr("% of theirs); 1 need none, as libjpeg-turbo decodes them\n")));
+  EXPECT_EQ(all_bytes(set_), before);
+  const Json with_index = bench({"--index-bytes", "0"});
+  EXPECT_EQ(with_index.at("digest"), plain.at("digest"));
+  const Json noting = bench();
+  EXPECT_EQ(noting.at("digest"), plain.at("digest"));
+  EXPECT_EQ(noting.at("index_mb"), 0) << "there is nothing to note";
+  const Bytes first = read_file(index_);
+  EXPECT_EQ(run({"index", "--workers", "1"}).exit_code, 0);
+  EXPECT_EQ(read_file(index_), first) << "the same with any number of workers";
+}
+
+TEST_F(Index, IsStoredByPackUnlessItIsAskedNotTo) {
+  const Result packed = pack(folder_ / "photos", set_);
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("\nindexed in "));
+  const Bytes by_pack = read_file(index_);
+  EXPECT_EQ(run({"index"}).exit_code, 0);
+  EXPECT_EQ(read_file(index_), by_pack);
+  EXPECT_EQ(pack(folder_ / "photos", set_, {"--force", "--index", "none"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(index_)) << "it goes with what is replaced";
+  const fs::path shards = folder_ / "shards.lmdb";
+  EXPECT_EQ(pack(folder_ / "photos", shards, {"--shards", "2"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "shards-00001-of-00002.lmdb.index"));
+  const Result verified = millrace_command({"verify", shards, "--deep"});
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images proved"));
+  const Result wrong = pack(folder_ / "photos", folder_ / "x.lmdb", {"--index", "columns"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("columns"));
+}
+
+TEST_F(Index, IsProvedByVerify) {
+  ASSERT_NO_FATAL_FAILURE(pack_plain());
+  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 0 images proved"));
+  ASSERT_EQ(run({"index"}).exit_code, 0);
+  const Json sound = Json::parse(run({"verify", "--deep", "--json", "-"}).out);
+  EXPECT_EQ(sound.at("indices_proved"), 30);
+  EXPECT_EQ(sound.at("sound"), true);
+  const Json plain = bench({"--index-bytes", "0"});
+  auto all = notes();
+  std::swap(all[3], all[4]);
+  all[7][30] ^= std::byte{4};
+  all[9].resize(all[9].size() / 2);
+  all[11].clear();
+  store(all);
+  EXPECT_EQ(run({"verify"}).exit_code, 0) << "the dataset is sound";
+  const Result found = run({"verify", "--deep", "--json", "-"});
+  EXPECT_EQ(found.exit_code, 1);
+  const Json json = Json::parse(found.out);
+  EXPECT_EQ(json.at("indices_proved"), 25);
+  std::vector<int> bad;
+  for (const Json& record : json.at("bad")) {
+    bad.push_back(record.at("index"));
+    EXPECT_EQ(record.at("reason"), "its stored seek index is damaged or another image's");
+  }
+  EXPECT_EQ(bad, (std::vector<int>{3, 4, 7, 9}));
+  EXPECT_EQ(bench({"--index-bytes", "0"}).at("digest"), plain.at("digest"));
+  EXPECT_EQ(bench().at("digest"), plain.at("digest"));
+  fs::resize_file(index_, 100);
+  EXPECT_THAT(run({"verify"}).err, HasSubstr("set.lmdb.index is damaged or cut short"));
+  EXPECT_EQ(run({"verify"}).exit_code, 0);
+  EXPECT_EQ(run({"verify", "--deep"}).exit_code, 1) << "there is an index, and it is not right";
+  EXPECT_EQ(run({"verify", "--deep", "--quick"}).exit_code, 2);
+}
+
+TEST_F(Index, IsSavedByARun) {
+  ASSERT_NO_FATAL_FAILURE(pack_plain());
+  const Result saved = run({"bench", "--epochs", "2", "--batch-size", "10", "--save-index"});
+  EXPECT_EQ(saved.exit_code, 0) << saved.err;
+  EXPECT_THAT(saved.err, HasSubstr("saved the index of 30 of 31 records"));
+  const Result verified = run({"verify", "--deep"});
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images proved"));
+}
+
+TEST_F(Index, SaysWhatItCannotDo) {
+  EXPECT_EQ(run({"index"}).exit_code, 1) << "there is no such dataset";
+  ASSERT_NO_FATAL_FAILURE(pack_plain());
+  fs::create_directory(index_);
+  const Result in_the_way = run({"index"});
+  EXPECT_EQ(in_the_way.exit_code, 1);
+  EXPECT_THAT(in_the_way.err, HasSubstr("set.lmdb.index is in the way, which is no file of notes"));
+  EXPECT_THAT(millrace_command({"index", "--help"}).out, HasSubstr("Examples:"));
+}
+
+TEST(IndexOfPhotographs, IsRightAndSmall) {
+  MILLRACE_NEEDS_SHARED("data/photos");
+  const TemporaryFolder folder;
+  const fs::path set = folder / "set.lmdb";
+  ASSERT_EQ(pack(shared_dir() / "data/photos", set).exit_code, 0);
+  const Result verified = millrace_command({"verify", set, "--deep"});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 500 images proved"));
+  EXPECT_LT(static_cast<double>(fs::file_size(set.string() + ".index")),
+            0.018 * static_cast<double>(fs::file_size(set)));
+}
+
+}  // namespace
+}  // namespace millrace

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `bench --epochs`, and what is noted of images meanwhile.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/pictures.h"
+#include "support/run_program.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace testing;
+using Json = nlohmann::json;
+using Result = RunningProgram::Result;
+
+class BenchEpochs : public OverPictures {
+ protected:
+  BenchEpochs() : OverPictures(pictures(50, 60, 90, 1)) {}
+
+  Result bench(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {MILLRACE_COMMAND, "bench", dataset_.string()});
+    return run_program(arguments);
+  }
+  Json epochs(const std::string& index_bytes) const {
+    const Result result = bench({"--epochs", "3", "--batch-size", "16", "--size", "48", "--digest",
+                                 "--index-bytes", index_bytes, "--json", "-"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  }
+};
+
+TEST_F(BenchEpochs, HaveARateEachAndTheSameBatchesWhateverIsNoted) {
+  const Json json = epochs("1MB");
+  EXPECT_EQ(json.at("batches"), 9);
+  EXPECT_EQ(json.at("options").at("warmup"), 0);
+  EXPECT_EQ(json.at("epoch_samples_per_second").size(), 3U);
+  for (const Json& rate : json.at("epoch_samples_per_second")) EXPECT_GT(rate.get<double>(), 0);
+  EXPECT_GT(json.at("index_mb").get<double>(), 0.005);
+  const Json few = epochs("2000");
+  EXPECT_GT(few.at("index_mb").get<double>(), 0);
+  EXPECT_LE(few.at("index_mb").get<double>(), 0.002);
+  const Json none = epochs("0");
+  EXPECT_EQ(none.at("index_mb"), 0);
+  for (const Json& other : {few, none}) EXPECT_EQ(other.at("digest"), json.at("digest"));
+}
+
+TEST_F(BenchEpochs, AreSaidToPeople) {
+  const Result result = bench({"--epochs", "2", "--batch-size", "16", "--size", "48"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* text : {"samples/s of each epoch", "index noted of images", "6 batches in"})
+    EXPECT_THAT(result.out, HasSubstr(text));
+}
+
+TEST_F(BenchEpochs, GoWithNoOtherLength) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--epochs", "2", "--batches", "9"},
+        {"--epochs", "2", "--seconds", "1"},
+        {"--epochs", "2", "--warmup", "1"},
+        {"--epochs", "0"},
+        {"--index-bytes", "many"}})
+    EXPECT_EQ(bench(arguments).exit_code, 2) << arguments[0];
+  const Result digest = bench({"--digest"});
+  EXPECT_EQ(digest.exit_code, 2);
+  EXPECT_THAT(digest.err, HasSubstr("--batches or --epochs"));
+}
+
+}  // namespace
+}  // namespace millrace

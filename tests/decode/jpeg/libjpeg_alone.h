@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/decode_budget.h>
+#include <millrace/error.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jpeg/jpeg_decoder.h"
+#include "jpeg/libjpeg.h"
+
+namespace millrace::testing {
+
+/// What libjpeg-turbo makes of a whole JPEG, without our own stages.
+struct LibjpegAlone {
+  /// Of the pixels, and of reading on to the image's end; bad for warnings, too.
+  Status decoded = Status::ok();
+  Status checked = Status::ok();
+  /// Rows of RGB without gaps, whatever it warned of; empty if it gave up.
+  std::vector<std::uint8_t> pixels{};
+};
+
+inline LibjpegAlone decode_by_libjpeg_alone(std::span<const std::byte> encoded) {
+  LibjpegAlone made;
+  Libjpeg libjpeg(DecodeLimits().max_scan_pixels);
+  made.decoded = libjpeg.open(encoded);
+  Size size;
+  if (made.decoded.is_ok()) made.decoded = libjpeg.start();
+  if (made.decoded.is_ok()) {
+    const jpeg_decompress_struct& image = libjpeg.image();
+    size = {static_cast<int>(image.output_width), static_cast<int>(image.output_height)};
+    std::vector<std::uint8_t> row(std::size_t{image.output_width} *
+                                  static_cast<std::size_t>(image.output_components));
+    made.decoded = libjpeg.read(image.output_height, row.data(), 0);
+  }
+  made.checked = made.decoded;
+  if (made.checked.is_ok()) made.checked = libjpeg.finish();
+  libjpeg.end();
+
+  if (size.width == 0) return made;
+  made.pixels.resize(static_cast<std::size_t>(size.width) * 3 *
+                     static_cast<std::size_t>(size.height));
+  const std::unique_ptr<void, int (*)(void*)> turbo(tjInitDecompress(), tjDestroy);
+  if (tjDecompress2(turbo.get(), reinterpret_cast<const unsigned char*>(encoded.data()),
+                    encoded.size(), made.pixels.data(), 0, 0, 0, TJPF_RGB, 0) != 0 &&
+      tjGetErrorCode(turbo.get()) != TJERR_WARNING)
+    made.pixels.clear();
+  return made;
+}
+
+/// Compares what our own stages make of a region, where they take it, with libjpeg-turbo alone;
+/// says what is wrong. A region that does not reach the image's last rows may be sound in an image
+/// that is not. With an index, that is used and kept up to date.
+inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const std::byte> encoded,
+                                           const LibjpegAlone& alone, const Region& region,
+                                           std::vector<std::byte>* index = nullptr) {
+  if (!decoder.open(encoded).is_ok()) return "";
+  if (index != nullptr) decoder.use_index(*index);
+  const bool is_whole = region == Region{0, 0, decoder.header().width, decoder.header().height};
+  PixelView view;
+  const Status status = decoder.decode(region, view);
+  if (const auto noted = decoder.new_index(); !noted.empty())
+    index->assign(noted.begin(), noted.end());
+  if (is_whole && status.reason() != alone.decoded.reason())
+    return "\"" + status.reason() + "\", not \"" + alone.decoded.reason() + "\"";
+  if (std::string(decoder.header().decoder) != "millrace") return "";
+  if (!status.is_ok()) return "bad without a look at libjpeg: " + status.reason();
+  if (alone.pixels.empty()) return "";
+  const auto stride = static_cast<std::size_t>(decoder.header().width) * 3;
+  for (int row = 0; row < region.height; ++row) {
+    const std::uint8_t* ours = view.pixels + static_cast<std::size_t>(row) * view.stride;
+    const std::uint8_t* theirs = alone.pixels.data() +
+                                 static_cast<std::size_t>(region.y + row) * stride +
+                                 static_cast<std::size_t>(region.x) * 3;
+    if (!std::equal(ours, ours + static_cast<std::size_t>(region.width) * 3, theirs))
+      return "row " + std::to_string(region.y + row) + " differs in region " +
+             std::to_string(region.width) + " x " + std::to_string(region.height) + " at (" +
+             std::to_string(region.x) + ", " + std::to_string(region.y) + ")";
+  }
+  return "";
+}
+
+/// The same of a check of the whole.
+inline std::string difference_of_check(JpegDecoder& decoder, std::span<const std::byte> encoded,
+                                       const LibjpegAlone& alone) {
+  if (!decoder.open(encoded).is_ok()) return "";
+  const Status status = decoder.check();
+  if (status.reason() == alone.checked.reason()) return "";
+  return "checked: \"" + status.reason() + "\", not \"" + alone.checked.reason() + "\"";
+}
+
+}  // namespace millrace::testing

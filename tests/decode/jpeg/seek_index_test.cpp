@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seek index: pixels and outcomes are the same with it, whatever is in it, and its bytes are
+// what jpeg/index.h says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <millrace/random.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "augment/resample/vector_targets.h"
+#include "decode/jpeg/regions.h"
+#include "jpeg/baseline.h"
+#include "jpeg/frame.h"
+#include "jpeg/index.h"
+#include "jpeg/jpeg_decoder.h"
+#include "support/jpeg_samples.h"
+#include "support/shared_data.h"
+
+namespace millrace {
+namespace {
+
+using jpeg::SeekIndex;
+using jpeg::SeekPoint;
+using testing::any_region;
+using testing::Bytes;
+using testing::encode;
+using testing::Encoding;
+using testing::Image;
+using testing::noise;
+
+/// A packed index as a program reads it that knows nothing but its specification.
+struct PlainIndex {
+  int components = 0;
+  std::uint64_t jpeg = 0;
+  SeekIndex points;
+};
+std::optional<PlainIndex> read_plainly(const Bytes& packed) {
+  const auto number = [&](std::size_t at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t n = bytes; n > 0; --n)
+      value = value * 256 + std::to_integer<std::uint64_t>(packed[at + n - 1]);
+    return value;
+  };
+  const std::size_t end = packed.size() - 4;
+  if (number(0, 1) != 1 || number(end, 4) != (XXH3_64bits(packed.data(), end) & 0xFFFFFFFF))
+    return std::nullopt;
+  PlainIndex index{static_cast<int>(number(1, 1)), number(6, 8), {}};
+  std::size_t bit = 18 * 8;
+  const auto take_bit = [&] {
+    const unsigned value = std::to_integer<unsigned>(packed.at(bit / 8)) >> (7 - bit % 8) & 1;
+    ++bit;
+    return value;
+  };
+  const auto take_number = [&](std::uint64_t parameter) {
+    unsigned ones = 0;
+    while (ones < 24 && take_bit() == 1) ++ones;
+    std::uint64_t value = ones == 24 ? 0 : ones;
+    for (std::uint64_t n = 0; n < (ones == 24 ? 32 : parameter); ++n)
+      value = 2 * value + take_bit();
+    return value;
+  };
+  index.points.resize(number(2, 4));
+  for (std::size_t n = 1; n < index.points.size(); ++n) {
+    SeekPoint& point = index.points[n];
+    point = index.points[n - 1];
+    point.bit += take_number(number(14, 1));
+    for (int component = 0; component < index.components; ++component) {
+      const auto at = static_cast<std::size_t>(component);
+      const auto stored = static_cast<std::int64_t>(take_number(number(15 + at, 1)));
+      const std::int64_t d = stored % 2 == 0 ? stored / 2 : -(stored + 1) / 2;
+      point.predictors[at] = static_cast<std::uint16_t>(point.predictors[at] + d);
+    }
+  }
+  EXPECT_EQ((bit + 7) / 8, end) << "bytes that are not needed";
+  return index;
+}
+
+Bytes copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// Opens an image and decodes a region of it with an index; keeps the new one.
+Status decode_with(JpegDecoder& decoder, const Bytes& encoded, const Region& region, Bytes& index,
+                   PixelView& view) {
+  if (Status opened = decoder.open(encoded); !opened.is_ok()) return opened;
+  decoder.use_index(index);
+  Status status = decoder.decode(region, view);
+  if (const auto noted = decoder.new_index(); !noted.empty()) index = copy_of(noted);
+  return status;
+}
+
+::testing::AssertionResult same_with_index(JpegDecoder& decoder, const Bytes& encoded,
+                                           const Image& reference, const Region& region,
+                                           Bytes& index) {
+  PixelView view;
+  if (const Status status = decode_with(decoder, encoded, region, index, view); !status.is_ok())
+    return ::testing::AssertionFailure() << status.reason();
+  if (std::strcmp(decoder.header().decoder, "millrace") != 0)
+    return ::testing::AssertionFailure() << decoder.header().decoder;
+  for (int row = 0; row < region.height; ++row)
+    if (std::memcmp(view.pixels + static_cast<std::size_t>(row) * view.stride,
+                    &reference.pixels[static_cast<std::size_t>(
+                        ((region.y + row) * reference.width + region.x) * 3)],
+                    static_cast<std::size_t>(region.width) * 3) != 0)
+      return ::testing::AssertionFailure()
+             << "row " << row << " of " << region.width << " x " << region.height << " at ("
+             << region.x << ", " << region.y << ")";
+  return ::testing::AssertionSuccess();
+}
+
+/// How many points an index has; each points' count must be found by the plain reader, too.
+std::size_t points_of(const Bytes& index) {
+  if (index.empty()) return 0;
+  const auto plain = read_plainly(index);
+  EXPECT_TRUE(plain.has_value());
+  return plain ? plain->points.size() : 0;
+}
+
+/// Decodes regions one after the other, each with the index of those before it.
+void expect_same_regions(const Bytes& encoded, Random& random, int regions) {
+  const Image reference = testing::reference_decode(encoded);
+  for (const std::int64_t target : testing::vector_targets()) {
+    SCOPED_TRACE(testing::name_of(target));
+    const testing::OnTarget on(target);
+    JpegDecoder decoder;
+    Bytes index;
+    std::size_t points = 0;
+    for (int n = 0; n < regions; ++n) {
+      ASSERT_TRUE(same_with_index(decoder, encoded, reference,
+                                  any_region(random, reference.width, reference.height), index));
+      ASSERT_GE(points_of(index), points) << "an index that became less";
+      points = points_of(index);
+    }
+    const Region whole{0, 0, reference.width, reference.height};
+    ASSERT_TRUE(same_with_index(decoder, encoded, reference, whole, index));
+    points = points_of(index);
+    for (int n = 0; n < regions; ++n)
+      ASSERT_TRUE(same_with_index(decoder, encoded, reference,
+                                  any_region(random, reference.width, reference.height), index));
+    ASSERT_EQ(points_of(index), points) << "more points than the image has tiles";
+  }
+}
+
+TEST(SeekIndex, RegionsAreTheSameOnEveryInstructionSet) {
+  Random random(1, 0);
+  JpegDecoder decoder;
+  int compared = 0;
+  for (Encoding encoding : testing::encodings()) {
+    const Bytes probe = encode(noise(40, 30, 1), encoding);
+    if (!decoder.open(probe).is_ok() || std::strcmp(decoder.header().decoder, "millrace") != 0)
+      continue;
+    for (const auto& [width, height] :
+         {std::pair(331, 117), std::pair(64, 48), std::pair(128, 9), std::pair(200, 1)})
+      for (const int quality : {30, 98})
+        for (const bool optimised : {false, true}) {
+          SCOPED_TRACE(encoding.name + ", quality " + std::to_string(quality) + ", " +
+                       std::to_string(width) + " x " + std::to_string(height));
+          encoding.quality = quality;
+          encoding.optimised = optimised;
+          expect_same_regions(encode(noise(width, height, random()), encoding), random, 6);
+          if (HasFatalFailure()) return;
+          ++compared;
+        }
+  }
+  expect_same_regions(encode(noise(300, 90, 5, 1), {}), random, 12);
+  EXPECT_GE(compared, 9 * 16);
+}
+
+TEST(SeekIndex, PhotographsAreTheSameOnEveryInstructionSet) {
+  MILLRACE_NEEDS_SHARED("data/photos");
+#if defined(MILLRACE_ASAN) || defined(MILLRACE_TSAN)
+  constexpr int one_in = 10;  // minutes else
+#else
+  constexpr int one_in = 1;
+#endif
+  Random random(2, 0);
+  int seen = 0;
+  for (const auto& path : testing::jpeg_files(testing::shared_dir() / "data/photos")) {
+    if (seen++ % one_in != 0) continue;
+    SCOPED_TRACE(path.string());
+    expect_same_regions(testing::read_file(path), random, 5);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(seen, 500);
+}
+
+TEST(SeekIndex, GoesAsFarAsWasDecoded) {
+  const Bytes encoded =
+      encode(noise(300, 64, 3), {.name = "4:4:4", .h = {1, 1, 1, 1}, .v = {1, 1, 1, 1}});
+  const Image reference = testing::reference_decode(encoded);
+  JpegDecoder decoder;
+  Bytes index;
+  // 38 MCUs in a row make 5 tiles.
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {64, 8, 10, 8}, index));
+  EXPECT_EQ(points_of(index), 5U + 2);
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {0, 0, 300, 8}, index));
+  EXPECT_EQ(points_of(index), 5U + 2);
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {290, 33, 10, 1}, index));
+  EXPECT_EQ(points_of(index), 5U * 5);
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {0, 63, 1, 1}, index));
+  EXPECT_EQ(points_of(index), 5U * 8);
+}
+
+TEST(SeekIndex, IsNotedOnlyWhereItIsAskedForAndTaken) {
+  JpegDecoder decoder;
+  PixelView view;
+  const Bytes encoded = encode(noise(90, 70, 4), {});
+  ASSERT_TRUE(decoder.open(encoded).is_ok());
+  ASSERT_TRUE(decoder.decode({0, 0, 90, 70}, view).is_ok());
+  EXPECT_TRUE(decoder.new_index().empty());
+  Bytes index;
+  Encoding progressive{.scans = Encoding::Scans::progressive};
+  ASSERT_TRUE(decode_with(decoder, encode(noise(90, 70, 4), progressive), {0, 0, 9, 9}, index, view)
+                  .is_ok());
+  EXPECT_TRUE(index.empty());
+  Bytes cut = encoded;
+  cut.resize(cut.size() * 2 / 3);
+  EXPECT_FALSE(decode_with(decoder, cut, {0, 0, 90, 70}, index, view).is_ok());
+  EXPECT_TRUE(index.empty()) << "of an image that is not sound";
+}
+
+TEST(SeekIndex, OfTheWholeIsNotedAndProvedByACheck) {
+  JpegDecoder decoder;
+  std::size_t proved = 0;
+  for (Encoding encoding : testing::encodings()) {
+    const Bytes encoded = encode(noise(210, 90, 5), encoding);
+    const Image reference = testing::reference_decode(encoded);
+    Bytes by_decode;
+    PixelView view;
+    ASSERT_TRUE(decode_with(decoder, encoded, {0, 0, 210, 90}, by_decode, view).is_ok());
+    if (by_decode.empty()) continue;
+    const auto check = [&](const Bytes& index) {
+      EXPECT_TRUE(decoder.open(encoded).is_ok());
+      EXPECT_EQ(decoder.use_index(index), !index.empty());
+      return decoder.check();
+    };
+    ASSERT_TRUE(check({}).is_ok());
+    ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    ASSERT_TRUE(check(by_decode).is_ok());
+    ASSERT_TRUE(decoder.new_index().empty()) << "nothing more";
+    Bytes of_a_part;
+    ASSERT_TRUE(same_with_index(decoder, encoded, reference, {30, 20, 9, 9}, of_a_part));
+    ASSERT_LT(points_of(of_a_part), points_of(by_decode));
+    ASSERT_TRUE(check(of_a_part).is_ok());
+    ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    // One bit of one predictor of one point.
+    for (const std::size_t number : {1UL, points_of(by_decode) - 1}) {
+      auto wrong = read_plainly(by_decode);
+      wrong->points[number].predictors[0] ^= 1;
+      Bytes packed;
+      jpeg::pack_index(wrong->points, wrong->components, wrong->jpeg, packed);
+      ASSERT_EQ(check(packed).reason(), "its seek index is not that of the image");
+      ASSERT_TRUE(decoder.new_index().empty());
+      ++proved;
+    }
+  }
+  EXPECT_GE(proved, 18U);
+}
+
+TEST(SeekIndex, OfAnotherImageOrDamagedIsNotLookedAt) {
+  Random random(5, 0);
+  JpegDecoder decoder;
+  const Bytes encoded = encode(noise(200, 90, 6), {});
+  const Image reference = testing::reference_decode(encoded);
+  Bytes index;
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {0, 0, 200, 90}, index));
+  const Bytes good = index;
+  const Bytes other = encode(noise(200, 90, 7), {});
+  PixelView view;
+  ASSERT_TRUE(decode_with(decoder, other, {0, 0, 200, 90}, index, view).is_ok());
+  EXPECT_NE(index, good) << "a new one for another image";
+  ASSERT_TRUE(same_with_index(decoder, encoded, reference, {9, 9, 90, 70}, index));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    Bytes damaged = good;
+    damaged[at] ^= static_cast<std::byte>(1 + random() % 255);
+    ASSERT_TRUE(same_with_index(decoder, encoded, reference, {70, 40, 30, 30}, damaged)) << at;
+    ASSERT_LT(points_of(damaged), points_of(good)) << "byte " << at << " was not noticed";
+  }
+  for (std::size_t size = 0; size < good.size(); size += 1 + size / 8) {
+    Bytes cut(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size));
+    ASSERT_TRUE(same_with_index(decoder, encoded, reference, {70, 40, 30, 30}, cut)) << size;
+  }
+}
+
+TEST(SeekIndex, ReadsBackWhatWasPackedAndAsThePlainReaderDoes) {
+  Random random(6, 0);
+  Bytes scan(1'000'000);
+  for (int n = 0; n < 500; ++n) {
+    jpeg::Frame frame;
+    frame.component_count = n % 3 == 0 ? 1 : 3;
+    frame.mcus_across = 1 + static_cast<int>(random() % 100);
+    frame.mcus_down = 1 + static_cast<int>(random() % 40);
+    frame.scan = {reinterpret_cast<const std::uint8_t*>(scan.data()), scan.size()};
+    SeekIndex index(1 + random() % static_cast<std::size_t>(jpeg::Tiles(frame).count));
+    const unsigned most = 1U << (1 + random() % 11);
+    for (std::size_t point = 1; point < index.size(); ++point) {
+      index[point] = index[point - 1];
+      index[point].bit += 1 + random() % most;
+      for (int component = 0; component < frame.component_count; ++component)
+        index[point].predictors[static_cast<std::size_t>(component)] +=
+            static_cast<std::uint16_t>(random() % 9 == 0 ? random() : random() % 64 - 32);
+    }
+    Bytes packed;
+    jpeg::pack_index(index, frame.component_count, 77, packed);
+    SeekIndex read;
+    ASSERT_TRUE(jpeg::unpack_index(packed, frame, 77, read));
+    ASSERT_EQ(read, index);
+    const auto plain = read_plainly(packed);
+    ASSERT_TRUE(plain.has_value());
+    ASSERT_EQ(plain->points, index);
+    ASSERT_EQ(plain->jpeg, 77U);
+    ASSERT_FALSE(jpeg::unpack_index(packed, frame, 78, read));
+    ASSERT_TRUE(read.empty());
+    --frame.mcus_down;
+    ASSERT_EQ(jpeg::unpack_index(packed, frame, 77, read),
+              static_cast<std::int64_t>(index.size()) <= jpeg::Tiles(frame).count);
+  }
+}
+
+/// Changes some bytes and sets the checksum right again.
+Bytes forged(Bytes index, Random& random) {
+  for (int n = 0; n < 3; ++n)
+    index[random() % (index.size() - 4)] ^= static_cast<std::byte>(random());
+  const std::uint64_t checksum = XXH3_64bits(index.data(), index.size() - 4);
+  std::memcpy(index.data() + index.size() - 4, &checksum, 4);
+  return index;
+}
+
+TEST(SeekIndex, ForgedOnesReadNothingBeyondTheImage) {
+  Random random(7, 0);
+  JpegDecoder decoder;
+  std::size_t taken = 0;
+  for (Encoding encoding : testing::encodings()) {
+    const Bytes encoded = encode(noise(150, 80, 8), encoding);
+    Bytes good;
+    PixelView view;
+    if (!decode_with(decoder, encoded, {0, 0, 150, 80}, good, view).is_ok() || good.empty())
+      continue;
+    for (int n = 0; n < 300; ++n) {
+      Bytes index = forged(good, random);
+      ASSERT_TRUE(decoder.open(encoded).is_ok());
+      decoder.use_index(index);
+      // Whatever comes of it, memory that is not the image's is an error of the sanitizer's.
+      (void)decoder.decode(any_region(random, 150, 80), view).is_ok();
+      taken += std::strcmp(decoder.header().decoder, "millrace") == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(taken, 100U);
+}
+
+TEST(SeekIndex, DamageIsJudgedAsWithout) {
+  Random random(8, 0);
+  JpegDecoder with;
+  JpegDecoder without;
+  const std::vector<Encoding> kinds = testing::encodings();
+  int bad = 0;
+  int indexed = 0;
+  for (int n = 0; n < 1500; ++n) {
+    Encoding encoding = kinds[random() % kinds.size()];
+    encoding.scans = Encoding::Scans::one;
+    encoding.arithmetic = false;
+    encoding.quality = 20 + static_cast<int>(random() % 80);
+    Bytes encoded = encode(noise(140, 60, random()), encoding);
+    const std::size_t scan = testing::first_scan(encoded);
+    encoded[scan + random() % (encoded.size() - scan)] ^=
+        static_cast<std::byte>(1 + random() % 255);
+    Bytes index;
+    for (int region = 0; region < 4; ++region) {
+      const Region wanted = any_region(random, 140, 60);
+      PixelView theirs;
+      PixelView ours;
+      indexed += index.empty() ? 0 : 1;
+      const Status judged = decode_with(with, encoded, wanted, index, ours);
+      Status expected = without.open(encoded);
+      if (expected.is_ok()) expected = without.decode(wanted, theirs);
+      ASSERT_EQ(judged.reason(), expected.reason());
+      if (!judged.is_ok()) {
+        ++bad;
+        continue;
+      }
+      ASSERT_STREQ(with.header().decoder, without.header().decoder);
+      for (int row = 0; row < wanted.height; ++row)
+        ASSERT_EQ(std::memcmp(ours.pixels + static_cast<std::size_t>(row) * ours.stride,
+                              theirs.pixels + static_cast<std::size_t>(row) * theirs.stride,
+                              static_cast<std::size_t>(wanted.width) * 3),
+                  0);
+    }
+  }
+  EXPECT_GT(bad, 200);
+  EXPECT_GT(indexed, 1000);
+}
+
+}  // namespace
+}  // namespace millrace

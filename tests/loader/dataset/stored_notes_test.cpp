@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Notes of records lie beside a dataset's files; whatever is in those files, a note is one of the
+// dataset's, some bytes or none.
+#include <gmock/gmock.h>
+#include <millrace/concat_dataset.h>
+#include <millrace/dataset_writer.h>
+#include <millrace/random.h>
+#include <millrace/stored_notes.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "support/fake_dataset.h"
+#include "support/small_run.h"
+#include "support/stored_records.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using testing::error_of;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Note = std::vector<std::byte>;
+
+/// Of another length for each record; of every fifth one none.
+Note note_of(std::uint64_t record) {
+  if (record % 5 == 2) return {};
+  Note note(1 + record * 37 % 101);
+  for (std::size_t n = 0; n < note.size(); ++n) note[n] = static_cast<std::byte>(record + n);
+  return note;
+}
+
+Note stored_note(const Dataset& dataset, std::uint64_t record) {
+  Note note(3);
+  dataset.stored_note(record, note);
+  return note;
+}
+
+std::uint64_t write_notes(const std::shared_ptr<const Dataset>& dataset) {
+  NotesWriter writer(dataset);
+  for (std::uint64_t record = 0; record < dataset->size(); ++record) writer.append(note_of(record));
+  writer.finish();
+  return writer.notes();
+}
+
+void expect_notes(const Dataset& dataset, std::uint64_t first = 0) {
+  EXPECT_TRUE(dataset.has_stored_notes());
+  EXPECT_THAT(dataset.facts().warnings, IsEmpty());
+  for (std::uint64_t record = 0; record < dataset.size(); ++record)
+    ASSERT_EQ(stored_note(dataset, record), note_of(first + record)) << record;
+  EXPECT_THAT(stored_note(dataset, dataset.size()), IsEmpty());
+}
+
+class StoredNotes : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t records = 40;
+
+  std::shared_ptr<const Dataset> write(const fs::path& path, WriterOptions options = {},
+                                       std::uint64_t first = 0,
+                                       std::uint64_t count = records) const {
+    options.overwrite = true;
+    DatasetWriter writer(path, options);
+    for (std::uint64_t record = first; record < first + count; ++record)
+      testing::append_record(writer, record);
+    writer.finish();
+    return open_dataset(path);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / ""))
+      names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+  }
+  std::string read_notes() const {
+    std::ifstream file(path_.string() + ".index", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+  void write_over_notes(const std::string& bytes) const {
+    std::ofstream(path_.string() + ".index", std::ios::binary) << bytes;
+  }
+
+  const testing::TemporaryFolder folder_;
+  const fs::path path_ = folder_ / "a.lmdb";
+};
+
+TEST_F(StoredNotes, AreFoundByWhoOpensTheDatasetNext) {
+  const auto before = write(path_);
+  EXPECT_EQ(write_notes(before), records * 4 / 5);
+  EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index"));
+  EXPECT_FALSE(before->has_stored_notes());
+  EXPECT_THAT(stored_note(*before, 0), IsEmpty());
+  expect_notes(*open_dataset(path_));
+  expect_notes(*open_dataset(path_, {.map = false}));
+  const auto without = open_dataset(path_, {.notes = false});
+  EXPECT_FALSE(without->has_stored_notes());
+  EXPECT_THAT(stored_note(*without, 0), IsEmpty());
+  // Once more, in place of the first.
+  { const NotesWriter unfinished(before); }
+  expect_notes(*open_dataset(path_));
+  NotesWriter writer(before);
+  for (std::uint64_t record = 0; record < records; ++record) writer.append({});
+  writer.finish();
+  EXPECT_THAT(stored_note(*open_dataset(path_), 0), IsEmpty());
+}
+
+TEST_F(StoredNotes, LieBesideEachShardAndEachDatasetOfSeveral) {
+  const auto shards = write(path_, {.shards = 3, .source_items = records});
+  EXPECT_EQ(write_notes(shards), records * 4 / 5);
+  expect_notes(*open_dataset(path_));
+  const auto other = write(folder_ / "b.lmdb", {}, records, 7);
+  const auto empty = write(folder_ / "c.lmdb", {}, 0, 0);
+  const auto all = concat_datasets({empty, open_dataset(path_), other, empty});
+  EXPECT_TRUE(all->has_stored_notes());
+  EXPECT_EQ(stored_note(*all, records - 1), note_of(records - 1));
+  EXPECT_THAT(stored_note(*all, records), IsEmpty());
+  write_notes(concat_datasets({shards, other}));
+  expect_notes(*open_dataset(folder_ / "b.lmdb"), records);
+  EXPECT_EQ(files().size(), 2 * 3 + 1 + 2 + 1U);
+}
+
+TEST_F(StoredNotes, GoWithTheDatasetThatIsReplaced) {
+  write_notes(write(path_));
+  write(path_);
+  EXPECT_THAT(files(), ElementsAre("a.lmdb"));
+  write_notes(write(path_, {.shards = 3, .source_items = records}));
+  write(path_);
+  EXPECT_THAT(files(), ElementsAre("a.lmdb"));
+}
+
+TEST_F(StoredNotes, OfAnotherDatasetAreNotUsed) {
+  write_notes(write(path_));
+  for (const std::uint64_t count : {records, records - 1}) {
+    write(folder_ / "b.lmdb", {}, 1, count);
+    fs::copy_file(path_.string() + ".index", folder_ / "b.lmdb.index",
+                  fs::copy_options::overwrite_existing);
+    const auto other = open_dataset(folder_ / "b.lmdb");
+    EXPECT_FALSE(other->has_stored_notes());
+    EXPECT_THAT(other->facts().warnings,
+                ElementsAre(HasSubstr("b.lmdb.index is of another dataset; it is not used")));
+    const auto all = concat_datasets({open_dataset(path_), other});
+    EXPECT_EQ(all->facts().warnings.size(), 1U);
+    testing::SmallRun run(1);
+    Pipeline pipeline(all, run.transform, run.device, run.options);
+    EXPECT_THAT(pipeline.report().warnings, ::testing::Contains(HasSubstr("of another dataset")));
+  }
+}
+
+TEST_F(StoredNotes, ThatAreDamagedAreBytesOrNone) {
+  write_notes(write(path_));
+  const std::string good = read_notes();
+  const std::size_t end_of_table = 32 + 8 * (records + 1);
+  Random random(3, 0);
+  for (const bool mapped : {true, false}) {
+    for (std::size_t at = 0; at < end_of_table; at += at < 48 || at > 340 ? 1 : 5) {
+      std::string damaged = good;
+      damaged[at] = static_cast<char>(damaged[at] ^ static_cast<int>(1 + random() % 255));
+      write_over_notes(damaged);
+      const auto dataset = open_dataset(path_, {.map = mapped});
+      std::size_t others = 0;
+      for (std::uint64_t record = 0; record < records; ++record)
+        others += stored_note(*dataset, record) != note_of(record) ? 1 : 0;
+      ASSERT_EQ(dataset->has_stored_notes(), dataset->facts().warnings.empty());
+      const bool is_used = at >= 32 && at < end_of_table - 8;
+      ASSERT_EQ(dataset->has_stored_notes(), is_used) << at;
+      ASSERT_LE(others, is_used ? 2U : records) << "each number is of two notes";
+    }
+    for (std::size_t size = 0; size < good.size(); size += 1 + size / 50) {
+      write_over_notes(good.substr(0, size));
+      ASSERT_EQ(open_dataset(path_, {.map = mapped})->facts().warnings.size(), 1U) << size;
+    }
+  }
+  write_over_notes(good);
+  const auto dataset = open_dataset(path_);
+  const auto unmapped = open_dataset(path_, {.map = false});
+  fs::resize_file(path_.string() + ".index", end_of_table);
+  EXPECT_THAT(stored_note(*unmapped, records - 1), IsEmpty());
+  EXPECT_EQ(stored_note(*dataset, records - 1).size(), note_of(records - 1).size()) << "zeros";
+  fs::remove(path_.string() + ".index");
+  fs::create_directory(path_.string() + ".index");
+  EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
+}
+
+TEST_F(StoredNotes, AreWrittenWholeOrNotAtAll) {
+  const auto dataset = write(path_);
+  {
+    NotesWriter writer(dataset);
+    EXPECT_THAT(error_of([&] { NotesWriter second(dataset); }).what(),
+                HasSubstr("a.lmdb.index.replacement is being written by another writer"));
+    writer.append(note_of(0));
+    EXPECT_EQ(error_of([&] { writer.finish(); }).code(), ErrorCode::invalid_argument);
+  }
+  EXPECT_THAT(files(), ElementsAre("a.lmdb"));
+  NotesWriter writer(dataset);
+  for (std::uint64_t record = 0; record < records; ++record) writer.append(note_of(record));
+  EXPECT_EQ(error_of([&] { writer.append({}); }).code(), ErrorCode::invalid_argument);
+  const auto made_up = std::make_shared<testing::MemoryDataset>(5);
+  EXPECT_THAT(error_of([&] { NotesWriter of_no_file(made_up); }).what(), HasSubstr("is no file"));
+
+  for (const rlim_t bytes : {1000U, 10U}) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    rlimit small = before;
+    small.rlim_cur = bytes;
+    const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const Error full = error_of([&] { write_notes(dataset); });
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, old_handler);
+    EXPECT_EQ(full.code(), ErrorCode::io);
+    EXPECT_THAT(full.what(), HasSubstr("a.lmdb.index cannot be written: "));
+  }
+  expect_notes(*open_dataset(path_));
+  EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index"));
+}
+
+TEST_F(StoredNotes, TakeNoOtherFilesPlace) {
+  const fs::path index = path_.string() + ".index";
+  const auto dataset = write(path_);
+  std::ofstream(index) << "a list of mine";
+  EXPECT_EQ(error_of([&] { NotesWriter writer(dataset); }).code(), ErrorCode::already_exists);
+  write(path_);
+  EXPECT_EQ(read_notes(), "a list of mine");
+  fs::remove(index);
+  // A pipe that nobody writes to.
+  ASSERT_EQ(mkfifo(index.c_str(), 0600), 0);
+  EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
+  fs::remove(index);
+  // What a writer that was killed has left.
+  std::ofstream(index.string() + ".replacement") << "MRnotes1";
+  write_notes(dataset);
+  EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index"));
+  std::ofstream(index.string() + ".replacement") << "MRnotes1";
+  write(path_, {}, 3);
+  EXPECT_THAT(files(), ElementsAre("a.lmdb"));
+  EXPECT_EQ(error_of([&] { NotesWriter writer(dataset); }).code(), ErrorCode::invalid_argument)
+      << "the dataset is another one by now";
+  fs::create_symlink(path_, folder_ / "link.lmdb");
+  write_notes(open_dataset(folder_ / "link.lmdb"));
+  EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index", "link.lmdb"));
+  expect_notes(*open_dataset(folder_ / "link.lmdb"));
+  EXPECT_FALSE(open_dataset(path_, {.verify_checksums = false})->has_stored_notes());
+}
+
+/// Makes samples of all records, looks at their notes and makes them one byte longer.
+std::size_t run_over(const std::shared_ptr<const Dataset>& dataset,
+                     const std::shared_ptr<Runtime>& runtime, std::size_t index_bytes,
+                     std::size_t expected_more) {
+  std::atomic<std::size_t> right{0};
+  auto transform = std::make_shared<testing::FunctionTransform>(
+      SampleSpec({{"label", DType::int64, {}}}),
+      [&](const Record& record, Random&, Sample& sample) {
+        sample["label"].as<std::int64_t>()[0] = 0;
+        EXPECT_TRUE(sample.has_notes());
+        const auto found = sample.note();
+        Note note = note_of(record.index());
+        note.resize(note.size() + expected_more);
+        right += std::ranges::equal(found, note) ? 1 : 0;
+        note.push_back({});
+        sample.keep_note(note);
+        return Status::ok();
+      });
+  PipelineOptions options;
+  options.batch_size = 8;
+  options.epochs = 1;
+  options.index_bytes = index_bytes;
+  options.runtime = runtime;
+  Pipeline pipeline(dataset, transform, std::make_shared<HostDevice>(), options);
+  while (const Batch batch = pipeline.next()) continue;
+  return right;
+}
+
+TEST_F(StoredNotes, AreThoseOfRecordsWithoutANewerOne) {
+  write_notes(write(path_));
+  const auto dataset = open_dataset(path_);
+  const auto runtime = make_runtime({.workers = 2});
+  EXPECT_EQ(run_over(dataset, runtime, 0, 0), records) << "none are kept";
+  EXPECT_EQ(run_over(dataset, runtime, 0, 0), records);
+  EXPECT_EQ(run_over(dataset, runtime, 1 << 20, 0), records);
+  EXPECT_EQ(run_over(dataset, runtime, 1 << 20, 1), records);
+  EXPECT_EQ(save_notes(dataset, *runtime), records) << "with a byte, all have one";
+  const auto saved = open_dataset(path_);
+  for (std::uint64_t record = 0; record < records; ++record)
+    EXPECT_EQ(stored_note(*saved, record).size(), note_of(record).size() + 2);
+  // A runtime that has noted nothing keeps what is there.
+  EXPECT_EQ(save_notes(saved, *make_runtime({.workers = 1})), records);
+  EXPECT_EQ(stored_note(*open_dataset(path_), 3).size(), note_of(3).size() + 2);
+}
+
+}  // namespace
+}  // namespace millrace
