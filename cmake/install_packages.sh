@@ -16,15 +16,16 @@ fail() {
 
 packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libjpeg62-turbo-dev libturbojpeg0-dev libhwy-dev libcli11-dev
-  libfmt-dev nlohmann-json3-dev libxxhash-dev libarchive-dev libboost-math-dev libutfcpp-dev
-  libpng-dev libssl-dev libstb-dev)
+  libfmt-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libarchive-dev libboost-math-dev
+  libutfcpp-dev libpng-dev libssl-dev libstb-dev)
 # OpenCV's resize is what micro-benchmarks compare with, Pillow's what tests do.
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
   python3 python3-pil libopencv-core-dev libopencv-imgproc-dev)
 # llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are
-# for tests/numa_vm.sh, pip for cmake/install_cuda.sh.
+# for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few users of the tests
+# need what is tested with it: <millrace/torch.h>, examples/resnet18 and DLPack.
 ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86
-  busybox-static python3-pip)
+  busybox-static python3-pip libtorch-dev python3-torch python3-numpy)
 
 level=${1:-build}
 case "$level" in

@@ -31,15 +31,20 @@ Lease& Batch::lease() const {
   return *lease_;
 }
 
-Tensor Batch::operator[](std::string_view field) const {
+BatchTensor Batch::operator[](std::string_view field) const {
   const std::size_t micro_batches = taken();
   if (micro_batches < desk_->filled(*lease_))
     throw Error(ErrorCode::invalid_argument,
                 "only " + std::to_string(micro_batches) + " of the batch's " +
                     std::to_string(desk_->filled(*lease_)) +
                     " parts were taken; go through parts() first, or use next() for whole batches");
-  return desk_->layout().field(lease_->base, desk_->layout().spec().index_of(field), 0,
-                               lease_->plan.size);
+  const SlotLayout& layout = desk_->layout();
+  return {layout.field(lease_->base, layout.spec().index_of(field), 0, lease_->plan.size), *this};
+}
+
+Batch BatchTensor::share() const {
+  (void)batch_->lease();  // throws if there is none
+  return *batch_;
 }
 
 std::size_t Batch::taken() const { return lease().taken.load(std::memory_order_acquire); }
@@ -54,6 +59,10 @@ std::uint64_t Batch::epoch() const { return lease().plan.epoch; }
 bool Batch::last_in_epoch() const { return lease().plan.last_in_epoch; }
 std::size_t Batch::global_size() const { return lease().plan.global_size; }
 std::size_t Batch::slot() const { return lease().slot; }
+DeviceId Batch::device() const {
+  (void)lease();  // throws if there is none
+  return desk_->device();
+}
 State Batch::state_after() const { return desk_->state_at(lease().plan.position_after); }
 PartRange Batch::parts() const { return PartRange(*this); }
 void Batch::record_stream(Stream& stream) const { desk_->record_stream(lease(), stream); }
@@ -64,9 +73,10 @@ std::size_t Part::size() const {
   return batch_->desk_->micro_batches().samples_of(number_, batch_->size());
 }
 
-Tensor Part::operator[](std::string_view field) const {
+BatchTensor Part::operator[](std::string_view field) const {
   const SlotLayout& layout = batch_->desk_->layout();
-  return layout.field(batch_->lease().base, layout.spec().index_of(field), first(), size());
+  return {layout.field(batch_->lease().base, layout.spec().index_of(field), first(), size()),
+          *batch_};
 }
 
 std::span<const std::uint64_t> Part::indices() const {

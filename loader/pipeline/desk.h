@@ -24,6 +24,7 @@ class Desk : public std::enable_shared_from_this<Desk> {
 
   Batch next(const NextRequest& request);
 
+  DeviceId device() const { return device_->id(); }
   const SlotLayout& layout() const { return layout_; }
   const MicroBatches& micro_batches() const { return road_->micro_batches(); }
   std::size_t filled(const Lease& lease) const { return micro_batches().filled(lease.plan.size); }

@@ -77,6 +77,7 @@ class CudaDevice final : public Device {
   ~CudaDevice() override;
 
   std::string name() const override;
+  DeviceId id() const override { return {DeviceId::Kind::cuda, ordinal_}; }
   bool copies() const override { return true; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   Memory allocate_device(std::size_t bytes) override;

@@ -26,6 +26,7 @@ struct Lease;
 
 namespace MILLRACE_API millrace {
 
+class BatchTensor;
 class Part;
 class PartRange;
 
@@ -53,11 +54,11 @@ class Batch {
   /// transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
   /// `invalid_argument` while micro-batches of a batch that comes in parts have not been taken
   /// yet.
-  Tensor operator[](std::string_view field) const;
+  BatchTensor operator[](std::string_view field) const;
   /// The field "image".
-  Tensor images() const { return (*this)["image"]; }
+  BatchTensor images() const;
   /// The field "label".
-  Tensor labels() const { return (*this)["label"]; }
+  BatchTensor labels() const;
 
   /// Samples in this batch; below the batch size only for the last batch of an epoch.
   std::size_t size() const;
@@ -79,6 +80,8 @@ class Batch {
   std::size_t global_size() const;
   /// Which slot it lies in, from 0; a slot's addresses never change.
   std::size_t slot() const;
+  /// Whose memory its fields lie in.
+  DeviceId device() const;
   /// Where a pipeline goes on that has had this batch: `ResumeOptions::from`.
   State state_after() const;
 
@@ -92,6 +95,7 @@ class Batch {
   void record_stream(Stream& stream) const;
 
  private:
+  friend class BatchTensor;
   friend class Desk;
   friend class Part;
   friend class PartRange;
@@ -104,14 +108,32 @@ class Batch {
   Lease* lease_ = nullptr;
 };
 
+/// A field of a batch or micro-batch. A view as any `Tensor`, which also knows its batch, for what
+/// hands it to other libraries (`to_dlpack`, `to_torch`).
+class BatchTensor : public Tensor {
+ public:
+  /// A further share of its batch. The `Batch` object that this was taken of must still be there;
+  /// throws `Error` (`invalid_argument`) if it is empty by now.
+  Batch share() const;
+
+ private:
+  friend class Batch;
+  friend class Part;
+  BatchTensor(const Tensor& tensor, const Batch& batch) : Tensor(tensor), batch_(&batch) {}
+  const Batch* batch_;
+};
+
+inline BatchTensor Batch::images() const { return (*this)["image"]; }
+inline BatchTensor Batch::labels() const { return (*this)["label"]; }
+
 /// A micro-batch: samples [first(), first() + size()) of a batch. Not longer valid than the batch
 /// it is of.
 class Part {
  public:
   /// A field of its samples, [size(), ...].
-  Tensor operator[](std::string_view field) const;
-  Tensor images() const { return (*this)["image"]; }
-  Tensor labels() const { return (*this)["label"]; }
+  BatchTensor operator[](std::string_view field) const;
+  BatchTensor images() const { return (*this)["image"]; }
+  BatchTensor labels() const { return (*this)["label"]; }
   /// Its number in the batch, from 0.
   std::size_t number() const { return number_; }
   std::size_t first() const;

@@ -90,14 +90,23 @@ class ProfilerRanges {
   virtual void end() noexcept = 0;
 };
 
+/// Whose memory batches lie in, for the libraries that they are handed to.
+struct DeviceId {
+  enum class Kind : std::uint8_t { host, cuda };
+  Kind kind = Kind::host;
+  /// The number of the GPU; 0 of the host.
+  int index = 0;
+  friend bool operator==(const DeviceId&, const DeviceId&) = default;
+};
+
 /// Where batches end up: gives memory, streams and events. All methods may be called from any
-/// thread at once and throw `Error`
-/// (`device`) when they fail.
+/// thread at once and throw `Error` (`device`) when they fail.
 class Device {
  public:
   virtual ~Device() = default;
   /// "host", "cuda:0" ...
   virtual std::string name() const = 0;
+  virtual DeviceId id() const { return {}; }
   /// Whether batches are copied to memory of the device's own. If not, the host slot itself is
   /// handed out.
   virtual bool copies() const = 0;
