@@ -6,7 +6,7 @@ configure_package_config_file(cmake/millrace-config.cmake.in millrace-config.cma
 write_basic_package_version_file(millrace-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace-config.cmake
         ${CMAKE_CURRENT_BINARY_DIR}/millrace-config-version.cmake
-              cmake/MillraceDependencies.cmake
+              cmake/MillraceDependencies.cmake cmake/MillraceTorch.cmake
               DESTINATION ${millrace_config_dir})
 install(EXPORT millrace-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
 install(FILES LICENSE TYPE DOC)

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "dlpack/every_dtype.h"
+#include "exchange/every_dtype.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -109,7 +109,7 @@ TEST(Dlpack, ShowsAMicroBatch) {
 }
 
 TEST(Dlpack, KeepsItsBatchUntilItIsDeleted) {
-  SmallRun run(64);
+  SmallRun run(200);
   run.options.slots.prefetch = 4;
   Pipeline pipeline = run.pipeline();
   Batch first = pipeline.next();

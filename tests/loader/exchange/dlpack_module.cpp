@@ -4,7 +4,7 @@
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
-#include "dlpack/every_dtype.h"
+#include "exchange/every_dtype.h"
 #include "support/fake_dataset.h"
 
 namespace {

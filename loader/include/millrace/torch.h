@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields of a batch as LibTorch tensors, without a copy. Header only: the target `millrace::torch`
+// is there where `find_package(Torch)` was called before `find_package(millrace)`.
+//
+//     const millrace::TorchStream stream(device);     // the current stream of an at::Device
+//     while (auto batch = stream.next(pipeline)) {
+//       auto images = millrace::to_torch_channels_last(batch["image"], stream);
+//       ...
+//     }
+//
+// Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken on
+// that one makes it wait for the data, and the slot is filled again behind all that the stream was
+// given until the batch and its tensors are gone. For use on another stream make that one wait for
+// the first and the tensor anew, by `to_torch(field, other)`: PyTorch's own `record_stream` knows
+// nothing of memory that it did not allocate. In host memory there are no streams.
+//
+// Threads: any thread may make a tensor of a batch and let one go.
+// Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage goes. It may
+// outlive the `Batch`, the pipeline and the runtime. It keeps the stream that it was made for, but
+// not the one that its batch was taken on: with two, the latter's `TorchStream` outlives it.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <millrace/batch.h>
+#include <millrace/pipeline.h>
+#include <torch/version.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#ifdef MILLRACE_TORCH_CUDA
+#include <c10/cuda/CUDAStream.h>
+#include <millrace/cuda_device.h>
+#endif
+
+namespace millrace {
+
+/// The stream of PyTorch's that batches are taken and tensors are used on; none in host memory.
+class TorchStream {
+ public:
+  /// Host memory: batches are ready when they are handed out.
+  TorchStream() = default;
+
+  /// The calling thread's current stream of a CUDA device, or host memory for the CPU. Throws
+  /// `Error` (`invalid_argument`) for another kind of device, and for CUDA where millrace or
+  /// LibTorch was built without it.
+  explicit TorchStream(const at::Device& device) {
+    if (device.is_cpu()) return;
+#ifdef MILLRACE_TORCH_CUDA
+    if (device.is_cuda()) {
+      *this = TorchStream(c10::cuda::getCurrentCUDAStream(device.index()));
+      return;
+    }
+#endif
+    throw Error(ErrorCode::invalid_argument,
+                "batches for the torch device " + device.str() +
+                    " need millrace and LibTorch built for it; this is the CPU's");
+  }
+
+  /// A stream of millrace's, of the device that the batches are on.
+  explicit TorchStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
+
+#ifdef MILLRACE_TORCH_CUDA
+  explicit TorchStream(const c10::cuda::CUDAStream& stream)
+      : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
+#endif
+
+  /// `Pipeline::next` on this stream.
+  Batch next(Pipeline& pipeline, NextRequest request = {}) const {
+    request.stream = stream_.get();
+    return pipeline.next(request);
+  }
+
+  /// Null for host memory.
+  const std::shared_ptr<Stream>& stream() const { return stream_; }
+
+ private:
+  std::shared_ptr<Stream> stream_;
+};
+
+/// PyTorch's type of the same elements. Throws `Error` (`invalid_argument`) for those that this
+/// LibTorch does not have: uint16, uint32 and uint64 came with 2.3.
+inline at::ScalarType to_torch(DType dtype) {
+  switch (dtype) {
+    case DType::boolean:
+      return at::kBool;
+    case DType::uint8:
+      return at::kByte;
+    case DType::int8:
+      return at::kChar;
+    case DType::int16:
+      return at::kShort;
+    case DType::int32:
+      return at::kInt;
+    case DType::int64:
+      return at::kLong;
+    case DType::float16:
+      return at::kHalf;
+    case DType::bfloat16:
+      return at::kBFloat16;
+    case DType::float32:
+      return at::kFloat;
+    case DType::float64:
+      return at::kDouble;
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+    case DType::uint16:
+      return at::kUInt16;
+    case DType::uint32:
+      return at::kUInt32;
+    case DType::uint64:
+      return at::kUInt64;
+#else
+    case DType::uint16:
+    case DType::uint32:
+    case DType::uint64:
+      break;
+#endif
+  }
+  throw Error(ErrorCode::invalid_argument,
+              std::string("this LibTorch has no type for ") + to_string(dtype));
+}
+
+namespace torch_detail {
+
+/// What a tensor keeps alive. The batch goes before the stream that its end is recorded on.
+struct Keeper {
+  std::shared_ptr<Stream> stream;
+  Batch batch;
+};
+
+inline at::Device device_of(const Batch& batch) {
+  const DeviceId id = batch.device();
+  return id.kind == DeviceId::Kind::cuda
+             ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(id.index))
+             : at::Device(at::kCPU);
+}
+
+inline at::Tensor view(const BatchTensor& tensor, const std::vector<std::int64_t>& sizes,
+                       const std::vector<std::int64_t>& strides, const TorchStream& stream) {
+  auto keeper = std::make_shared<Keeper>(Keeper{stream.stream(), tensor.share()});
+  if (keeper->stream != nullptr) keeper->batch.record_stream(*keeper->stream);
+  const at::Device device = device_of(keeper->batch);
+  return at::from_blob(
+      tensor.data, sizes, strides, [keeper](void*) mutable { keeper.reset(); },
+      at::TensorOptions().dtype(to_torch(tensor.dtype)).device(device), device);
+}
+
+inline std::vector<std::int64_t> extents_of(const BatchTensor& tensor) {
+  std::vector<std::int64_t> extents;
+  for (const std::size_t extent : tensor.shape.extents())
+    extents.push_back(static_cast<std::int64_t>(extent));
+  return extents;
+}
+
+inline std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& extents) {
+  std::vector<std::int64_t> strides(extents.size(), 1);
+  for (std::size_t axis = extents.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * extents[axis];
+  return strides;
+}
+
+}  // namespace torch_detail
+
+/// The field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch, over the
+/// batch's own memory, for use on `stream`. Throws `Error` (`invalid_argument`) if the batch is
+/// empty by now, LibTorch lacks the dtype, or the stream is being captured.
+inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
+  const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
+  return torch_detail::view(tensor, extents, torch_detail::row_major(extents), stream);
+}
+/// The same for use on the current stream.
+inline at::Tensor to_torch(const BatchTensor& tensor) {
+  return to_torch(tensor, TorchStream(torch_detail::device_of(tensor.share())));
+}
+
+/// A field [samples, height, width, channels] as PyTorch's [samples, channels, height, width] with
+/// channels-last strides, as convolutions take it at once. Throws as `to_torch`, and for a field of
+/// another rank.
+inline at::Tensor to_torch_channels_last(const BatchTensor& tensor, const TorchStream& stream) {
+  if (tensor.shape.rank() != 4)
+    throw Error(ErrorCode::invalid_argument,
+                "a field " + tensor.shape.to_string() +
+                    " is no batch of images [samples, height, width, channels]");
+  const std::vector<std::int64_t> nhwc = torch_detail::extents_of(tensor);
+  const std::vector<std::int64_t> strides = torch_detail::row_major(nhwc);
+  return torch_detail::view(tensor, {nhwc[0], nhwc[3], nhwc[1], nhwc[2]},
+                            {strides[0], strides[3], strides[1], strides[2]}, stream);
+}
+/// The same for use on the current stream.
+inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
+  return to_torch_channels_last(tensor, TorchStream(torch_detail::device_of(tensor.share())));
+}
+
+}  // namespace millrace
