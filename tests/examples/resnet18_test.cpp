@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The LibTorch trainer on made-up pictures.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "support/run_program.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_program;
+using testing::RunningProgram;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+
+RunningProgram::Result resnet18(std::vector<std::string> options) {
+  options.insert(options.begin(), {MILLRACE_RESNET18, MILLRACE_TRAIN_DATASET});
+  return run_program(options);
+}
+
+/// 100 pictures in batches of 20: five batches an epoch.
+std::vector<std::string> small(std::vector<std::string> more = {}) {
+  std::vector<std::string> all = {"--size", "32",    "--batch-size", "20",
+                                  "--rate", "0.001", "--epochs",     "4"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::string epoch_line(const std::string& out, int epoch) {
+  const std::size_t begin = out.find("epoch " + std::to_string(epoch) + ":");
+  return begin == std::string::npos ? "" : out.substr(begin, out.find('\n', begin) - begin);
+}
+
+TEST(ResNet18, TheLossFallsAndARunGoesOnFromACheckpoint) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = folder / "checkpoint";
+  const auto whole = resnet18(small({"--evaluate", MILLRACE_TRAIN_DATASET}));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const auto loss = [](const std::string& line) {
+    return std::stod(line.substr(line.find("loss") + 5));
+  };
+  ASSERT_NE(epoch_line(whole.out, 2), "") << whole.out;
+  EXPECT_LT(loss(epoch_line(whole.out, 2)), 0.8 * loss(epoch_line(whole.out, 0)));
+  EXPECT_THAT(epoch_line(whole.out, 2), HasSubstr(", evaluation "));
+
+  const std::vector<std::string> with_checkpoint =
+      small({"--evaluate", MILLRACE_TRAIN_DATASET, "--checkpoint", checkpoint});
+  std::vector<std::string> first = with_checkpoint;
+  first.insert(first.end(), {"--stop-after", "8"});  // in the middle of epoch 1
+  const auto begun = resnet18(first);
+  ASSERT_EQ(begun.exit_code, 0) << begun.err;
+  EXPECT_EQ(epoch_line(begun.out, 0), epoch_line(whole.out, 0));
+  EXPECT_EQ(epoch_line(begun.out, 1), "");
+  const auto gone_on = resnet18(with_checkpoint);
+  ASSERT_EQ(gone_on.exit_code, 0) << gone_on.err;
+  EXPECT_EQ(epoch_line(gone_on.out, 0), "");
+  EXPECT_EQ(epoch_line(gone_on.out, 2), epoch_line(whole.out, 2));
+  // A finished run has nothing left to do.
+  EXPECT_EQ(resnet18(with_checkpoint).out.find("epoch"), std::string::npos);
+}
+
+TEST(ResNet18, SaysWhatIsWrong) {
+  EXPECT_THAT(
+      resnet18({"--checkpoint", MILLRACE_TRAIN_DATASET}).err,
+      StartsWith(std::string("resnet18: ") + MILLRACE_TRAIN_DATASET + " is no checkpoint: "));
+  EXPECT_THAT(resnet18({"--device", "cuda:0"}).err, StartsWith("resnet18: batches for --device"));
+  EXPECT_THAT(resnet18({"--device", "sundial"}).err, HasSubstr("sundial"));
+  EXPECT_EQ(resnet18({"--size", "8"}).err, "resnet18: --size must be from 32 to 4096\n");
+}
+
+}  // namespace
+}  // namespace millrace
