@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a batch as DLPack tensors (https://dmlc.github.io/dlpack), for PyTorch, NumPy, JAX, CuPy
-// and whatever else takes them, without a copy of the data. The structs are DLPack's own; its
+// Fields of a batch as DLPack tensors (https://dmlc.github.io/dlpack), without a copy of the data,
+// for PyTorch, NumPy, JAX, CuPy and whatever else takes them. The structs are DLPack's own; its
 // header is not needed to pass them on.
 //
 // Streams: on a GPU a tensor holds its data once the stream that the batch was taken on has passed

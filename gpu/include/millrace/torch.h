@@ -8,11 +8,11 @@
 //       ...
 //     }
 //
-// Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken on
-// that one makes it wait for the data, and the slot is filled again behind all that the stream was
-// given until the batch and its tensors are gone. For use on another stream make that one wait for
-// the first and the tensor anew, by `to_torch(field, other)`: PyTorch's own `record_stream` knows
-// nothing of memory that it did not allocate. In host memory there are no streams.
+// Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken
+// on that one makes it wait for the data, and the slot is filled again behind all that the stream
+// was given until the batch and its tensors are gone. For use on another stream make that one wait
+// for the first and the tensor anew, by `to_torch(field, other)`: PyTorch's own `record_stream`
+// knows nothing of memory that it did not allocate. In host memory there are no streams.
 //
 // Threads: any thread may make a tensor of a batch and let one go.
 // Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage goes. It may
