@@ -12,3 +12,33 @@ install(EXPORT millrace-targets NAMESPACE millrace:: DESTINATION ${millrace_conf
 # It needs LibTorch, so those compile it who have that.
 install(FILES gpu/include/millrace/torch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)
 install(FILES LICENSE TYPE DOC)
+
+# What pkg-config finds. What static libraries need, their users link.
+set(millrace_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH millrace_pc_prefix /prefix/${millrace_pc_dir} /prefix)
+string(REGEX REPLACE "/$" "" millrace_pc_prefix "${millrace_pc_prefix}")
+set(millrace_pc_requires Requires)
+if(BUILD_SHARED_LIBS)
+  set(millrace_pc_requires Requires.private)
+endif()
+configure_file(cmake/millrace.pc.in millrace.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace.pc DESTINATION ${millrace_pc_dir})
+
+# A Debian package of all that is installed: cpack -G DEB --config build/release/CPackConfig.cmake
+if(PROJECT_IS_TOP_LEVEL)
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_PACKAGE_CONTACT "the millrace developers")
+  set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+  set(CPACK_STRIP_FILES ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+  # What those who link the libraries need. What the command links, dpkg-shlibdeps finds.
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, libxxhash-dev, \
+libjpeg62-turbo-dev, libhwy-dev, pkg-config")
+  find_program(MILLRACE_SHLIBDEPS dpkg-shlibdeps)
+  mark_as_advanced(MILLRACE_SHLIBDEPS)
+  if(MILLRACE_SHLIBDEPS)
+    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  endif()
+  include(CPack)
+endif()

@@ -69,6 +69,43 @@ if(SHARED)
   return()
 endif()
 
+# How many shared libraries a program drags in: loader/README.md says which.
+function(expect_libraries program at_most)
+  execute_process(COMMAND ldd ${WORK_DIR}/tests/install/consumer/${program}
+                  OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "=>" found "${libraries}")
+  list(LENGTH found count)
+  if(count EQUAL 0 OR count GREATER at_most)
+    message(FATAL_ERROR "${program} needs ${count} libraries, not up to ${at_most}:\n${libraries}")
+  endif()
+endfunction()
+expect_libraries(consumer_loader 8)
+expect_libraries(consumer_pipeline 14)
+
+# By pkg-config, with no CMake.
+file(GLOB_RECURSE pc ${prefix}/*/millrace.pc)
+get_filename_component(pc_dir ${pc} DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${pc_dir})
+execute_process(COMMAND pkg-config --cflags --libs millrace OUTPUT_VARIABLE flags
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+run(${CXX} ${SOURCE_DIR}/tests/install/consumer/augment.cpp -o ${WORK_DIR}/by_pkg_config ${flags})
+run(${WORK_DIR}/by_pkg_config)
+
+# The Debian package has the same files.
+find_program(dpkg_deb dpkg-deb)
+if(dpkg_deb)
+  run(${CMAKE_CPACK_COMMAND} --config ${BUILD_DIR}/CPackConfig.cmake -B ${WORK_DIR}/deb)
+  file(GLOB package ${WORK_DIR}/deb/*.deb)
+  run(${dpkg_deb} -x ${package} ${WORK_DIR}/deb/root)
+  file(GLOB_RECURSE in_prefix RELATIVE ${prefix} ${prefix}/*)
+  file(GLOB_RECURSE in_package RELATIVE ${WORK_DIR}/deb/root/usr ${WORK_DIR}/deb/root/usr/*)
+  if(NOT in_prefix STREQUAL in_package)
+    message(FATAL_ERROR "${package} has other files:\n${in_package}\nnot\n${in_prefix}")
+  endif()
+  run(${WORK_DIR}/deb/root/usr/bin/millrace --version)
+endif()
+
 # Without the largest of them, which takes a minute to compile.
 build(examples -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON)
 run(${WORK_DIR}/examples/make_photos ${WORK_DIR}/photos 20)
