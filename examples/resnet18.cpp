@@ -93,9 +93,9 @@ std::shared_ptr<millrace::Device> loading_device(const torch::Device& device) {
 
 /// A batch as tensors, over its own memory, but for the images on the CPU, which become float32.
 struct Tensors {
-  Tensors(const millrace::Batch& batch, const millrace::TorchStream& stream)
-      : images(millrace::to_torch_channels_last(batch["image"], stream)),
-        labels(millrace::to_torch(batch["label"], stream)) {
+  explicit Tensors(const millrace::Batch& batch)
+      : images(millrace::to_torch_channels_last(batch["image"])),
+        labels(millrace::to_torch(batch["label"])) {
     if (images.scalar_type() == torch::kFloat) return;
     static const auto mean = torch::tensor({0.485F, 0.456F, 0.406F}).view({1, 3, 1, 1});
     static const auto std = torch::tensor({0.229F, 0.224F, 0.225F}).view({1, 3, 1, 1});
@@ -198,7 +198,7 @@ void train(const Options& options) {
     model->eval();
     Sums sums(device);
     while (const millrace::Batch batch = stream.next(evaluation)) {
-      const Tensors tensors(batch, stream);
+      const Tensors tensors(batch);
       const torch::Tensor output = model(tensors.images);
       sums.add(torch::cross_entropy_loss(output, tensors.labels), output, tensors.labels);
     }
@@ -208,7 +208,7 @@ void train(const Options& options) {
 
   Sums sums(device);
   while (const millrace::Batch batch = stream.next(training)) {
-    const Tensors tensors(batch, stream);
+    const Tensors tensors(batch);
     optimiser.zero_grad();
     {
       const Autocast autocast(device);

@@ -66,6 +66,10 @@ DeviceId Batch::device() const {
 State Batch::state_after() const { return desk_->state_at(lease().plan.position_after); }
 PartRange Batch::parts() const { return PartRange(*this); }
 void Batch::record_stream(Stream& stream) const { desk_->record_stream(lease(), stream); }
+void Batch::record_stream(std::shared_ptr<Stream> stream) const {
+  record_stream(*stream);
+  desk_->keep(*lease_, std::move(stream));
+}
 
 std::size_t Part::first() const { return batch_->desk_->micro_batches().begin(number_); }
 

@@ -121,6 +121,7 @@ void Desk::release(Lease& lease) noexcept {
   } catch (...) {
     road_->fail("release");
   }
+  for (std::size_t use = 0; use < lease.used; ++use) lease.uses[use].kept.reset();
   try {
     road_->release(lease);
   } catch (...) {

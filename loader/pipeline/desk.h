@@ -33,6 +33,8 @@ class Desk : public std::enable_shared_from_this<Desk> {
   /// Makes the batch's stream wait for a micro-batch, or without a stream waits for it.
   void take(Lease& lease, std::size_t micro_batch);
   void record_stream(Lease& lease, Stream& stream);
+  /// Until the lease is released the road owns a share of a stream that it is used on.
+  void keep(Lease& lease, std::shared_ptr<Stream> stream) { road_->keep(lease, std::move(stream)); }
   /// In a child of fork() that keeps all as it is, for good.
   void release(Lease& lease) noexcept;
 

@@ -4,20 +4,20 @@
 //
 //     const millrace::TorchStream stream(device);     // the current stream of an at::Device
 //     while (auto batch = stream.next(pipeline)) {
-//       auto images = millrace::to_torch_channels_last(batch["image"], stream);
+//       auto images = millrace::to_torch_channels_last(batch["image"]);
 //       ...
 //     }
 //
 // Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken
 // on that one makes it wait for the data, and the slot is filled again behind all that the stream
 // was given until the batch and its tensors are gone. For use on another stream make that one wait
-// for the first and the tensor anew, by `to_torch(field, other)`: PyTorch's own `record_stream`
-// knows nothing of memory that it did not allocate. In host memory there are no streams.
+// for the first, and the tensor by `to_torch(field, other)`: PyTorch's own `record_stream` knows
+// nothing of memory that it did not allocate. In host memory there are no streams.
 //
 // Threads: any thread may make a tensor of a batch and let one go.
 // Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage goes. It may
-// outlive the `Batch`, the pipeline and the runtime. It keeps the stream that it was made for, but
-// not the one that its batch was taken on: with two, the latter's `TorchStream` outlives it.
+// outlive the `Batch`, the pipeline, the runtime and any `TorchStream`: batches keep the streams
+// that these stand for.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -68,10 +68,12 @@ class TorchStream {
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif
 
-  /// `Pipeline::next` on this stream.
+  /// `Pipeline::next` on this stream, which the batch keeps.
   Batch next(Pipeline& pipeline, NextRequest request = {}) const {
     request.stream = stream_.get();
-    return pipeline.next(request);
+    Batch batch = pipeline.next(request);
+    if (batch && stream_ != nullptr) batch.record_stream(stream_);
+    return batch;
   }
 
   /// Null for host memory.
@@ -125,27 +127,17 @@ inline at::ScalarType to_torch(DType dtype) {
 
 namespace torch_detail {
 
-/// What a tensor keeps alive. The batch goes before the stream that its end is recorded on.
-struct Keeper {
-  std::shared_ptr<Stream> stream;
-  Batch batch;
-};
-
-inline at::Device device_of(const Batch& batch) {
-  const DeviceId id = batch.device();
-  return id.kind == DeviceId::Kind::cuda
-             ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(id.index))
-             : at::Device(at::kCPU);
-}
-
 inline at::Tensor view(const BatchTensor& tensor, const std::vector<std::int64_t>& sizes,
-                       const std::vector<std::int64_t>& strides, const TorchStream& stream) {
-  auto keeper = std::make_shared<Keeper>(Keeper{stream.stream(), tensor.share()});
-  if (keeper->stream != nullptr) keeper->batch.record_stream(*keeper->stream);
-  const at::Device device = device_of(keeper->batch);
+                       const std::vector<std::int64_t>& strides) {
+  const at::ScalarType type = to_torch(tensor.dtype);
+  auto share = std::make_shared<Batch>(tensor.share());
+  const DeviceId id = share->device();
+  const at::Device device = id.kind == DeviceId::Kind::cuda
+                                ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(id.index))
+                                : at::Device(at::kCPU);
   return at::from_blob(
-      tensor.data, sizes, strides, [keeper](void*) mutable { keeper.reset(); },
-      at::TensorOptions().dtype(to_torch(tensor.dtype)).device(device), device);
+      tensor.data, sizes, strides, [share](void*) mutable { share.reset(); },
+      at::TensorOptions().dtype(type).device(device), device);
 }
 
 inline std::vector<std::int64_t> extents_of(const BatchTensor& tensor) {
@@ -165,21 +157,17 @@ inline std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& exte
 }  // namespace torch_detail
 
 /// The field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch, over the
-/// batch's own memory, for use on `stream`. Throws `Error` (`invalid_argument`) if the batch is
-/// empty by now, LibTorch lacks the dtype, or the stream is being captured.
-inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
-  const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
-  return torch_detail::view(tensor, extents, torch_detail::row_major(extents), stream);
-}
-/// The same for use on the current stream.
+/// batch's own memory, for use on the stream that the batch was taken on. Throws `Error`
+/// (`invalid_argument`) if the batch is empty by now or LibTorch lacks the dtype.
 inline at::Tensor to_torch(const BatchTensor& tensor) {
-  return to_torch(tensor, TorchStream(torch_detail::device_of(tensor.share())));
+  const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
+  return torch_detail::view(tensor, extents, torch_detail::row_major(extents));
 }
 
 /// A field [samples, height, width, channels] as PyTorch's [samples, channels, height, width] with
 /// channels-last strides, as convolutions take it at once. Throws as `to_torch`, and for a field of
 /// another rank.
-inline at::Tensor to_torch_channels_last(const BatchTensor& tensor, const TorchStream& stream) {
+inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
   if (tensor.shape.rank() != 4)
     throw Error(ErrorCode::invalid_argument,
                 "a field " + tensor.shape.to_string() +
@@ -187,11 +175,18 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor, const TorchS
   const std::vector<std::int64_t> nhwc = torch_detail::extents_of(tensor);
   const std::vector<std::int64_t> strides = torch_detail::row_major(nhwc);
   return torch_detail::view(tensor, {nhwc[0], nhwc[3], nhwc[1], nhwc[2]},
-                            {strides[0], strides[3], strides[1], strides[2]}, stream);
+                            {strides[0], strides[3], strides[1], strides[2]});
 }
-/// The same for use on the current stream.
-inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
-  return to_torch_channels_last(tensor, TorchStream(torch_detail::device_of(tensor.share())));
+
+/// These two for use on a further stream, which the batch keeps. Throw `Error`
+/// (`invalid_argument`) while that is being captured, too.
+inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
+  if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
+  return to_torch(tensor);
+}
+inline at::Tensor to_torch_channels_last(const BatchTensor& tensor, const TorchStream& stream) {
+  if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
+  return to_torch_channels_last(tensor);
 }
 
 }  // namespace millrace

@@ -33,7 +33,7 @@ class PartRange;
 /// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes,
 /// the slot's reuse is ordered behind everything the batch's streams were given until then. A batch
 /// may outlive its scope and its pipeline, and may be moved to or copied for other threads; one
-/// object is not for two threads at once. Streams must outlive the batches given to them. While one
+/// object is not for two threads at once. Streams that it does not keep must outlive it. While one
 /// of them is being captured into a graph, the last copy must not go, which ends the run with an
 /// error; others may.
 class Batch {
@@ -93,6 +93,8 @@ class Batch {
   /// stream until the last copy of the batch goes. Throws `Error` (`invalid_argument`) while the
   /// stream is being captured; the run goes on.
   void record_stream(Stream& stream) const;
+  /// The same, and the batch keeps the stream: it lives until the last copy goes.
+  void record_stream(std::shared_ptr<Stream> stream) const;
 
  private:
   friend class BatchTensor;

@@ -272,16 +272,19 @@ void Road::taken(Lease& lease, std::size_t micro_batch, Clock::time_point asked,
 bool Road::use(Lease& lease, Stream& stream, std::unique_ptr<Event> event) {
   MutexLock lock(mutex_);
   require(lease.state == LeaseState::live, lease, "use");
-  const auto end = lease.uses.begin() + static_cast<std::ptrdiff_t>(lease.used);
-  if (std::any_of(lease.uses.begin(), end,
-                  [&stream](const Lease::Use& use) { return use.stream == &stream; }))
-    return true;
+  if (lease.use_on(stream) != nullptr) return true;
   if (lease.used == lease.uses.size()) {
     if (event == nullptr) return false;
-    lease.uses.push_back({nullptr, std::move(event)});
+    lease.uses.push_back({.stream = nullptr, .done = std::move(event)});
   }
   lease.uses[lease.used++].stream = &stream;
   return true;
+}
+
+void Road::keep(Lease& lease, std::shared_ptr<Stream> stream) {
+  MutexLock lock(mutex_);
+  require(lease.state == LeaseState::live, lease, "keep");
+  if (Lease::Use* const use = lease.use_on(*stream)) use->kept.swap(stream);
 }
 
 void Road::release(Lease& lease) {

@@ -113,6 +113,8 @@ class Road {
   /// Notes that a live lease is used on `stream`. False if that takes an event more than the lease
   /// has: call it again with one.
   bool use(Lease& lease, Stream& stream, std::unique_ptr<Event> event = nullptr);
+  /// Shares the ownership of a stream that a live lease is used on, for the lease.
+  void keep(Lease& lease, std::shared_ptr<Stream> stream);
   void release(Lease& lease);
   std::uint64_t next_number() const;
   std::uint64_t position() const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -40,6 +41,12 @@ void HostSlot::begin_making(const MicroBatches& micro_batches) {
     made[micro_batch] = samples == 0;
     if (samples > 0) ++micro_batches_unmade;
   }
+}
+
+Lease::Use* Lease::use_on(const Stream& stream) {
+  for (Use& use : std::span(uses).first(used))
+    if (use.stream == &stream) return &use;
+  return nullptr;
 }
 
 bool Lease::wait_for_uses(Clock::time_point deadline) const noexcept {

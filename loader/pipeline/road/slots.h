@@ -95,11 +95,15 @@ struct Lease {
   struct Use {
     Stream* stream = nullptr;
     std::unique_ptr<Event> done;
+    /// The stream's owner, if the batch shall keep it.
+    std::shared_ptr<Stream> kept{};
   };
   /// The first `used` are those of the batch now or last here; the others' events are kept for
   /// later.
   std::vector<Use> uses{};
   std::size_t used = 0;
+  /// The batch's use on `stream`; null if there is none.
+  Use* use_on(const Stream& stream);
 
   /// The road's, under its mutex.
   LeaseState state = LeaseState::free;

@@ -142,19 +142,21 @@ TEST(Torch, ATensorOutlivesPipelineAndRuntime) {
   EXPECT_EQ(tensor[0][0][0].item<std::int64_t>(), 1);
 }
 
-TEST(Torch, KeepsTheStreamThatItIsUsedOn) {
+TEST(Torch, BatchesKeepTheStreamsOfTheirTensors) {
   SmallRun run(64, true);
   Pipeline pipeline = run.pipeline();
-  HostStream stream;
-  at::Tensor tensor;
+  at::Tensor first, second;
   {
-    const Batch batch = pipeline.next(stream);
-    const TorchStream other(std::make_shared<HostStream>());
-    tensor = to_torch(batch.labels(), other);
+    const TorchStream taken_on(std::make_shared<HostStream>());
+    const Batch batch = taken_on.next(pipeline);
+    first = to_torch(batch.labels());
+    second = to_torch(batch.labels(), TorchStream(std::make_shared<HostStream>()));
+    taken_on.stream()->synchronize();
   }
-  stream.synchronize();
-  EXPECT_EQ(tensor.numel(), 8);
-  tensor.reset();  // records on both streams
+  EXPECT_TRUE(at::equal(first, second));
+  second.reset();
+  first.reset();  // records on both streams
+  HostStream stream;
   while (pipeline.next(stream)) {
   }
   EXPECT_EQ(pipeline.report().batches, 8U);

@@ -92,6 +92,28 @@ TEST_P(PipelineLease, MayBeUsedAndLetGoByAnotherThread) {
   EXPECT_EQ(number, 60U);
 }
 
+TEST_P(PipelineLease, KeepsAStreamUntilTheLastCopyGoes) {
+  SmallRun run(8 * 20, GetParam());
+  Pipeline pipeline = run.pipeline();
+  for (int round = 0; round < 6; ++round) {
+    auto taken_on = std::make_shared<HostStream>();
+    Batch batch = pipeline.next(*taken_on);
+    batch.record_stream(taken_on);
+    auto further = std::make_shared<HostStream>();
+    batch.record_stream(*further);
+    batch.record_stream(further);
+    const std::weak_ptr<HostStream> first = taken_on, second = further;
+    taken_on->synchronize();
+    taken_on.reset();
+    further.reset();
+    Batch copy = batch;
+    batch.reset();
+    EXPECT_FALSE(first.expired() || second.expired());
+    copy.reset();
+    EXPECT_TRUE(first.expired() && second.expired());
+  }
+}
+
 TEST_P(PipelineLease, ManyThreadsMayShareABatch) {
   SmallRun run(8 * 20, GetParam());
   Pipeline pipeline = run.pipeline();
