@@ -25,20 +25,20 @@ configure_file(cmake/millrace.pc.in millrace.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace.pc DESTINATION ${millrace_pc_dir})
 
 # A Debian package of all that is installed: cpack -G DEB --config build/release/CPackConfig.cmake
-if(PROJECT_IS_TOP_LEVEL)
+# What the command links, dpkg-shlibdeps finds, with the help of file.
+find_program(MILLRACE_SHLIBDEPS dpkg-shlibdeps)
+find_program(MILLRACE_FILE file)
+mark_as_advanced(MILLRACE_SHLIBDEPS MILLRACE_FILE)
+if(PROJECT_IS_TOP_LEVEL AND MILLRACE_SHLIBDEPS AND MILLRACE_FILE)
   set(CPACK_GENERATOR DEB)
   set(CPACK_PACKAGE_CONTACT "the millrace developers")
   set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-  # What those who link the libraries need. What the command links, dpkg-shlibdeps finds.
+  # What those who link the libraries need.
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, libxxhash-dev, \
-libjpeg62-turbo-dev, libhwy-dev, pkg-config")
-  find_program(MILLRACE_SHLIBDEPS dpkg-shlibdeps)
-  mark_as_advanced(MILLRACE_SHLIBDEPS)
-  if(MILLRACE_SHLIBDEPS)
-    set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-  endif()
+libjpeg62-turbo-dev, libhwy-dev, libdlpack-dev, pkg-config")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   include(CPack)
 endif()

@@ -1,7 +1,15 @@
 # millrace::torch: <millrace/torch.h>, beside the LibTorch that find_package(Torch) found before. It
 # links what tensors need and no more: libtorch.so may ask for libraries that are not there.
-if(TARGET torch_cpu AND NOT TARGET millrace::torch)
-  add_library(millrace::torch INTERFACE IMPORTED)
+set(millrace_torch_problem "")
+if(NOT TARGET torch_cpu)
+  set(millrace_torch_problem "find_package(Torch) was not called before, or found none")
+elseif(CMAKE_CXX_COMPILER_ID MATCHES Clang AND Torch_VERSION VERSION_LESS 2)
+  set(millrace_torch_problem "as C++20 clang does not compile the headers of LibTorch 1")
+elseif(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
+  set(millrace_torch_problem "this LibTorch has the strings of C++98, and millrace those of C++11")
+endif()
+if(NOT millrace_torch_problem AND NOT TARGET millrace::torch)
+  add_library(millrace::torch INTERFACE IMPORTED GLOBAL)
   target_include_directories(millrace::torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   target_link_libraries(millrace::torch INTERFACE millrace::loader torch_cpu c10)
   separate_arguments(millrace_torch_options UNIX_COMMAND "${TORCH_CXX_FLAGS}")

@@ -184,15 +184,16 @@ void train(const Options& options) {
   millrace::Pipeline training(dataset, millrace::image_transform(millrace::Recipe::train(size)),
                               where, loading);
 
+  const auto evaluated_on =
+      options.evaluate.empty() ? nullptr : millrace::open_dataset(options.evaluate);
   const auto evaluate = [&] {
     millrace::PipelineOptions once = loading;
     once.order = millrace::Order::sequential();
     once.epochs = 1;
     once.last_batch = millrace::LastBatch::partial;
     once.resume = {};
-    millrace::Pipeline evaluation(millrace::open_dataset(options.evaluate),
-                                  millrace::image_transform(millrace::Recipe::eval(size)), where,
-                                  once);
+    millrace::Pipeline evaluation(
+        evaluated_on, millrace::image_transform(millrace::Recipe::eval(size)), where, once);
     const torch::NoGradGuard no_gradients;
     const Autocast autocast(device);
     model->eval();
@@ -210,13 +211,14 @@ void train(const Options& options) {
   while (const millrace::Batch batch = stream.next(training)) {
     const Tensors tensors(batch);
     optimiser.zero_grad();
+    torch::Tensor loss;
     {
       const Autocast autocast(device);
       const torch::Tensor output = model(tensors.images);
-      const torch::Tensor loss = torch::cross_entropy_loss(output, tensors.labels);
-      loss.backward();
+      loss = torch::cross_entropy_loss(output, tensors.labels);
       sums.add(loss, output, tensors.labels);
     }
+    loss.backward();
     optimiser.step();
     if (batch.last_in_epoch()) {
       std::printf("epoch %llu: loss %.4f, training accuracy %.1f%%",

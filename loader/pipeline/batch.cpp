@@ -43,8 +43,8 @@ BatchTensor Batch::operator[](std::string_view field) const {
 }
 
 Batch BatchTensor::share() const {
-  (void)batch_->lease();  // throws if there is none
-  return *batch_;
+  lease_->shares.fetch_add(1, std::memory_order_relaxed);
+  return {desk_->shared_from_this(), lease_};
 }
 
 std::size_t Batch::taken() const { return lease().taken.load(std::memory_order_acquire); }
@@ -67,6 +67,7 @@ State Batch::state_after() const { return desk_->state_at(lease().plan.position_
 PartRange Batch::parts() const { return PartRange(*this); }
 void Batch::record_stream(Stream& stream) const { desk_->record_stream(lease(), stream); }
 void Batch::record_stream(std::shared_ptr<Stream> stream) const {
+  if (stream == nullptr) throw Error(ErrorCode::invalid_argument, "a stream that is null");
   record_stream(*stream);
   desk_->keep(*lease_, std::move(stream));
 }

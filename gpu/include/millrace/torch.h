@@ -68,11 +68,15 @@ class TorchStream {
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif
 
-  /// `Pipeline::next` on this stream, which the batch keeps.
+  /// `Pipeline::next` on this stream, which the batch keeps. Throws `Error` as that does, and
+  /// `invalid_argument` if the batch is on a GPU and this is no stream of one.
   Batch next(Pipeline& pipeline, NextRequest request = {}) const {
     request.stream = stream_.get();
     Batch batch = pipeline.next(request);
     if (batch && stream_ != nullptr) batch.record_stream(stream_);
+    if (batch && stream_ == nullptr && batch.device().kind == DeviceId::Kind::cuda)
+      throw Error(ErrorCode::invalid_argument,
+                  "a batch on a GPU was taken on the TorchStream of the CPU");
     return batch;
   }
 
@@ -132,6 +136,11 @@ inline at::Tensor view(const BatchTensor& tensor, const std::vector<std::int64_t
   const at::ScalarType type = to_torch(tensor.dtype);
   auto share = std::make_shared<Batch>(tensor.share());
   const DeviceId id = share->device();
+#ifndef MILLRACE_TORCH_CUDA
+  if (id.kind == DeviceId::Kind::cuda)
+    throw Error(ErrorCode::invalid_argument,
+                "a batch on a GPU, but millrace or LibTorch was built without CUDA");
+#endif
   const at::Device device = id.kind == DeviceId::Kind::cuda
                                 ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(id.index))
                                 : at::Device(at::kCPU);
@@ -158,7 +167,7 @@ inline std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& exte
 
 /// The field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch, over the
 /// batch's own memory, for use on the stream that the batch was taken on. Throws `Error`
-/// (`invalid_argument`) if the batch is empty by now or LibTorch lacks the dtype.
+/// (`invalid_argument`) if LibTorch lacks the dtype, or the device.
 inline at::Tensor to_torch(const BatchTensor& tensor) {
   const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
   return torch_detail::view(tensor, extents, torch_detail::row_major(extents));

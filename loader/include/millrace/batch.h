@@ -2,8 +2,8 @@
 // A batch holds its slot's memory and what orders that memory's reuse, but neither the dataset nor
 // the transform; it may outlive its pipeline, and is let go by any thread. One object is not for
 // two threads at once; copies, which share the slot, are. Streams that a batch is used on outlive
-// it. In words a part of a batch is a micro-batch; `Part`, `PartRange` and `parts()` are the names
-// that code has for it.
+// it, unless it keeps them. In words a part of a batch is a micro-batch; `Part`, `PartRange` and
+// `parts()` are the names that code has for it.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -93,7 +93,9 @@ class Batch {
   /// stream until the last copy of the batch goes. Throws `Error` (`invalid_argument`) while the
   /// stream is being captured; the run goes on.
   void record_stream(Stream& stream) const;
-  /// The same, and the batch keeps the stream: it lives until the last copy goes.
+  /// The same, and the batch keeps the stream until the last copy goes. Where nobody else has it
+  /// then, it ends on that copy's thread; of a `HostStream` this waits for its work, so the thread
+  /// must not be its own.
   void record_stream(std::shared_ptr<Stream> stream) const;
 
  private:
@@ -110,19 +112,21 @@ class Batch {
   Lease* lease_ = nullptr;
 };
 
-/// A field of a batch or micro-batch. A view as any `Tensor`, which also knows its batch, for what
-/// hands it to other libraries (`to_dlpack`, `to_torch`).
+/// A field of a batch or micro-batch. A view as any `Tensor`: as long as it is used, someone must
+/// hold a share of the batch. It also knows its batch, for what hands it to other libraries
+/// (`to_dlpack`, `to_torch`).
 class BatchTensor : public Tensor {
  public:
-  /// A further share of its batch. The `Batch` object that this was taken of must still be there;
-  /// throws `Error` (`invalid_argument`) if it is empty by now.
+  /// A further share of its batch.
   Batch share() const;
 
  private:
   friend class Batch;
   friend class Part;
-  BatchTensor(const Tensor& tensor, const Batch& batch) : Tensor(tensor), batch_(&batch) {}
-  const Batch* batch_;
+  BatchTensor(const Tensor& tensor, const Batch& batch)
+      : Tensor(tensor), desk_(batch.desk_.get()), lease_(batch.lease_) {}
+  Desk* desk_;
+  Lease* lease_;
 };
 
 inline BatchTensor Batch::images() const { return (*this)["image"]; }

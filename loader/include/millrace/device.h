@@ -106,6 +106,7 @@ class Device {
   virtual ~Device() = default;
   /// "host", "cuda:0" ...
   virtual std::string name() const = 0;
+  /// Whose memory `allocate_device` gives; the host's by default.
   virtual DeviceId id() const { return {}; }
   /// Whether batches are copied to memory of the device's own. If not, the host slot itself is
   /// handed out.

@@ -10,7 +10,8 @@
 //
 // Threads: any thread may make a tensor of a batch, and any one may delete it.
 // Lifetimes: a tensor holds a share of its batch until its deleter is called, and so its slot; it
-// may outlive the `Batch`, its pipeline and the runtime, but not the streams of the batch.
+// may outlive the `Batch`, its pipeline and the runtime, but of the batch's streams only those that
+// it keeps (`Batch::record_stream`).
 #pragma once
 
 #include <millrace/batch.h>
@@ -22,8 +23,8 @@ struct DLManagedTensorVersioned;
 namespace MILLRACE_API millrace {
 
 /// The tensor, row-major, with its strides, on kDLCPU or kDLCUDA; a bool is DLPack 1.0's kDLBool.
-/// The caller owns it: whoever takes it calls its `deleter` once. Throws `Error`
-/// (`invalid_argument`) if the batch is empty by now, `std::bad_alloc` without memory.
+/// The caller owns it: whoever takes it calls its `deleter` once. Throws `std::bad_alloc` without
+/// memory.
 [[nodiscard]] DLManagedTensor* to_dlpack(const BatchTensor& tensor);
 
 struct DlpackOptions {

@@ -6,7 +6,7 @@
 // move and its destruction need it alone.
 // Lifetimes: a pipeline shares the ownership of its dataset, transform, device and runtime. A
 // `Batch` may outlive the pipeline that made it. A stream that is given to `next` outlives the
-// batches that are used on it.
+// batches that are used on it, unless they keep it (`Batch::record_stream`).
 // Fork: a child of fork() has none of the threads. Destructors return at once there and free
 // nothing; a pipeline that is used is an error. Fork before the first pipeline, or make new ones.
 #pragma once
@@ -160,7 +160,7 @@ struct PipelineOptions {
 
 /// How `Pipeline::next` gives the next batch.
 struct NextRequest {
-  /// What the batch is used on; null = the host. It must outlive the batch.
+  /// What the batch is used on; null = the host. It must outlive the batch, unless that keeps it.
   Stream* stream = nullptr;
   /// How long to wait for data, or for another thread to let go of a batch; nullopt = as long as
   /// the data takes, but not for slots that live batches hold.

@@ -137,13 +137,18 @@ TEST(Dlpack, OutlivesPipelineAndRuntime) {
             static_cast<std::int64_t*>(exported->dl_tensor.data)[0] + 1);
 }
 
-TEST(Dlpack, NeedsABatch) {
-  Pipeline pipeline = run_of_every_dtype();
-  Batch batch = pipeline.next();
-  const BatchTensor tensor = batch["int8"];
-  batch.reset();
-  EXPECT_EQ(error_of([&] { (void)to_dlpack(tensor); }).code(), ErrorCode::invalid_argument);
-  EXPECT_EQ(error_of([&] { (void)tensor.share(); }).code(), ErrorCode::invalid_argument);
+TEST(Dlpack, NeedsAShareOfTheBatchAndNoObject) {
+  Pipeline pipeline =
+      run_of_every_dtype({.batch_size = 8, .seed = 1, .epochs = 1, .slots = {.micro_batches = 2}});
+  NextRequest request;
+  request.in_parts = true;
+  Batch batch = pipeline.next(request);
+  std::vector<BatchTensor> parts;
+  for (const Part& part : batch.parts()) parts.push_back(part["int64"]);
+  const Batch moved = std::move(batch);
+  const std::int64_t* const first = moved["int64"].as<std::int64_t>().data();
+  EXPECT_EQ(Exported(to_dlpack(parts.at(0)))->dl_tensor.data, first);
+  EXPECT_EQ(Exported(to_dlpack(parts.at(1)))->dl_tensor.data, first + 4 * 6);
   EXPECT_EQ(error_of([&] { (void)batch.device(); }).code(), ErrorCode::invalid_argument);
 }
 
