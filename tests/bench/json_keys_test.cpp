@@ -133,7 +133,7 @@ TEST_F(JsonKeys, OfBenchStay) {
        {"verdict", keys("stage text advice share_percent speedup_limit next_bound")},
        {"options", option_keys("convert step warmup epochs index_bytes")},
        {"machine", machine_keys("steal_percent")}});
-  EXPECT_THAT(differences_of(expected, {"bench", dataset_.string(), "--batches", "6", "--warmup",
+  EXPECT_THAT(differences_of(expected, {"bench", dataset_.string(), "--batches", "12", "--warmup",
                                         "0", "--batch-size", "8", "--size", "32", "--step-ms", "1",
                                         "--micro-batches", "2", "--digest"}),
               ::testing::IsEmpty());
