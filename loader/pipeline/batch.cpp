@@ -42,6 +42,13 @@ BatchTensor Batch::operator[](std::string_view field) const {
   return {layout.field(lease_->base, layout.spec().index_of(field), 0, lease_->plan.size), *this};
 }
 
+std::vector<std::string> Batch::field_names() const {
+  lease();
+  std::vector<std::string> names;
+  for (const FieldSpec& field : desk_->layout().spec().fields()) names.push_back(field.name);
+  return names;
+}
+
 Batch BatchTensor::share() const {
   lease_->shares.fetch_add(1, std::memory_order_relaxed);
   return {desk_->shared_from_this(), lease_};

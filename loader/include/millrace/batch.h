@@ -16,7 +16,9 @@
 #include <iterator>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 // Private, so outside of what is shown.
 namespace millrace {
@@ -55,6 +57,8 @@ class Batch {
   /// `invalid_argument` while micro-batches of a batch that comes in parts have not been taken
   /// yet.
   BatchTensor operator[](std::string_view field) const;
+  /// The names of all fields, in the order in which they lie in the slot.
+  std::vector<std::string> field_names() const;
   /// The field "image".
   BatchTensor images() const;
   /// The field "label".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options files: what `millrace tune` found is saved by one program and loaded by another.
 //
-// Threads: both functions may be called from any thread at once, of one file by one at a time.
+// Threads: all functions may be called from any thread at once, of one file by one at a time.
 // Lifetimes: everything here is plain data, which refers to nothing.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace MILLRACE_API millrace {
@@ -30,7 +31,7 @@ struct TunedFor {
 
 /// Options that were found to be good, and where: what an options file holds.
 struct SavedOptions {
-  /// Of these the file has batch_size, prefetch and micro_batches; the others keep their defaults.
+  /// Of these `save_options` writes batch_size, prefetch and micro_batches.
   PipelineOptions pipeline;
   /// For `RuntimeOptions::workers`; 0 = one per usable core.
   unsigned workers = 0;
@@ -53,13 +54,28 @@ struct LoadedOptions : SavedOptions {
 ///      "why": "...",
 ///      "tuned_for": {"dataset": "train.lmdb", "records": 500, "recipe": {...}, "step_ms": 30},
 ///      "machine": {"cpu": "...", "cores": 2, "numa_nodes": 1, "memory_bytes": 8349589504}}
+/// Beside "options" a person may say what else is to be run, each key as the member of
+/// `PipelineOptions` of that name:
+///     "run": {"name": "train", "seed": 7, "epochs": 90,
+///             "order": "shuffled" | "sequential" | "blocks", "block_records": 1024,
+///             "window_blocks": 16, "last_batch": "partial" | "drop" | "pad",
+///             "bad_records": "fail" | "replace" | "mark",
+///             "conversion": {"field": "image", "dtype": "uint8" | "float16" | "bfloat16" |
+///                            "float32", "layout": "nchw" | "nhwc", "mean": [...], "std": [...]},
+///             "index_bytes": 0, "device_slots": 2, "read_ahead": 2, "nodes": "device" | "all",
+///             "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
+///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
 /// "format" and "options" must be there; what else is left out has the default of its struct, and a
 /// machine that is left out is not compared. Throws `Error` that names file, key and value:
 /// `not_found` for a missing file, `io`, or `invalid_argument` for malformed JSON, an unknown key,
 /// a wrong type, a value out of range or a newer format. A trainer uses it so:
 ///     auto loaded = load_options("train.json");
 ///     loaded.pipeline.runtime = make_runtime({.workers = loaded.workers});
+/// and of several ranks on a host says `local_rank` and `local_world` there, too.
 LoadedOptions load_options(const std::filesystem::path& path);
+
+/// The same of a text; `source` names it in messages.
+LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
 /// Writes `options` so that `load_options` gives the same back, replacing the file. Throws `Error`:
 /// `io`, or `invalid_argument` for options that `load_options` would refuse.

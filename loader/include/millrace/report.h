@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-// Threads: `judge` may be called from any thread at once. Lifetimes: everything here is plain data,
-// which refers to nothing.
+// Threads: functions may be called from any thread at once. Lifetimes: everything here is plain
+// data, which refers to nothing.
 
 namespace MILLRACE_API millrace {
 
@@ -185,6 +185,11 @@ struct Report {
   /// A verdict from what the pipeline sees by itself; `judge` with the device's idle time is surer.
   Verdict verdict;
 };
+
+/// The report as a JSON object, for programs: each member under its name here, and those of
+/// durations, stages, nodes, bad records, memory and the verdict in objects of their own. What is
+/// nullopt is null.
+std::string to_json(const Report& report);
 
 /// Judges a run. `device_idle` is the share of time (0 to 1) in which the device's compute stream
 /// had nothing to run; nullopt if that is not known, as a pipeline itself does not see it.

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <millrace/error.h>
 #include <millrace/options_file.h>
+#include <millrace/sampler.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -100,6 +102,78 @@ TEST_F(OptionsFile, WhatIsLeftOutHasItsDefault) {
   // And so it is written.
   save_options(path_, loaded);
   EXPECT_EQ(load_options(path_).tuned_for, TunedFor{});
+}
+
+TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
+  const PipelineOptions options = load(R"({"format": 1, "options": {"batch_size": 8}, "run": {
+      "name": "eval", "seed": 18446744073709551615, "epochs": 3, "order": "sequential",
+      "last_batch": "pad", "bad_records": "mark", "index_bytes": 0, "device_slots": 3,
+      "read_ahead": 0, "nodes": "all", "rank": 1, "world": 4, "local_rank": 1, "local_world": 2,
+      "global_batch_size": 30, "resume_anyway": true, "stop_timeout_ms": 250,
+      "conversion": {"dtype": "float16", "layout": "nhwc", "mean": [0.5, 0.25, 0.125],
+                     "std": [2, 4, 8]}}})")
+                                      .pipeline;
+  EXPECT_EQ(options.batch_size, 8u);
+  EXPECT_EQ(options.name, "eval");
+  EXPECT_EQ(options.seed, UINT64_MAX);
+  EXPECT_EQ(options.epochs, 3u);
+  EXPECT_EQ(Sampler(options.order, 9, 1).hash(), Sampler(Order::sequential(), 9, 1).hash());
+  EXPECT_EQ(options.last_batch, LastBatch::pad);
+  EXPECT_EQ(options.bad_records, BadRecords::mark);
+  EXPECT_EQ(options.index_bytes, std::optional<std::size_t>(0));
+  EXPECT_EQ(options.slots.device_slots, 3u);
+  EXPECT_EQ(options.slots.read_ahead, 0u);
+  EXPECT_EQ(options.slots.nodes, Nodes::all);
+  EXPECT_EQ(options.ranks.mine.rank, 1u);
+  EXPECT_EQ(options.ranks.mine.world, 4u);
+  EXPECT_EQ(options.ranks.mine.local_rank, 1u);
+  EXPECT_EQ(options.ranks.mine.local_world, 2u);
+  EXPECT_EQ(options.ranks.global_batch_size, 30u);
+  EXPECT_TRUE(options.resume.anyway);
+  EXPECT_EQ(options.debug.stop_timeout, std::chrono::milliseconds(250));
+  ASSERT_TRUE(options.conversion);
+  EXPECT_EQ(options.conversion->dtype, DType::float16);
+  EXPECT_EQ(options.conversion->layout, ImageLayout::nhwc);
+  EXPECT_THAT(options.conversion->mean, ElementsAre(0.5F, 0.25F, 0.125F, 0));
+  EXPECT_THAT(options.conversion->std, ElementsAre(2, 4, 8, 1));
+}
+
+TEST_F(OptionsFile, RunLeavesWhatItDoesNotSay) {
+  const PipelineOptions said =
+      options_from_json(R"({"format": 1, "options": {}, "run": {"order": "blocks",
+                            "block_records": 5, "window_blocks": 2}})")
+          .pipeline;
+  const PipelineOptions defaults;
+  EXPECT_EQ(said.seed, defaults.seed);
+  EXPECT_EQ(said.name, defaults.name);
+  EXPECT_EQ(said.last_batch, defaults.last_batch);
+  EXPECT_EQ(said.index_bytes, defaults.index_bytes);
+  EXPECT_EQ(said.debug.stop_timeout, defaults.debug.stop_timeout);
+  EXPECT_FALSE(said.conversion);
+  EXPECT_EQ(Sampler(said.order, 99, 1).hash(), Sampler(Order::blocks({5, 2}), 99, 1).hash());
+  EXPECT_NE(Sampler(said.order, 99, 1).hash(), Sampler(Order::blocks(), 99, 1).hash());
+}
+
+TEST_F(OptionsFile, WhatRunSaysWronglyIsNamed) {
+  const auto on_run = [&](const std::string& members) {
+    return complaint(R"({"format": 1, "options": {}, "run": {)" + members + "}}");
+  };
+  EXPECT_THAT(on_run(R"("sead": 1)"), HasSubstr("unknown key \"run.sead\""));
+  EXPECT_THAT(on_run(R"("seed": 1.5)"), HasSubstr("\"run.seed\" is 1.5"));
+  EXPECT_THAT(on_run(R"("order": "random")"),
+              HasSubstr("\"run.order\" is \"random\", must be one of \"shuffled\", "
+                        "\"sequential\", \"blocks\""));
+  EXPECT_THAT(on_run(R"("order": "sequential", "window_blocks": 3)"),
+              HasSubstr("\"run.window_blocks\" is there, but \"run.order\" is not \"blocks\""));
+  EXPECT_THAT(on_run(R"("bad_records": 3)"), HasSubstr("\"run.bad_records\" is 3"));
+  EXPECT_THAT(on_run(R"("conversion": {"dtype": "int8"})"),
+              HasSubstr("\"run.conversion.dtype\" is \"int8\""));
+  for (const char* mean : {"[]", "[1, 2, 3, 4, 5]", "[\"a\"]", "[1e99]", "0.5"})
+    EXPECT_THAT(on_run(R"("conversion": {"mean": )" + std::string(mean) + "}"),
+                HasSubstr("must be a list of 1 to 4 numbers"));
+  EXPECT_THAT(on_run(R"("resume_anyway": 1)"), HasSubstr("must be true or false"));
+  EXPECT_THAT(on_run(R"("world": 2)"), HasSubstr("\"run.rank\" is missing"));
+  EXPECT_THAT(on_run(R"("world": 2, "rank": 2)"), HasSubstr("\"run.rank\" is 2"));
 }
 
 TEST_F(OptionsFile, SaysHowTheMachineDiffers) {

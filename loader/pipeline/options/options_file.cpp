@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/json_members.h"
+#include "pipeline/options/run_options.h"
 
 namespace millrace {
 namespace {
@@ -56,13 +57,6 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-Json read_json(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
-  if (const std::string problem = json_problem(text); !problem.empty())
-    Place(path.string(), "").fail(problem);
-  return Json::parse(text);
-}
-
 void check_parts(const SavedOptions& options, const Place& place) {
   if (options.pipeline.slots.micro_batches > options.pipeline.batch_size)
     place.fail(place.name("micro_batches") + " is " +
@@ -70,8 +64,8 @@ void check_parts(const SavedOptions& options, const Place& place) {
                place.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
 }
 
-void read_options(const Json& json, const std::filesystem::path& path, SavedOptions& into) {
-  const Place place(path.string(), "options");
+void read_options(const Json& json, const std::string& source, SavedOptions& into) {
+  const Place place(source, "options");
   const Members options(json, place, {"workers", "batch_size", "prefetch", "micro_batches"});
   for (const NumberOption& option : number_options) {
     std::uint64_t value = option.get(into);
@@ -81,8 +75,8 @@ void read_options(const Json& json, const std::filesystem::path& path, SavedOpti
   check_parts(into, place);
 }
 
-void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFor& into) {
-  const Members members(json, Place(path.string(), "tuned_for"),
+void read_tuned_for(const Json& json, const std::string& source, TunedFor& into) {
+  const Members members(json, Place(source, "tuned_for"),
                         {"dataset", "records", "recipe", "step_ms"});
   members.read("dataset", into.dataset);
   members.read("records", 0, largest_count, into.records);
@@ -90,8 +84,8 @@ void read_tuned_for(const Json& json, const std::filesystem::path& path, TunedFo
   if (const Json* recipe = members.object("recipe")) into.recipe = recipe->dump();
 }
 
-void read_machine(const Json& json, const std::filesystem::path& path, MachineIdentity& into) {
-  const Members members(json, Place(path.string(), "machine"),
+void read_machine(const Json& json, const std::string& source, MachineIdentity& into) {
+  const Members members(json, Place(source, "machine"),
                         {"cpu", "cores", "numa_nodes", "memory_bytes"});
   members.read("cpu", into.cpu);
   members.read("cores", 1, 1 << 20, into.cores);
@@ -120,29 +114,35 @@ Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
 
 }  // namespace
 
-LoadedOptions load_options(const std::filesystem::path& path) {
-  const Json json = read_json(path);
-  const Place place(path.string(), "");
+LoadedOptions options_from_json(std::string_view text, const std::string& source) {
+  const Place place(source, "");
+  if (const std::string problem = json_problem(text); !problem.empty()) place.fail(problem);
+  const Json json = Json::parse(text);
   if (!json.is_object())
     place.fail("is not an options file of millrace: it must hold an object in { }");
   check_format(json, place, newest_format, "an options file");
-  const Members members(json, place, {"format", "options", "why", "tuned_for", "machine"});
+  const Members members(json, place, {"format", "options", "run", "why", "tuned_for", "machine"});
   LoadedOptions loaded;
   members.read("why", loaded.why);
   const Json* options = members.object("options");
   if (options == nullptr)
     place.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
-  read_options(*options, path, loaded);
+  read_options(*options, source, loaded);
+  if (const Json* run = members.object("run")) read_run_options(*run, source, loaded.pipeline);
   if (const Json* tuned_for = members.object("tuned_for"))
-    read_tuned_for(*tuned_for, path, loaded.tuned_for);
+    read_tuned_for(*tuned_for, source, loaded.tuned_for);
   if (const Json* machine = members.object("machine")) {
     const MachineIdentity here = identify_machine();
     // What the file does not say is not compared.
     loaded.machine = here;
-    read_machine(*machine, path, loaded.machine);
+    read_machine(*machine, source, loaded.machine);
     loaded.machine_differences = machine_differences(loaded.machine, here);
   }
   return loaded;
+}
+
+LoadedOptions load_options(const std::filesystem::path& path) {
+  return options_from_json(read_file(path), path.string());
 }
 
 void save_options(const std::filesystem::path& path, const SavedOptions& options) {

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/options/run_options.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::uint64_t most_slots = 1024;
+constexpr std::uint64_t most_read_ahead = 4096;
+constexpr std::uint64_t most_ranks = std::uint64_t{1} << 32U;
+constexpr std::uint64_t most_milliseconds = 3'600'000;
+
+template <typename Value>
+struct Named {
+  const char* name;
+  Value value;
+};
+
+constexpr Named<LastBatch> last_batches[] = {
+    {"partial", LastBatch::partial}, {"drop", LastBatch::drop}, {"pad", LastBatch::pad}};
+constexpr Named<BadRecords> bad_record_policies[] = {
+    {"fail", BadRecords::fail}, {"replace", BadRecords::replace}, {"mark", BadRecords::mark}};
+constexpr Named<Nodes> node_choices[] = {{"device", Nodes::device}, {"all", Nodes::all}};
+constexpr Named<DType> converted_dtypes[] = {{"uint8", DType::uint8},
+                                             {"float16", DType::float16},
+                                             {"bfloat16", DType::bfloat16},
+                                             {"float32", DType::float32}};
+constexpr Named<ImageLayout> layouts[] = {{"nchw", ImageLayout::nchw}, {"nhwc", ImageLayout::nhwc}};
+enum class NamedOrder { shuffled, sequential, blocks };
+constexpr Named<NamedOrder> order_modes[] = {{"shuffled", NamedOrder::shuffled},
+                                             {"sequential", NamedOrder::sequential},
+                                             {"blocks", NamedOrder::blocks}};
+
+/// The members of one object, some of which are a choice among names or a list of numbers.
+class RunMembers : public Members {
+ public:
+  RunMembers(const Json& object, const Place& place, std::initializer_list<std::string_view> known)
+      : Members(object, place, known), place_(place) {}
+
+  template <typename Value, std::size_t count>
+  void choose(const char* key, const Named<Value> (&names)[count], Value& into) const {
+    const Json* value = find(key);
+    if (value == nullptr) return;
+    std::string must_be;
+    for (const Named<Value>& one : names) {
+      if (*value == one.name) {
+        into = one.value;
+        return;
+      }
+      must_be += std::string(must_be.empty() ? "one of \"" : "\", \"") + one.name;
+    }
+    place_.fail(key, *value, must_be + '"');
+  }
+
+  using Members::read;
+  void read(const char* key, bool& into) const {
+    const Json* value = find(key);
+    if (value == nullptr) return;
+    if (!value->is_boolean()) place_.fail(key, *value, "true or false");
+    into = value->get<bool>();
+  }
+
+  /// A number for each channel.
+  void channels(const char* key, std::array<float, Conversion::max_channels>& into) const {
+    const Json* value = find(key);
+    if (value == nullptr) return;
+    bool numbers = value->is_array() && !value->empty() && value->size() <= into.size();
+    for (std::size_t k = 0; numbers && k < value->size(); ++k)
+      numbers = (*value)[k].is_number() &&
+                std::abs((*value)[k].get<double>()) <= std::numeric_limits<float>::max();
+    if (!numbers) place_.fail(key, *value, "a list of 1 to 4 numbers, one for each channel");
+    for (std::size_t k = 0; k < value->size(); ++k) into[k] = (*value)[k].get<float>();
+  }
+
+ private:
+  Place place_;
+};
+
+void read_order(const RunMembers& run, const Place& place, Order& into) {
+  NamedOrder mode = NamedOrder::shuffled;
+  run.choose("order", order_modes, mode);
+  Order::Blocks blocks;
+  for (const auto& [key, value] : {std::pair("block_records", &blocks.block_records),
+                                   std::pair("window_blocks", &blocks.window_blocks)}) {
+    run.read(key, 1, UINT64_MAX, *value);
+    if (mode != NamedOrder::blocks && run.find(key) != nullptr)
+      place.fail(place.name(key) + " is there, but " + place.name("order") + " is not \"blocks\"");
+  }
+  if (mode == NamedOrder::sequential) into = Order::sequential();
+  if (mode == NamedOrder::blocks) into = Order::blocks(blocks);
+}
+
+void read_conversion(const Json& json, const std::string& source, PipelineOptions& into) {
+  const RunMembers members(json, Place(source, "run.conversion"),
+                           {"field", "dtype", "layout", "mean", "std"});
+  Conversion conversion;
+  members.read("field", conversion.field);
+  members.choose("dtype", converted_dtypes, conversion.dtype);
+  members.choose("layout", layouts, conversion.layout);
+  members.channels("mean", conversion.mean);
+  members.channels("std", conversion.std);
+  into.conversion = conversion;
+}
+
+void read_ranks(const RunMembers& run, const Place& place, RankOptions& into) {
+  Ranks& mine = into.mine;
+  run.read("world", 1, most_ranks - 1, mine.world);
+  run.read("rank", 0, mine.world - 1, mine.rank);
+  run.read("local_world", 1, mine.world, mine.local_world);
+  run.read("local_rank", 0, mine.local_world - 1, mine.local_rank);
+  run.read("global_batch_size", 1, most_ranks, into.global_batch_size);
+  if (mine.world > 1 && run.find("rank") == nullptr)
+    place.fail(place.name("rank") + " is missing, but " + place.name("world") + " is " +
+               std::to_string(mine.world));
+}
+
+}  // namespace
+
+void read_run_options(const Json& json, const std::string& source, PipelineOptions& into) {
+  const Place place(source, "run");
+  const RunMembers run(json, place, {"name",          "seed",           "epochs",
+                                     "order",         "block_records",  "window_blocks",
+                                     "last_batch",    "bad_records",    "conversion",
+                                     "index_bytes",   "device_slots",   "read_ahead",
+                                     "nodes",         "rank",           "world",
+                                     "local_rank",    "local_world",    "global_batch_size",
+                                     "resume_anyway", "stop_timeout_ms"});
+  run.read("name", into.name);
+  run.read("seed", 0, UINT64_MAX, into.seed);
+  run.read("epochs", 0, UINT64_MAX, into.epochs);
+  read_order(run, place, into.order);
+  run.choose("last_batch", last_batches, into.last_batch);
+  run.choose("bad_records", bad_record_policies, into.bad_records);
+  if (const Json* conversion = run.object("conversion")) read_conversion(*conversion, source, into);
+  if (run.find("index_bytes") != nullptr)
+    run.read("index_bytes", 0, UINT64_MAX, into.index_bytes.emplace());
+  run.read("device_slots", 1, most_slots, into.slots.device_slots);
+  run.read("read_ahead", 0, most_read_ahead, into.slots.read_ahead);
+  run.choose("nodes", node_choices, into.slots.nodes);
+  read_ranks(run, place, into.ranks);
+  run.read("resume_anyway", into.resume.anyway);
+  std::uint64_t stop_timeout_ms = static_cast<std::uint64_t>(into.debug.stop_timeout.count());
+  run.read("stop_timeout_ms", 0, most_milliseconds, stop_timeout_ms);
+  into.debug.stop_timeout = std::chrono::milliseconds(stop_timeout_ms);
+}
+
+}  // namespace millrace
