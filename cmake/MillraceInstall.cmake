@@ -23,6 +23,10 @@ if(BUILD_SHARED_LIBS)
 endif()
 configure_file(cmake/millrace.pc.in millrace.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace.pc DESTINATION ${millrace_pc_dir})
+if(MILLRACE_C)
+  configure_file(cmake/millrace-c.pc.in millrace-c.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace-c.pc DESTINATION ${millrace_pc_dir})
+endif()
 
 # A Debian package of all that is installed: cpack -G DEB --config build/release/CPackConfig.cmake
 # What the command links, dpkg-shlibdeps finds, with the help of file.

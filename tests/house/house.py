@@ -23,16 +23,16 @@ from pathlib import Path, PurePosixPath
 # top level, "*" for all other files there.
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/open", "order", "runtime", "device",
-               "report", "pipeline/road", "pipeline"],
+               "report", "pipeline/options", "pipeline/road", "pipeline"],
     "decode": ["jpeg", "*"],
     "augment": ["geometry", "resample", "ops", "*"],
     "gpu": ["pixel", "device"],
     "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
-              "image", "diagnose", "tune", "micro", "main.cpp"],
+              "image", "diagnose", "tune", "micro", "main.cpp", "c"],
 }
 # The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
-CXX = {".h", ".cpp", ".cu", ".cuh"}
+CXX = {".h", ".c", ".cpp", ".cu", ".cuh"}
 OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
 SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
 MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 1500

@@ -82,6 +82,7 @@ endfunction()
 expect_libraries(consumer_loader 8)
 expect_libraries(consumer_augment 14)
 expect_libraries(consumer_pipeline 14)
+expect_libraries(consumer_c 14)
 
 # By pkg-config, with no CMake.
 file(GLOB_RECURSE pc ${prefix}/*/millrace.pc)
@@ -92,6 +93,13 @@ execute_process(COMMAND pkg-config --cflags --libs millrace OUTPUT_VARIABLE flag
 separate_arguments(flags UNIX_COMMAND "${flags}")
 run(${CXX} ${SOURCE_DIR}/tests/install/consumer/augment.cpp -o ${WORK_DIR}/by_pkg_config ${flags})
 run(${WORK_DIR}/by_pkg_config)
+execute_process(COMMAND pkg-config --cflags --libs millrace-c OUTPUT_VARIABLE flags
+                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+find_program(cc NAMES cc gcc clang REQUIRED)
+run(${cc} -std=c11 ${SOURCE_DIR}/tests/bench/c/program.c -o ${WORK_DIR}/c_by_pkg_config ${flags}
+    -Wl,-rpath,${pc_dir}/..)
+run(${WORK_DIR}/c_by_pkg_config)
 
 # The Debian package has the same files.
 find_program(dpkg_deb dpkg-deb)

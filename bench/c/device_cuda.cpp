@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/cuda_device.h>
+
+#include "c/device.h"
+
+namespace millrace::c {
+
+std::shared_ptr<Device> open_cuda(int ordinal) { return std::make_shared<CudaDevice>(ordinal); }
+
+std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t stream) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a stream comes as an integer in DLPack, too
+  return std::make_shared<CudaStream>(ordinal, reinterpret_cast<CUstream_st*>(stream));
+}
+
+}  // namespace millrace::c

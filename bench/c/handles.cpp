@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "c/handles.h"
+
+#include <pthread.h>
+
+#include <string>
+#include <unordered_map>
+
+namespace millrace::c {
+namespace {
+
+struct Entry {
+  std::shared_ptr<const void> object;
+  const char* kind;
+};
+
+struct HandleTable {
+  std::mutex mutex;
+  std::unordered_map<std::uintptr_t, Entry> entries;
+  std::uintptr_t next = 1;
+};
+
+/// The one table of the process: C has no other place from which a handle could be told from a
+/// number. It is never destroyed, since a program may end with handles that it did not free, whose
+/// threads still run.
+HandleTable& table() {
+  static HandleTable* const the_table = [] {
+    // The child of a fork() has none of the threads that may hold the mutex.
+    pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
+                   [] { table().mutex.unlock(); });
+    return new HandleTable;
+  }();
+  return *the_table;
+}
+
+}  // namespace
+
+std::uintptr_t put_object(std::shared_ptr<const void> object, const char* kind) {
+  HandleTable& all = table();
+  const std::lock_guard lock(all.mutex);
+  all.entries.emplace(all.next, Entry{std::move(object), kind});
+  return all.next++;
+}
+
+std::shared_ptr<const void> get_object(std::uintptr_t handle, const char* kind) {
+  const std::string name = kind;
+  if (handle == 0) throw Error(ErrorCode::invalid_argument, "the " + name + " is null");
+  HandleTable& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.entries.find(handle);
+  if (found == all.entries.end())
+    throw Error(ErrorCode::invalid_argument,
+                "the " + name + " is no handle, or was freed: " + std::to_string(handle));
+  if (found->second.kind != kind)
+    throw Error(ErrorCode::invalid_argument,
+                "the " + name + " is the handle of a " + found->second.kind);
+  return found->second.object;
+}
+
+std::shared_ptr<const void> take_object(std::uintptr_t handle, const char* kind) noexcept {
+  HandleTable& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.entries.find(handle);
+  if (found == all.entries.end() || found->second.kind != kind) return nullptr;
+  auto object = std::move(found->second.object);
+  all.entries.erase(found);
+  return object;
+}
+
+}  // namespace millrace::c

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/options_file.h>
+#include <millrace/pipeline.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "c/calls.h"
+#include "c/device.h"
+#include "c/handles.h"
+
+namespace millrace::c {
+namespace {
+
+LoadedOptions options_of(const char* json) {
+  return json == nullptr ? LoadedOptions{} : options_from_json(json, "options");
+}
+
+std::shared_ptr<Runtime> runtime_of(const LoadedOptions& options) {
+  const Ranks& mine = options.pipeline.ranks.mine;
+  return make_runtime(
+      {.workers = options.workers, .local_rank = mine.local_rank, .local_world = mine.local_world});
+}
+
+std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
+  constexpr double longest = 1e9;  // 32 years
+  if (std::isnan(seconds)) throw_argument("timeout_seconds is not a number");
+  if (seconds < 0) return std::nullopt;
+  return std::chrono::nanoseconds(std::llround(std::min(seconds, longest) * 1e9));
+}
+
+std::shared_ptr<HeldPipeline> pipeline_of(const millrace_pipeline_setup& setup) {
+  auto dataset = get(required(setup.dataset, "setup->dataset"));
+  auto transform = get(required(setup.transform, "setup->transform"));
+  LoadedOptions loaded = options_of(setup.options);
+  PipelineOptions& options = loaded.pipeline;
+  options.runtime = setup.runtime != nullptr ? get(setup.runtime) : runtime_of(loaded);
+  if (setup.state != nullptr) options.resume.from = State::from_json(setup.state, "state");
+  auto device = open_device(setup.device);
+  const DeviceId id = device->id();
+  return std::make_shared<HeldPipeline>(HeldPipeline{
+      Pipeline(std::move(dataset), std::move(transform), std::move(device), std::move(options)),
+      id});
+}
+
+}  // namespace
+}  // namespace millrace::c
+
+using namespace millrace::c;
+
+millrace_status millrace_runtime_create(const char* options, millrace_runtime** runtime,
+                                        millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_runtime*& handle = result_at(runtime, "runtime");
+    handle = put<millrace_runtime>(runtime_of(options_of(options)));
+  });
+}
+
+void millrace_runtime_free(millrace_runtime* runtime) { drop(runtime); }
+
+millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
+                                         millrace_pipeline** pipeline, millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_pipeline*& handle = result_at(pipeline, "pipeline");
+    handle = put<millrace_pipeline>(pipeline_of(copied(setup, "setup")));
+  });
+}
+
+millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
+                                       double timeout_seconds, millrace_batch** batch,
+                                       millrace_error* error) {
+  return guarded(error, [&]() -> millrace_status {
+    millrace_batch*& handle = result_at(batch, "batch");
+    const auto held = get(pipeline);
+    const auto on = stream_of(held->device, stream);
+    auto next = std::make_shared<HeldBatch>();
+    next->batch = held->pipeline.next({.stream = on.get(), .timeout = timeout_of(timeout_seconds)});
+    if (!next->batch) return MILLRACE_END;
+    if (on != nullptr) {
+      next->batch.record_stream(on);  // it keeps the stream's object
+      next->streams.emplace(stream, on);
+    }
+    handle = put<millrace_batch>(std::move(next));
+    return MILLRACE_OK;
+  });
+}
+
+millrace_status millrace_pipeline_batches_per_epoch(const millrace_pipeline* pipeline,
+                                                    uint64_t* batches, millrace_error* error) {
+  return guarded(error, [&] {
+    std::uint64_t& into = result_at(batches, "batches");
+    into = get(pipeline)->pipeline.batches_per_epoch();
+  });
+}
+
+millrace_status millrace_pipeline_total_batches(const millrace_pipeline* pipeline,
+                                                uint64_t* batches, millrace_error* error) {
+  return guarded(error, [&] {
+    std::uint64_t& into = result_at(batches, "batches");
+    into = get(pipeline)->pipeline.total_batches().value_or(UINT64_MAX);
+  });
+}
+
+millrace_status millrace_pipeline_state(const millrace_pipeline* pipeline, char** json,
+                                        millrace_error* error) {
+  return guarded(error, [&] {
+    char*& text = result_at(json, "json");
+    text = text_of(get(pipeline)->pipeline.state().to_json());
+  });
+}
+
+millrace_status millrace_pipeline_report(millrace_pipeline* pipeline, int32_t restart, char** json,
+                                         millrace_error* error) {
+  return guarded(error, [&] {
+    char*& text = result_at(json, "json");
+    const auto held = get(pipeline);
+    text = text_of(millrace::to_json(held->pipeline.report()));
+    if (restart != 0) held->pipeline.restart_report();
+  });
+}
+
+millrace_status millrace_pipeline_stop(millrace_pipeline* pipeline, millrace_error* error) {
+  return guarded(error, [&] { get(pipeline)->pipeline.stop(); });
+}
+
+void millrace_pipeline_free(millrace_pipeline* pipeline) { drop(pipeline); }

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/image_transform.h>
+#include <millrace/transform.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "c/callback_owner.h"
+#include "c/calls.h"
+#include "c/handles.h"
+
+namespace millrace::c {
+namespace {
+
+constexpr DType all_dtypes[] = {DType::uint8,   DType::int8,     DType::uint16,  DType::int16,
+                                DType::uint32,  DType::int32,    DType::uint64,  DType::int64,
+                                DType::float16, DType::bfloat16, DType::float32, DType::float64,
+                                DType::boolean};
+
+struct TransformCallbacks : CallbackOwner<millrace_transform_callbacks> {
+  SampleSpec spec;
+  std::string description;
+};
+
+FieldSpec field_of(const millrace_field_spec& given, std::size_t number) {
+  const std::string where = "callbacks->fields[" + std::to_string(number) + "].";
+  FieldSpec field;
+  field.name = required(given.name, (where + "name").c_str());
+  const std::string dtype = required(given.dtype, (where + "dtype").c_str());
+  const auto* const found =
+      std::ranges::find_if(all_dtypes, [&](DType one) { return dtype == to_string(one); });
+  if (found == std::end(all_dtypes)) throw_argument(where + "dtype is \"" + dtype + '"');
+  field.dtype = *found;
+  if (given.rank > std::size(given.shape))
+    throw_argument(where + "rank is " + std::to_string(given.rank) + ", must be 0 to " +
+                   std::to_string(std::size(given.shape)));
+  for (std::size_t axis = given.rank; axis-- > 0;)
+    field.shape = field.shape.with_outer(given.shape[axis]);
+  field.variable = given.variable != 0;
+  return field;
+}
+
+SampleSpec spec_of(const millrace_transform_callbacks& callbacks) {
+  if (callbacks.n_fields > 0) required(callbacks.fields, "callbacks->fields");
+  std::vector<FieldSpec> fields;
+  for (std::size_t k = 0; k < callbacks.n_fields; ++k)
+    fields.push_back(field_of(callbacks.fields[k], k));
+  return SampleSpec(std::move(fields));
+}
+
+/// One of the caller's workers.
+class CallbackWorker final : public TransformWorker {
+ public:
+  explicit CallbackWorker(std::shared_ptr<const TransformCallbacks> callbacks)
+      : callbacks_(std::move(callbacks)),
+        state_(callbacks_->calls.make_worker, callbacks_->calls.free_worker, callbacks_->calls.user,
+               "the transform: ") {}
+
+  Status make(const Record& record, Random& random, Sample& sample) override {
+    const std::size_t n_fields = callbacks_->calls.n_fields;
+    lengths_.assign(n_fields, 0);
+    fields_.resize(n_fields);
+    for (std::size_t k = 0; k < n_fields; ++k) fields_[k] = sample[k].data;
+    millrace_sample into{fields_.data(), lengths_.data(),
+                         reinterpret_cast<millrace_random*>(&random)};
+    const millrace_record from = c_record(record);
+    millrace_error error{};
+    const millrace_status status = callbacks_->calls.make(state_.get(), &from, &into, &error);
+    if (status != MILLRACE_OK) {
+      const Error failed = callback_error({}, status, error);
+      if (status == MILLRACE_BAD_RECORD) return Status::bad(failed.what());
+      throw failed;
+    }
+    for (std::size_t k = 0; k < n_fields; ++k)
+      if (callbacks_->spec.fields()[k].variable) sample.set_length(k, lengths_[k]);
+    return Status::ok();
+  }
+
+ private:
+  /// Names end in 0 there.
+  millrace_record c_record(const Record& record) {
+    const std::span<const RecordField> fields = record.fields();
+    names_.resize(fields.size());
+    record_fields_.resize(fields.size());
+    for (std::size_t k = 0; k < fields.size(); ++k) {
+      if (names_[k] != fields[k].name) names_[k] = fields[k].name;
+      record_fields_[k] = {names_[k].c_str(), fields[k].bytes.data(), fields[k].bytes.size()};
+    }
+    return {record.index(), record_fields_.data(), record_fields_.size()};
+  }
+
+  const std::shared_ptr<const TransformCallbacks> callbacks_;
+  const CallbackState state_;
+  std::vector<void*> fields_;
+  std::vector<std::size_t> lengths_;
+  std::vector<std::string> names_;
+  std::vector<millrace_field> record_fields_;
+};
+
+class CallbackTransform final : public Transform {
+ public:
+  explicit CallbackTransform(std::shared_ptr<const TransformCallbacks> callbacks)
+      : callbacks_(std::move(callbacks)) {}
+
+  const SampleSpec& spec() const override { return callbacks_->spec; }
+  std::optional<std::uint64_t> fingerprint() const override {
+    if (callbacks_->calls.fingerprint == 0) return std::nullopt;
+    return callbacks_->calls.fingerprint;
+  }
+  std::string description() const override { return callbacks_->description; }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<CallbackWorker>(callbacks_);
+  }
+
+ private:
+  const std::shared_ptr<const TransformCallbacks> callbacks_;
+};
+
+Recipe recipe_of(const std::string& text) {
+  if (text == "train") return Recipe::train();
+  if (text == "eval") return Recipe::eval();
+  return Recipe::from_json(text, "recipe");
+}
+
+std::string fields_of(const Transform& transform) {
+  nlohmann::ordered_json fields = nlohmann::ordered_json::array();
+  for (const FieldSpec& field : transform.spec().fields())
+    fields.push_back(
+        {{"name", field.name},
+         {"dtype", to_string(field.dtype)},
+         {"shape", std::vector(field.shape.extents().begin(), field.shape.extents().end())},
+         {"variable", field.variable}});
+  return fields.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Random& random_of(millrace_random* random) { return *reinterpret_cast<Random*>(random); }
+
+}  // namespace
+}  // namespace millrace::c
+
+using namespace millrace::c;
+
+millrace_status millrace_transform_images(const char* recipe, millrace_transform** transform,
+                                          millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_transform*& handle = result_at(transform, "transform");
+    handle =
+        put<millrace_transform>(millrace::image_transform(recipe_of(required(recipe, "recipe"))));
+  });
+}
+
+millrace_status millrace_transform_create(const millrace_transform_callbacks* callbacks,
+                                          millrace_transform** transform, millrace_error* error) {
+  return guarded(error, [&] {
+    millrace_transform*& handle = result_at(transform, "transform");
+    const auto owner = std::make_shared<TransformCallbacks>();
+    owner->calls = copied(callbacks, "callbacks");
+    required(owner->calls.make, "callbacks->make");
+    owner->spec = spec_of(owner->calls);
+    if (owner->calls.description != nullptr) owner->description = owner->calls.description;
+    handle = put<millrace_transform>(std::make_shared<CallbackTransform>(owner));
+    owner->take();
+  });
+}
+
+millrace_status millrace_transform_fields(const millrace_transform* transform, char** json,
+                                          millrace_error* error) {
+  return guarded(error, [&] {
+    char*& text = result_at(json, "json");
+    text = text_of(fields_of(*get(transform)));
+  });
+}
+
+void millrace_transform_free(millrace_transform* transform) { drop(transform); }
+
+uint64_t millrace_random_bits(millrace_random* random) {
+  return random == nullptr ? 0 : random_of(random).bits64();
+}
+
+double millrace_random_uniform(millrace_random* random) {
+  return random == nullptr ? 0 : random_of(random).uniform();
+}

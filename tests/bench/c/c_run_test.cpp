@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <millrace/detail/dlpack_versioned.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "bench/c/numbers.h"
+
+namespace millrace {
+namespace {
+
+using testing::elements;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using testing::NumbersRun;
+using testing::OwnedTensor;
+using testing::taken;
+
+constexpr const char* in_order =
+    R"({"format": 1, "options": {"workers": 2, "batch_size": 4, "prefetch": 2},
+        "run": {"order": "sequential", "epochs": 1}})";
+constexpr const char* shuffled =
+    R"({"format": 1, "options": {"workers": 2, "batch_size": 6}, "run": {"seed": 5, "epochs": 2}})";
+
+TEST(CRun, GivesFieldsOfItsOwnDatasetAndTransform) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
+  std::uint64_t batches = 0;
+  EXPECT_EQ(millrace_pipeline_batches_per_epoch(run.pipeline, &batches, nullptr), MILLRACE_OK);
+  EXPECT_EQ(batches, 16u);
+  EXPECT_EQ(millrace_pipeline_total_batches(run.pipeline, &batches, nullptr), MILLRACE_OK);
+  EXPECT_EQ(batches, 16u);
+  char* fields = nullptr;
+  EXPECT_EQ(millrace_transform_fields(run.transform, &fields, nullptr), MILLRACE_OK);
+  EXPECT_EQ(nlohmann::json::parse(taken(fields)), nlohmann::json::parse(R"([
+      {"name": "label", "dtype": "int64", "shape": [], "variable": false},
+      {"name": "list", "dtype": "uint32", "shape": [3], "variable": true},
+      {"name": "list.length", "dtype": "uint32", "shape": [], "variable": false}])"));
+  millrace_batch* batch = nullptr;
+  ASSERT_EQ(run.next(batch), MILLRACE_OK) << run.error.message;
+  EXPECT_THAT(elements<std::int64_t>(*run.field(batch, "label")), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(elements<std::uint32_t>(*run.field(batch, "list.length")), ElementsAre(0, 1, 2, 0));
+  EXPECT_THAT(elements<std::uint32_t>(*run.field(batch, "list")),
+              ElementsAre(0, 0, 0, 1, 0, 0, 2, 2, 0, 0, 0, 0));
+  char* json = nullptr;
+  EXPECT_EQ(millrace_batch_fields(batch, &json, nullptr), MILLRACE_OK);
+  EXPECT_EQ(taken(json), R"(["label","list","list.length","index","valid"])");
+  millrace_batch_facts facts{};
+  facts.struct_bytes = sizeof facts;
+  EXPECT_EQ(millrace_batch_describe(batch, &facts, &run.error), MILLRACE_OK) << run.error.message;
+  EXPECT_EQ(facts.struct_bytes, sizeof facts);
+  EXPECT_EQ(facts.size, 4u);
+  EXPECT_EQ(facts.valid, 4u);
+  EXPECT_EQ(facts.global_size, 4u);
+  EXPECT_EQ(facts.number, 0u);
+  EXPECT_EQ(facts.last_in_epoch, 0);
+  millrace_batch_free(batch);
+  EXPECT_EQ(run.labels_left().size(), 15u * 5);
+}
+
+TEST(CRun, GoesOnFromAStateWithTheSameBatches) {
+  NumbersRun whole;
+  ASSERT_EQ(whole.start(shuffled), MILLRACE_OK) << whole.error.message;
+  for (int k = 0; k < 7; ++k) {
+    millrace_batch* batch = nullptr;
+    ASSERT_EQ(whole.next(batch), MILLRACE_OK);
+    if (k == 6) {
+      char* json = nullptr;
+      EXPECT_EQ(millrace_batch_state(batch, &json, nullptr), MILLRACE_OK);
+      char* of_pipeline = nullptr;
+      EXPECT_EQ(millrace_pipeline_state(whole.pipeline, &of_pipeline, nullptr), MILLRACE_OK);
+      EXPECT_STREQ(json, of_pipeline);
+      millrace_text_free(of_pipeline);
+      NumbersRun rest;
+      const std::string state = taken(json);
+      rest.setup.state = state.c_str();
+      ASSERT_EQ(rest.start(shuffled), MILLRACE_OK) << rest.error.message;
+      const auto labels = rest.labels_left();
+      EXPECT_THAT(whole.labels_left(), ElementsAreArray(labels));
+      EXPECT_GT(labels.size(), 64u);
+      // Of another seed it is refused, unless it is asked for.
+      NumbersRun other;
+      other.setup.state = state.c_str();
+      EXPECT_EQ(other.start(R"({"format": 1, "options": {"batch_size": 6}, "run": {"seed": 6}})"),
+                MILLRACE_INVALID_ARGUMENT);
+      EXPECT_THAT(other.error.message, HasSubstr("seed was 5, here it is 6"));
+      EXPECT_EQ(other.start(R"({"format": 1, "options": {"batch_size": 6},
+                                "run": {"seed": 6, "resume_anyway": true}})"),
+                MILLRACE_OK);
+    }
+    millrace_batch_free(batch);
+  }
+}
+
+TEST(CRun, ReportsAsJson) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
+  run.labels_left();
+  const auto report = [&](std::int32_t restart) {
+    char* json = nullptr;
+    EXPECT_EQ(millrace_pipeline_report(run.pipeline, restart, &json, &run.error), MILLRACE_OK);
+    return nlohmann::json::parse(taken(json));
+  };
+  const nlohmann::json first = report(1);
+  EXPECT_EQ(first["batches"], 16);
+  EXPECT_EQ(first["samples"], 64);
+  EXPECT_EQ(first["transform"], "numbers as they are");
+  EXPECT_EQ(first["stages"][0]["name"], "read");
+  EXPECT_EQ(first["stages"][1]["each"]["count"], 64);
+  EXPECT_TRUE(first["verdict"]["text"].is_string());
+  EXPECT_GT(first["memory"]["pinned_bytes"], 0);
+  EXPECT_EQ(report(0)["batches"], 0);
+}
+
+TEST(CRun, TensorsOutliveAllHandles) {
+  auto run = std::make_unique<NumbersRun>();
+  ASSERT_EQ(run->start(in_order), MILLRACE_OK) << run->error.message;
+  millrace_batch* batch = nullptr;
+  ASSERT_EQ(run->next(batch), MILLRACE_OK);
+  const OwnedTensor label = run->field(batch, "label");
+  DLManagedTensorVersioned* list = nullptr;
+  EXPECT_EQ(millrace_batch_field_versioned(batch, "list", 1, &list, nullptr), MILLRACE_OK);
+  millrace_batch_free(batch);
+  run = nullptr;
+  EXPECT_THAT(elements<std::int64_t>(*label), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(static_cast<const std::uint32_t*>(list->dl_tensor.data)[3], 1u);
+  EXPECT_EQ(list->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
+  list->deleter(list);
+}
+
+TEST(CRun, UserDataGoesOnceWhenNothingUsesIt) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
+  millrace_dataset_free(run.dataset);
+  millrace_transform_free(run.transform);
+  EXPECT_EQ(run.numbers.freed, 0);
+  run.labels_left();
+  millrace_pipeline_free(run.pipeline);
+  EXPECT_EQ(run.numbers.freed, 2);  // the dataset's and the transform's
+  EXPECT_EQ(run.numbers.readers, 0);
+  EXPECT_EQ(run.numbers.workers, 0);
+}
+
+TEST(CRun, PipelinesShareARuntime) {
+  millrace_error error{};
+  millrace_runtime* runtime = nullptr;
+  ASSERT_EQ(millrace_runtime_create(in_order, &runtime, &error), MILLRACE_OK) << error.message;
+  NumbersRun train;
+  NumbersRun eval;
+  train.setup.runtime = eval.setup.runtime = runtime;
+  ASSERT_EQ(train.start(in_order), MILLRACE_OK) << train.error.message;
+  ASSERT_EQ(eval.start(in_order), MILLRACE_OK) << eval.error.message;
+  millrace_runtime_free(runtime);
+  EXPECT_EQ(train.labels_left(), eval.labels_left());
+}
+
+TEST(CRun, AHandleMayBeUsedAndFreedByManyThreads) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(shuffled), MILLRACE_OK) << run.error.message;
+  std::atomic<std::uint64_t> samples{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int k = 0; k < 3; ++k)
+      threads.emplace_back([&] {
+        millrace_batch* batch = nullptr;
+        while (millrace_pipeline_next(run.pipeline, 0, -1, &batch, nullptr) == MILLRACE_OK) {
+          millrace_batch_facts facts{};
+          facts.struct_bytes = sizeof facts;
+          // Two use one handle while a third lets it go.
+          std::jthread other([&] {
+            DLManagedTensor* tensor = nullptr;
+            if (millrace_batch_field(batch, "label", &tensor, nullptr) == MILLRACE_OK)
+              tensor->deleter(tensor);
+          });
+          if (millrace_batch_describe(batch, &facts, nullptr) == MILLRACE_OK) samples += facts.size;
+          millrace_batch_free(batch);
+        }
+      });
+  }
+  EXPECT_EQ(samples, 128u);
+}
+
+TEST(CRun, AChildOfForkMayFreeHandles) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(in_order), MILLRACE_OK) << run.error.message;
+  std::jthread busy([&](const std::stop_token& stop) {
+    std::uint64_t size = 0;
+    while (!stop.stop_requested()) (void)millrace_dataset_size(run.dataset, &size, nullptr);
+  });
+  for (int k = 0; k < 20; ++k) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      millrace_dataset_free(run.dataset);
+      millrace_pipeline_free(run.pipeline);
+      _exit(0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST(CRun, StopEndsAWait) {
+  NumbersRun run;
+  ASSERT_EQ(run.start(R"({"format": 1, "options": {"batch_size": 4, "prefetch": 1}})"), MILLRACE_OK)
+      << run.error.message;
+  millrace_batch* held = nullptr;
+  ASSERT_EQ(run.next(held), MILLRACE_OK);
+  millrace_batch* none = nullptr;
+  EXPECT_EQ(millrace_pipeline_next(run.pipeline, 0, 0.01, &none, &run.error), MILLRACE_TIMEOUT);
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(run.next(none), MILLRACE_SLOTS_EXHAUSTED);
+  std::jthread stops([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(millrace_pipeline_stop(run.pipeline, nullptr), MILLRACE_OK);
+  });
+  // However long it would be.
+  EXPECT_EQ(millrace_pipeline_next(run.pipeline, 0, 1e300, &none, &run.error), MILLRACE_STOPPED);
+  stops.join();
+  EXPECT_EQ(millrace_pipeline_stop(run.pipeline, &run.error), MILLRACE_OK) << run.error.message;
+  EXPECT_EQ(run.next(none), MILLRACE_STOPPED);
+  millrace_batch_free(held);
+}
+
+}  // namespace
+}  // namespace millrace
