@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/DLConvertor.h>
+#include <c10/core/CPUAllocator.h>
 #include <gmock/gmock.h>
 #include <millrace/dlpack.h>
 #include <millrace/torch.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -99,6 +101,45 @@ TEST(Torch, GivesImagesAsConvolutionsTakeThem) {
   // Pixel (1, 2) of channel 1 is byte (1 * 5 + 2) * 3 + 1 of an image.
   EXPECT_EQ(images[6][1][1][2].item<std::uint8_t>(),
             batch.images().as<std::uint8_t>()[6 * 60 + 22]);
+}
+
+/// Counts what LibTorch allocates for tensors in host memory, while it is there.
+class CountingAllocator final : public c10::Allocator {
+ public:
+  CountingAllocator() : before_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, most); }
+  CountingAllocator(const CountingAllocator&) = delete;
+  CountingAllocator& operator=(const CountingAllocator&) = delete;
+  ~CountingAllocator() override { c10::SetCPUAllocator(before_, most); }
+
+  c10::DataPtr allocate(std::size_t bytes) const override {
+    bytes_ += bytes;
+    return before_->allocate(bytes);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::uint8_t most = 255;
+  c10::Allocator* before_;
+  mutable std::atomic<std::size_t> bytes_{0};  // a count, orders nothing
+};
+
+TEST(Torch, ARunCopiesNoPixels) {
+  const auto device = std::make_shared<HostDevice>();
+  Pipeline pipeline(std::make_shared<testing::MemoryDataset>(240), std::make_shared<Pictures>(),
+                    device, {.batch_size = 8, .epochs = 2});
+  const CountingAllocator counter;
+  const std::uint64_t slots = device->allocations();
+  std::size_t batches = 0;
+  for (; const Batch batch = TorchStream().next(pipeline); ++batches) {
+    const at::Tensor images = to_torch_channels_last(batch.images());
+    ASSERT_EQ(to_torch(batch.images()).data_ptr(), images.data_ptr());
+  }
+  EXPECT_EQ(batches, 60u);
+  EXPECT_EQ(counter.bytes(), 0u);
+  const at::Tensor copy = at::ones({100});  // it does count
+  EXPECT_EQ(counter.bytes(), 400u);
+  EXPECT_EQ(device->allocations(), slots);
+  EXPECT_EQ(pipeline.report().copied_bytes, 0u);
 }
 
 TEST(Torch, ShowsMicroBatches) {
