@@ -85,9 +85,13 @@ int Packing::run() {
   left_out_ = listing().left_out;
   if (options_.resume && (fs::exists(options_.out) || fs::exists(options_.out + ".replacement")))
     take_up();
-  if (writer_ && writer_->complete())
-    return end_complete(fmt::format("{} is complete already, with {} records ({})", options_.out,
-                                    writer_->size(), classes_text()));
+  if (writer_ && writer_->complete()) {
+    const int code = end_complete(fmt::format("{} is complete already, with {} records ({})",
+                                              options_.out, writer_->size(), classes_text()));
+    // Perhaps it was its index that was interrupted.
+    const bool indexed = !options_.index || open_dataset(options_.out)->has_stored_notes();
+    return indexed || store_index() ? code : interrupt_->exit_code();
+  }
 
   progress_.emplace(stderr, "packed", listing().images.size() - done_);
   pack_all();

@@ -91,6 +91,19 @@ TEST_F(Index, IsStoredBesideTheDatasetAndChangesNoBatch) {
   EXPECT_EQ(read_file(index_), first) << "the same with any number of workers";
 }
 
+TEST_F(Index, IsMadeUpForByResumeWhereAPackWasKilledBeforeIt) {
+  EXPECT_EQ(pack(folder_ / "photos", set_).exit_code, 0);
+  const Bytes by_pack = read_file(index_);
+  fs::remove(index_);
+  EXPECT_EQ(pack(folder_ / "photos", set_, {"--resume", "--index", "none"}).exit_code, 0);
+  EXPECT_FALSE(fs::exists(index_));
+  const Result resumed = pack(folder_ / "photos", set_, {"--resume"});
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, AllOf(HasSubstr("is complete already"), HasSubstr("\nindexed in ")));
+  EXPECT_EQ(read_file(index_), by_pack);
+  EXPECT_THAT(pack(folder_ / "photos", set_, {"--resume"}).out, Not(HasSubstr("indexed")));
+}
+
 TEST_F(Index, IsStoredByPackUnlessItIsAskedNotTo) {
   const Result packed = pack(folder_ / "photos", set_);
   EXPECT_EQ(packed.exit_code, 0) << packed.err;
