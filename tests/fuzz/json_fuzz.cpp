@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text through all that reads JSON from memory: states and recipes. What is refused is refused
-// by `Error` with a message of at most 400 bytes; what is taken is written and read again alike.
+// Any text through all that reads JSON from memory: states, recipes and options. What is refused is
+// refused by `Error` with a message of at most 600 bytes; what is taken of states and recipes is
+// written and read again alike.
 #include <millrace/error.h>
+#include <millrace/options_file.h>
 #include <millrace/recipe.h>
 #include <millrace/state.h>
 
@@ -17,14 +19,21 @@
 
 namespace {
 
+template <typename Read>
+void refuse_shortly(const Read& read) {
+  try {
+    read();
+  } catch (const millrace::Error& error) {
+    if (std::string_view(error.what()).size() > 600) std::abort();
+  }
+}
+
 template <typename Value>
 void read(std::string_view text) {
-  try {
+  refuse_shortly([&] {
     const std::string written = Value::from_json(text).to_json();
     if (Value::from_json(written).to_json() != written) std::abort();
-  } catch (const millrace::Error& error) {
-    if (std::string_view(error.what()).size() > 400) std::abort();
-  }
+  });
 }
 
 }  // namespace
@@ -34,6 +43,13 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     std::ofstream(folder / "state") << millrace::State{}.to_json();
     std::ofstream(folder / "train") << millrace::Recipe::train(224).to_json();
     std::ofstream(folder / "eval") << millrace::Recipe::eval(224).to_json();
+    std::ofstream(folder / "options")
+        << R"({"format": 1, "options": {"workers": 2, "batch_size": 64}, "why": "...",
+               "run": {"seed": 7, "epochs": 90, "order": "blocks", "block_records": 1024,
+                       "bad_records": "mark", "index_bytes": 0, "rank": 0, "world": 2,
+                       "conversion": {"dtype": "float16", "mean": [0.485, 0.456, 0.406]}},
+               "tuned_for": {"dataset": "a.lmdb", "records": 500, "step_ms": 30},
+               "machine": {"cpu": "...", "cores": 2}})";
   });
   return 0;
 }
@@ -42,5 +58,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   read<millrace::State>(text);
   read<millrace::Recipe>(text);
+  refuse_shortly([&] { (void)millrace::options_from_json(text); });
   return 0;
 }

@@ -103,7 +103,7 @@ TEST(HostileJson, Recipes) {
 TEST(HostileJson, OptionsFiles) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "options.json";
-  for (const char* key : {"options", "tuned_for", "machine", "why"})
+  for (const char* key : {"options", "run", "tuned_for", "machine", "why"})
     for (const std::string& text : hostile_texts(key, R"("format":1)")) {
       write_text(path, text);
       expect_short_message(text, [&] {
