@@ -48,8 +48,15 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
+/// Of a TIFF type; 0 for what is no integer of two or four bytes.
+std::size_t integer_bytes(std::uint32_t type) {
+  constexpr std::uint32_t type_short = 3, type_long = 4, signed_short = 8, signed_long = 9;
+  if (type == type_short || type == signed_short) return 2;
+  return type == type_long || type == signed_long ? 4 : 0;
+}
+
 /// Finds the orientation in an EXIF segment (Exif 2.32, 4.6.4: tag 0x0112 of the first directory, a
-/// SHORT).
+/// SHORT; other integers of two or four bytes are taken, as Pillow does).
 std::optional<int> exif_orientation(Bytes segment) {
   using namespace std::string_view_literals;
   constexpr std::string_view name = "Exif\0\0"sv;
@@ -65,11 +72,10 @@ std::optional<int> exif_orientation(Bytes segment) {
     const auto tag = tiff.number(at, 2);
     if (!tag) return {};
     if (*tag != 0x0112) continue;
-    constexpr std::uint32_t type_short = 3;
-    const auto orientation = tiff.number(at + 8, 2);
-    if (tiff.number(at + 2, 2) != type_short || !orientation || *orientation < 1 ||
-        *orientation > 8)
-      return {};
+    const std::size_t length = integer_bytes(tiff.number(at + 2, 2).value_or(0));
+    if (length == 0) return {};
+    const auto orientation = tiff.number(at + 8, length);
+    if (!orientation || *orientation < 1 || *orientation > 8) return {};
     return static_cast<int>(*orientation);
   }
   return {};

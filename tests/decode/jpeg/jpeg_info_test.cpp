@@ -172,6 +172,13 @@ TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   };
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"sv), 8);
+  // Integers of other types.
+  EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x04\0\x01\0\0\0\x06\0\0\0"sv), 6);
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x04\0\0\0\x01\0\0\0\x03"sv), 3);
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x08\0\0\0\x01\0\x07\0\0"sv), 7);
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x09\0\0\0\x01\0\0\0\x05"sv), 5);
+  EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x04\0\0\0\x01\0\x03\0\0"sv),
+            std::nullopt);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x09\0\0"sv),
             std::nullopt)
       << "no such value";
