@@ -39,7 +39,7 @@ class SampleSpec {
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
   /// (`invalid_argument`) if there are no fields, a name is empty or comes twice, an extent is 0, a
-  /// variable field is a scalar, or `flips` name no other field.
+  /// field has more than 2^40 bytes, a variable field is a scalar, or `flips` name no other field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }
