@@ -65,14 +65,18 @@ function(millrace_precompile_standard_headers target)
                             <memory> <optional> <string> <thread> <vector>)
 endfunction()
 
-# millrace_library(NAME HEADERS header... SOURCES source...): the library of one folder,
+# millrace_library(NAME [STATIC] HEADERS header... SOURCES source...): the library of one folder,
 # millrace::NAME, with its public headers (relative to include/) and its install rules. That each
 # header compiles alone is checked by building the target all_verify_interface_header_sets.
 function(millrace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "HEADERS;SOURCES")
   list(TRANSFORM arg_HEADERS PREPEND include/)
   set(target millrace_${name})
-  add_library(${target} ${arg_SOURCES})
+  set(type "")
+  if(arg_STATIC)
+    set(type STATIC)
+  endif()
+  add_library(${target} ${type} ${arg_SOURCES})
   add_library(millrace::${name} ALIAS ${target})
   # What a header does not open to all is hidden (millrace/detail/export.h). Installed shared
   # libraries find each other in their own folder.

@@ -32,7 +32,7 @@ int run(const DiagnoseArguments& arguments) {
                 {arguments.source.recipe, arguments.pipeline.config});
   DiagnoseRecord record;
   DiagnoseSettings& settings = record.settings;
-  settings.dataset = arguments.source.dataset;
+  settings.open = [path = arguments.source.dataset] { return open_dataset(path); };
   settings.rounds = arguments.rounds;
   BenchSettings& bench = settings.bench;
   bench = bench_settings(arguments.source, arguments.pipeline);
@@ -42,11 +42,7 @@ int run(const DiagnoseArguments& arguments) {
   bench.step = step_of(arguments.step_ms, bench);
   bench.dataset.reset();  // whose pages could not be dropped while it is open
 
-  record.result = run_diagnose(settings);
-  record.account = account_stalls(record.result.times);
-  record.verdict = judge_stalls(record.account, {.report = record.result.report,
-                                                 .dataset_bytes = record.result.dataset_bytes,
-                                                 .memory_bytes = record.machine.memory_bytes});
+  diagnose(record);
   if (arguments.json != "-") print_text(to_text(record));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(record));
   if (!arguments.html.empty()) write_text(arguments.html, to_html(record));

@@ -166,6 +166,14 @@ std::vector<std::string> warnings_of(const DiagnoseRecord& record) {
   return warnings_of(record.settings.bench, record.result.report, record.result.disturbed);
 }
 
+void diagnose(DiagnoseRecord& record) {
+  record.result = run_diagnose(record.settings);
+  record.account = account_stalls(record.result.times);
+  record.verdict = judge_stalls(record.account, {.report = record.result.report,
+                                                 .dataset_bytes = record.result.dataset_bytes,
+                                                 .memory_bytes = record.machine.memory_bytes});
+}
+
 std::string to_text(const DiagnoseRecord& record) {
   const BenchSettings& bench = record.settings.bench;
   std::string text = setup_text(record, bench, record.result.records);

@@ -18,6 +18,9 @@ struct DiagnoseRecord : RunSetup {
   Verdict verdict;
 };
 
+/// Measures what the record's settings say, and judges it.
+void diagnose(DiagnoseRecord& record);
+
 /// Rows for people. Of an epoch's parts and the epoch: name, milliseconds per batch, noise, share
 /// of an epoch, seconds per epoch, how sure that is.
 std::vector<std::vector<std::string>> part_rows(const DiagnoseRecord& record);

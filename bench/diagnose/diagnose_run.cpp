@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <millrace/error.h>
-#include <millrace/image_transform.h>
 
 #include <algorithm>
 #include <thread>
@@ -54,7 +53,7 @@ class Diagnosis {
     choose_lengths();
     for (unsigned round = 0; round < settings_.rounds; ++round) {
       result_.times.step.push_back(time_steps());
-      result_.times.ready_batch.push_back(time_loop(nullptr, {}).batch_ms);
+      result_.times.ready_batch.push_back(time_ready_batch());
       result_.times.copies.push_back(time_copies());
       result_.times.loader.push_back(time_loader());
       if (result_.cold.missing.empty()) time_passes();
@@ -71,7 +70,6 @@ class Diagnosis {
   struct Loop {
     double batch_ms = 0;
     Report report{};
-    StepStatistics steps{};
   };
 
   void look_at_dataset();
@@ -80,8 +78,19 @@ class Diagnosis {
   void close_dataset();
   void read_all() const;
 
-  Loop time_loop(Pipeline* pipeline, std::optional<std::chrono::nanoseconds> probe) const;
-  double time_steps() const;
+  std::shared_ptr<const Dataset> open() const {
+    return settings_.open ? settings_.open() : settings_.bench.dataset;
+  }
+  std::unique_ptr<TrainerStream> make_stream() const {
+    return bench_.device->make_trainer_stream(bench_.step_work());
+  }
+  /// A batch of the sample, if the step looks at one.
+  Batch ready(TrainerStream& stream);
+
+  Loop time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
+                 std::chrono::nanoseconds duration) const;
+  double time_steps();
+  double time_ready_batch();
   double time_copies() const;
   double time_loader();
   void time_passes();
@@ -97,7 +106,7 @@ class Diagnosis {
 };
 
 void Diagnosis::look_at_dataset() {
-  bench_.dataset = open_dataset(settings_.dataset);
+  bench_.dataset = open();
   result_.records = bench_.dataset->size();
   const std::vector<std::string> files = bench_.dataset->facts().files;
   files_.assign(files.begin(), files.end());
@@ -105,6 +114,8 @@ void Diagnosis::look_at_dataset() {
   if (files_.empty())
     result_.cold.missing =
         "the dataset lies in no files whose pages could be dropped from the page cache";
+  else if (!settings_.open)
+    result_.cold.missing = "the dataset stays open, so its pages stay in the page cache";
 }
 
 /// How many batches a pass has and how many records stand for the dataset.
@@ -112,9 +123,11 @@ void Diagnosis::choose_lengths() {
   std::uint64_t wanted = bench_.batches;
   if (wanted == 0) {
     constexpr std::chrono::milliseconds enough{300};
+    const auto stream = bench_.device->make_trainer_stream({});
     Pipeline pipeline = make_bench_pipeline(bench_);
+    SyntheticTrainer trainer(&pipeline, *stream);
     const double batch_ms =
-        std::max(time_loop(&pipeline, enough).batch_ms, milliseconds(bench_.step));
+        std::max(time_loop(&pipeline, trainer, enough).batch_ms, milliseconds(bench_.step));
     wanted = std::max(fewest_batches,
                       static_cast<std::uint64_t>(milliseconds(bench_.duration) / batch_ms));
   }
@@ -128,14 +141,15 @@ void Diagnosis::choose_lengths() {
 }
 
 void Diagnosis::open_sample() {
-  bench_.dataset = std::make_shared<SampledDataset>(open_dataset(settings_.dataset),
-                                                    result_.sampled_records, settings_.bench.seed);
+  bench_.dataset =
+      std::make_shared<SampledDataset>(open(), result_.sampled_records, settings_.bench.seed);
 }
 
 /// Lets go of the dataset and waits until its file is mapped no more: a worker may still be on the
 /// way out of its last job.
 void Diagnosis::close_dataset() {
   const std::weak_ptr<const Dataset> closing = std::exchange(bench_.dataset, nullptr);
+  if (!settings_.open) return;  // others have it open anyway
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
   while (!closing.expired() && Clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -147,16 +161,21 @@ void Diagnosis::read_all() const {
   for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) reader->read(index);
 }
 
+Batch Diagnosis::ready(TrainerStream& stream) {
+  if (!bench_.own_step) return {};
+  open_sample();
+  Batch batch = ready_batch(bench_, stream);
+  close_dataset();
+  return batch;
+}
+
 /// Trains on what the pipeline gives, or where there is none on batches that are there already, and
 /// times it after a warm-up.
-Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline,
-                                     std::optional<std::chrono::nanoseconds> probe) const {
-  const auto stream = bench_.device->make_trainer_stream(probe ? StepWork() : bench_.step_work());
-  SyntheticTrainer trainer(pipeline, *stream);
+Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
+                                     std::chrono::nanoseconds duration) const {
   for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
   if (pipeline != nullptr) pipeline->restart_report();
   trainer.restart();
-  const std::chrono::nanoseconds duration = probe.value_or(bench_.duration);
   const Clock::time_point begin = Clock::now();
   std::uint64_t batches = 0;
   while (bench_.batches > 0 ? batches < bench_.batches
@@ -168,24 +187,30 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline,
   loop.batch_ms = milliseconds(Clock::now() - begin) / static_cast<double>(batches);
   if (pipeline != nullptr) loop.report = pipeline->report();
   trainer.finish();
-  loop.steps = stream->statistics();
   return loop;
 }
 
 /// The device's steps alone, queued one after the other.
-double Diagnosis::time_steps() const {
+double Diagnosis::time_steps() {
   const std::uint64_t steps =
       bench_.batches > 0 ? bench_.batches
                          : std::clamp(static_cast<std::uint64_t>(bench_.duration / bench_.step),
                                       fewest_batches, most_steps);
-  const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
+  const auto stream = make_stream();
+  const Batch batch = ready(*stream);
   const Clock::time_point begin = Clock::now();
   for (std::uint64_t step = 0; step < steps; ++step) {
-    stream->step();
+    stream->step(batch);
     if (stream->queued() == TrainerStream::most_queued) stream->finish_oldest();
   }
   while (stream->queued() > 0) stream->finish_oldest();
   return milliseconds(Clock::now() - begin) / static_cast<double>(steps);
+}
+
+double Diagnosis::time_ready_batch() {
+  const auto stream = make_stream();
+  SyntheticTrainer trainer(ready(*stream), *stream);
+  return time_loop(nullptr, trainer, bench_.duration).batch_ms;
 }
 
 /// The whole road but reading and making: slots, copies, double buffering and handing out are the
@@ -193,8 +218,11 @@ double Diagnosis::time_steps() const {
 double Diagnosis::time_copies() const {
   BenchSettings ready = bench_;
   ready.dataset = std::make_shared<EmptyRecords>(result_.sampled_records);
-  Pipeline pipeline = make_bench_pipeline(ready, ready_samples(image_transform(bench_.recipe)));
-  return time_loop(&pipeline, {}).batch_ms;
+  ready.transform = ready_samples(bench_.transform);
+  const auto stream = make_stream();
+  Pipeline pipeline = make_bench_pipeline(ready);
+  SyntheticTrainer trainer(&pipeline, *stream);
+  return time_loop(&pipeline, trainer, bench_.duration).batch_ms;
 }
 
 double Diagnosis::time_loader() {
@@ -203,17 +231,20 @@ double Diagnosis::time_loader() {
   const auto before = bytes_from_storage();
   Loop loop;
   {
+    const auto stream = make_stream();
     Pipeline pipeline = make_bench_pipeline(bench_);
+    SyntheticTrainer trainer(&pipeline, *stream);
     const ProcessorTimes times_before = processor_times();
-    loop = time_loop(&pipeline, {});
+    loop = time_loop(&pipeline, trainer, bench_.duration);
+    const StepStatistics steps = stream->statistics();
+    steps_.idle += steps.idle;
+    steps_.busy += steps.busy;
     result_.disturbed =
         std::max(result_.disturbed, taken_by_others(times_before, processor_times()));
   }
   add(result_.warm_storage_bytes, fetched(before, bytes_from_storage()));
   close_dataset();
   result_.report = std::move(loop.report);
-  steps_.idle += loop.steps.idle;
-  steps_.busy += loop.steps.busy;
   return loop.batch_ms;
 }
 
@@ -265,7 +296,7 @@ double Diagnosis::time_pass() {
   Clock::duration first{0};
   Clock::duration all{0};
   {
-    const auto stream = bench_.device->make_trainer_stream(bench_.step_work());
+    const auto stream = make_stream();
     Pipeline pipeline = make_bench_pipeline(bench_);
     SyntheticTrainer trainer(&pipeline, *stream);
     const Clock::time_point begin = Clock::now();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,11 +13,12 @@
 namespace millrace::cli {
 
 struct DiagnoseSettings {
-  /// It is opened and closed many times; nobody else in this process may have it open, or its pages
-  /// cannot be dropped from the page cache.
-  std::filesystem::path dataset;
+  /// Opens the dataset, many times; nobody else in this process may have it open, or its pages
+  /// cannot be dropped from the page cache. Without it the bench's dataset is used, which stays
+  /// open: there are no cold passes.
+  std::function<std::shared_ptr<const Dataset>()> open{};
   /// The pipeline and the step, and how many batches or how long each phase of a round is; its
-  /// dataset is not used.
+  /// dataset is not used if one is opened.
   BenchSettings bench;
   /// How often each phase is measured, in turn with the others.
   unsigned rounds = 3;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <millrace/recipe.h>
 #include <millrace/stored_notes.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -74,13 +74,6 @@ void check_together(const BenchArguments& arguments) {
         "--copy-gb-s", "only the host imitates a bus; " + arguments.source.device + " has its own");
 }
 
-/// A trace of all lanes if it is written to a file, else of the few that are measured.
-std::shared_ptr<Trace> trace_for(const BenchArguments& arguments) {
-  const bool written = !arguments.html.empty() || !arguments.trace.empty();
-  return std::make_shared<Trace>(
-      TraceOptions{.lanes = written ? std::vector<std::string>() : bench_lanes()});
-}
-
 int run(const BenchArguments& arguments) {
   check_outputs({arguments.json, arguments.html, arguments.trace},
                 {arguments.source.recipe, arguments.pipeline.config});
@@ -95,11 +88,10 @@ int run(const BenchArguments& arguments) {
   settings.digest = arguments.digest;
   settings.step = step_of(arguments.step_ms, settings);
   if (!arguments.step.empty()) settings.gemm = parse_gemm(arguments.step);
-  settings.trace = trace_for(arguments);
-  record.result = run_bench(settings);
-  const std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
-  record.beside = measure_beside(settings, record.result);
-  record.reduced = measure_reduced_quality(settings);
+  const std::shared_ptr<const Trace> trace =
+      measure_bench(record, !arguments.html.empty() || !arguments.trace.empty());
+  record.reduced = measure_reduced_quality(settings, Recipe::from_json(settings.recipe),
+                                           arguments.source.limits);
   if (arguments.ceiling) record.ceiling = measure_ceiling(settings, arguments.ceiling_seconds);
 
   if (arguments.json != "-") print_text(to_text(record));

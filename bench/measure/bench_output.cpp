@@ -37,6 +37,16 @@ std::string stage_table(const Report& report) {
 
 }  // namespace
 
+std::shared_ptr<const Trace> measure_bench(BenchRecord& record, bool traces_all) {
+  BenchSettings& settings = record.settings;
+  settings.trace = std::make_shared<Trace>(
+      TraceOptions{.lanes = traces_all ? std::vector<std::string>() : bench_lanes()});
+  record.result = run_bench(settings);
+  std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
+  record.beside = measure_beside(settings, record.result);
+  return trace;
+}
+
 std::string to_text(const BenchRecord& record) {
   const BenchSettings& settings = record.settings;
   const Report& report = record.result.report;

@@ -3,6 +3,7 @@
 
 #include <millrace/trace.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct BenchRecord : RunSetup {
   /// nullopt if the recipe is exact.
   std::optional<ReducedQuality> reduced;
 };
+
+/// Measures what the record's settings say, and what it is compared with. Returns the trace of the
+/// measured time, of all lanes or of those that are measured.
+std::shared_ptr<const Trace> measure_bench(BenchRecord& record, bool traces_all);
 
 /// Every figure of the result but those of its stages: what all forms below print.
 Figures figures_of(const BenchRecord& record);

@@ -67,7 +67,7 @@ Section circumstances(const BenchRecord& record) {
   return {.title = "Settings and machine",
           .tables = {{.title = "Settings", .rows = options_of(record).rows()}, std::move(machine)},
           .folded_title = "The recipe as a program",
-          .folded = record.settings.recipe.to_json()};
+          .folded = record.settings.recipe};
 }
 
 /// What each call waited for data, in milliseconds, a microsecond at least. A call that was ahead

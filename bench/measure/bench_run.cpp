@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/bench_run.h"
 
-#include <millrace/image_transform.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -93,12 +92,8 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
 std::vector<std::string> bench_lanes() { return {"feeder", "copies", "device steps"}; }
 
 Pipeline make_bench_pipeline(const BenchSettings& settings) {
-  return make_bench_pipeline(settings, image_transform(settings.recipe, settings.limits));
-}
-
-Pipeline make_bench_pipeline(const BenchSettings& settings,
-                             std::shared_ptr<const Transform> transform) {
-  PipelineOptions options;
+  PipelineOptions options = settings.others;
+  options.epochs = 0;
   options.batch_size = settings.batch_size;
   options.seed = settings.seed;
   options.last_batch =
@@ -109,7 +104,15 @@ Pipeline make_bench_pipeline(const BenchSettings& settings,
   options.index_bytes = settings.index_bytes;
   options.runtime = settings.runtime;
   options.debug.trace = settings.trace;
-  return Pipeline(settings.dataset, std::move(transform), settings.device->device(), options);
+  return Pipeline(settings.dataset, settings.transform, settings.device->device(), options);
+}
+
+Batch ready_batch(const BenchSettings& settings, TrainerStream& stream) {
+  if (!settings.own_step) return {};
+  BenchSettings plain = settings;
+  plain.trace = nullptr;
+  Pipeline pipeline = make_bench_pipeline(plain);
+  return stream.next(pipeline);
 }
 
 BenchResult run_bench(const BenchSettings& settings) {

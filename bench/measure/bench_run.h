@@ -3,15 +3,15 @@
 
 #include <millrace/conversion.h>
 #include <millrace/dataset.h>
-#include <millrace/decode_budget.h>
 #include <millrace/pipeline.h>
-#include <millrace/recipe.h>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "measure/device/bench_device.h"
@@ -26,14 +26,18 @@ inline double milliseconds(std::chrono::nanoseconds duration) {
 /// What is measured: a pipeline over a dataset, and the step it feeds.
 struct BenchSettings {
   std::shared_ptr<const Dataset> dataset;
-  Recipe recipe;
+  std::shared_ptr<const Transform> transform;
+  /// What the transform makes of records, as a JSON object: a recipe. Empty if that is not known.
+  std::string recipe{};
   std::shared_ptr<Runtime> runtime;
   std::shared_ptr<const BenchDevice> device;
   std::size_t batch_size = 64;
   std::size_t prefetch = 4;
   std::size_t micro_batches = 1;
   std::uint64_t seed = 0;
-  DecodeLimits limits{};
+  /// What else the pipeline is given. What has a place of its own here, its epochs and its last
+  /// batch are not looked at.
+  PipelineOptions others{};
   /// `PipelineOptions::index_bytes`
   std::optional<std::size_t> index_bytes{};
   /// What the device makes of the images; nullopt = they stay uint8, NHWC.
@@ -42,6 +46,8 @@ struct BenchSettings {
   std::chrono::nanoseconds step{0};
   /// Or a step is a product of bfloat16 matrices with so many rows; 0 = it is not.
   std::size_t gemm = 0;
+  /// Or a step is a trainer's own, and `step` is what it takes, for people.
+  std::function<void(const Batch&, Stream&)> own_step{};
   /// Batches before measuring begins.
   std::uint64_t warmup = 0;
   /// How long to measure: so many epochs or batches, or for this long if both are 0.
@@ -54,7 +60,7 @@ struct BenchSettings {
   /// Gets every span of the measured time, with a lane of the steps; null = nothing is traced.
   std::shared_ptr<Trace> trace{};
 
-  StepWork step_work() const { return {step, gemm}; }
+  StepWork step_work() const { return {step, gemm, own_step}; }
 };
 
 /// The lanes that `run_bench` itself needs of a trace: for `TraceOptions::lanes`.
@@ -103,9 +109,10 @@ struct BenchResult {
 
 /// The pipeline that a bench measures.
 Pipeline make_bench_pipeline(const BenchSettings& settings);
-/// The same with another transform than the recipe's.
-Pipeline make_bench_pipeline(const BenchSettings& settings,
-                             std::shared_ptr<const Transform> transform);
+
+/// A batch for steps that need no loader, from a pipeline that has ended. Steps that do not look at
+/// theirs are given none. `stream` outlives it.
+Batch ready_batch(const BenchSettings& settings, TrainerStream& stream);
 
 /// Runs warm-up and measurement.
 BenchResult run_bench(const BenchSettings& settings);

@@ -21,7 +21,7 @@ std::optional<double> idle_by_synthetic(const BenchSettings& settings, const Ben
   constexpr int warmup = 3;
   if (!settings.step_work().any() || result.batch_ms.empty()) return std::nullopt;
   const auto stream = settings.device->make_trainer_stream(settings.step_work());
-  SyntheticTrainer trainer(nullptr, *stream);
+  SyntheticTrainer trainer(ready_batch(settings, *stream), *stream);
   for (int step = 0; step < warmup; ++step) trainer.train_one();
   const Clock::time_point begin = Clock::now();
   std::size_t steps = 0;
@@ -64,7 +64,7 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
     if (!first) first = span;
   };
   for (const Part& part : batch.parts()) {
-    steps.step(static_cast<double>(part.size()) / static_cast<double>(batch.size()));
+    steps.step(batch, static_cast<double>(part.size()) / static_cast<double>(batch.size()));
     if (steps.queued() == TrainerStream::most_queued) take_first();
   }
   while (steps.queued() > 0) take_first();
@@ -73,7 +73,8 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
 }
 
 std::optional<FirstStep> first_step(const BenchSettings& settings) {
-  if (settings.micro_batches < 2) return std::nullopt;
+  // A trainer's own step takes whole batches.
+  if (settings.micro_batches < 2 || settings.own_step) return std::nullopt;
   constexpr std::size_t times = 3;
   const auto steps = settings.device->make_trainer_stream(settings.step_work());
   std::array<double, times> parts{};

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/image_transform.h>
 #include <millrace/options_file.h>
 
 #include <algorithm>
@@ -48,7 +49,7 @@ unsigned apply_config(const std::string& path, BenchSettings& settings) {
     settings.warnings.push_back(
         fmt::format("{}: tuned on another machine: {}; `millrace tune` finds what is best here",
                     path, difference));
-  if (!loaded.tuned_for.recipe.empty() && loaded.tuned_for.recipe != settings.recipe.to_json())
+  if (!loaded.tuned_for.recipe.empty() && loaded.tuned_for.recipe != settings.recipe)
     settings.warnings.push_back(
         fmt::format("{}: tuned for another recipe: {}", path, cut(loaded.tuned_for.recipe)));
   for (const std::string& warning : settings.warnings) print_note(warning);
@@ -194,12 +195,13 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
-  settings.recipe = load_recipe(arguments.recipe, arguments.size);
+  const Recipe recipe = load_recipe(arguments.recipe, arguments.size);
+  settings.transform = image_transform(recipe, arguments.limits);
+  settings.recipe = recipe.to_json();
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_dataset(arguments.dataset);
   settings.seed = arguments.seed;
-  settings.limits = arguments.limits;
   settings.index_bytes = arguments.index_bytes;
   return settings;
 }

@@ -13,11 +13,10 @@ namespace {
 
 constexpr std::uint64_t most_samples = 256;
 
-Pipeline pipeline_of(const BenchSettings& settings, Resolution resolution) {
-  Recipe recipe = settings.recipe;
+Pipeline pipeline_of(const BenchSettings& settings, Recipe recipe, const DecodeLimits& limits,
+                     Resolution resolution) {
   recipe.resolution = resolution;
-  return Pipeline(settings.dataset, image_transform(recipe, settings.limits),
-                  std::make_shared<HostDevice>(),
+  return Pipeline(settings.dataset, image_transform(recipe, limits), std::make_shared<HostDevice>(),
                   {.batch_size = std::min<std::size_t>(settings.batch_size, most_samples),
                    .seed = settings.seed,
                    .epochs = 1,
@@ -39,10 +38,12 @@ double decibels(double mean_square) { return 10 * std::log10(255.0 * 255.0 / mea
 
 }  // namespace
 
-std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& settings) {
-  if (settings.recipe.resolution == Resolution::exact) return {};
-  Pipeline reduced = pipeline_of(settings, Resolution::reduced);
-  Pipeline exact = pipeline_of(settings, Resolution::exact);
+std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& settings,
+                                                      const Recipe& recipe,
+                                                      const DecodeLimits& limits) {
+  if (recipe.resolution == Resolution::exact) return {};
+  Pipeline reduced = pipeline_of(settings, recipe, limits, Resolution::reduced);
+  Pipeline exact = pipeline_of(settings, recipe, limits, Resolution::exact);
   ReducedQuality quality;
   double sum = 0;
   double worst = 0;

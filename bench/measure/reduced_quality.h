@@ -6,6 +6,11 @@
 
 #include "measure/bench_run.h"
 
+namespace millrace {
+struct DecodeLimits;
+struct Recipe;
+}  // namespace millrace
+
 namespace millrace::cli {
 
 /// How far samples of a recipe of reduced resolution are from those of the same recipe exactly.
@@ -18,7 +23,10 @@ struct ReducedQuality {
   double lowest_psnr_db = 0;
 };
 
-/// Compares the first samples of a run. Bad records are left out. nullopt if the recipe is exact.
-std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& settings);
+/// Compares the first samples of a run of the recipe. Bad records are left out. nullopt if the
+/// recipe is exact.
+std::optional<ReducedQuality> measure_reduced_quality(const BenchSettings& settings,
+                                                      const Recipe& recipe,
+                                                      const DecodeLimits& limits);
 
 }  // namespace millrace::cli

@@ -22,6 +22,9 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
 
 std::string step_text(const RunSetup& setup, const BenchSettings& settings, double device_step_ms) {
   if (!settings.step_work().any()) return "none";
+  if (settings.own_step)
+    return fmt::format("the trainer's own ({:.3f} ms)",
+                       device_step_ms > 0 ? device_step_ms : milliseconds(settings.step));
   if (settings.gemm > 0) return fmt::format("gemm:{} ({:.3f} ms)", settings.gemm, device_step_ms);
   return fmt::format("{:.3f} ms{}", milliseconds(settings.step),
                      setup.step_is_auto ? " (1.25 x the loader's own time)" : "");
@@ -45,13 +48,14 @@ Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std:
   figures.add("dataset", "Dataset", "{}", setup.dataset);
   figures.add("records", "Records", "{}", records);
   figures.add("recipe", "Recipe", "{}", setup.recipe_name);
-  figures.key("recipe_program", Json::parse(settings.recipe.to_json()));
+  figures.key("recipe_program", settings.recipe.empty() ? Json() : Json::parse(settings.recipe));
   figures.add("device", "Device", "{}", setup.device);
   figures.add("batch_size", "Batch size", "{}", settings.batch_size);
   figures.add("workers", "Workers", "{}", settings.runtime->workers());
   figures.add("prefetch", "Prefetch (host slots)", "{}", settings.prefetch);
   figures.add("micro_batches", "Micro-batches", "{}", settings.micro_batches);
-  figures.key("step_ms", settings.gemm > 0 ? Json() : Json(milliseconds(settings.step)));
+  figures.key("step_ms",
+              settings.gemm > 0 || settings.own_step ? Json() : Json(milliseconds(settings.step)));
   figures.key("step_auto", setup.step_is_auto);
   figures.key("batches", settings.batches);
   figures.key("max_seconds", std::chrono::duration<double>(settings.duration).count());

@@ -27,8 +27,8 @@ struct RunSetup {
 /// "train.lmdb: 500 records, recipe train, 2 workers ...": the first line of a result.
 std::string setup_text(const RunSetup& setup, const BenchSettings& settings, std::uint64_t records);
 
-/// "30.000 ms", "gemm:4096 (1.234 ms)", "none"; `device_step_ms` is what a product of matrices
-/// took.
+/// "30.000 ms", "gemm:4096 (1.234 ms)", "the trainer's own (1.234 ms)", "none"; `device_step_ms` is
+/// what a product of matrices or a trainer's own took.
 std::string step_text(const RunSetup& setup, const BenchSettings& settings,
                       double device_step_ms = 0);
 

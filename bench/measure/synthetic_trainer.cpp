@@ -27,16 +27,16 @@ SyntheticTrainer::SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Tr
 }
 
 void SyntheticTrainer::train_one(const Look& look) {
-  Batch batch;
+  Batch batch = ready_;
   std::chrono::nanoseconds consumer{0};
   if (pipeline_ != nullptr) {
     const auto before = thread_time();
-    batch = pipeline_->next(stream_.stream());
+    batch = stream_.next(*pipeline_);
     consumer = thread_time() - before - clock_cost_;
   }
   if (look) look(batch);
-  stream_.step();
-  batches_.push_back(batch ? batch.number() : TraceSpan::none);
+  stream_.step(batch);
+  batches_.push_back(pipeline_ != nullptr ? batch.number() : TraceSpan::none);
   if (pipeline_ != nullptr) {
     const auto before = thread_time();
     batch.reset();

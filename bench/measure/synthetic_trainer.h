@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "measure/device/bench_device.h"
@@ -21,9 +22,13 @@ class SyntheticTrainer {
   /// Sees a batch before its step is enqueued.
   using Look = std::function<void(const Batch&)>;
 
-  /// Without a pipeline (null) every step has its batch already. Steps become spans of a lane of
-  /// `trace`, if there is one, in the pipeline's group.
+  /// Steps become spans of a lane of `trace`, if there is one, in the pipeline's group.
   SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
+  /// Without a pipeline every step has its batch already.
+  SyntheticTrainer(Batch ready, TrainerStream& stream)
+      : SyntheticTrainer(static_cast<Pipeline*>(nullptr), stream) {
+    ready_ = std::move(ready);
+  }
 
   void train_one(const Look& look = {});
   /// Waits for the last step.
@@ -40,6 +45,7 @@ class SyntheticTrainer {
 
   Pipeline* pipeline_;
   TrainerStream& stream_;
+  Batch ready_;
   Trace::Lane* lane_ = nullptr;
   /// The numbers of the batches whose steps are queued.
   std::deque<std::uint64_t> batches_;

@@ -58,25 +58,6 @@ TuneGoal goal_of(const TuneArguments& arguments) {
   return goal;
 }
 
-void save(const TuneResult& result, const std::string& path) {
-  const TuneFindings& findings = result.findings;
-  const TuneSetting& chosen = findings.chosen;
-  SavedOptions options;
-  options.pipeline.batch_size = chosen.batch_size;
-  options.pipeline.slots.prefetch = chosen.prefetch;
-  options.pipeline.slots.micro_batches = chosen.micro_batches;
-  options.workers = chosen.workers;
-  options.why = findings.why;
-  const double step_ms = result.goal.step_ms * static_cast<double>(chosen.batch_size) /
-                         static_cast<double>(result.goal.batch_size);
-  options.tuned_for = {.dataset = result.dataset,
-                       .records = result.records,
-                       .recipe = result.recipe,
-                       .step_ms = step_ms};
-  options.machine = result.machine;
-  save_options(path, options);
-}
-
 /// One line on a terminal that says what runs; elsewhere nothing.
 class RunLine {
  public:
@@ -105,7 +86,7 @@ int run(const TuneArguments& arguments) {
   if (arguments.json != "-") print_text(to_text(result));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(result));
   if (!arguments.html.empty()) write_text(arguments.html, page_html(page_of(result)));
-  if (!arguments.out.empty()) save(result, arguments.out);
+  if (!arguments.out.empty()) save_options(arguments.out, saved_options(result));
   return result.findings.doubtful && !arguments.accept_noise ? doubtful : 0;
 }
 

@@ -197,7 +197,9 @@ std::string to_text(const TuneResult& result) {
   std::string text =
       fmt::format("{}: {} records, recipe {}, batches of {}", printable(result.dataset),
                   result.records, result.recipe_name, goal.batch_size);
-  if (goal.step_ms > 0)
+  if (result.own_step_ms)
+    text += fmt::format(", the trainer's own step ({:.3f} ms alone)", *result.own_step_ms);
+  else if (goal.step_ms > 0)
     text += fmt::format(", a step of {:g} ms ({:.0f} samples/s)", goal.step_ms,
                         goal.needed_samples_per_second());
   text += fmt::format("\n{}, {}; {} of about {:.2g} s in {:.1f} s\n\n", result.machine.cpu,
@@ -217,6 +219,26 @@ std::string to_text(const TuneResult& result) {
   return text + findings.verdict + '\n';
 }
 
+SavedOptions saved_options(const TuneResult& result) {
+  const TuneFindings& findings = result.findings;
+  const TuneSetting& chosen = findings.chosen;
+  SavedOptions options;
+  options.pipeline.batch_size = chosen.batch_size;
+  options.pipeline.slots.prefetch = chosen.prefetch;
+  options.pipeline.slots.micro_batches = chosen.micro_batches;
+  options.workers = chosen.workers;
+  options.why = findings.why;
+  const double step_ms = result.own_step_ms.value_or(result.goal.step_ms) *
+                         static_cast<double>(chosen.batch_size) /
+                         static_cast<double>(result.goal.batch_size);
+  options.tuned_for = {.dataset = result.dataset,
+                       .records = result.records,
+                       .recipe = result.recipe,
+                       .step_ms = step_ms};
+  options.machine = result.machine;
+  return options;
+}
+
 std::string to_json(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
   Json points = Json::array();
@@ -229,27 +251,29 @@ std::string to_json(const TuneResult& result) {
                       {"why", phase.why}});
   Json machine = facts_json(result.machine);
   machine["memory_bytes"] = result.machine.memory_bytes;
-  const Json json = {{"dataset", result.dataset},
-                     {"records", result.records},
-                     {"recipe", result.recipe_name},
-                     {"recipe_program", Json::parse(result.recipe)},
-                     {"device", result.device},
-                     {"seed", result.seed},
-                     {"goal", goal_json(result.goal)},
-                     {"outcome", to_string(findings.outcome)},
-                     {"chosen", setting_json(findings.chosen)},
-                     {"chosen_point", findings.chosen_point},
-                     {"verdict", findings.verdict},
-                     {"doubtful", findings.doubtful},
-                     {"warnings", findings.warnings},
-                     {"why", findings.why},
-                     {"not_measured", findings.not_measured},
-                     {"fit", fit_json(findings)},
-                     {"phases", phases},
-                     {"points", points},
-                     {"run_seconds", findings.run_seconds},
-                     {"total_seconds", findings.total_seconds},
-                     {"machine", machine}};
+  Json json = {{"dataset", result.dataset},
+               {"records", result.records},
+               {"recipe", result.recipe_name},
+               {"recipe_program", result.recipe.empty() ? Json() : Json::parse(result.recipe)},
+               {"device", result.device},
+               {"seed", result.seed},
+               {"own_step_ms", or_null(result.own_step_ms)},
+               {"goal", goal_json(result.goal)},
+               {"outcome", to_string(findings.outcome)},
+               {"chosen", setting_json(findings.chosen)},
+               {"chosen_point", findings.chosen_point},
+               {"verdict", findings.verdict},
+               {"doubtful", findings.doubtful},
+               {"warnings", findings.warnings},
+               {"why", findings.why},
+               {"not_measured", findings.not_measured},
+               {"fit", fit_json(findings)},
+               {"phases", phases},
+               {"points", points},
+               {"run_seconds", findings.run_seconds},
+               {"total_seconds", findings.total_seconds},
+               {"machine", machine}};
+  if (result.own_step_ms) json["own_step_ms"] = *result.own_step_ms;
   return json_text(json);
 }
 

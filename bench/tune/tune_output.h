@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/options_file.h>
+
 #include <string>
 #include <vector>
 
@@ -16,6 +18,9 @@ std::vector<std::vector<std::string>> table_of(const TuneFindings& findings,
 /// For people: a table per variable, a plot of throughput over workers, the fit, what could not
 /// be measured; the last line is the verdict.
 std::string to_text(const TuneResult& result);
+
+/// The chosen setting, why, and on which machine: an options file.
+SavedOptions saved_options(const TuneResult& result);
 
 /// For programs: every run of every setting, the fit, the choice and why, the machine.
 std::string to_json(const TuneResult& result);

@@ -129,14 +129,16 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
 
 Table settings_table(const TuneResult& result) {
   const TuneGoal& goal = result.goal;
+  const double step_ms = result.own_step_ms.value_or(goal.step_ms);
   Table table{
       .title = "Settings",
       .rows = {{"Dataset", result.dataset},
                {"Records", fmt::format("{}", result.records)},
                {"Recipe", result.recipe_name},
-               {"Step", goal.step_ms > 0 ? fmt::format("{:g} ms for a batch of {}", goal.step_ms,
-                                                       goal.batch_size)
-                                         : "none"},
+               {"Step", step_ms > 0
+                            ? fmt::format("{:g} ms for a batch of {}{}", step_ms, goal.batch_size,
+                                          result.own_step_ms ? ", the trainer's own" : "")
+                            : "none"},
                {"Device", result.device},
                {"Most workers", fmt::format("{}", goal.max_workers)},
                {"Seed", fmt::format("{}", result.seed)},

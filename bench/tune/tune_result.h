@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/measure.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,14 +16,7 @@
 namespace millrace::cli {
 
 /// What is searched for.
-struct TuneSetting {
-  unsigned workers = 1;
-  std::size_t prefetch = 8;
-  std::size_t micro_batches = 1;
-  std::size_t batch_size = 64;
-
-  friend bool operator==(const TuneSetting&, const TuneSetting&) = default;
-};
+using TuneSetting = measure::Setting;
 
 enum class TuneVariable { workers, prefetch, micro_batches, batch_size };
 /// The setting's value of the variable.
@@ -178,8 +173,11 @@ struct TuneResult {
   std::string dataset;
   std::uint64_t records = 0;
   std::string recipe_name;
-  /// As JSON.
+  /// As JSON; empty if that is not known.
   std::string recipe;
+  /// What a trainer's own step takes alone, of `goal.batch_size`; nullopt if it is no such one. The
+  /// goal has no step where throughput decides.
+  std::optional<double> own_step_ms{};
   /// "host", "cuda:0" ...
   std::string device = "host";
   std::uint64_t seed = 0;

@@ -86,7 +86,7 @@ class Measuring {
     run.batches = report.batches;
     run.samples_per_second =
         report.seconds > 0 ? static_cast<double>(report.samples) / report.seconds : 0;
-    run.device_idle = result.device_idle;
+    if (goal_.step_ms > 0) run.device_idle = result.device_idle;
     run.stall_share = report.seconds > 0 ? report.stall.total_ms / 1e3 / report.seconds : 0;
     run.first_batch_ms = 1e3 * report.first_batch_seconds;
     run.batch_ms = result.batch_ms;
@@ -115,7 +115,7 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   TuneResult result;
   result.dataset = settings.dataset->name();
   result.records = settings.dataset->size();
-  result.recipe = settings.recipe.to_json();
+  result.recipe = settings.recipe;
   result.seed = settings.seed;
   result.device = settings.device->device()->name();
   result.goal = goal;
@@ -131,12 +131,15 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   Measuring measuring(settings, result.goal);
   // The first run warms up the page cache and the processor; what it measures does not count.
   TuneSetting first{.workers = goal.max_workers, .batch_size = goal.batch_size};
-  on_run(first);
+  const auto tell = [&](const TuneSetting& setting) {
+    if (on_run) on_run(setting);
+  };
+  tell(first);
   measuring.run(first, std::min(1.0, goal.budget_seconds / 20));
   result.findings =
       search_settings(result.goal, {.measure =
                                         [&](const TuneSetting& setting, double seconds) {
-                                          on_run(setting);
+                                          tell(setting);
                                           return measuring.run(setting, seconds);
                                         },
                                     .elapsed = [&] { return seconds_since(begin); }});

@@ -88,7 +88,7 @@ class CudaTrainerStream final : public TrainerStream {
     std::unique_ptr<Event> passed;
   };
 
-  void enqueue(std::size_t number, double share) override {
+  void enqueue(std::size_t number, const Batch&, double share) override {
     const Marks& marks = marks_[number % marks_.size()];
     check(cudaSetDevice(ordinal_), "cudaSetDevice");
     check(cudaEventRecord(marks.begin.get(), stream_.handle()), "cudaEventRecord");

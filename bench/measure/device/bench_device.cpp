@@ -37,7 +37,7 @@ class HostTrainerStream final : public TrainerStream {
     std::unique_ptr<Event> end;
   };
 
-  void enqueue(std::size_t number, double share) override {
+  void enqueue(std::size_t number, const Batch&, double share) override {
     const Marks& marks = marks_[number % marks_.size()];
     stream_.record(*marks.begin);
     if (work().any())
@@ -75,17 +75,6 @@ class HostBenchDevice final : public BenchDevice {
 };
 
 }  // namespace
-
-void TrainerStream::step(double share) {
-  if (queued() == most_queued) throw Error(ErrorCode::internal, "too many steps are enqueued");
-  enqueue(enqueued_, share);
-  ++enqueued_;
-}
-
-std::optional<StepSpan> TrainerStream::finish_oldest() {
-  if (queued() == 0) throw Error(ErrorCode::internal, "no step is enqueued");
-  return finish(finished_++);
-}
 
 bool is_bench_device(const std::string& name) {
   if (name == "host") return true;

@@ -4,6 +4,7 @@
 #include <millrace/batch.h>
 #include <millrace/device.h>
 #include <millrace/host_device.h>
+#include <millrace/pipeline.h>
 
 #include <chrono>
 #include <cstddef>
@@ -20,8 +21,10 @@ struct StepWork {
   std::chrono::nanoseconds duration{0};
   /// A product of two square bfloat16 matrices with so many rows; 0 = none.
   std::size_t gemm = 0;
+  /// A trainer's own, which is given a batch and the stream. The others do not count beside it.
+  std::function<void(const Batch&, Stream&)> own{};
 
-  bool any() const { return duration.count() > 0 || gemm > 0; }
+  bool any() const { return duration.count() > 0 || gemm > 0 || own; }
 };
 
 /// When the device began a step and ended it.
@@ -42,11 +45,13 @@ class TrainerStream {
   TrainerStream& operator=(const TrainerStream&) = delete;
 
   virtual Stream& stream() = 0;
+  /// The pipeline's next batch, for this stream.
+  virtual Batch next(Pipeline& pipeline) { return pipeline.next(stream()); }
   const StepWork& work() const { return work_; }
 
-  /// Enqueues a step, or so much of one; without work only the marks around it, so that it can be
-  /// waited for.
-  void step(double share = 1);
+  /// Enqueues a step on a batch, or so much of one; without work only the marks around it, so that
+  /// it can be waited for. A step of its own alone looks at the batch, and is always a whole one.
+  void step(const Batch& batch, double share = 1);
   std::size_t queued() const { return enqueued_ - finished_; }
   /// Waits for the oldest step that it has not waited for yet, of which there must be one; none
   /// if the device tells no times.
@@ -69,7 +74,7 @@ class TrainerStream {
 
  private:
   /// The step number `number`, from 0, of `most_queued` in flight.
-  virtual void enqueue(std::size_t number, double share) = 0;
+  virtual void enqueue(std::size_t number, const Batch& batch, double share) = 0;
   virtual std::optional<StepSpan> finish(std::size_t number) = 0;
 
   const StepWork work_;

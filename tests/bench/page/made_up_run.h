@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/recipe.h>
 #include <millrace/trace.h>
 
 #include <algorithm>
@@ -150,7 +151,7 @@ class MadeUpRun {
     record_.dataset = "/data/imagenet/train-224.lmdb";
     record_.recipe_name = "train";
     record_.settings.dataset = std::make_shared<MemoryDataset>(100'000);
-    record_.settings.recipe = Recipe::train(224);
+    record_.settings.recipe = Recipe::train(224).to_json();
     record_.settings.runtime = make_runtime({.workers = plan_.workers});
     record_.settings.batch_size = plan_.batch_size;
     record_.settings.prefetch = plan_.prefetch;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/measure.h>
+
+#include <utility>
+
+namespace millrace::measure {
+
+ReportFeed::ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told)
+    : pipeline_(pipeline), every_(every), told_(std::move(told)) {
+  if (every_ == 0 || !told_)
+    throw Error(ErrorCode::invalid_argument,
+                "a ReportFeed tells somebody, after at least one batch each");
+  const Report before = pipeline_.report();
+  bad_records_ = before.bad_records;
+  listed_ = before.bad_record_list.size();
+  pipeline_.restart_report();
+}
+
+void ReportFeed::count() {
+  if (++counted_ == every_) tell();
+}
+
+void ReportFeed::flush() {
+  if (counted_ > 0) tell();
+}
+
+void ReportFeed::tell() {
+  counted_ = 0;
+  Report delta = pipeline_.report();
+  pipeline_.restart_report();
+  // These alone do not begin anew. The list has the first of all of them.
+  delta.bad_records -= std::exchange(bad_records_, delta.bad_records);
+  std::vector<BadRecord>& list = delta.bad_record_list;
+  const std::size_t told = std::exchange(listed_, list.size());
+  list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(told));
+  told_(delta);
+}
+
+}  // namespace millrace::measure
