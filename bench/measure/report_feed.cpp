@@ -11,10 +11,9 @@ ReportFeed::ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told)
   if (every_ == 0 || !told_)
     throw Error(ErrorCode::invalid_argument,
                 "a ReportFeed tells somebody, after at least one batch each");
-  const Report before = pipeline_.report();
+  const Report before = pipeline_.take_report();
   bad_records_ = before.bad_records;
   listed_ = before.bad_record_list.size();
-  pipeline_.restart_report();
 }
 
 void ReportFeed::count() {
@@ -27,8 +26,7 @@ void ReportFeed::flush() {
 
 void ReportFeed::tell() {
   counted_ = 0;
-  Report delta = pipeline_.report();
-  pipeline_.restart_report();
+  Report delta = pipeline_.take_report();
   // These alone do not begin anew. The list has the first of all of them.
   delta.bad_records -= std::exchange(bad_records_, delta.bad_records);
   std::vector<BadRecord>& list = delta.bad_record_list;

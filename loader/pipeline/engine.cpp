@@ -199,13 +199,24 @@ Batch Engine::next(const NextRequest& request) {
 Report Engine::report() const {
   road_->note_workers(crew_->concurrency());
   const RunMeter meter = road_->meter();  // before the figures, which then are no older than its
-  const CrewFigures figures = crew_->figures();
+  return report_of(meter, crew_->figures(), Road::Clock::now());
+}
+
+Report Engine::take_report() {
+  road_->note_workers(crew_->concurrency());
+  const CrewFigures figures = crew_->figures();  // the next report begins with them
+  const auto [meter, at] = road_->take_report(figures);
+  return report_of(meter, figures, at);
+}
+
+Report Engine::report_of(const RunMeter& meter, const CrewFigures& figures,
+                         Road::Clock::time_point now) const {
   Report report;
   report.pipeline = name_;
   report.memory = memory_;
   crew_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
-  meter.fill(report, figures, Road::Clock::now());
+  meter.fill(report, figures, now);
   warn_of_delay(report);
   report.verdict = judge(report);
   return report;

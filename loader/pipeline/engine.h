@@ -50,9 +50,13 @@ class Engine {
   Batch next(const NextRequest& request);
   State state() const { return desk_->state_at(road_->position()); }
   Report report() const;
-  void restart_report() { road_->restart_report(crew_->figures()); }
+  void restart_report() { road_->take_report(crew_->figures()); }
+  Report take_report();
 
  private:
+  Report report_of(const RunMeter& meter, const CrewFigures& figures,
+                   Road::Clock::time_point now) const;
+
   const OwnerProcess process_;
   const std::string name_;
   const std::shared_ptr<Runtime> runtime_;

@@ -92,6 +92,8 @@ Report Pipeline::report() const { return engine()->report(); }
 
 void Pipeline::restart_report() { engine()->restart_report(); }
 
+Report Pipeline::take_report() { return engine()->take_report(); }
+
 void Pipeline::stop() {
   if (const std::optional<Stuck> stuck = engine()->stop(deadline_after(stop_timeout_)))
     throw Error(ErrorCode::timeout, "the pipeline does not stop: " + stuck->what, stuck->stage);

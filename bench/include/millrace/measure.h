@@ -224,7 +224,7 @@ struct DiagnoseResult {
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options = {});
 
 /// Tells a trainer in production what happened since it last told, every so many batches. Reports
-/// begin anew each time (`Pipeline::restart_report`): of a pipeline with a feed,
+/// begin anew each time (`Pipeline::take_report`): of a pipeline with a feed,
 /// `Pipeline::report` tells what happened since then. What it costs is on bench/'s page.
 class ReportFeed {
  public:

@@ -383,9 +383,9 @@ void Road::begin_report(CrewFigures base) {
   meter_.begin(Clock::now(), std::move(base));
 }
 
-void Road::restart_report(CrewFigures base) {
+std::pair<RunMeter, Road::Clock::time_point> Road::take_report(CrewFigures base) {
   MutexLock lock(mutex_);
-  meter_.restart(Clock::now(), std::move(base));
+  return meter_.take(std::move(base));
 }
 
 void Road::note(Clock::time_point now) {

@@ -139,7 +139,8 @@ class Road {
   void note_workers(unsigned active);
   /// The report begins here, with these figures: the run's first one, or anew.
   void begin_report(CrewFigures base);
-  void restart_report(CrewFigures base);
+  /// Returns what was measured until then.
+  std::pair<RunMeter, Clock::time_point> take_report(CrewFigures base);
 
  private:
   struct Queues {

@@ -33,6 +33,12 @@ void RunMeter::begin(Clock::time_point now, CrewFigures base) {
   base_ = std::move(base);
 }
 
+std::pair<RunMeter, RunMeter::Clock::time_point> RunMeter::take(CrewFigures base) {
+  std::pair before(*this, Clock::now());
+  restart(before.second, std::move(base));
+  return before;
+}
+
 void RunMeter::restart(Clock::time_point now, CrewFigures base) {
   begin(std::max(returned_, now), std::move(base));
   levels_.restart(now);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/histogram.h"
@@ -90,6 +91,8 @@ class RunMeter {
   void begin(Clock::time_point now, CrewFigures base);
   /// Everything begins anew, but `stalled`.
   void restart(Clock::time_point now, CrewFigures base);
+  /// The same, now. Returns what was measured before, and until when.
+  std::pair<RunMeter, Clock::time_point> take(CrewFigures base);
 
   void note(Clock::time_point now, const RoadState& state);
   void note_workers(Clock::time_point now, unsigned active) {

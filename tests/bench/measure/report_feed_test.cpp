@@ -61,6 +61,21 @@ TEST_F(ReportFeed, TellsOfSoManyBatchesAtATime) {
   EXPECT_EQ(run.report().batches, 0U);
 }
 
+TEST_F(ReportFeed, LosesNothingBetweenTwoReports) {
+  Pipeline run = pipeline();
+  std::uint64_t made = 0;
+  std::uint64_t batches = 0;
+  while (const Batch batch = run.next()) {
+    const Report taken = run.take_report();
+    made += taken.samples_made;
+    batches += taken.batches;
+  }
+  made += run.take_report().samples_made;
+  EXPECT_EQ(made, transform_->made());
+  EXPECT_EQ(batches, 10U);
+  EXPECT_EQ(run.take_report().samples_made, 0U);
+}
+
 TEST_F(ReportFeed, BeginsWithTheNextBatch) {
   Pipeline run = pipeline();
   for (int batch = 0; batch < 3; ++batch) run.next();
