@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //   resnet18 DATASET [--evaluate DATASET] [--device cpu|cuda|cuda:N] [--epochs N] [--batch-size N]
-//            [--size PIXELS] [--rate R] [--checkpoint FILE] [--stop-after BATCHES]
+//            [--size PIXELS] [--rate R] [--checkpoint FILE] [--stop-after BATCHES] [--options FILE]
 //
 // Trains ResNet-18 with LibTorch, whose tensors lie over millrace's batches. Where FILE exists the
 // run goes on from it, after the very batch that it was written behind: model, optimiser and the
 // pipeline's state are in it. It is written after each epoch, and where --stop-after ends the run.
+// Workers, batch size and prefetch are those that tune_my_trainer saved in the file --options.
 // On CUDA the loader's kernel makes float32 of the images, and the model computes in bfloat16 where
 // autocast says so.
 
-#include <ATen/autocast_mode.h>
-#include <millrace/host_device.h>
 #include <millrace/image_transform.h>
+#include <millrace/options_file.h>
 #include <millrace/torch.h>
 #include <torch/torch.h>
 
@@ -24,7 +24,7 @@
 #include <string>
 
 #include "arguments.h"
-#include "resnet18_model.h"
+#include "resnet18_step.h"
 
 namespace {
 
@@ -37,6 +37,7 @@ struct Options {
   std::uint64_t size = 224;
   double rate = 0.01;
   std::string checkpoint{};
+  std::string tuned{};
   std::uint64_t stop_after = std::numeric_limits<std::uint64_t>::max();
 };
 
@@ -51,59 +52,12 @@ Options parse(int argc, char** argv) {
   arguments.take("--rate", options.rate);
   arguments.take("--checkpoint", options.checkpoint);
   arguments.take("--stop-after", options.stop_after);
+  arguments.take("--options", options.tuned);
   arguments.finish();
   if (options.size < 32 || options.size > 4096)
     throw std::invalid_argument("--size must be from 32 to 4096");
   return options;
 }
-
-/// bfloat16 on a GPU while it lives, where PyTorch thinks that right.
-class Autocast {
- public:
-  explicit Autocast(const torch::Device& device) : on_(device.is_cuda()) { set(on_); }
-  ~Autocast() { set(false); }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  void set(bool enabled) const {
-    if (!on_) return;
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-    at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
-    at::autocast::set_autocast_enabled(at::kCUDA, enabled);
-#else
-    at::autocast::set_autocast_gpu_dtype(at::kBFloat16);
-    at::autocast::set_enabled(enabled);
-#endif
-    if (!enabled) at::autocast::clear_cache();
-  }
-  const bool on_;
-};
-
-std::shared_ptr<millrace::Device> loading_device(const torch::Device& device) {
-#ifdef MILLRACE_TORCH_CUDA
-  if (device.is_cuda())
-    return std::make_shared<millrace::CudaDevice>(device.has_index() ? device.index() : 0);
-#endif
-  if (!device.is_cpu())
-    throw std::invalid_argument("batches for --device " + device.str() +
-                                " need millrace and LibTorch built for it");
-  return std::make_shared<millrace::HostDevice>();
-}
-
-/// A batch as tensors, over its own memory, but for the images on the CPU, which become float32.
-struct Tensors {
-  explicit Tensors(const millrace::Batch& batch)
-      : images(millrace::to_torch_channels_last(batch["image"])),
-        labels(millrace::to_torch(batch["label"])) {
-    if (images.scalar_type() == torch::kFloat) return;
-    static const auto mean = torch::tensor({0.485F, 0.456F, 0.406F}).view({1, 3, 1, 1});
-    static const auto std = torch::tensor({0.229F, 0.224F, 0.225F}).view({1, 3, 1, 1});
-    images = images.to(torch::kFloat).div_(255).sub_(mean).div_(std);
-  }
-  torch::Tensor images;
-  torch::Tensor labels;
-};
 
 /// Sums over an epoch, on the model's device: to look at them waits for it.
 struct Sums {
@@ -162,22 +116,25 @@ void train(const Options& options) {
     throw std::invalid_argument(options.dataset + " has no classes to tell apart");
 
   torch::manual_seed(7);
-  ResNet18 model(static_cast<std::int64_t>(dataset->classes().size()));
-  model->to(device);
-  for (torch::Tensor& weight : model->parameters())
-    if (weight.dim() == 4) weight.set_data(weight.contiguous(torch::MemoryFormat::ChannelsLast));
-  torch::optim::SGD optimiser(
-      model->parameters(), torch::optim::SGDOptions(options.rate).momentum(0.9).weight_decay(1e-4));
+  ResNet18 model = make_model(dataset->classes().size(), device);
+  torch::optim::SGD optimiser = make_optimiser(model, options.rate);
 
-  millrace::PipelineOptions loading{.batch_size = options.batch_size,
-                                    .seed = 7,
-                                    .epochs = options.epochs,
-                                    .last_batch = millrace::LastBatch::drop,
-                                    .runtime = millrace::make_runtime()};
-  if (device.is_cuda())
-    loading.conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
-                                              .mean = millrace::Conversion::imagenet_mean,
-                                              .std = millrace::Conversion::imagenet_std};
+  millrace::PipelineOptions loading = loading_options(device);
+  loading.batch_size = options.batch_size;
+  unsigned workers = 0;
+  if (!options.tuned.empty()) {
+    const millrace::LoadedOptions tuned = millrace::load_options(options.tuned);
+    for (const std::string& difference : tuned.machine_differences)
+      std::fprintf(stderr, "%s: tuned on another machine: %s\n", options.tuned.c_str(),
+                   difference.c_str());
+    loading.batch_size = tuned.pipeline.batch_size;
+    loading.slots = tuned.pipeline.slots;
+    workers = tuned.workers;
+    std::printf("%u workers, prefetch %zu, batches of %zu\n", workers, loading.slots.prefetch,
+                loading.batch_size);
+  }
+  loading.epochs = options.epochs;
+  loading.runtime = millrace::make_runtime({.workers = workers});
   loading.resume.from = load(options.checkpoint, model, optimiser, device);
   const int size = static_cast<int>(options.size);
   const millrace::TorchStream stream(device);
@@ -210,16 +167,8 @@ void train(const Options& options) {
   Sums sums(device);
   while (const millrace::Batch batch = stream.next(training)) {
     const Tensors tensors(batch);
-    optimiser.zero_grad();
-    torch::Tensor loss;
-    {
-      const Autocast autocast(device);
-      const torch::Tensor output = model(tensors.images);
-      loss = torch::cross_entropy_loss(output, tensors.labels);
-      sums.add(loss, output, tensors.labels);
-    }
-    loss.backward();
-    optimiser.step();
+    const auto [loss, output] = train_step(model, optimiser, tensors, device);
+    sums.add(loss, output, tensors.labels);
     if (batch.last_in_epoch()) {
       std::printf("epoch %llu: loss %.4f, training accuracy %.1f%%",
                   static_cast<unsigned long long>(batch.epoch()), sums.mean_loss(), sums.percent());

@@ -64,6 +64,23 @@ TEST(ResNet18, TheLossFallsAndARunGoesOnFromACheckpoint) {
   EXPECT_EQ(resnet18(with_checkpoint).out.find("epoch"), std::string::npos);
 }
 
+TEST(ResNet18, TrainsWithWhatTuneMyTrainerFound) {
+  const TemporaryFolder folder;
+  const std::string tuned = folder / "tuned.json";
+  const auto tune =
+      run_program({MILLRACE_TUNE_MY_TRAINER, MILLRACE_TRAIN_DATASET, "--out", tuned, "--size", "32",
+                   "--batch-size", "20", "--max-workers", "1", "--seconds", "2"});
+  ASSERT_EQ(tune.exit_code, 0) << tune.err;
+  EXPECT_THAT(tune.out, HasSubstr("the trainer's own step"));
+  EXPECT_THAT(tune.out, HasSubstr("1 worker, prefetch "));
+  const auto trained =
+      resnet18({"--options", tuned, "--size", "32", "--epochs", "1", "--batch-size", "7"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.out, StartsWith("1 workers, prefetch "));
+  EXPECT_THAT(trained.out, HasSubstr(", batches of 20\n"));
+  EXPECT_NE(epoch_line(trained.out, 0), "");
+}
+
 TEST(ResNet18, SaysWhatIsWrong) {
   EXPECT_THAT(
       resnet18({"--checkpoint", MILLRACE_TRAIN_DATASET}).err,
