@@ -114,8 +114,8 @@ millrace_status millrace_pipeline_report(millrace_pipeline* pipeline, int32_t re
   return guarded(error, [&] {
     char*& text = result_at(json, "json");
     const auto held = get(pipeline);
-    text = text_of(millrace::to_json(held->pipeline.report()));
-    if (restart != 0) held->pipeline.restart_report();
+    text = text_of(
+        millrace::to_json(restart != 0 ? held->pipeline.take_report() : held->pipeline.report()));
   });
 }
 
