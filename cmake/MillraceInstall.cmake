@@ -9,6 +9,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace-config.cmake
               cmake/MillraceDependencies.cmake cmake/MillraceTorch.cmake
               DESTINATION ${millrace_config_dir})
 install(EXPORT millrace-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
+if(MILLRACE_BENCH)
+  install(EXPORT millrace-measure-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
+endif()
 # It needs LibTorch, so those compile it who have that.
 install(FILES gpu/include/millrace/torch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)
 install(FILES LICENSE TYPE DOC)

@@ -65,11 +65,12 @@ function(millrace_precompile_standard_headers target)
                             <memory> <optional> <string> <thread> <vector>)
 endfunction()
 
-# millrace_library(NAME [STATIC] HEADERS header... SOURCES source...): the library of one folder,
-# millrace::NAME, with its public headers (relative to include/) and its install rules. That each
-# header compiles alone is checked by building the target all_verify_interface_header_sets.
+# millrace_library(NAME [STATIC] [EXPORT set] HEADERS header... SOURCES source...): the library of
+# one folder, millrace::NAME, with its public headers (relative to include/) and its install rules.
+# That each header compiles alone is checked by building the target
+# all_verify_interface_header_sets.
 function(millrace_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "" "HEADERS;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "EXPORT" "HEADERS;SOURCES")
   list(TRANSFORM arg_HEADERS PREPEND include/)
   set(target millrace_${name})
   set(type "")
@@ -89,5 +90,9 @@ function(millrace_library name)
   millrace_compile_options(${target})
   # Private headers are included with their room.
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  install(TARGETS ${target} EXPORT millrace-targets FILE_SET HEADERS)
+  set(export millrace-targets)
+  if(arg_EXPORT)
+    set(export ${arg_EXPORT})
+  endif()
+  install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
 endfunction()

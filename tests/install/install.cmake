@@ -82,6 +82,7 @@ endfunction()
 expect_libraries(consumer_loader 8)
 expect_libraries(consumer_augment 14)
 expect_libraries(consumer_pipeline 14)
+expect_libraries(consumer_measure 14)
 expect_libraries(consumer_c 14)
 
 # By pkg-config, with no CMake.
