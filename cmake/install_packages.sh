@@ -23,9 +23,10 @@ test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark
   python3 python3-pil libopencv-core-dev libopencv-imgproc-dev)
 # llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are
 # for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few users of the tests
-# need what is tested with it: <millrace/torch.h>, examples/resnet18 and DLPack.
+# need what is tested with it: <millrace/torch.h>, examples/resnet18, examples/python and DLPack.
 ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86
-  busybox-static python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy)
+  busybox-static python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
+  python3-torchvision)
 
 level=${1:-build}
 case "$level" in
