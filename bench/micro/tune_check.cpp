@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <map>
 #include <span>
@@ -68,6 +69,19 @@ float compute(std::uint64_t turns) {
   return sum;
 }
 
+/// Computes until the calling thread has had a processor for so long: a step of just that much work,
+/// which takes longer where workers want its processor.
+float compute_for(std::chrono::nanoseconds time) {
+  const auto used = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  };
+  float sum = 0;
+  for (const auto begin = used(); used() - begin < time;) sum += compute(1000);
+  return sum;
+}
+
 /// How many turns a microsecond has, on a processor of its own.
 double turns_per_us() {
   constexpr std::uint64_t turns = 1'000'000;
@@ -111,19 +125,24 @@ class Computed final : public Transform {
 using Cost = std::pair<unsigned, std::size_t>;  // workers, prefetch
 using Rates = std::map<Cost, double>;
 
-/// Mean rates of settings that run in turn.
+/// Median rates of settings that run in turn.
 Rates brute_force(const measure::Workload& workload, const std::vector<Cost>& settings) {
-  constexpr int rounds = 3;
-  Rates rates;
+  constexpr int rounds = 5;
+  std::map<Cost, std::vector<double>> measured;
   for (int round = 0; round < rounds; ++round)
     for (const auto& [workers, prefetch] : settings) {
       measure::Workload set = workload;
       set.pipeline.runtime = make_runtime({.workers = workers});
       set.pipeline.slots.prefetch = prefetch;
       const auto result =
-          measure::bench(set, {.warmup = 20, .duration = std::chrono::milliseconds(700)});
-      rates[{workers, prefetch}] += result.samples_per_second / rounds;
+          measure::bench(set, {.warmup = 20, .duration = std::chrono::milliseconds(300)});
+      measured[{workers, prefetch}].push_back(result.samples_per_second);
     }
+  Rates rates;
+  for (auto& [setting, each] : measured) {
+    std::ranges::nth_element(each, each.begin() + rounds / 2);
+    rates[setting] = each[rounds / 2];
+  }
   return rates;
 }
 
@@ -163,7 +182,8 @@ int main(int argc, char** argv) try {
       .dataset = std::make_shared<Arrays>(),
       .transform = std::make_shared<Computed>(turns_of(sample_us)),
       .device = std::make_shared<HostDevice>(),
-      .step = [&](const Batch&, Stream&) { sink = sink + compute(turns_of(10'000)); },
+      .step = [&](const Batch&,
+                  Stream&) { sink = sink + compute_for(std::chrono::milliseconds(10)); },
       .pipeline = {.batch_size = batch_size}};
   int agreed = 0;
   for (int run = 0; run < runs; ++run) agreed += agrees(workload, argument(3, 30)) ? 1 : 0;
