@@ -69,8 +69,8 @@ float compute(std::uint64_t turns) {
   return sum;
 }
 
-/// Computes until the calling thread has had a processor for so long: a step of just that much work,
-/// which takes longer where workers want its processor.
+/// Computes until the calling thread has had a processor for so long: a step of just that much
+/// work, which takes longer where workers want its processor.
 float compute_for(std::chrono::nanoseconds time) {
   const auto used = [] {
     timespec now{};

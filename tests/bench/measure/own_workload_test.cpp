@@ -172,7 +172,8 @@ TEST(OwnTune, TakesMoreWorkersWhereTheTrainerWaitsForThem) {
 TEST(OwnTune, TakesOneWorkerWhereThatIsEnough) {
   OwnWorkload own;
   const auto result = tuned(own, 0ms, 8ms);
-  EXPECT_EQ(result.chosen.workers, 1U) << result.text;
+  // Beside other work it may not be able to tell, and says so.
+  EXPECT_TRUE(result.chosen.workers == 1 || result.doubtful) << result.text;
   EXPECT_EQ(own.wrong, 0U);
 }
 
