@@ -73,7 +73,8 @@ class ImageWorker : public TransformWorker {
     if (const auto index = decoder_->new_index(); !index.empty()) sample.keep_note(index);
     sample.made_by(decoder_->header().decoder);
     sample.enter_stage(augment_stage);
-    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample};
+    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample,
+                      scratch_};
     resample(fold, pixels, image.pixels);
     program_.run(image, random);
     std::memcpy(sample[label_field].data, &label, sizeof label);
@@ -97,6 +98,7 @@ class ImageWorker : public TransformWorker {
   ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
+  Scratch scratch_;
 };
 
 class ImageTransform : public Transform {

@@ -36,6 +36,14 @@ std::string listed(std::span<const char* const> names, const char* separator) {
   return text;
 }
 
+Operation read_operation(const Json& json, const std::string& place);
+Json to_json(const Operation& operation);
+void check_operation(const Operation& operation, const std::string& place);
+
+std::string place_in(const char* key, std::size_t number) {
+  return std::string(key) + '[' + std::to_string(number) + ']';
+}
+
 /// One JSON object whose members are taken by name; what is left over at the end is unknown.
 class Reader final : public Parameters {
  public:
@@ -76,6 +84,28 @@ class Reader final : public Parameters {
     int* const members[] = {&value.x, &value.y, &value.width, &value.height};
     for (std::size_t n = 0; n < 4; ++n)
       *members[n] = integer_in((*json)[n], key, what, n < 2 ? 0 : 1, longest_side);
+  }
+  void flag(const char* key, bool& value) override {
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    if (!json->is_boolean()) fail(key, *json, "true or false");
+    value = json->get<bool>();
+  }
+  void colour(const char* key, Colour& value) override {
+    constexpr const char* what = "three integers, [red, green, blue]";
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    if (!json->is_array() || json->size() != 3) fail(key, *json, what);
+    int* const members[] = {&value.red, &value.green, &value.blue};
+    for (std::size_t n = 0; n < 3; ++n) *members[n] = integer_in((*json)[n], key, what, 0, 255);
+  }
+  void operations(const char* key, std::vector<Operation>& value) override {
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    if (!json->is_array()) fail(key, *json, "a list of operations in [ ]");
+    value.clear();
+    for (const Json& op : *json)
+      value.push_back(read_operation(op, source_ + ": " + place_in(key, value.size())));
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     const Json* json = find(key);
@@ -132,6 +162,14 @@ class Writer final : public Parameters {
   void region(const char* key, Region& value) override {
     json_[key] = {value.x, value.y, value.width, value.height};
   }
+  void flag(const char* key, bool& value) override { json_[key] = value; }
+  void colour(const char* key, Colour& value) override {
+    json_[key] = {value.red, value.green, value.blue};
+  }
+  void operations(const char* key, std::vector<Operation>& value) override {
+    json_[key] = Json::array();
+    for (const Operation& operation : value) json_[key].push_back(millrace::to_json(operation));
+  }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     if (value != 0) json_[key] = names[value];
   }
@@ -174,6 +212,21 @@ class Checker final : public Parameters {
                         ", must be x and y from 0, width and height from 1, all up to " +
                         std::to_string(longest_side));
   }
+  void flag(const char*, bool&) override {}
+  void colour(const char* key, Colour& value) override {
+    for (int part : {value.red, value.green, value.blue}) integer(key, part, 0, 255);
+  }
+  void operations(const char* key, std::vector<Operation>& value) override {
+    if (value.empty())
+      fail(source_, '"' + std::string(key) + "\" is empty, must name at least one operation");
+    for (std::size_t number = 0; number < value.size(); ++number) {
+      const std::string place =
+          source_ + ": " + place_in(key, number) + " (" + value[number].held().name() + ")";
+      if (const char* problem = nesting_problem(value[number]); problem != nullptr)
+        fail(place, problem);
+      check_operation(value[number], place);
+    }
+  }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     if (value >= names.size())
       fail(source_, '"' + std::string(key) + "\" is no " + listed(names, " or "));
@@ -182,6 +235,11 @@ class Checker final : public Parameters {
  private:
   std::string source_;
 };
+
+void check_operation(const Operation& operation, const std::string& place) {
+  Checker checker(place);
+  operation.held().describe(checker);
+}
 
 constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
 constexpr const char* resolutions[] = {"exact", "reduced"};     // of `Resolution`
@@ -194,10 +252,8 @@ void check(const Recipe& recipe, std::string_view source) {
   output.named("resolution", resolution, resolutions);
   int sides[] = {recipe.output.width, recipe.output.height};
   for (int& side : sides) output.integer("output", side, 1, largest_side);
-  for (std::size_t number = 0; number < recipe.ops.size(); ++number) {
-    Checker checker(std::string(source) + ": " + place_of(recipe.ops, number));
-    recipe.ops[number].held().describe(checker);
-  }
+  for (std::size_t number = 0; number < recipe.ops.size(); ++number)
+    check_operation(recipe.ops[number], std::string(source) + ": " + place_of(recipe.ops, number));
   if (const std::string problem = order_problem(recipe.ops); !problem.empty())
     fail(source, problem);
 }
@@ -263,8 +319,8 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
     if (!ops->is_array()) fail(source, "\"ops\" must be a list of operations in [ ]");
     recipe.ops.clear();
     for (const Json& op : *ops)
-      recipe.ops.push_back(read_operation(
-          op, std::string(source) + ": ops[" + std::to_string(recipe.ops.size()) + "]"));
+      recipe.ops.push_back(
+          read_operation(op, std::string(source) + ": " + place_in("ops", recipe.ops.size())));
   }
   reader.check_keys();
   check(recipe, source);

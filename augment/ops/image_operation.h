@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ops/fold.h"
+#include "ops/scratch.h"
 
 namespace millrace {
 
@@ -28,6 +29,11 @@ class Parameters {
   virtual void range(const char* key, Range& value, Range limits) = 0;
   /// A region of an image: [x, y, width, height], none of them negative, not empty.
   virtual void region(const char* key, Region& value) = 0;
+  virtual void flag(const char* key, bool& value) = 0;
+  /// Red, green and blue.
+  virtual void colour(const char* key, Colour& value) = 0;
+  /// Operations that this one runs, which run in place on pixels; at least one.
+  virtual void operations(const char* key, std::vector<Operation>& value) = 0;
   /// One of `names`; the first is the default and is not written.
   virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
 
@@ -76,6 +82,12 @@ struct SampleImage {
   std::uint8_t* pixels;
   Size size;
   Sample& sample;
+  /// The worker's own.
+  Scratch& scratch;
+
+  std::size_t bytes() const {
+    return 3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
+  }
 };
 
 /// Runs in place on the image that the resampling made.

@@ -62,6 +62,14 @@ std::string order_problem(std::span<const Operation> ops) {
   return {};
 }
 
+const char* nesting_problem(const Operation& op) {
+  const PixelOperation* pixels = as_in_place(op);
+  if (pixels == nullptr) return "moves or scales pixels, and only a recipe's list may have it";
+  if (pixels->folds() || !pixels->fields().empty())
+    return "is no operation on pixels alone, and only a recipe's list may have it";
+  return nullptr;
+}
+
 Program::Program(Size output, std::span<const Operation> ops, Like like)
     : output_(output), like_(like), ops_(ops.begin(), ops.end()) {
   for (const Operation& op : ops_) {

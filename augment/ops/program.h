@@ -16,6 +16,9 @@ std::string place_of(std::span<const Operation> ops, std::size_t number);
 /// Why these operations cannot run in this order, naming the one at fault; empty if they can.
 std::string order_problem(std::span<const Operation> ops);
 
+/// Why this operation cannot be run by another one; nullptr if it can.
+const char* nesting_problem(const Operation& op);
+
 /// Operations as workers run them: those that fold folded, then the others in place. They draw
 /// their random numbers in their own order. Immutable; workers share one.
 class Program {

@@ -26,6 +26,14 @@ enum class Like {
   pillow_12,  ///< before 13.0
 };
 
+/// An 8-bit colour.
+struct Colour {
+  int red = 0;
+  int green = 0;
+  int blue = 0;
+  friend bool operator==(const Colour&, const Colour&) = default;
+};
+
 /// Of what resolution an image is decoded.
 enum class Resolution {
   exact,    ///< its own: the pixels are those of Pillow's resize of the whole

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace millrace {
+
+/// One worker's memory for operations, which only grows. What is borrowed last is given back first,
+/// so operations that run others find the next piece.
+class Scratch {
+ public:
+  /// Bytes of any value, aligned for any plain type, until it goes out of scope.
+  class Borrowed {
+   public:
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    ~Borrowed() { --scratch_.used_; }
+    std::span<std::uint8_t> bytes() const { return bytes_; }
+    std::uint8_t* data() const { return bytes_.data(); }
+
+   private:
+    friend class Scratch;
+    Borrowed(Scratch& scratch, std::span<std::uint8_t> bytes) : scratch_(scratch), bytes_(bytes) {}
+    Scratch& scratch_;
+    std::span<std::uint8_t> bytes_;
+  };
+
+  Borrowed borrow(std::size_t bytes) {
+    if (used_ == pieces_.size()) pieces_.emplace_back();
+    std::vector<std::uint8_t>& piece = pieces_[used_];
+    if (piece.size() < bytes) piece.resize(bytes);
+    ++used_;
+    return {*this, std::span(piece).first(bytes)};
+  }
+
+ private:
+  /// Moving a vector moves no bytes, so what is borrowed stays where it is.
+  std::vector<std::vector<std::uint8_t>> pieces_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace millrace
