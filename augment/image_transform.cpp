@@ -108,6 +108,7 @@ class ImageTransform : public Transform {
         recipe_(recipe.to_json()),
         program_(recipe.output, recipe.ops, recipe.like),
         resolution_(recipe.resolution),
+        mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
         spec_(spec_of(recipe.output, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
@@ -117,6 +118,7 @@ class ImageTransform : public Transform {
   std::optional<std::uint64_t> fingerprint() const override {
     return XXH3_64bits(recipe_.data(), recipe_.size());
   }
+  std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<ImageWorker>(program_, resolution_, budget_);
   }
@@ -126,6 +128,7 @@ class ImageTransform : public Transform {
   std::string recipe_;
   Program program_;
   Resolution resolution_;
+  std::shared_ptr<const BatchTransform> mix_;
   SampleSpec spec_;
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "mix_parameters.h"
 #include "ops/operations.h"
 #include "ops/program.h"
 
@@ -244,6 +245,18 @@ void check_operation(const Operation& operation, const std::string& place) {
 constexpr const char* versions[] = {"pillow-13", "pillow-12"};  // of `Like`
 constexpr const char* resolutions[] = {"exact", "reduced"};     // of `Resolution`
 
+}  // namespace
+
+void check_mix(const Mix& mix, std::string_view source) {
+  Checker checker(source);
+  Mix checked = mix;
+  describe(checker, checked);
+  if (mix.mixup <= 0 && mix.cutmix <= 0)
+    fail(source, "\"mixup\" and \"cutmix\" are both 0, and nothing is mixed");
+}
+
+namespace {
+
 void check(const Recipe& recipe, std::string_view source) {
   Checker output(source);
   Like like = recipe.like;
@@ -256,6 +269,12 @@ void check(const Recipe& recipe, std::string_view source) {
     check_operation(recipe.ops[number], std::string(source) + ": " + place_of(recipe.ops, number));
   if (const std::string problem = order_problem(recipe.ops); !problem.empty())
     fail(source, problem);
+  if (!recipe.mix) return;
+  check_mix(*recipe.mix, std::string(source) + ": mix");
+  for (std::size_t number = 0; number < recipe.ops.size(); ++number)
+    if (recipe.mix->on == MixOn::worker && runs_on_device(recipe.ops[number]))
+      fail(source, place_of(recipe.ops, number) + " runs on the device, and \"mix\" before it on " +
+                       "a worker; let both run on one of them");
 }
 
 std::shared_ptr<ImageOperation> make_operation(const Json* name, Reader& reader) {
@@ -322,6 +341,11 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
       recipe.ops.push_back(
           read_operation(op, std::string(source) + ": " + place_in("ops", recipe.ops.size())));
   }
+  if (const Json* mix = reader.find("mix")) {
+    Reader mix_reader(*mix, "mix", std::string(source) + ": mix");
+    describe(mix_reader, recipe.mix.emplace());
+    mix_reader.check_keys();
+  }
   reader.check_keys();
   check(recipe, source);
   return recipe;
@@ -335,6 +359,11 @@ std::string Recipe::to_json() const {
     json["resolution"] = resolutions[static_cast<std::size_t>(resolution)];
   json["ops"] = Json::array();
   for (const Operation& operation : ops) json["ops"].push_back(millrace::to_json(operation));
+  if (mix) {
+    Writer writer(json["mix"]);
+    Mix written = *mix;
+    describe(writer, written);
+  }
   return json.dump();
 }
 

@@ -43,7 +43,7 @@ std::string order_problem(std::span<const Operation> ops) {
         return place + " comes after " + place_of(ops, *in_place) +
                ", which runs on pixels; flips must come before";
       if (!pixels.folds()) in_place = number;
-      if (!pixels.fields().empty()) on_device = number;
+      if (runs_on_device(ops[number])) on_device = number;
       continue;
     }
     if (makes_output && number != *makes_output + 1)
@@ -62,10 +62,15 @@ std::string order_problem(std::span<const Operation> ops) {
   return {};
 }
 
+bool runs_on_device(const Operation& op) {
+  const PixelOperation* pixels = as_in_place(op);
+  return pixels != nullptr && !pixels->fields().empty();
+}
+
 const char* nesting_problem(const Operation& op) {
   const PixelOperation* pixels = as_in_place(op);
   if (pixels == nullptr) return "moves or scales pixels, and only a recipe's list may have it";
-  if (pixels->folds() || !pixels->fields().empty())
+  if (pixels->folds() || runs_on_device(op))
     return "is no operation on pixels alone, and only a recipe's list may have it";
   return nullptr;
 }

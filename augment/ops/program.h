@@ -19,6 +19,9 @@ std::string order_problem(std::span<const Operation> ops);
 /// Why this operation cannot be run by another one; nullptr if it can.
 const char* nesting_problem(const Operation& op);
 
+/// Whether an operation leaves its work to the device.
+bool runs_on_device(const Operation& op);
+
 /// Operations as workers run them: those that fold folded, then the others in place. They draw
 /// their random numbers in their own order. Immutable; workers share one.
 class Program {

@@ -23,6 +23,7 @@ std::optional<cudaError_t> launch_if(const DeviceWork& work, cudaStream_t stream
 
 constexpr Row rows[] = {
     {"launch_conversion", launch_if<ConversionWork, launch_conversion>, load_conversions},
+    {"launch_mix", launch_if<MixWork, launch_mix>, load_mix},
 };
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/error.h>
+#include <millrace/mix_work.h>
 #include <millrace/sample_spec.h>
 
 #include <algorithm>
@@ -31,17 +33,33 @@ void check(const FieldSpec& field) {
   if (room == 0) refuse_spec(has_shape + ", more than " + std::to_string(most_bytes) + " bytes");
 }
 
-/// For a field that says where another one's images are flipped.
-void check_flips(const FieldSpec& field, const std::vector<FieldSpec>& fields) {
-  const std::string says = in_words(field) + " has the flips of \"" + field.flips + "\"";
-  if (field.dtype != DType::uint8 || field.shape.rank() != 0)
-    refuse_spec(says + " and must be a uint8 scalar; it is " + to_string(field.dtype) + " " +
+/// What a field may say of another one's images, for the device.
+struct ImageNumbers {
+  std::string FieldSpec::*of;
+  const char* what;
+  DType dtype;
+  Shape shape;
+  const char* form;
+};
+const ImageNumbers image_numbers[] = {
+    {&FieldSpec::flips, "flips", DType::uint8, {}, "a uint8 scalar"},
+    {&FieldSpec::erases, "erased boxes", DType::int32, {MixWork::erase_numbers}, "int32 [8]"},
+    {&FieldSpec::mixes, "mixing", DType::int32, {MixWork::mix_numbers}, "int32 [5]"},
+};
+
+void check_numbers(const ImageNumbers& numbers, const FieldSpec& field,
+                   const std::vector<FieldSpec>& fields) {
+  const std::string& image = field.*numbers.of;
+  if (image.empty()) return;
+  const std::string says = in_words(field) + " has the " + numbers.what + " of \"" + image + "\"";
+  if (field.dtype != numbers.dtype || field.shape != numbers.shape)
+    refuse_spec(says + " and must be " + numbers.form + "; it is " + to_string(field.dtype) + " " +
                 field.shape.to_string());
   bool found = false;
   for (const FieldSpec& other : fields) {
     if (&other == &field) continue;
-    if (other.flips == field.flips) refuse_spec(says + ", and so has \"" + other.name + "\"");
-    found = found || other.name == field.flips;
+    if (other.*numbers.of == image) refuse_spec(says + ", and so has \"" + other.name + "\"");
+    found = found || other.name == image;
   }
   if (!found) refuse_spec(says + ", and there is no other field of that name");
 }
@@ -64,7 +82,7 @@ SampleSpec::SampleSpec(std::vector<FieldSpec> fields) : fields_(std::move(fields
       if (fields_[a].name == fields_[b].name)
         refuse_spec("the sample field \"" + fields_[a].name + "\" comes twice");
   for (const FieldSpec& field : fields_)
-    if (!field.flips.empty()) check_flips(field, fields_);
+    for (const ImageNumbers& numbers : image_numbers) check_numbers(numbers, field, fields_);
 }
 
 std::size_t SampleSpec::index_of(std::string_view name) const {

@@ -80,19 +80,30 @@ Shape converted_shape(const Shape& image, ImageLayout layout) {
 
 }  // namespace
 
-BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion) {
+BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion,
+                         const std::vector<FieldSpec>& added) {
   if (conversion) check_values(*conversion, checked_image(made, *conversion).shape[2]);
   std::vector<FieldSpec> fields = made.fields();
-  for (FieldSpec& field : fields) {
-    field.variable = false;  // its length is among the fields already
-    if (field.flips.empty()) continue;
-    if (!conversion || conversion->field != field.flips)
-      throw Error(ErrorCode::invalid_argument,
-                  "the transform leaves the flips of " + in_quotes(field.flips) +
-                      " to the device (field " + in_quotes(field.name) + "), but conversion " +
-                      (conversion ? "is of " + in_quotes(conversion->field) : "is not set") +
-                      "; convert that field, or let the transform flip it");
-    flips_ = find_field(made, field.name);
+  for (FieldSpec& field : fields) field.variable = false;  // its length is among them already
+  fields.insert(fields.end(), added.begin(), added.end());
+  fields = SampleSpec(std::move(fields)).fields();
+  for (std::size_t place = 0; place < fields.size(); ++place) {
+    FieldSpec& field = fields[place];
+    field.variable = false;
+    const auto take = [&](const std::string& image, const char* what,
+                          std::optional<std::size_t>& numbers) {
+      if (image.empty()) return;
+      if (!conversion || conversion->field != image)
+        throw Error(ErrorCode::invalid_argument,
+                    std::string("the transform leaves the ") + what + " of " + in_quotes(image) +
+                        " to the device (field " + in_quotes(field.name) + "), but conversion " +
+                        (conversion ? "is of " + in_quotes(conversion->field) : "is not set") +
+                        "; convert that field, or let a worker do it");
+      numbers = place;
+    };
+    take(field.flips, "flips", flips_);
+    take(field.erases, "erasing", erases_);
+    take(field.mixes, "mixing", mixes_);
   }
   if (!find_field(made, "index")) {
     index_ = fields.size();

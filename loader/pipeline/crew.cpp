@@ -119,6 +119,9 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
   try {
     if (!road.begin_sample(count)) return;
     const MicroBatches& micro_batches = road.micro_batches();
+    const auto finish = [&] { finish_batch(host, worker); };
+    const std::function<void()> at_end =
+        maker_->finishes_batches() ? std::function<void()>(std::ref(finish)) : nullptr;
     for (const std::size_t end = first + count; first < end;) {
       const BatchPath path(road.watched());
       const std::size_t part_end = std::min(end, micro_batches.begin(micro_batches.of(first) + 1));
@@ -127,7 +130,7 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
         make_sample(host, sample, worker);
       }
       path.check("make");
-      road.sample_made(host, first, part_end - first);
+      road.sample_made(host, first, part_end - first, at_end);
       first = part_end;
     }
   } catch (...) {
@@ -148,6 +151,12 @@ void Crew::make_sample(HostSlot& host, std::size_t sample, unsigned worker) {
   if (fields_.index()) write(*fields_.index(), records.indices[sample]);
   if (fields_.valid()) write(*fields_.valid(), records.valid[sample]);
   nodes_.made(host.number, worker);
+}
+
+void Crew::finish_batch(HostSlot& host, unsigned worker) {
+  maker_->finish_batch({host.memory.data(), host.positions.front(), host.plan.number,
+                        std::span(host.records.indices), std::span(host.records.valid)},
+                       worker);
 }
 
 void Crew::share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept {

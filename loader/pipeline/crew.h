@@ -65,6 +65,7 @@ class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew>
   void make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
                     unsigned worker) noexcept;
   void make_sample(HostSlot& host, std::size_t sample, unsigned worker);
+  void finish_batch(HostSlot& host, unsigned worker);
 
   const std::unique_ptr<SampleMaker> maker_;
   const BatchFields fields_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/engine.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -45,6 +47,34 @@ MicroBatches dealt(const Schedule& schedule, std::size_t micro_batches) {
   return {size, micro_batches};
 }
 
+/// Throws `Error` (`invalid_argument`) if samples, batch transform and options do not fit.
+BatchFields fields_of(const SampleSpec& samples, const PipelineOptions& options,
+                      const BatchTransform* batch_transform) {
+  BatchFields fields(
+      samples, options.conversion,
+      batch_transform != nullptr ? batch_transform->fields(samples) : std::vector<FieldSpec>());
+  if (options.slots.micro_batches > 1 && (batch_transform != nullptr || fields.mixes()))
+    throw Error(ErrorCode::invalid_argument,
+                "micro_batches is " + std::to_string(options.slots.micro_batches) +
+                    "; it must be 1, since " +
+                    (batch_transform != nullptr
+                         ? "the batch transform \"" + batch_transform->stage() + "\" needs"
+                         : std::string("samples that are mixed need")) +
+                    " the whole batch");
+  return fields;
+}
+
+/// Of what decides what becomes of records; nullopt if a part of it names none.
+std::optional<std::uint64_t> fingerprint(const Transform& transform,
+                                         const BatchTransform* batch_transform) {
+  const std::optional<std::uint64_t> samples = transform.fingerprint();
+  if (batch_transform == nullptr || !samples) return samples;
+  const std::optional<std::uint64_t> batches = batch_transform->fingerprint();
+  if (!batches) return std::nullopt;
+  const std::uint64_t both[] = {*samples, *batches};
+  return XXH3_64bits(both, sizeof both);
+}
+
 /// The position to begin at, of a run that `here` describes.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset, const std::string& transform) {
@@ -86,7 +116,9 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const bool copying = copies(options, *device_);
   const Sampler sampler(options.order, dataset->size(), options.seed);
   const Schedule schedule(sampler.epoch_size(), options);
-  const BatchFields fields(transform->spec(), options.conversion);
+  const std::shared_ptr<const BatchTransform> batch_transform =
+      options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();
+  const BatchFields fields = fields_of(transform->spec(), options, batch_transform.get());
   const MicroBatches micro_batches = dealt(schedule, options.slots.micro_batches);
   const SlotLayout made(fields.made(), {micro_batches.samples, copying ? micro_batches.count : 1});
   const SlotLayout handed_out(fields.converted(), {micro_batches.samples, 1});
@@ -95,7 +127,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                        .sampler = sampler.hash(),
                        .global_batch = schedule.global_batch(),
                        .dataset = dataset->facts().fingerprint,
-                       .recipe = transform->fingerprint()};
+                       .recipe = fingerprint(*transform, options.batch_transform.get())};
 
   const std::string fingerprint_of = transform->fingerprint_of();
   const std::uint64_t position = first_position(options, identity, *dataset, fingerprint_of);
@@ -107,10 +139,10 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
   crew_ = std::make_shared<Crew>(
-      std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
-                                    options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler(),
-                                    runtime_->notes_of(dataset, options.index_bytes)),
+      std::make_unique<SampleMaker>(
+          dataset, std::move(transform), made, sampler, options.seed, options.bad_records,
+          runtime_->workers(), trace.get(), group, device_->profiler(),
+          runtime_->notes_of(dataset, options.index_bytes), batch_transform),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);

@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t reading = static_cast<std::size_t>(-1);
 constexpr unsigned most_replacements = 16;
 constexpr std::size_t most_listed = 100;
+/// Of a batch's random numbers; those of samples have 0 to 17.
+constexpr std::uint32_t batch_stream = 18;
 
 std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return time.time_since_epoch().count();
@@ -41,7 +43,8 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                          std::shared_ptr<const Transform> transform, const SlotLayout& layout,
                          Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
                          Trace* trace, std::size_t group, ProfilerRanges* profiler,
-                         std::shared_ptr<RecordNotes> notes)
+                         std::shared_ptr<RecordNotes> notes,
+                         std::shared_ptr<const BatchTransform> batch_transform)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       layout_(layout),
@@ -50,12 +53,18 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       policy_(policy),
       profiler_(profiler),
       notes_(std::move(notes)),
-      has_stored_notes_(dataset_->has_stored_notes()) {
+      has_stored_notes_(dataset_->has_stored_notes()),
+      batch_transform_(std::move(batch_transform)) {
   stages_ = transform_->stages();
   if (stages_.empty())
     throw Error(ErrorCode::invalid_argument,
                 "the transform names no stages; it needs at least one");
   stages_.insert(stages_.begin(), "read");
+  const std::size_t of_samples = stages_.size() - 1;
+  const std::size_t own_fields = transform_->spec().fields().size();
+  for (const FieldSpec& field : std::span(layout_.spec().fields()).subspan(own_fields))
+    if (field.name != "index" && field.name != "valid") ++added_fields_;
+  if (batch_transform_ != nullptr) stages_.push_back(batch_transform_->stage());
   if (trace != nullptr)
     for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
   if (profiler_ != nullptr)
@@ -63,7 +72,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
     worker->fields.resize(transform_->spec().fields().size());
-    worker->stage_ns.resize(stages_.size() - 1);
+    worker->stage_ns.resize(of_samples);
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
       worker->lane = &trace->add_lane(group, "worker " + std::to_string(number), "make");
@@ -108,7 +117,7 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
     made.record = sampler_.replacement(random);
     begin = Clock::now();
   }
-  if (made.valid) clear_tails(task, worker);
+  if (made.valid) clear_tails(task.slot, task.place);
   worker.samples.fetch_add(1, std::memory_order_relaxed);
   return made;
 }
@@ -172,14 +181,61 @@ void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_po
                      worker.record.load(std::memory_order_relaxed));
 }
 
-void SampleMaker::clear_tails(const Task& task, Worker& worker) {
+void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
+  Worker& worker = *workers_.at(number);
+  const Clock::time_point begin = Clock::now();
+  worker.record.store(task.indices.front(), std::memory_order_relaxed);
+  worker.stage.store(stages_.size() - 2, std::memory_order_relaxed);
+  worker.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+  const struct Unmark {
+    ~Unmark() { since.store(0, std::memory_order_relaxed); }
+    std::atomic<std::int64_t>& since;
+  } unmark{worker.since_ns};
+  const ProfilerRange range(profiler_, range_names_.empty() ? "" : range_names_.back(), task.batch);
+  const std::size_t samples = task.indices.size();
+  const SampleSpec& spec = layout_.spec();
+  std::vector<Tensor> fields;
+  for (std::size_t field = 0; field < spec.fields().size(); ++field)
+    fields.push_back(layout_.field(task.slot, field, 0, samples));
+  // Nothing of the batch that was in this slot before.
+  const std::size_t added = worker.fields.size();
+  for (std::size_t field = added; field < added + added_fields_; ++field)
+    std::memset(fields[field].data, 0, fields[field].bytes());
+  try {
+    MadeBatch batch(spec, std::move(fields), task.indices, task.valid);
+    Random random(seed_, task.position, batch_stream);
+    batch_transform_->run(batch, random);
+  } catch (...) {
+    rethrow_of_batch(task.batch);
+  }
+  for (std::size_t sample = 0; sample < samples; ++sample) clear_tails(task.slot, sample);
+  note_stage({task.slot, 0, task.position, task.indices.front(), task.batch}, stages_.size() - 1,
+             begin, Clock::now() - begin, worker);
+}
+
+void SampleMaker::rethrow_of_batch(std::uint64_t batch) const {
+  const std::string& stage = stages_.back();
+  const std::string where = stage + " of batch " + std::to_string(batch) + " failed: ";
+  try {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), where + error.what(), stage);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::transform, where + "there is not enough memory", stage);
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::transform, where + error.what(), stage);
+  } catch (...) {
+    throw Error(ErrorCode::transform, where + "an exception that is no std::exception", stage);
+  }
+}
+
+void SampleMaker::clear_tails(std::byte* slot, std::size_t place) {
   const SampleSpec& spec = transform_->spec();
   for (std::size_t field = 0; field < spec.fields().size(); ++field) {
     if (!spec.fields()[field].variable) continue;
     std::uint32_t length = 0;
-    std::memcpy(&length, layout_.sample(task.slot, spec.length_of(field), task.place).data,
-                sizeof length);
-    const Tensor& whole = worker.fields[field];
+    std::memcpy(&length, layout_.sample(slot, spec.length_of(field), place).data, sizeof length);
+    const Tensor whole = layout_.sample(slot, field, place);
     const std::size_t used = whole.bytes() / whole.shape[0] * length;
     std::memset(static_cast<std::byte*>(whole.data) + used, 0, whole.bytes() - used);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/batch_transform.h>
 #include <millrace/dataset.h>
 #include <millrace/pipeline.h>
 #include <millrace/sampler.h>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,15 +49,31 @@ class SampleMaker {
     bool valid;
   };
 
+  /// A batch whose samples are all made.
+  struct BatchTask {
+    std::byte* slot;
+    /// Of its first sample.
+    std::uint64_t position;
+    std::uint64_t batch;
+    std::span<const std::uint64_t> indices;
+    std::span<const std::uint8_t> valid;
+  };
+
   /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for
   /// `profiler`, which outlives the maker, and for `notes`.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
               unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
-              std::shared_ptr<RecordNotes> notes = nullptr);
+              std::shared_ptr<RecordNotes> notes = nullptr,
+              std::shared_ptr<const BatchTransform> batch_transform = nullptr);
 
   /// Throws `Error` with stage and record when the run must end.
   Made make(const Task& task, unsigned worker);
+
+  /// Whether batches are changed once their samples are made.
+  bool finishes_batches() const { return batch_transform_ != nullptr; }
+  /// Runs the batch transform. Throws `Error` with its stage if the run must end.
+  void finish_batch(const BatchTask& task, unsigned worker);
 
   WorkCounts counts() const;
   /// Samples made by `workers` workers from number `first` up.
@@ -106,9 +124,11 @@ class SampleMaker {
   Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                   std::chrono::nanoseconds taken, Worker& worker);
-  void clear_tails(const Task& task, Worker& worker);
+  /// Zeroes what lies beyond the lengths of a sample's variable fields.
+  void clear_tails(std::byte* slot, std::size_t place);
   void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);
+  [[noreturn]] void rethrow_of_batch(std::uint64_t batch) const;
   [[noreturn]] void rethrow_with_context(std::uint64_t index, const Worker& worker);
   std::string stage_name(std::size_t stage) const;
 
@@ -126,6 +146,9 @@ class SampleMaker {
   ProfilerRanges* profiler_;
   const std::shared_ptr<RecordNotes> notes_;
   const bool has_stored_notes_;
+  const std::shared_ptr<const BatchTransform> batch_transform_;
+  /// The fields that it adds behind the transform's, lengths among them.
+  std::size_t added_fields_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/upload.h"
 
+#include <millrace/mix_work.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -36,6 +38,8 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
       batch_(batch),
       image_(fields.image()),
       flips_(fields.flips()),
+      erases_(fields.erases()),
+      mixes_(fields.mixes()),
       workers_(std::move(workers)),
       copy_stream_(device_->make_stream()) {
   if (!image_ && host_.micro_batches().count == 1) return;
@@ -114,6 +118,7 @@ void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
   const std::size_t count = host_.micro_batches().samples_of(micro_batch, host.plan.size);
   if (count > 0) {
     move_fields(lease.base, first, count);
+    mix_images(staging().memory.data(), first, count);
     if (image_) convert_images(staging().memory.data(), lease.base, first, count);
   }
   convert_stream_->record(*round.conversions[micro_batch].end);
@@ -145,6 +150,25 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
     }
     convert_stream_->copy_on_device(base + to, staging().memory.data() + from, bytes);
   }
+}
+
+/// Erases and mixes in the staging slot, whose images the conversion reads next.
+void Upload::mix_images(std::byte* in, std::size_t first, std::size_t count) {
+  if (!erases_ && !mixes_) return;
+  const auto at = [&](std::size_t field) { return in + host_.piece(field, first, count).offset; };
+  const auto numbers = [&](const std::optional<std::size_t>& field) {
+    return field ? reinterpret_cast<const std::int32_t*>(at(*field)) : nullptr;
+  };
+  convert_stream_->launch(
+      MixWork{.images = reinterpret_cast<std::uint8_t*>(at(*image_)),
+              .flips = flips_ ? reinterpret_cast<const std::uint8_t*>(at(*flips_)) : nullptr,
+              .erases = numbers(erases_),
+              .mixes = numbers(mixes_),
+              .samples = count,
+              .height = work_.height,
+              .width = work_.width,
+              .channels = work_.channels,
+              .workers = workers_.get()});
 }
 
 void Upload::convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count) {

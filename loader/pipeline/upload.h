@@ -82,6 +82,7 @@ class Upload {
   SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
   void convert(HostSlot& host, Lease& lease, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
+  void mix_images(std::byte* in, std::size_t first, std::size_t count);
   void convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count);
 
   const std::shared_ptr<Device> device_;
@@ -89,6 +90,8 @@ class Upload {
   const SlotLayout batch_;
   const std::optional<std::size_t> image_;
   const std::optional<std::size_t> flips_;
+  const std::optional<std::size_t> erases_;
+  const std::optional<std::size_t> mixes_;
   const std::shared_ptr<HostWorkers> workers_;
   /// What is the same for all conversions.
   ConversionWork work_;

@@ -21,6 +21,7 @@ namespace MILLRACE_API millrace {
 ///     label  int64  scalar
 /// and, for a recipe whose last operation flips on the device, the images unflipped and
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`)
+/// A recipe's `mix` adds the field "target" to its batches (`mix_transform`), and the stage "mix".
 /// Stages: "decode" and "augment". Its fingerprint is the XXH3-64 of the recipe's JSON. The
 /// operations draw from the `Random` of a sample in their own order. Pixels are those of
 /// libjpeg-turbo's default decode and of Pillow's `resize` (`Recipe::like`), to the bit. Images

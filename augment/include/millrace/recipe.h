@@ -4,8 +4,10 @@
 #pragma once
 
 #include <millrace/detail/export.h>
+#include <millrace/mix.h>
 #include <millrace/operation.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +24,8 @@ struct Recipe {
   /// `reduced` is faster where what is resized is at least twice as wide and high as the output,
   /// and inexact there. Images that are turned upright, and `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
+  /// How the samples of a batch are mixed with each other; nullopt = they are not.
+  std::optional<Mix> mix{};
 
   /// The usual training recipe: random resized crop and flip.
   static Recipe train(int size = 224);
@@ -36,7 +40,8 @@ struct Recipe {
   /// with output as [width, height], like as "pillow-13" or "pillow-12", "resolution" (which is
   /// written only if it is not the default) as "exact" or "reduced", in "resize" and
   /// "random_resized_crop" "interpolation": "bilinear", "bicubic", "box", "hamming", "lanczos" or
-  /// "nearest", and in "random_horizontal_flip" "on": "worker" or "device".
+  /// "nearest", in "random_horizontal_flip" "on": "worker" or "device", and "mix" as
+  ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`
   /// (`invalid_argument`) for malformed JSON, an unknown key or operation, a value out of range or
   /// operations that do not fit together, naming the operation by its number from 0, the key and

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <millrace/batch.h>
+#include <millrace/batch_transform.h>
 #include <millrace/conversion.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
@@ -151,6 +152,10 @@ struct PipelineOptions {
   /// stored beside the dataset (`Dataset::stored_note`) are used in any case. Samples depend on no
   /// note.
   std::optional<std::size_t> index_bytes{};
+
+  /// What is done to a batch whose samples are made, before it is put on its way; null = what the
+  /// transform brings along (`Transform::batch_transform`). It needs `slots.micro_batches` to be 1.
+  std::shared_ptr<const BatchTransform> batch_transform{};
 
   SlotOptions slots{};
   RankOptions ranks{};

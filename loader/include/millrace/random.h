@@ -20,7 +20,7 @@ class Random {
   using result_type = std::uint32_t;
 
   /// `stream` separates independent uses at one position (0 for the transform, 1 to 16 for
-  /// replacement draws, 17 for `Order::weighted`).
+  /// replacement draws, 17 for `Order::weighted`, 18 for batch transforms).
   Random(std::uint64_t seed, std::uint64_t position, std::uint32_t stream = 0);
 
   static constexpr result_type min() { return 0; }

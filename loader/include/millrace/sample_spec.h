@@ -30,6 +30,10 @@ struct FieldSpec {
   /// scalar) says per sample whether there is one. Such an image must be converted
   /// (`PipelineOptions::conversion`); a pipeline that does not is refused.
   std::string flips{};
+  /// The same for an image field whose boxes are erased, or which is mixed with others of the
+  /// batch, on the device: int32 [8] and [5], as `MixWork` describes them.
+  std::string erases{};
+  std::string mixes{};
 };
 
 /// The named fields of a sample, in the order in which they lie in a slot. The label is a field
@@ -39,7 +43,8 @@ class SampleSpec {
   SampleSpec() = default;
   /// Adds the `NAME.length` field of each variable field at the end. Throws `Error`
   /// (`invalid_argument`) if there are no fields, a name is empty or comes twice, an extent is 0, a
-  /// field has more than 2^40 bytes, a variable field is a scalar, or `flips` name no other field.
+  /// field has more than 2^40 bytes, a variable field is a scalar, or `flips`,
+  /// `erases` or `mixes` name no other field.
   explicit SampleSpec(std::vector<FieldSpec> fields);
 
   const std::vector<FieldSpec>& fields() const { return fields_; }

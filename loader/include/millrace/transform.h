@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/batch_transform.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 #include <millrace/error.h>
@@ -140,6 +141,9 @@ class Transform {
   virtual std::string description() const { return {}; }
   /// What people call that which the fingerprint is of: "recipe" for an image transform.
   virtual std::string fingerprint_of() const { return "transform"; }
+  /// What is done to batches of its samples, unless `PipelineOptions::batch_transform` says
+  /// otherwise; null, the default, if nothing is. Its fingerprint is part of this transform's.
+  virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its
   /// workers.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;

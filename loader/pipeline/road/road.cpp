@@ -114,10 +114,12 @@ bool Road::begin_sample(std::size_t samples) {
   return true;
 }
 
-void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples) {
+void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples,
+                       const std::function<void()>& finish) {
   const std::size_t number = run_.micro_batches.of(sample);
   const std::size_t before = host.unmade[number].fetch_sub(samples, std::memory_order_acq_rel);
   if (before > samples) return;
+  if (finish) finish();
   Wakes wakes;
   MutexLock lock(mutex_);
   require(before == samples && host.state == HostState::planned && !host.made[number], host,
@@ -358,8 +360,7 @@ bool Road::wait_for_uses(Clock::time_point deadline) const {
     for (const auto& lease : slots_.leases)
       if (lease->state == LeaseState::free) returned.push_back(lease.get());
   }
-  return std::ranges::all_of(
-      returned, [deadline](const Lease* lease) { return lease->wait_for_uses(deadline); });
+  return std::ranges::all_of(returned, [=](auto* one) { return one->wait_for_uses(deadline); });
 }
 
 RunMeter Road::meter() const {
@@ -390,11 +391,10 @@ std::pair<RunMeter, Road::Clock::time_point> Road::take_report(CrewFigures base)
 
 void Road::note(Clock::time_point now) {
   if (closed()) return;
-  meter_.note(
-      now, {.free_slots = queues_.free.size(),
-            .ready_batches =
-                progress_.made > progress_.handed_out ? progress_.made - progress_.handed_out : 0,
-            .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
+  meter_.note(now,
+              {.free_slots = queues_.free.size(),
+               .ready_batches = progress_.made - std::min(progress_.made, progress_.handed_out),
+               .nothing_to_begin = unbegun_.load(std::memory_order_relaxed) == 0});
 }
 
 }  // namespace millrace

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -84,8 +85,10 @@ class Road {
   // Workers, which have the place of one sample each.
   /// False if the road is closed: the samples need not be made.
   bool begin_sample(std::size_t samples = 1);
-  /// So many from `sample` on, which lie in one micro-batch, are made.
-  void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1);
+  /// So many from `sample` on, which lie in one micro-batch, are made. Whoever makes the
+  /// micro-batch's last one calls `finish`, if there is one, before it counts as made.
+  void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1,
+                   const std::function<void()>& finish = nullptr);
 
   // The feeder.
   /// The next made micro-batch in plan order, which the feeder has waited for since `since`;

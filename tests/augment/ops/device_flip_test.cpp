@@ -12,43 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "support/pictures.h"
+#include "augment/jpeg_dataset.h"
 
 namespace millrace {
 namespace {
-
-/// A few encoded images over and over.
-class JpegDataset final : public Dataset {
- public:
-  std::uint64_t size() const override { return 30; }
-  std::unique_ptr<DatasetReader> make_reader() const override {
-    return std::make_unique<Reader>(images_);
-  }
-  std::string name() const override { return "jpegs"; }
-
- private:
-  using Images = std::shared_ptr<const std::vector<testing::Bytes>>;
-
-  class Reader final : public DatasetReader {
-   public:
-    explicit Reader(Images images) : images_(std::move(images)) {}
-
-    Record read(std::uint64_t index) override {
-      label_ = static_cast<std::int64_t>(index);
-      fields_ = {{{"image", (*images_)[index % images_->size()]},
-                  {"label", std::as_bytes(std::span(&label_, 1))}}};
-      return Record(index, fields_);
-    }
-
-   private:
-    Images images_;
-    std::int64_t label_ = 0;
-    std::array<RecordField, 2> fields_;
-  };
-
-  const Images images_ =
-      std::make_shared<const std::vector<testing::Bytes>>(testing::pictures(4, 40, 33, 7));
-};
 
 struct Made {
   std::vector<std::vector<std::byte>> images;
@@ -64,7 +31,7 @@ Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
                           .epochs = 2,
                           .conversion = conversion,
                           .slots = {.micro_batches = micro_batches}};
-  Pipeline pipeline(std::make_shared<JpegDataset>(), image_transform(recipe),
+  Pipeline pipeline(std::make_shared<testing::JpegDataset>(), image_transform(recipe),
                     std::make_shared<HostDevice>(), options);
   Made made;
   while (const Batch batch = pipeline.next()) {

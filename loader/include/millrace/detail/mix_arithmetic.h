@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a pixel that is erased or mixed: the same functions on the host and, compiled by
+// nvcc, in kernels. All of it is arithmetic of integers.
+#pragma once
+
+#include <millrace/detail/pixel_arithmetic.h>
+
+#include <cstdint>
+
+namespace millrace {
+
+/// Whether (x, y) lies in the box whose x, y, width and height `box` begins with.
+MILLRACE_HOST_DEVICE inline bool lies_in(const std::int32_t* box, std::int32_t x, std::int32_t y) {
+  return x >= box[0] && x - box[0] < box[2] && y >= box[1] && y - box[1] < box[3];
+}
+
+MILLRACE_HOST_DEVICE inline std::uint8_t mixed(std::uint8_t own, std::uint8_t other,
+                                               std::uint16_t weight) {
+  const auto sum = static_cast<std::uint16_t>(own * weight + other * (256 - weight) + 128);
+  return static_cast<std::uint8_t>(sum >> 8U);
+}
+
+/// Whether a sample's five numbers say that it stays as it is.
+MILLRACE_HOST_DEVICE inline bool unmixed(const std::int32_t* mix) {
+  return mix[0] == 256 && mix[3] == 0;
+}
+
+}  // namespace millrace
