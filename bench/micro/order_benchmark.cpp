@@ -28,6 +28,14 @@ Order weighted(std::uint64_t records) {
   std::iota(weights.begin(), weights.end(), 1);
   return Order::weighted(std::move(weights));
 }
+Order bucketed_by(std::uint64_t records, std::uint64_t window) {
+  std::vector<std::uint32_t> lengths(records);
+  for (std::uint64_t n = 0; n < records; ++n)
+    lengths[n] = static_cast<std::uint32_t>(n * 0x9E3779B97F4A7C15 >> 52);
+  return Order::bucketed(std::move(lengths), {.window_records = window, .group_records = 256});
+}
+Order bucketed(std::uint64_t records) { return bucketed_by(records, 8192); }
+Order bucketed_whole(std::uint64_t records) { return bucketed_by(records, std::uint64_t{1} << 32); }
 Order subset(std::uint64_t records) {
   std::vector<std::uint64_t> every_second(records / 2);
   for (std::uint64_t n = 0; n < every_second.size(); ++n) every_second[n] = 2 * n;
@@ -111,6 +119,10 @@ BENCHMARK_CAPTURE(draw, blocks, blocks)
 BENCHMARK_CAPTURE(draw, repeated, repeated)->Name("OrderDraw/repeated")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, mixed, mixed)->Name("OrderDraw/mixed")->Apply(any_size);
 BENCHMARK_CAPTURE(draw, weighted, weighted)->Name("OrderDraw/weighted")->Apply(lists);
+BENCHMARK_CAPTURE(draw, bucketed, bucketed)->Name("OrderDraw/bucketed")->Apply(lists);
+BENCHMARK_CAPTURE(draw, bucketed_whole, bucketed_whole)
+    ->Name("OrderDraw/bucketed_whole_epoch")
+    ->Arg(imagenet);
 BENCHMARK_CAPTURE(draw, subset, subset)->Name("OrderDraw/subset")->Apply(lists);
 BENCHMARK_CAPTURE(draw_one, shuffled, shuffled)->Name("OrderDrawOne/shuffled")->Apply(any_size);
 BENCHMARK_CAPTURE(draw_million, shuffled, shuffled)
@@ -121,6 +133,8 @@ BENCHMARK_CAPTURE(begin, shuffled, shuffled)->Name("OrderBegin/shuffled")->Arg(b
 BENCHMARK_CAPTURE(begin, sequential, sequential)->Name("OrderBegin/sequential")->Arg(billion);
 BENCHMARK_CAPTURE(begin, blocks, blocks)->Name("OrderBegin/blocks")->Arg(billion);
 BENCHMARK_CAPTURE(begin, mixed, mixed)->Name("OrderBegin/mixed")->Arg(billion);
+BENCHMARK_CAPTURE(draw_one, bucketed, bucketed)->Name("OrderDrawOne/bucketed")->Arg(imagenet);
+BENCHMARK_CAPTURE(begin, bucketed, bucketed)->Name("OrderBegin/bucketed")->Arg(imagenet);
 BENCHMARK_CAPTURE(begin, weighted, weighted)
     ->Name("OrderBegin/weighted")
     ->Arg(imagenet)

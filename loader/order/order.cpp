@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/error.h>
 #include <millrace/order.h>
+#include <millrace/record_lengths.h>
 
 #include <cmath>
 #include <string>
@@ -37,6 +38,43 @@ Order Order::blocks(Blocks blocks) {
     refuse_order("window_blocks is 0; a window has at least one block");
   Order order;
   order.mode_ = blocks;
+  return order;
+}
+
+Order Order::checked(Bucketed bucketed) {
+  Buckets& buckets = bucketed.buckets;
+  if (buckets.group_records == 0)
+    refuse_order("group_records is 0; it is the global batch: the batch size by the ranks");
+  if (buckets.window_records == 0)
+    refuse_order("window_records is 0; a window has at least one group");
+  if (buckets.window_records < buckets.group_records)
+    refuse_order("window_records is " + std::to_string(buckets.window_records) +
+                 ", less than group_records, " + std::to_string(buckets.group_records));
+  if (buckets.window_records > std::uint64_t{1} << 32)
+    refuse_order("window_records is " + std::to_string(buckets.window_records) +
+                 "; a window has at most 2^32 records");
+  buckets.window_records -= buckets.window_records % buckets.group_records;
+  Order order;
+  order.mode_ = std::move(bucketed);
+  return order;
+}
+
+Order Order::bucketed(std::vector<std::uint32_t> lengths, Buckets buckets) {
+  if (lengths.empty()) refuse_order("there are no lengths; it takes one per record");
+  return checked(
+      {std::make_shared<const std::vector<std::uint32_t>>(std::move(lengths)), {}, buckets});
+}
+
+Order Order::bucketed_by(std::string field, Buckets buckets) {
+  if (field.empty()) refuse_order("the field whose lengths are to be read has no name");
+  return checked({nullptr, std::move(field), buckets});
+}
+
+Order Order::measured(const Dataset& dataset) const {
+  Order order = *this;
+  if (auto* bucketed = std::get_if<Bucketed>(&order.mode_); bucketed && !bucketed->lengths)
+    bucketed->lengths = std::make_shared<const std::vector<std::uint32_t>>(
+        record_lengths(dataset, bucketed->field));
   return order;
 }
 

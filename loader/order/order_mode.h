@@ -37,6 +37,12 @@ std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
 std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);
 
+/// `indices` says which record each number is, null: the same; `lengths` has one for each record.
+std::shared_ptr<const OrderMode> bucketed_mode(
+    std::shared_ptr<const std::vector<std::uint32_t>> lengths,
+    std::shared_ptr<const std::vector<std::uint64_t>> indices, Order::Buckets buckets,
+    std::uint64_t seed);
+
 /// Weights as integers, whose arithmetic is the same on every machine: in proportion, none but 0
 /// becomes 0, and the sum is below 2^63.
 std::vector<std::uint64_t> integer_weights(std::span<const double> weights);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/sampler.h>
 #include <xxhash.h>
@@ -43,7 +44,7 @@ class Hash {
   void add(std::uint64_t number) { add(std::span<const std::uint64_t>(&number, 1)); }
   template <typename T>
   void add(std::span<const T> numbers) {
-    static_assert(sizeof(T) == 8 && std::endian::native == std::endian::little);
+    static_assert(sizeof(T) >= 4 && std::endian::native == std::endian::little);
     XXH3_64bits_update(state_.get(), numbers.data(), numbers.size_bytes());
   }
   template <typename T>
@@ -89,6 +90,15 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
             for (const Order::Part& part : *mixed.parts) of_parts += part.records;
             check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
             return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
+          },
+          [&](const Order::Bucketed& bucketed) {
+            if (!bucketed.lengths)
+              refuse_plan("order: nobody has read the lengths of field \"" + cut(bucketed.field) +
+                          "\"; Order::measured does");
+            if (bucketed.lengths->size() != records)
+              refuse_plan("order: there are " + std::to_string(bucketed.lengths->size()) +
+                          " lengths, but the dataset has " + std::to_string(records) + " records");
+            return bucketed_mode(bucketed.lengths, order.indices_, bucketed.buckets, seed);
           },
       },
       order.mode_);
@@ -157,6 +167,11 @@ std::uint64_t Sampler::hash() const {
                      hash.add(part.records);
                      hash.add(std::bit_cast<std::uint64_t>(part.weight));
                    }
+                 },
+                 [&](const Order::Bucketed& bucketed) {
+                   hash.add(bucketed.buckets.window_records);
+                   hash.add(bucketed.buckets.group_records);
+                   hash.add_list(*bucketed.lengths);
                  },
              },
              order_.mode_);

@@ -114,7 +114,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const Road::Clock::time_point started = Road::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
-  const Sampler sampler(options.order, dataset->size(), options.seed);
+  const Sampler sampler(options.order.measured(*dataset), dataset->size(), options.seed);
   const Schedule schedule(sampler.epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =
       options.batch_transform != nullptr ? options.batch_transform : transform->batch_transform();

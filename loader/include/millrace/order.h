@@ -9,10 +9,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
 namespace MILLRACE_API millrace {
+
+class Dataset;
 
 /// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
 /// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`
@@ -25,6 +28,14 @@ class Order {
     std::uint64_t block_records = 1024;
     /// How many blocks have their records shuffled among each other.
     std::uint64_t window_blocks = 16;
+  };
+  struct Buckets {
+    /// Records that are sorted by length together; at least a group, at most 2^32. What is over
+    /// whole groups is left out of it.
+    std::uint64_t window_records = 8192;
+    /// Records that come side by side and are alike in length: the global batch, which is the batch
+    /// size by the number of ranks. It must be given.
+    std::uint64_t group_records = 0;
   };
   struct Part {
     /// Records of this part, which follow those of the parts before.
@@ -46,6 +57,29 @@ class Order {
   /// own. O(1) memory.
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
+
+  /// Batches of records of about the same length, so that texts and the like need little padding.
+  /// An epoch has every record exactly once, in an order of its own: all are shuffled, each window
+  /// of them is sorted by length (equal ones stay shuffled) and cut into groups, and these come in
+  /// random order within their window, each from its shortest record to its longest. If an epoch is
+  /// no whole number of groups, the short one comes last of all, and each record of the last window
+  /// is as likely to be in it. So each batch is one group if `group_records` is the global batch,
+  /// and the order does not depend on the number of ranks. `lengths`, in any unit, has one for each
+  /// record of the dataset, also if the order is of a subset; `record_lengths` reads them. A group
+  /// of an order that is `repeated` n times has n times as many positions.
+  ///
+  /// Memory: 4 bytes per record, and for each `Sampler` with its copies 8 bytes per record of the
+  /// last 4 windows that were drawn from. Who first draws from a window sorts it, without a lock,
+  /// and takes 16 bytes more for each of its records meanwhile. Source: the sampler that groups by
+  /// length of Hugging Face's Transformers, whose mega-batches are these windows.
+  static Order bucketed(std::vector<std::uint32_t> lengths, Buckets buckets);
+  /// The same by the bytes of a field, which a `Pipeline` reads from the dataset when it is made
+  /// (`measured`): once over all records, each time. Who makes several pipelines over one dataset
+  /// keeps the lengths.
+  static Order bucketed_by(std::string field, Buckets buckets);
+  /// This order, with the lengths of all records of `dataset` if it has but the name of a field.
+  /// Throws what `record_lengths` throws.
+  Order measured(const Dataset& dataset) const;
 
   /// Drawn with replacement, each record with the odds of its weight: finite, not negative, not all
   /// 0. The odds are those of integers in proportion to the weights, of which the largest is 2^62
@@ -91,7 +125,16 @@ class Order {
     std::uint64_t epoch_size;
   };
 
-  std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed> mode_{};
+  struct Bucketed {
+    /// Null until they are measured.
+    std::shared_ptr<const std::vector<std::uint32_t>> lengths;
+    std::string field;
+    Buckets buckets;
+  };
+
+  static Order checked(Bucketed bucketed);
+
+  std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed, Bucketed> mode_{};
   /// Null for all records.
   std::shared_ptr<const std::vector<std::uint64_t>> indices_{};
   std::uint64_t times_ = 1;

@@ -25,7 +25,8 @@ namespace MILLRACE_API millrace {
 class Sampler {
  public:
   /// For a dataset of `records`. Throws `Error` (`invalid_argument`) if it is empty or not what the
-  /// order is made for. It takes O(1) memory and time, but for the lists that the order has.
+  /// order is made for. It takes O(1) memory and time, but for the lists that the order has
+  /// and the windows of `Order::bucketed`.
   Sampler(const Order& order, std::uint64_t records, std::uint64_t seed);
 
   /// The record at a global position.

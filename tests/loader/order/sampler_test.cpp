@@ -78,6 +78,8 @@ TEST(Sampler, ManyAtOnceAreWhatEachIsAlone) {
        {Order::shuffled(), Order::sequential(),
         Order::blocks({.block_records = 7, .window_blocks = 3}),
         Order::weighted(std::vector<double>(100, 1.0)), Order::mixed({{30, 1}, {70, 1}}),
+        Order::bucketed(std::vector<std::uint32_t>(100, 3),
+                        {.window_records = 20, .group_records = 5}),
         Order::shuffled().repeated(3), Order::blocks().subset({5, 7, 99, 5})}) {
     const Sampler sampler(order, 100, 4);
     std::vector<std::uint64_t> positions;

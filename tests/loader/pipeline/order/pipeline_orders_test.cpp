@@ -7,12 +7,14 @@
 #include <set>
 #include <vector>
 
+#include "loader/pipeline/order/global_sequence.h"
 #include "support/small_run.h"
 
 namespace millrace {
 namespace {
 
 using testing::BatchContents;
+using testing::MemoryDataset;
 using testing::SmallRun;
 using testing::take;
 using testing::uneven_run;
@@ -20,10 +22,13 @@ using testing::uneven_run;
 std::vector<Order> orders_of_hundred() {
   std::vector<double> weights(100, 1.0);
   for (std::size_t n = 0; n < 100; n += 2) weights[n] = 0;
+  std::vector<std::uint32_t> lengths(100);
+  for (std::uint32_t n = 0; n < 100; ++n) lengths[n] = n * 37 % 100;
   return {Order::sequential(),
           Order::blocks({.block_records = 9, .window_blocks = 3}),
           Order::weighted(weights, 70),
           Order::mixed({{30, 1}, {70, 3}}),
+          Order::bucketed(lengths, {.window_records = 32, .group_records = 8}),
           Order::shuffled().filtered(100, [](std::uint64_t index) { return index % 3 == 0; }),
           Order::shuffled().repeated(2)};
 }
@@ -93,6 +98,32 @@ TEST(PipelineOrders, ReplacementsAreOfTheOrdersRecords) {
       }
     EXPECT_GT(pipeline.report().bad_records, 0U);
   }
+}
+
+TEST(PipelineOrders, BucketsAreTheGlobalBatchesOfAnyWorld) {
+  SmallRun run(100);
+  run.options.ranks.global_batch_size = 12;
+  run.options.order = Order::bucketed_by("payload", {.window_records = 40, .group_records = 12});
+  const std::vector<BatchContents> reference = testing::global_sequence(run, 1);
+  ASSERT_EQ(reference.size(), 9U);
+  for (const std::uint32_t world : {2U, 4U})
+    EXPECT_EQ(testing::global_sequence(run, world), reference);
+  EXPECT_EQ(testing::global_sequence(run, 2, reference[4].after),
+            std::vector<BatchContents>(reference.begin() + 5, reference.end()));
+
+  // The same as with the lengths that the field has; a state tells other ones.
+  run.options.order = Order::bucketed(
+      std::vector<std::uint32_t>(100, static_cast<std::uint32_t>(MemoryDataset::payload_bytes)),
+      {.window_records = 40, .group_records = 12});
+  EXPECT_EQ(testing::global_sequence(run, 1), reference);
+  run.options.order = Order::bucketed(std::vector<std::uint32_t>(100, 99),
+                                      {.window_records = 40, .group_records = 12});
+  run.options.resume.from = reference[4].after;
+  EXPECT_THAT(testing::error_of([&] { (void)run.pipeline(); }).what(),
+              ::testing::HasSubstr("the order of records"));
+
+  run.options.order = Order::bucketed_by("text", {.group_records = 12});
+  EXPECT_EQ(testing::error_of([&] { (void)run.pipeline(); }).code(), ErrorCode::not_found);
 }
 
 TEST(PipelineOrders, AnOrderOfAnotherDatasetIsRefused) {
