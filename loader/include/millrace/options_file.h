@@ -57,8 +57,9 @@ struct LoadedOptions : SavedOptions {
 /// Beside "options" a person may say what else is to be run, each key as the member of
 /// `PipelineOptions` of that name:
 ///     "run": {"name": "train", "seed": 7, "epochs": 90,
-///             "order": "shuffled" | "sequential" | "blocks", "block_records": 1024,
-///             "window_blocks": 16, "last_batch": "partial" | "drop" | "pad",
+///             "order": "shuffled" | "sequential" | "blocks" | "bucketed", "block_records": 1024,
+///             "window_blocks": 16, "length_field": "text", "window_records": 8192,
+///             "group_records": 256, "last_batch": "partial" | "drop" | "pad",
 ///             "bad_records": "fail" | "replace" | "mark",
 ///             "conversion": {"field": "image", "dtype": "uint8" | "float16" | "bfloat16" |
 ///                            "float32", "layout": "nchw" | "nhwc", "mean": [...], "std": [...]},

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint64_t most_slots = 1024;
 constexpr std::uint64_t most_read_ahead = 4096;
+constexpr std::uint64_t most_window = std::uint64_t{1} << 32U;
 constexpr std::uint64_t most_ranks = std::uint64_t{1} << 32U;
 constexpr std::uint64_t most_milliseconds = 3'600'000;
 
@@ -30,10 +31,11 @@ constexpr Named<DType> converted_dtypes[] = {{"uint8", DType::uint8},
                                              {"bfloat16", DType::bfloat16},
                                              {"float32", DType::float32}};
 constexpr Named<ImageLayout> layouts[] = {{"nchw", ImageLayout::nchw}, {"nhwc", ImageLayout::nhwc}};
-enum class NamedOrder { shuffled, sequential, blocks };
+enum class NamedOrder { shuffled, sequential, blocks, bucketed };
 constexpr Named<NamedOrder> order_modes[] = {{"shuffled", NamedOrder::shuffled},
                                              {"sequential", NamedOrder::sequential},
-                                             {"blocks", NamedOrder::blocks}};
+                                             {"blocks", NamedOrder::blocks},
+                                             {"bucketed", NamedOrder::bucketed}};
 
 /// The members of one object, some of which are a choice among names or a list of numbers.
 class RunMembers : public Members {
@@ -83,15 +85,36 @@ class RunMembers : public Members {
 void read_order(const RunMembers& run, const Place& place, Order& into) {
   NamedOrder mode = NamedOrder::shuffled;
   run.choose("order", order_modes, mode);
-  Order::Blocks blocks;
-  for (const auto& [key, value] : {std::pair("block_records", &blocks.block_records),
-                                   std::pair("window_blocks", &blocks.window_blocks)}) {
-    run.read(key, 1, UINT64_MAX, *value);
-    if (mode != NamedOrder::blocks && run.find(key) != nullptr)
-      place.fail(place.name(key) + " is there, but " + place.name("order") + " is not \"blocks\"");
-  }
+  /// Refuses members of an order that is not the one that is asked for.
+  const auto only_of = [&](NamedOrder order, const char* name,
+                           std::initializer_list<const char*> keys) {
+    for (const char* key : keys)
+      if (mode != order && run.find(key) != nullptr)
+        place.fail(place.name(key) + " is there, but " + place.name("order") + " is not \"" + name +
+                   "\"");
+  };
+  only_of(NamedOrder::blocks, "blocks", {"block_records", "window_blocks"});
+  only_of(NamedOrder::bucketed, "bucketed", {"length_field", "window_records", "group_records"});
   if (mode == NamedOrder::sequential) into = Order::sequential();
-  if (mode == NamedOrder::blocks) into = Order::blocks(blocks);
+  if (mode == NamedOrder::blocks) {
+    Order::Blocks blocks;
+    run.read("block_records", 1, UINT64_MAX, blocks.block_records);
+    run.read("window_blocks", 1, UINT64_MAX, blocks.window_blocks);
+    into = Order::blocks(blocks);
+  }
+  if (mode == NamedOrder::bucketed) {
+    for (const char* key : {"length_field", "group_records"})
+      if (run.find(key) == nullptr)
+        place.fail(place.name(key) + " is missing, but " + place.name("order") +
+                   " is \"bucketed\"");
+    std::string field;
+    Order::Buckets buckets;
+    run.read("length_field", field);
+    if (field.empty()) place.fail(place.name("length_field") + " is empty, must name a field");
+    run.read("window_records", 1, most_window, buckets.window_records);
+    run.read("group_records", 1, buckets.window_records, buckets.group_records);
+    into = Order::bucketed_by(std::move(field), buckets);
+  }
 }
 
 void read_conversion(const Json& json, const std::string& source, PipelineOptions& into) {
@@ -124,6 +147,7 @@ void read_run_options(const Json& json, const std::string& source, PipelineOptio
   const Place place(source, "run");
   const RunMembers run(json, place, {"name",          "seed",           "epochs",
                                      "order",         "block_records",  "window_blocks",
+                                     "length_field",  "window_records", "group_records",
                                      "last_batch",    "bad_records",    "conversion",
                                      "index_bytes",   "device_slots",   "read_ahead",
                                      "nodes",         "rank",           "world",

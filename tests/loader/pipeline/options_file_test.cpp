@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "support/fake_dataset.h"
 #include "support/temporary_folder.h"
 
 namespace millrace {
@@ -154,6 +155,22 @@ TEST_F(OptionsFile, RunLeavesWhatItDoesNotSay) {
   EXPECT_NE(Sampler(said.order, 99, 1).hash(), Sampler(Order::blocks(), 99, 1).hash());
 }
 
+TEST_F(OptionsFile, RunBucketsByAField) {
+  const auto dataset = std::make_shared<testing::MemoryDataset>(9);
+  const auto hash = [&](const std::string& members) {
+    const PipelineOptions said =
+        options_from_json(R"({"format": 1, "options": {}, "run": {"order": "bucketed",
+                              "length_field": "label", "group_records": 4)" +
+                          members + "}}")
+            .pipeline;
+    return Sampler(said.order.measured(*dataset), 9, 1).hash();
+  };
+  const std::vector<std::uint32_t> lengths(9, 8);
+  EXPECT_EQ(hash(""), Sampler(Order::bucketed(lengths, {.group_records = 4}), 9, 1).hash());
+  EXPECT_EQ(hash(R"(, "window_records": 64)"),
+            Sampler(Order::bucketed(lengths, {64, 4}), 9, 1).hash());
+}
+
 TEST_F(OptionsFile, WhatRunSaysWronglyIsNamed) {
   const auto on_run = [&](const std::string& members) {
     return complaint(R"({"format": 1, "options": {}, "run": {)" + members + "}}");
@@ -162,9 +179,20 @@ TEST_F(OptionsFile, WhatRunSaysWronglyIsNamed) {
   EXPECT_THAT(on_run(R"("seed": 1.5)"), HasSubstr("\"run.seed\" is 1.5"));
   EXPECT_THAT(on_run(R"("order": "random")"),
               HasSubstr("\"run.order\" is \"random\", must be one of \"shuffled\", "
-                        "\"sequential\", \"blocks\""));
+                        "\"sequential\", \"blocks\", \"bucketed\""));
   EXPECT_THAT(on_run(R"("order": "sequential", "window_blocks": 3)"),
               HasSubstr("\"run.window_blocks\" is there, but \"run.order\" is not \"blocks\""));
+  EXPECT_THAT(on_run(R"("length_field": "text")"),
+              HasSubstr("\"run.length_field\" is there, but \"run.order\" is not \"bucketed\""));
+  EXPECT_THAT(on_run(R"("order": "bucketed", "length_field": "text")"),
+              HasSubstr("\"run.group_records\" is missing, but \"run.order\" is \"bucketed\""));
+  EXPECT_THAT(on_run(R"("order": "bucketed", "group_records": 8)"),
+              HasSubstr("\"run.length_field\" is missing"));
+  EXPECT_THAT(on_run(R"("order": "bucketed", "length_field": "", "group_records": 8)"),
+              HasSubstr("\"run.length_field\" is empty"));
+  EXPECT_THAT(on_run(R"("order": "bucketed", "length_field": "text", "group_records": 8,
+                        "window_records": 7)"),
+              HasSubstr("\"run.group_records\" is 8"));
   EXPECT_THAT(on_run(R"("bad_records": 3)"), HasSubstr("\"run.bad_records\" is 3"));
   EXPECT_THAT(on_run(R"("conversion": {"dtype": "int8"})"),
               HasSubstr("\"run.conversion.dtype\" is \"int8\""));
