@@ -85,11 +85,21 @@ class ImageWorker : public TransformWorker {
   void resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output) {
     const std::size_t stride = static_cast<std::size_t>(fold.output.width) * 3;
     const Region& window = fold.resampling.window;
-    if (window.width < fold.output.width || window.height < fold.output.height)
+    const Frame& frame = fold.frame;
+    if (frame.shown() && !frame.holds_window()) {
+      const std::size_t row = static_cast<std::size_t>(window.width) * 3;
+      const Scratch::Borrowed aside =
+          scratch_.borrow(row * static_cast<std::size_t>(window.height));
+      resampler_.run(pixels, aside.data(), row);
+      frame.fill(fold.resampling, aside.data(), row, output);
+      return;
+    }
+    if (!frame.shown() && (window.width < fold.output.width || window.height < fold.output.height))
       std::memset(output, 0, stride * static_cast<std::size_t>(fold.output.height));
     std::uint8_t* corner =
         output + static_cast<std::size_t>(fold.y) * stride + static_cast<std::size_t>(fold.x) * 3;
     resampler_.run(pixels, corner, stride);
+    if (frame.shown()) frame.fill(fold.resampling, corner, stride, output);
   }
 
   const Program& program_;

@@ -45,6 +45,24 @@ std::string place_in(const char* key, std::size_t number) {
   return std::string(key) + '[' + std::to_string(number) + ']';
 }
 
+Json list_of(const std::vector<double>& value, const NumberList& list) {
+  Json parts = Json::array();
+  for (const double number : value)
+    parts.push_back(list.whole ? Json(static_cast<std::int64_t>(number)) : Json(number));
+  return value.size() == 1 ? parts[0] : parts;
+}
+
+/// Why these are not the numbers of such a list, as what they must be; empty if they are.
+std::string problem(const std::vector<double>& value, const NumberList& list) {
+  for (const double number : value)
+    if (!(number >= list.limits.low && number <= list.limits.high))
+      return "in " + list_of({list.limits.low}, list).dump() + ".." +
+             list_of({list.limits.high}, list).dump();
+  for (std::size_t n = 0; list.ranges && n + 1 < value.size(); n += 2)
+    if (value[n] > value[n + 1]) return "ranges, [low, high]";
+  return {};
+}
+
 /// One JSON object whose members are taken by name; what is left over at the end is unknown.
 class Reader final : public Parameters {
  public:
@@ -66,10 +84,28 @@ class Reader final : public Parameters {
   void integer(const char* key, int& value, int low, int high) override {
     if (const Json* json = find(key)) value = integer_in(*json, key, "an integer", low, high);
   }
-  void range(const char* key, Range& value, Range) override {
+  void range(const char* key, Range& value, Range limits) override {
     constexpr const char* what = "two numbers, [low, high]";
-    if (const Json* json = find_pair(key, what))
+    const auto found = object_.find(key);
+    if (limits.low < 0 && found != object_.end() && found->is_number()) {
+      const double reach = std::abs(number_in(*find(key), key, what));
+      value = {-reach, reach};
+    } else if (const Json* json = find_pair(key, what))
       value = {number_in((*json)[0], key, what), number_in((*json)[1], key, what)};
+  }
+  void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
+    const Json* json = find(key);
+    if (json == nullptr) return;
+    const std::vector<Json> parts =
+        json->is_array() ? std::vector<Json>(json->begin(), json->end()) : std::vector<Json>{*json};
+    if (parts.empty() || std::ranges::find(list.counts, parts.size()) == list.counts.end())
+      fail(key, *json, list.what);
+    value.clear();
+    for (const Json& part : parts) {
+      if (list.whole && !part.is_number_integer()) fail(key, *json, list.what);
+      value.push_back(number_in(part, key, list.what));
+    }
+    if (const std::string wrong = problem(value, list); !wrong.empty()) fail(key, *json, wrong);
   }
   void size(const char* key, Size& value) {
     constexpr const char* what = "two integers, [width, height]";
@@ -160,6 +196,9 @@ class Writer final : public Parameters {
   void range(const char* key, Range& value, Range) override {
     json_[key] = {value.low, value.high};
   }
+  void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
+    json_[key] = list_of(value, list);
+  }
   void region(const char* key, Region& value) override {
     json_[key] = {value.x, value.y, value.width, value.height};
   }
@@ -172,7 +211,7 @@ class Writer final : public Parameters {
     for (const Operation& operation : value) json_[key].push_back(millrace::to_json(operation));
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
-    if (value != 0) json_[key] = names[value];
+    if (value != 0) json_[key] = value < names.size() ? names[value] : "";
   }
 
  private:
@@ -200,7 +239,12 @@ class Checker final : public Parameters {
     if (!lies_within(value.low) || !lies_within(value.high))
       fail(source_, is + "both must lie in " + text(limits.low) + ".." + text(limits.high));
     if (value.low > value.high) fail(source_, is + "the first must not be above the second");
-    if (value.high <= 0) fail(source_, is + "the second must be above 0");
+    if (limits.low >= 0 && value.high <= 0) fail(source_, is + "the second must be above 0");
+  }
+  void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
+    if (const std::string wrong = problem(value, list); !wrong.empty())
+      fail(source_,
+           '"' + std::string(key) + "\" is " + list_of(value, list).dump() + ", must be " + wrong);
   }
   void region(const char* key, Region& value) override {
     const auto lies_within = [](int number, int low) {

@@ -20,7 +20,8 @@ SampleGeometry sample_geometry(const Recipe& recipe, Size stored, int orientatio
           .top = fold.box.y + down * window.y,
           .right = fold.box.x + across * (window.x + window.width),
           .bottom = fold.box.y + down * (window.y + window.height),
-          .mirrored = resampling.mirrored};
+          .mirrored = resampling.mirrored,
+          .flipped = resampling.flipped};
 }
 
 }  // namespace millrace

@@ -14,6 +14,7 @@ class ExifTransposeOperation final : public GeometricOperation {
   const char* fold(Fold& fold, Random&) const override {
     if (fold.turns) return "the image is upright already";
     if (fold.resized) return "the image must be turned before it is resized";
+    if (!fold.frame.borders.empty()) return "the image must be turned before it gets a border";
     fold.turn();
     return nullptr;
   }

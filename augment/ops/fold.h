@@ -3,13 +3,16 @@
 
 #include <millrace/detail/resample.h>
 
+#include <algorithm>
 #include <string>
+
+#include "ops/frame.h"
 
 namespace millrace {
 
 /// What geometric operations make of an image, folded into one region to decode and one resampling:
 /// `box` of the image is resized, and the window of that comes to (x, y) of the output. What the
-/// window does not cover is zero.
+/// window does not cover is zero, or what `frame` says.
 struct Fold {
   Fold(Size stored, int exif_orientation, Size made, Like like)
       : orientation(exif_orientation), output(made) {
@@ -35,6 +38,33 @@ struct Fold {
     resampling.window = {0, 0, output.width, output.height};
     resampling.interpolation = interpolation;
     resized = true;
+  }
+
+  /// Why the image cannot be resized now; nullptr if it can.
+  const char* why_fixed() const {
+    if (!frame.borders.empty()) return "a border would be resampled";
+    return resized ? "the image would be resampled twice" : nullptr;
+  }
+
+  /// Of the resized image with its borders.
+  Size padded() const { return frame.outer(resampling.to); }
+
+  /// Makes an output of the padded image from (left, top) on; what it shows beyond that is zero.
+  void show(int left, int top) {
+    if (!frame.borders.empty()) {
+      frame.show({left, top, output.width, output.height}, resampling.to);
+      const Frame::Window window = frame.window();
+      resampling.window = window.region;
+      x = window.x;
+      y = window.y;
+      return;
+    }
+    const int right = std::min(left + output.width, resampling.to.width);
+    const int bottom = std::min(top + output.height, resampling.to.height);
+    resampling.window = {std::max(left, 0), std::max(top, 0), right - std::max(left, 0),
+                         bottom - std::max(top, 0)};
+    x = std::max(-left, 0);
+    y = std::max(-top, 0);
   }
 
   /// What the image must be reduced by to be resized from the lowest resolution that still has more
@@ -68,6 +98,14 @@ struct Fold {
   void mirror() {
     resampling.mirrored = !resampling.mirrored;
     x = output.width - resampling.window.width - x;
+    std::ranges::reverse(frame.columns);
+  }
+
+  /// Exchanges its top and bottom.
+  void flip() {
+    resampling.flipped = !resampling.flipped;
+    y = output.height - resampling.window.height - y;
+    std::ranges::reverse(frame.rows);
   }
 
   /// As the file says; 1 where nobody asks for it.
@@ -79,6 +117,7 @@ struct Fold {
   Resampling resampling{};
   int x = 0;
   int y = 0;
+  Frame frame{};
   /// Whether an operation has changed the resampling's size.
   bool resized = false;
   /// Whether an operation has turned the image.

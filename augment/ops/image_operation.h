@@ -5,6 +5,8 @@
 #include <millrace/random.h>
 #include <millrace/transform.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +19,18 @@ namespace millrace {
 /// The largest width or height of an image that is made.
 inline constexpr int largest_side = 16384;
 
+/// How a parameter of several numbers is written.
+struct NumberList {
+  /// In words: "two numbers, [width, height]".
+  const char* what;
+  /// How many numbers there may be; zeros fill up. One is written without [ ].
+  std::array<std::size_t, 3> counts;
+  Range limits;
+  bool whole = false;
+  /// Whether they are the lower and upper ends of ranges in turn.
+  bool ranges = false;
+};
+
 /// What an operation tells its parameters to, one by one: they are read from JSON there, written to
 /// it, or checked. Each call gives the parameter's key, its value and the limits of it, both
 /// included.
@@ -25,9 +39,11 @@ class Parameters {
   virtual ~Parameters() = default;
   virtual void number(const char* key, double& value, Range limits) = 0;
   virtual void integer(const char* key, int& value, int low, int high) = 0;
-  /// A range of shares or ratios: its upper end is above 0.
+  /// Where the limits are not below 0, its upper end is above 0. Else one number in JSON is the
+  /// range from minus that to it.
   virtual void range(const char* key, Range& value, Range limits) = 0;
   /// A region of an image: [x, y, width, height], none of them negative, not empty.
+  virtual void numbers(const char* key, std::vector<double>& value, const NumberList& list) = 0;
   virtual void region(const char* key, Region& value) = 0;
   virtual void flag(const char* key, bool& value) = 0;
   /// Red, green and blue.
@@ -52,6 +68,9 @@ inline void describe_interpolation(Parameters& parameters, Interpolation& interp
   constexpr const char* names[] = {"bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"};
   parameters.named("interpolation", interpolation, names);
 }
+
+/// The parameters of operations that add a border.
+void describe_padding(Parameters& parameters, Padding& padding, Colour& fill, PaddingMode& mode);
 
 /// One kind of operation with its parameters. Workers call it all at once.
 class ImageOperation {

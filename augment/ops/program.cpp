@@ -57,8 +57,8 @@ std::string order_problem(std::span<const Operation> ops) {
     if (geometric->makes_output()) makes_output = number;
   }
   if (!makes_output)
-    return "no operation makes an image of the output's size; random_resized_crop and center_crop "
-           "do";
+    return "no operation makes an image of the output's size; random_resized_crop, random_crop and "
+           "center_crop do";
   return {};
 }
 

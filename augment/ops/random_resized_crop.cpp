@@ -20,7 +20,7 @@ class RandomResizedCropOperation final : public GeometricOperation {
 
   bool makes_output() const override { return true; }
   const char* fold(Fold& fold, Random& random) const override {
-    if (fold.resized) return "its box would be resampled twice";
+    if (const char* reason = fold.why_fixed()) return reason;
     const Region box = random_resized_crop(fold.image, parameters_.scale, parameters_.ratio,
                                            [&random] { return random.uniform(); });
     fold.crop_and_resize(box, parameters_.interpolation);

@@ -16,7 +16,7 @@ class ResizedCropOperation final : public GeometricOperation {
 
   bool makes_output() const override { return true; }
   const char* fold(Fold& fold, Random&) const override {
-    if (fold.resized) return "its box would be resampled twice";
+    if (const char* reason = fold.why_fixed()) return reason;
     fold.crop_and_resize(parameters_.box, parameters_.interpolation);
     const Region& box = parameters_.box;
     if (box.x > fold.image.width - box.width || box.y > fold.image.height - box.height)

@@ -81,10 +81,11 @@ void resample_plainly(const Resampling& resampling, const PixelView& image, std:
   const Region& wanted = resampling.window;
   for (int row = 0; row < wanted.height; ++row)
     for (int column = 0; column < wanted.width; ++column) {
-      const int place = resampling.mirrored ? wanted.width - 1 - column : column;
+      const int from_column = resampling.mirrored ? wanted.width - 1 - column : column;
+      const int from_row = resampling.flipped ? wanted.height - 1 - row : row;
       std::memcpy(window + static_cast<std::size_t>(row) * stride +
                       static_cast<std::size_t>(column) * channels,
-                  picture.at(wanted.x + place, wanted.y + row), channels);
+                  picture.at(wanted.x + from_column, wanted.y + from_row), channels);
     }
 }
 

@@ -97,7 +97,7 @@ Region Resampler::prepare(const Resampling& resampling) {
                             window.y,
                             window.height,
                             resampling.interpolation,
-                            false,
+                            resampling.flipped,
                             turn.flipped};
   transposed_ = turn.transposed;
   if (transposed_) std::swap(across, down);

@@ -68,8 +68,9 @@ MadeImage draw_sheet(const std::vector<std::string>& titles, const MadeImage& or
     const int y = top + n / columns * (tile_height + gap);
     canvas.fill({x, y, tile_width, tile_height - Canvas::text_height}, colour);
     canvas.place(tiles[static_cast<std::size_t>(n)], x + frame_width, y + frame_width);
-    canvas.write(fmt::format("{}{}", n, sample.geometry.mirrored ? ", flipped" : ""), x,
-                 y + tile_height - Canvas::text_height + 2, black);
+    canvas.write(fmt::format("{}{}{}", n, sample.geometry.mirrored ? ", flipped" : "",
+                             sample.geometry.flipped ? ", upside down" : ""),
+                 x, y + tile_height - Canvas::text_height + 2, black);
   }
   return canvas.image();
 }

@@ -82,10 +82,11 @@ class Samples {
 
 std::string text_of(const ShownSample& sample, std::size_t number) {
   const SampleGeometry& shown = sample.geometry;
-  return table_row(fmt::format("sample {}", number),
-                   fmt::format("{:.0f} x {:.0f} pixels at ({:.0f}, {:.0f}){}",
-                               shown.right - shown.left, shown.bottom - shown.top, shown.left,
-                               shown.top, shown.mirrored ? ", flipped" : ""));
+  return table_row(
+      fmt::format("sample {}", number),
+      fmt::format("{:.0f} x {:.0f} pixels at ({:.0f}, {:.0f}){}{}", shown.right - shown.left,
+                  shown.bottom - shown.top, shown.left, shown.top,
+                  shown.mirrored ? ", flipped" : "", shown.flipped ? ", upside down" : ""));
 }
 
 int run(const ViewArguments& arguments) {

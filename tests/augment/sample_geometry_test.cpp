@@ -50,6 +50,20 @@ TEST(SampleGeometry, OfAWindowHasTheEdgesInTheImage) {
   EXPECT_FALSE(shown.mirrored);
 }
 
+TEST(SampleGeometry, LeavesOutBorders) {
+  Random random(1, 1);
+  const Recipe recipe{{60, 60},
+                      {Pad{.padding = {20, 30, 0, 5}, .padding_mode = PaddingMode::edge},
+                       RandomCrop{}, RandomVerticalFlip{1}}};
+  const SampleGeometry shown = sample_geometry(recipe, {40, 25}, 1, random);
+  EXPECT_EQ(shown.left, 0);
+  EXPECT_EQ(shown.top, 0);
+  EXPECT_EQ(shown.right, 40);
+  EXPECT_EQ(shown.bottom, 25);
+  EXPECT_TRUE(shown.flipped);
+  EXPECT_FALSE(shown.mirrored);
+}
+
 TEST(SampleGeometry, IsOfTheUprightImageWhereTheRecipeTurnsIt) {
   Random random(1, 1);
   const Recipe recipe{{8, 8}, {ExifTranspose{}, ResizedCrop{{150, 20, 40, 60}}}};

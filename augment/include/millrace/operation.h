@@ -53,11 +53,52 @@ struct RandomResizedCrop {
 struct Resize {
   int size = 256;
   Interpolation interpolation = Interpolation::bilinear;
+  /// If it is not empty, the image is resized to this instead, whatever its proportions:
+  /// torchvision's `Resize((height, width))`. In JSON it is "size": [width, height].
+  Size exact{0, 0};
 };
 
 /// The centred window of the output's size: torchvision's `CenterCrop`. What lies outside a smaller
 /// image is zero.
 struct CenterCrop {};
+
+/// What stands in the border of a padded image. The names are those of torchvision and `numpy.pad`.
+enum class PaddingMode {
+  constant,   ///< a colour
+  edge,       ///< the outermost pixel again and again
+  reflect,    ///< the image mirrored at its outermost pixels, which are not repeated
+  symmetric,  ///< the image mirrored at its edge, so that the outermost pixels are repeated
+};
+
+/// The widths of a border in pixels, from 0 to 16,384. In JSON it is [left, top, right, bottom],
+/// [left and right, top and bottom], or one number for all four.
+struct Padding {
+  int left = 0;
+  int top = 0;
+  int right = 0;
+  int bottom = 0;
+  friend bool operator==(const Padding&, const Padding&) = default;
+};
+
+/// A border around the image: torchvision's `Pad`. It comes before the operation that makes the
+/// output.
+struct Pad {
+  Padding padding{};
+  /// Of a constant border.
+  Colour fill{};
+  PaddingMode padding_mode = PaddingMode::constant;
+};
+
+/// A window of the output's size, anywhere in the image with equal probability: torchvision's
+/// `RandomCrop`. The image gets a border of `padding` before, and with `pad_if_needed` one on both
+/// sides that makes up for what it lacks. An image that is smaller than the output is a bad record.
+struct RandomCrop {
+  Padding padding{};
+  bool pad_if_needed = false;
+  /// Of constant borders.
+  Colour fill{};
+  PaddingMode padding_mode = PaddingMode::constant;
+};
 
 /// Where images are flipped.
 enum class FlipOn {
@@ -73,6 +114,11 @@ struct RandomHorizontalFlip {
   FlipOn on = FlipOn::worker;
 };
 
+/// The image upside down with probability `p`: torchvision's `RandomVerticalFlip`.
+struct RandomVerticalFlip {
+  double p = 0.5;
+};
+
 /// This box of the image, resized to the output: torchvision's `functional.resized_crop`. An image
 /// that the box does not lie in is a bad record.
 struct ResizedCrop {
@@ -85,6 +131,12 @@ struct ResizedCrop {
 /// does not do it, nor does a recipe without this operation.
 struct ExifTranspose {};
 
+// In millrace/warp_operations.h.
+struct RandomAffine;
+struct RandomRotation;
+struct RandomPerspective;
+struct RandomErasing;
+
 class ImageOperation;
 
 /// One operation of a recipe. Immutable; copies share what they hold.
@@ -94,7 +146,14 @@ class Operation {
   Operation(const RandomResizedCrop& parameters);
   Operation(const Resize& parameters);
   Operation(const CenterCrop& parameters);
+  Operation(const Pad& parameters);
+  Operation(const RandomCrop& parameters);
   Operation(const RandomHorizontalFlip& parameters);
+  Operation(const RandomVerticalFlip& parameters);
+  Operation(const RandomAffine& parameters);
+  Operation(const RandomRotation& parameters);
+  Operation(const RandomPerspective& parameters);
+  Operation(const RandomErasing& parameters);
   Operation(const ResizedCrop& parameters);
   Operation(const ExifTranspose& parameters);
   /// The library's own: any operation that its JSON names.

@@ -10,7 +10,9 @@
 
 namespace MILLRACE_API millrace {
 
-/// Which part of an image a sample shows.
+/// Which part of an image a sample shows. Where the sample has borders, it is the part that these
+/// leave or mirror. Operations on the sample's pixels, which may turn it or cover some of it, are
+/// not told of.
 struct SampleGeometry {
   /// The upright image, for a recipe that turns it, else the image as it is stored.
   Size image;
@@ -21,6 +23,8 @@ struct SampleGeometry {
   double bottom = 0;
   /// Whether the sample shows it with left and right exchanged; of flips on the device it does not.
   bool mirrored = false;
+  /// Whether with top and bottom exchanged.
+  bool flipped = false;
 };
 
 /// Tells what a recipe's sample shows of an image that is stored in the size `stored` with an EXIF

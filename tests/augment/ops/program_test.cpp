@@ -61,8 +61,8 @@ TEST(Program, RefusesAnOrderThatCannotRun) {
             "train.json: ops[2] (random_horizontal_flip) comes after ops[1] "
             "(random_horizontal_flip), which runs on the device; that must be the last operation");
   const std::string no_output =
-      "train.json: no operation makes an image of the output's size; random_resized_crop and "
-      "center_crop do";
+      "train.json: no operation makes an image of the output's size; random_resized_crop, "
+      "random_crop and center_crop do";
   EXPECT_EQ(why({}), no_output);
   EXPECT_EQ(why({R"({"op": "resize"})"}), no_output);
   EXPECT_EQ(why({crop, flip, device}), "accepted");

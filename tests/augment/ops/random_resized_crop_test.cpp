@@ -72,7 +72,7 @@ TEST(RandomResizedCropOperation, RefusesWhatIsNoNumber) {
 TEST(RandomResizedCropOperation, CannotBeFoldedWithAResize) {
   EXPECT_EQ(why_no_list(R"([{"op": "resize"}, {"op": "random_resized_crop"}])"),
             "train.json: ops[1] (random_resized_crop) cannot be folded with what comes before it: "
-            "its box would be resampled twice");
+            "the image would be resampled twice");
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ TEST(ResizeOperation, NamesWhatIsWrong) {
   const std::string place = "train.json: ops[0] (resize): ";
   EXPECT_EQ(why(R"("size": 0)"), place + R"("size" is 0, must be in 1..16384)");
   EXPECT_EQ(why(R"("size": 3000000000)"), place + R"("size" is 3000000000, must be in 1..16384)");
-  EXPECT_EQ(why(R"("size": 2.5)"), place + R"("size" is 2.5, must be an integer)");
+  EXPECT_EQ(why(R"("size": 2.5)"),
+            place + R"("size" is 2.5, must be an integer, or two, [width, height])");
   EXPECT_EQ(why(R"("side": 2)"),
             place + R"(unknown key "side"; there are "op", "size", "interpolation")");
   EXPECT_EQ(why(R"("interpolation": "cubic")"),

@@ -61,9 +61,10 @@ TEST(ResizedCropOperation, NamesWhatIsWrong) {
   EXPECT_EQ(why(R"(, "box": [-1, 2, 3, 4])"), place + R"("box" is -1, must be in 0..65535)");
   EXPECT_EQ(why(R"(, "box": [1, 2, 0, 4])"), place + R"("box" is 0, must be in 1..65535)");
   EXPECT_THROW(image_transform({{8, 8}, {ResizedCrop{}}}), Error);
-  EXPECT_EQ(why_no_list(R"([{"op": "resize"}, {"op": "resized_crop", "box": [0, 0, 1, 1]}])"),
-            "train.json: ops[1] (resized_crop) cannot be folded with what comes before it: its box "
-            "would be resampled twice");
+  EXPECT_EQ(
+      why_no_list(R"([{"op": "resize"}, {"op": "resized_crop", "box": [0, 0, 1, 1]}])"),
+      "train.json: ops[1] (resized_crop) cannot be folded with what comes before it: the image "
+      "would be resampled twice");
 }
 
 }  // namespace

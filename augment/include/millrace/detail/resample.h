@@ -32,6 +32,8 @@ struct Resampling {
   Like like = Like::pillow_13;
   /// Whether the window comes out with its left and right exchanged.
   bool mirrored = false;
+  /// Whether it comes out with its top and bottom exchanged.
+  bool flipped = false;
   /// Inside the image; nullopt is the whole.
   std::optional<SourceBox> box = std::nullopt;
   /// How the image is turned that is resized so, which is stored otherwise. All else is said of the

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+constexpr const char* padding_modes[] = {"constant", "edge", "reflect", "symmetric"};
+
+class PadOperation final : public GeometricOperation {
+ public:
+  explicit PadOperation(const Pad& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "pad"; }
+  void describe(Parameters& parameters) override {
+    describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
+  }
+
+  bool makes_output() const override { return false; }
+  const char* fold(Fold& fold, Random&) const override {
+    fold.frame.borders.push_back({parameters_.padding, parameters_.padding_mode, parameters_.fill});
+    return nullptr;
+  }
+
+ private:
+  Pad parameters_;
+};
+
+}  // namespace
+
+void describe_padding(Parameters& parameters, Padding& padding, Colour& fill, PaddingMode& mode) {
+  static constexpr NumberList list{.what = "one, two or four integers, [left, top, right, bottom]",
+                                   .counts = {1, 2, 4},
+                                   .limits = {0, largest_side},
+                                   .whole = true};
+  const auto number = [](int width) { return static_cast<double>(width); };
+  std::vector<double> widths{number(padding.left), number(padding.top), number(padding.right),
+                             number(padding.bottom)};
+  const std::vector<double> before = widths;
+  parameters.numbers("padding", widths, list);
+  if (widths != before) {
+    const auto width = [&](std::size_t side) {
+      return static_cast<int>(widths[side % widths.size()]);
+    };
+    padding = {width(0), width(1), width(2), width(3)};
+  }
+  parameters.colour("fill", fill);
+  parameters.named("padding_mode", mode, padding_modes);
+}
+
+Operation::Operation(const Pad& parameters) : held_(std::make_shared<PadOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_pad() { return std::make_shared<PadOperation>(Pad{}); }
+
+}  // namespace millrace

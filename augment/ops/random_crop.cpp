@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+class RandomCropOperation final : public GeometricOperation {
+ public:
+  explicit RandomCropOperation(const RandomCrop& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "random_crop"; }
+  void describe(Parameters& parameters) override {
+    describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
+    parameters.flag("pad_if_needed", parameters_.pad_if_needed);
+  }
+
+  bool makes_output() const override { return true; }
+  const char* fold(Fold& fold, Random& random) const override {
+    const auto pad = [&](const Padding& padding) {
+      if (padding != Padding{})
+        fold.frame.borders.push_back({padding, parameters_.padding_mode, parameters_.fill});
+    };
+    pad(parameters_.padding);
+    if (parameters_.pad_if_needed) {
+      const int across = std::max(fold.output.width - fold.padded().width, 0);
+      pad({across, 0, across, 0});
+      const int down = std::max(fold.output.height - fold.padded().height, 0);
+      pad({0, down, 0, down});
+    }
+    const Size image = fold.padded();
+    const int free_rows = image.height - fold.output.height;
+    const int free_columns = image.width - fold.output.width;
+    if (free_rows < 0 || free_columns < 0) {
+      fold.problem = "random_crop cannot take " + text(fold.output) + " of an image of " +
+                     text(image) + "; \"pad_if_needed\" would make it larger";
+      return nullptr;
+    }
+    const auto place = [&](int free) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(free) + 1));
+    };
+    const int top = place(free_rows);
+    fold.show(place(free_columns), top);
+    return nullptr;
+  }
+
+ private:
+  static std::string text(Size size) {
+    return std::to_string(size.width) + " x " + std::to_string(size.height);
+  }
+
+  RandomCrop parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomCrop& parameters)
+    : held_(std::make_shared<RandomCropOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_crop() {
+  return std::make_shared<RandomCropOperation>(RandomCrop{});
+}
+
+}  // namespace millrace

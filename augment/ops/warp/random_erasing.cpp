@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/warp_operations.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+constexpr double steepest_erasing = 1000;
+
+class RandomErasingOperation final : public PixelOperation {
+ public:
+  explicit RandomErasingOperation(const RandomErasing& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "random_erasing"; }
+  void describe(Parameters& parameters) override {
+    parameters.number("p", parameters_.p, {0, 1});
+    parameters.range("scale", parameters_.scale, {0, 1});
+    parameters.range("ratio", parameters_.ratio, {1 / steepest_erasing, steepest_erasing});
+    parameters.colour("value", parameters_.value);
+  }
+
+  void run(SampleImage& image, Random& random) const override {
+    if (random.uniform() >= parameters_.p) return;
+    const std::optional<Region> box = drawn_box(image.size, random);
+    if (!box) return;
+    const Colour value = parameters_.value;
+    const std::array pixel{static_cast<std::uint8_t>(value.red),
+                           static_cast<std::uint8_t>(value.green),
+                           static_cast<std::uint8_t>(value.blue)};
+    for (int y = box->y; y < box->y + box->height; ++y) {
+      std::uint8_t* to = image.pixels + 3 * (static_cast<std::size_t>(y) *
+                                                 static_cast<std::size_t>(image.size.width) +
+                                             static_cast<std::size_t>(box->x));
+      for (int x = 0; x < box->width; ++x, to += pixel.size())
+        std::memcpy(to, pixel.data(), pixel.size());
+    }
+  }
+
+ private:
+  /// As torchvision's `RandomErasing.get_params`: up to ten boxes are tried, then none is taken.
+  std::optional<Region> drawn_box(Size image, Random& random) const {
+    const double area = static_cast<double>(image.width) * image.height;
+    const Range log_ratio{std::log(parameters_.ratio.low), std::log(parameters_.ratio.high)};
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      const double box_area = area * random.uniform(parameters_.scale.low, parameters_.scale.high);
+      const double ratio = std::exp(random.uniform(log_ratio.low, log_ratio.high));
+      const double height = std::nearbyint(std::sqrt(box_area * ratio));
+      const double width = std::nearbyint(std::sqrt(box_area / ratio));
+      if (height >= image.height || width >= image.width) continue;
+      Region box{0, 0, static_cast<int>(width), static_cast<int>(height)};
+      const auto place = [&](int free) {
+        return static_cast<int>(random.below(static_cast<std::uint64_t>(free) + 1));
+      };
+      box.y = place(image.height - box.height);
+      box.x = place(image.width - box.width);
+      return box;
+    }
+    return std::nullopt;
+  }
+
+  RandomErasing parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomErasing& parameters)
+    : held_(std::make_shared<RandomErasingOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_erasing() {
+  return std::make_shared<RandomErasingOperation>(RandomErasing{});
+}
+
+}  // namespace millrace

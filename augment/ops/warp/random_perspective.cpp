@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/warp_operations.h>
+
+#include "ops/operations.h"
+#include "ops/warp/warp_parameters.h"
+
+namespace millrace {
+namespace {
+
+class RandomPerspectiveOperation final : public PixelOperation {
+ public:
+  explicit RandomPerspectiveOperation(const RandomPerspective& parameters)
+      : parameters_(parameters) {}
+
+  const char* name() const override { return "random_perspective"; }
+  void describe(Parameters& parameters) override {
+    parameters.number("distortion_scale", parameters_.distortion_scale, {0, 1});
+    parameters.number("p", parameters_.p, {0, 1});
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::bilinear);
+    parameters.colour("fill", parameters_.fill);
+  }
+
+  void run(SampleImage& image, Random& random) const override {
+    if (random.uniform() >= parameters_.p) return;
+    const auto inwards = [&](int side) {
+      const int reach = static_cast<int>(parameters_.distortion_scale * (side / 2));
+      return static_cast<double>(random.below(static_cast<std::uint64_t>(reach) + 1));
+    };
+    const auto [width, height] = image.size;
+    // From the top left clockwise, each x before its y.
+    std::array<Point, 4> corners{};
+    for (Point& corner : corners) {
+      corner.x = inwards(width);
+      corner.y = inwards(height);
+    }
+    for (const std::size_t right : {1, 2}) corners[right].x = width - 1 - corners[right].x;
+    for (const std::size_t lower : {2, 3}) corners[lower].y = height - 1 - corners[lower].y;
+    const auto map = perspective_map(image.size, corners);
+    if (!map) return;
+    remake(image, [&](const std::uint8_t* copy) {
+      warp(copy, image.size, *map, parameters_.interpolation, parameters_.fill, image.pixels);
+    });
+  }
+
+ private:
+  RandomPerspective parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomPerspective& parameters)
+    : held_(std::make_shared<RandomPerspectiveOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_perspective() {
+  return std::make_shared<RandomPerspectiveOperation>(RandomPerspective{});
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/warp_operations.h>
+
+#include "ops/operations.h"
+#include "ops/warp/warp_parameters.h"
+
+namespace millrace {
+namespace {
+
+class RandomRotationOperation final : public PixelOperation {
+ public:
+  explicit RandomRotationOperation(const RandomRotation& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "random_rotation"; }
+  void describe(Parameters& parameters) override {
+    parameters.range("degrees", parameters_.degrees, any_degrees);
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
+    parameters.colour("fill", parameters_.fill);
+  }
+
+  void run(SampleImage& image, Random& random) const override {
+    const double degrees = random.uniform(parameters_.degrees.low, parameters_.degrees.high);
+    remake(image, [&](const std::uint8_t* copy) {
+      rotate(copy, image.size, degrees, parameters_.interpolation, parameters_.fill, image.pixels);
+    });
+  }
+
+ private:
+  RandomRotation parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomRotation& parameters)
+    : held_(std::make_shared<RandomRotationOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_rotation() {
+  return std::make_shared<RandomRotationOperation>(RandomRotation{});
+}
+
+}  // namespace millrace
