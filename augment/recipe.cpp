@@ -352,20 +352,6 @@ Json to_json(const Operation& operation) {
 
 std::string Operation::to_json() const { return millrace::to_json(*this).dump(); }
 
-Recipe Recipe::train(int size) {
-  Recipe recipe{.output = {size, size}};
-  recipe.validate();
-  return recipe;
-}
-
-Recipe Recipe::eval(int size) {
-  const double resize = std::round(size * 256.0 / 224.0);
-  Recipe recipe{{size, size},
-                {Resize{static_cast<int>(std::min<double>(resize, largest_side))}, CenterCrop{}}};
-  recipe.validate();
-  return recipe;
-}
-
 Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   if (const std::string problem = json_problem(json); !problem.empty()) fail(source, problem);
   const Json parsed = Json::parse(json);

@@ -15,6 +15,13 @@ const PixelOperation* as_in_place(const Operation& op) {
   return dynamic_cast<const PixelOperation*>(&op.held());
 }
 
+bool flips_on_device(const Operation& op) {
+  const PixelOperation* pixels = as_in_place(op);
+  return pixels != nullptr && std::ranges::any_of(pixels->fields(), [](const FieldSpec& field) {
+           return !field.flips.empty();
+         });
+}
+
 }  // namespace
 
 std::string place_of(std::span<const Operation> ops, std::size_t number) {
@@ -30,9 +37,10 @@ std::string order_problem(std::span<const Operation> ops) {
   std::optional<std::size_t> in_place;
   for (std::size_t number = 0; number < ops.size(); ++number) {
     const std::string place = place_of(ops, number);
-    if (on_device)
+    if (on_device && !(runs_on_device(ops[number]) && !flips_on_device(ops[number])))
       return place + " comes after " + place_of(ops, *on_device) +
-             ", which runs on the device; that must be the last operation";
+             ", which runs on the device; only what else runs there may follow, a flip before the "
+             "others";
     const GeometricOperation* geometric = as_geometric(ops[number]);
     if (geometric == nullptr) {
       if (!makes_output)

@@ -118,8 +118,8 @@ class CallbackTransform final : public Transform {
 };
 
 Recipe recipe_of(const std::string& text) {
-  if (text == "train") return Recipe::train();
-  if (text == "eval") return Recipe::eval();
+  for (const RecipePreset& preset : Recipe::presets())
+    if (text == preset.name) return Recipe::preset(text);
   return Recipe::from_json(text, "recipe");
 }
 

@@ -16,11 +16,22 @@ CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe
   return command.add_option(name, recipe, text)->type_name("NAME|FILE.json")->check(input_check());
 }
 
-Recipe load_recipe(const std::string& name, int size) {
-  if (name == "train") return Recipe::train(size);
-  if (name == "eval") return Recipe::eval(size);
+void add_size(CLI::App& command, std::optional<int>& size) {
+  add_number(command, "--size", size,
+             "Output width and height of a preset; most have 224 of their own", 1, 8192);
+}
+
+std::string recipe_names() {
+  std::string names;
+  for (const RecipePreset& preset : Recipe::presets()) names += std::string(preset.name) + ", ";
+  return names + "or a JSON file";
+}
+
+Recipe load_recipe(const std::string& name, std::optional<int> size) {
+  for (const RecipePreset& preset : Recipe::presets())
+    if (name == preset.name) return Recipe::preset(name, size);
   const auto refuse = [&](ErrorCode code, const char* reason) {
-    throw Error(code, name + ": " + reason + "; give train, eval or a JSON file");
+    throw Error(code, name + ": " + reason + "; give " + recipe_names());
   };
   std::error_code ignored;
   if (std::filesystem::is_directory(name, ignored)) refuse(ErrorCode::io, "is a folder");

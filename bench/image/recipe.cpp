@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "command.h"
@@ -19,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct RecipeArguments {
   std::string recipe;
-  int size = 224;
+  std::optional<int> size;
   std::string out = "-";
 };
 
@@ -51,19 +52,20 @@ Command add_recipe_command(CLI::App& millrace) {
   auto arguments = std::make_shared<RecipeArguments>();
   CLI::App* app =
       millrace.add_subcommand("recipe", "Print a recipe as JSON to start from, or check a file");
-  add_recipe(*app, "RECIPE", arguments->recipe, recipe_names)->required();
-  add_number(*app, "--size", arguments->size,
-             "Output width and height of the recipes train and eval", 1, 8192);
+  add_recipe(*app, "RECIPE", arguments->recipe, recipe_names())->required();
+  add_size(*app, arguments->size);
   app->add_option("--out", arguments->out, "Write it to a file; - is stdout")
       ->capture_default_str()
       ->check(output_check(true));
-  app->footer(
-      R"(Train and eval are torchvision's ImageNet presets on PIL images. A file is printed as it
-is understood, with what it leaves out at its default; where it is wrong, the error names operation,
-key and value.
+  std::string presets = "Presets:\n";
+  for (const RecipePreset& preset : Recipe::presets())
+    presets += fmt::format("  {:14} {}\n", preset.name, preset.what);
+  app->footer(presets + R"(
+A file is printed as it is understood, with what it leaves out at its default; where it is wrong,
+the error names operation, key and value. Set "classes" of "mix" to those of the dataset.
 
 Examples:
-  millrace recipe train
+  millrace recipe swin
   millrace recipe eval --size 160 --out eval-160.json
   millrace recipe eval-160.json)");
   return {app, [arguments] { return run(*arguments); }};

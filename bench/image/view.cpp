@@ -26,7 +26,7 @@ namespace {
 struct ViewArguments {
   std::string dataset;
   std::string recipe = "train";
-  int size = 224;
+  std::optional<int> size;
   std::uint64_t record = 0;
   std::uint64_t samples = 6;
   std::uint64_t seed = 0;
@@ -140,9 +140,8 @@ Command add_view(CLI::App& millrace) {
   app->add_option("--record", arguments->record, "The record, from 0")
       ->required()
       ->transform(between(std::uint64_t{0}, UINT64_MAX));
-  add_recipe(*app, "--recipe", arguments->recipe, recipe_names)->capture_default_str();
-  add_number(*app, "--size", arguments->size,
-             "Output width and height of the recipes train and eval", 1, 8192);
+  add_recipe(*app, "--recipe", arguments->recipe, recipe_names())->capture_default_str();
+  add_size(*app, arguments->size);
   add_number(*app, "--samples", arguments->samples, "How many samples are drawn", 1, 64);
   add_number(*app, "--seed", arguments->seed, "Seed of augmentation", std::uint64_t{0}, UINT64_MAX);
   app->add_option("--png", arguments->png, "The PNG file to write; - is stdout")

@@ -92,9 +92,8 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
       ->required()
       ->check(input_check());
-  add_recipe(command, "--recipe", arguments.recipe, recipe_names)->capture_default_str();
-  add_number(command, "--size", arguments.size,
-             "Output width and height of the recipes train and eval", 1, 8192);
+  add_recipe(command, "--recipe", arguments.recipe, recipe_names())->capture_default_str();
+  add_size(command, arguments.size);
   add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
              UINT64_MAX);
   command

@@ -17,7 +17,7 @@ namespace millrace::cli {
 struct SourceArguments {
   std::string dataset;
   std::string recipe = "train";
-  int size = 224;
+  std::optional<int> size;
   std::uint64_t seed = 0;
   std::string device = "host";
   /// What a host device copies at most, to imitate a bus; 0 = as fast as the memory.

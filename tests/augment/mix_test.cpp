@@ -6,6 +6,7 @@
 #include <millrace/image_transform.h>
 #include <millrace/mix.h>
 #include <millrace/pipeline.h>
+#include <millrace/warp_operations.h>
 
 #include <algorithm>
 #include <cmath>
@@ -212,6 +213,42 @@ TEST(Mix, LeavesSamplesThatAreNotValid) {
     EXPECT_THAT(error.what(),
                 ::testing::HasSubstr("record 1 has the label 9, and mix.classes is 9"));
   }
+}
+
+// Boxes are those of the flipped image, wherever that is flipped and mixed.
+TEST(DeviceErasing, HasTheBitsOfTheWorkers) {
+  const Conversion conversion{.dtype = DType::float16, .mean = Conversion::imagenet_mean};
+  RandomErasing erasing{.p = 0.7, .value = {200, 100, 50}};
+  Mix mix{.classes = classes};
+  const auto images_of = [&](FlipOn flip_on, bool mixed) {
+    Recipe recipe = recipe_of(mixed ? std::optional(mix) : std::nullopt, flip_on);
+    recipe.ops.emplace_back(erasing);
+    return made_by(recipe, conversion).images;
+  };
+  const auto plain = images_of(FlipOn::worker, false);
+  const auto mixed = images_of(FlipOn::worker, true);
+  EXPECT_NE(plain, made_by(recipe_of(std::nullopt), conversion).images);
+  EXPECT_NE(plain, mixed);
+  erasing.on = EraseOn::device;
+  mix.on = MixOn::device;
+  for (const FlipOn flip_on : {FlipOn::worker, FlipOn::device}) {
+    EXPECT_EQ(images_of(flip_on, false), plain);
+    EXPECT_EQ(images_of(flip_on, true), mixed);
+  }
+}
+
+TEST(DeviceErasing, StandsBehindWhatWorkersDo) {
+  const std::string crop = R"({"op": "random_resized_crop"}, )";
+  const std::string erase = R"({"op": "random_erasing", "on": "device"})";
+  EXPECT_EQ(
+      testing::why_no_list("[" + crop + erase + R"(, {"op": "random_erasing"}])"),
+      "train.json: ops[2] (random_erasing) comes after ops[1] (random_erasing), which runs on "
+      "the device; only what else runs there may follow, a flip before the others");
+  EXPECT_EQ(
+      testing::why_no_list("[" + crop + erase +
+                           R"(, {"op": "random_horizontal_flip", "on": "device"}])"),
+      "train.json: ops[2] (random_horizontal_flip) comes after ops[1] (random_erasing), which "
+      "runs on the device; only what else runs there may follow, a flip before the others");
 }
 
 TEST(Mix, IsWrittenAndReadWithTheRecipe) {

@@ -14,6 +14,13 @@
 
 namespace MILLRACE_API millrace {
 
+/// A recipe that is known by name.
+struct RecipePreset {
+  const char* name;
+  /// What is trained or evaluated with it, in a few words.
+  const char* what;
+};
+
 /// The image program as data: a list of operations, in torchvision's names and order. The geometric
 /// ones (crops, resize) come first and are folded into one region to decode and one resampling;
 /// one of them makes an image of the output's size. The others run in place on that image.
@@ -31,6 +38,14 @@ struct Recipe {
   static Recipe train(int size = 224);
   /// The usual evaluation recipe: shorter side to size x 256 / 224 (rounded), centred window.
   static Recipe eval(int size = 224);
+
+  /// The recipes that well-known models were trained and evaluated with, on ImageNet: `mix` has its
+  /// 1000 classes.
+  static std::vector<RecipePreset> presets();
+  /// One of them by name, for an output of size x size; nullopt = the preset's own. Throws `Error`:
+  /// `not_found` (the message lists the names there are), `invalid_argument` for a size that cannot
+  /// be made.
+  static Recipe preset(std::string_view name, std::optional<int> size = std::nullopt);
 
   /// Reads a recipe from JSON, e.g.
   ///     {"output": [224, 224], "like": "pillow-13",

@@ -51,6 +51,13 @@ struct RandomPerspective {
   Colour fill{};
 };
 
+/// Where boxes are erased.
+enum class EraseOn {
+  worker,  ///< by the worker that makes the sample
+  device,  ///< by the device, before it converts, which needs `PipelineOptions::conversion`; the
+           ///< result has the same bits
+};
+
 /// A random box of the image covered with probability `p`: torchvision's `RandomErasing`, but on
 /// the 8-bit pixels, so `value` is a colour.
 struct RandomErasing {
@@ -60,6 +67,8 @@ struct RandomErasing {
   /// Height / width.
   Range ratio{0.3, 3.3};
   Colour value{};
+  /// On the device it is a recipe's last operation.
+  EraseOn on = EraseOn::worker;
 };
 
 }  // namespace millrace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/mix_work.h>
 #include <millrace/warp_operations.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -12,6 +14,8 @@ namespace millrace {
 namespace {
 
 constexpr double steepest_erasing = 1000;
+constexpr const char* erase_places[] = {"worker", "device"};  // of `EraseOn`
+constexpr const char* erase_field = "erase";
 
 class RandomErasingOperation final : public PixelOperation {
  public:
@@ -23,11 +27,13 @@ class RandomErasingOperation final : public PixelOperation {
     parameters.range("scale", parameters_.scale, {0, 1});
     parameters.range("ratio", parameters_.ratio, {1 / steepest_erasing, steepest_erasing});
     parameters.colour("value", parameters_.value);
+    parameters.named("on", parameters_.on, erase_places);
   }
 
   void run(SampleImage& image, Random& random) const override {
-    if (random.uniform() >= parameters_.p) return;
-    const std::optional<Region> box = drawn_box(image.size, random);
+    std::optional<Region> box;
+    if (random.uniform() < parameters_.p) box = drawn_box(image.size, random);
+    if (parameters_.on == EraseOn::device) return tell_device(image.sample, box.value_or(Region()));
     if (!box) return;
     const Colour value = parameters_.value;
     const std::array pixel{static_cast<std::uint8_t>(value.red),
@@ -42,7 +48,22 @@ class RandomErasingOperation final : public PixelOperation {
     }
   }
 
+  std::vector<FieldSpec> fields() const override {
+    if (parameters_.on == EraseOn::worker) return {};
+    return {{.name = erase_field,
+             .dtype = DType::int32,
+             .shape = {MixWork::erase_numbers},
+             .erases = "image"}};
+  }
+
  private:
+  void tell_device(const Sample& sample, const Region& box) const {
+    const Colour value = parameters_.value;
+    const std::array<std::int32_t, MixWork::erase_numbers> numbers{
+        box.x, box.y, box.width, box.height, value.red, value.green, value.blue, 0};
+    std::ranges::copy(numbers, sample[erase_field].as<std::int32_t>().begin());
+  }
+
   /// As torchvision's `RandomErasing.get_params`: up to ten boxes are tried, then none is taken.
   std::optional<Region> drawn_box(Size image, Random& random) const {
     const double area = static_cast<double>(image.width) * image.height;

@@ -186,7 +186,7 @@ typedef struct millrace_transform_callbacks {
 } millrace_transform_callbacks;
 
 /* image_transform() of <millrace/image_transform.h>. `recipe` is a recipe as JSON, as `millrace
- * recipe` prints it, or "train" or "eval". */
+ * recipe` prints it, or the name of a preset, such as "train" or "eval". */
 MILLRACE_C_API millrace_status millrace_transform_images(const char* recipe,
                                                          millrace_transform** transform,
                                                          millrace_error* error);

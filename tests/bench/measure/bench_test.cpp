@@ -286,7 +286,7 @@ TEST_F(Bench, ErrorsNameWhatIsWrong) {
 
   const Result no_recipe = bench({"--recipe", "training"});
   EXPECT_EQ(no_recipe.exit_code, 1);
-  EXPECT_THAT(no_recipe.err, HasSubstr("training: no such file; give train, eval or a JSON file"));
+  EXPECT_THAT(no_recipe.err, HasSubstr("training: no such file; give train, eval, resnet, "));
 
   const Result no_place =
       bench({"--batches", "1", "--json", (folder_ / "nowhere" / "result.json").string()});
