@@ -192,6 +192,11 @@ class Checker final : public Parameters {
       fail(source_, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in " +
                         std::to_string(low) + ".." + std::to_string(high));
   }
+  void odd_integer(const char* key, int& value, int low, int high) override {
+    integer(key, value, low, high);
+    if (value % 2 == 0)
+      fail(source_, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must be odd");
+  }
   void range(const char* key, Range& value, Range limits) override {
     const std::string is =
         '"' + std::string(key) + "\" is [" + text(value.low) + ", " + text(value.high) + "], ";
@@ -199,7 +204,7 @@ class Checker final : public Parameters {
     if (!lies_within(value.low) || !lies_within(value.high))
       fail(source_, is + "both must lie in " + text(limits.low) + ".." + text(limits.high));
     if (value.low > value.high) fail(source_, is + "the first must not be above the second");
-    if (value.high <= 0) fail(source_, is + "the second must be above 0");
+    if (limits.low >= 0 && value.high <= 0) fail(source_, is + "the second must be above 0");
   }
   void region(const char* key, Region& value) override {
     const auto lies_within = [](int number, int low) {

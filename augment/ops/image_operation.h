@@ -25,6 +25,9 @@ class Parameters {
   virtual ~Parameters() = default;
   virtual void number(const char* key, double& value, Range limits) = 0;
   virtual void integer(const char* key, int& value, int low, int high) = 0;
+  virtual void odd_integer(const char* key, int& value, int low, int high) {
+    integer(key, value, low, high);
+  }
   /// A range of shares or ratios: its upper end is above 0.
   virtual void range(const char* key, Range& value, Range limits) = 0;
   /// A region of an image: [x, y, width, height], none of them negative, not empty.

@@ -14,11 +14,27 @@ std::shared_ptr<ImageOperation> make_resized_crop();
 std::shared_ptr<ImageOperation> make_resize();
 std::shared_ptr<ImageOperation> make_center_crop();
 std::shared_ptr<ImageOperation> make_random_horizontal_flip();
+std::shared_ptr<ImageOperation> make_color_jitter();
+std::shared_ptr<ImageOperation> make_grayscale();
+std::shared_ptr<ImageOperation> make_random_grayscale();
+std::shared_ptr<ImageOperation> make_gaussian_blur();
+std::shared_ptr<ImageOperation> make_random_solarize();
+std::shared_ptr<ImageOperation> make_random_posterize();
+std::shared_ptr<ImageOperation> make_random_equalize();
+std::shared_ptr<ImageOperation> make_random_autocontrast();
+std::shared_ptr<ImageOperation> make_random_invert();
+std::shared_ptr<ImageOperation> make_random_adjust_sharpness();
 
 /// Every operation that JSON can name.
 inline constexpr std::shared_ptr<ImageOperation> (*operations[])() = {
-    make_exif_transpose, make_random_resized_crop, make_resized_crop,
-    make_resize,         make_center_crop,         make_random_horizontal_flip,
+    make_exif_transpose,   make_random_resized_crop,
+    make_resized_crop,     make_resize,
+    make_center_crop,      make_random_horizontal_flip,
+    make_color_jitter,     make_grayscale,
+    make_random_grayscale, make_gaussian_blur,
+    make_random_solarize,  make_random_posterize,
+    make_random_equalize,  make_random_autocontrast,
+    make_random_invert,    make_random_adjust_sharpness,
 };
 
 }  // namespace millrace

@@ -85,6 +85,18 @@ struct ResizedCrop {
 /// does not do it, nor does a recipe without this operation.
 struct ExifTranspose {};
 
+// In millrace/colour_operations.h.
+struct ColorJitter;
+struct Grayscale;
+struct RandomGrayscale;
+struct GaussianBlur;
+struct RandomSolarize;
+struct RandomPosterize;
+struct RandomEqualize;
+struct RandomAutocontrast;
+struct RandomInvert;
+struct RandomAdjustSharpness;
+
 class ImageOperation;
 
 /// One operation of a recipe. Immutable; copies share what they hold.
@@ -97,6 +109,16 @@ class Operation {
   Operation(const RandomHorizontalFlip& parameters);
   Operation(const ResizedCrop& parameters);
   Operation(const ExifTranspose& parameters);
+  Operation(const ColorJitter& parameters);
+  Operation(const Grayscale& parameters);
+  Operation(const RandomGrayscale& parameters);
+  Operation(const GaussianBlur& parameters);
+  Operation(const RandomSolarize& parameters);
+  Operation(const RandomPosterize& parameters);
+  Operation(const RandomEqualize& parameters);
+  Operation(const RandomAutocontrast& parameters);
+  Operation(const RandomInvert& parameters);
+  Operation(const RandomAdjustSharpness& parameters);
   /// The library's own: any operation that its JSON names.
   explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
 
