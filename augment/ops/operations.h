@@ -24,6 +24,13 @@ std::shared_ptr<ImageOperation> make_random_equalize();
 std::shared_ptr<ImageOperation> make_random_autocontrast();
 std::shared_ptr<ImageOperation> make_random_invert();
 std::shared_ptr<ImageOperation> make_random_adjust_sharpness();
+std::shared_ptr<ImageOperation> make_random_apply();
+std::shared_ptr<ImageOperation> make_random_choice();
+std::shared_ptr<ImageOperation> make_rand_augment();
+std::shared_ptr<ImageOperation> make_trivial_augment_wide();
+std::shared_ptr<ImageOperation> make_auto_augment();
+std::shared_ptr<ImageOperation> make_aug_mix();
+std::shared_ptr<ImageOperation> make_three_augment();
 
 /// Every operation that JSON can name.
 inline constexpr std::shared_ptr<ImageOperation> (*operations[])() = {
@@ -35,6 +42,10 @@ inline constexpr std::shared_ptr<ImageOperation> (*operations[])() = {
     make_random_solarize,  make_random_posterize,
     make_random_equalize,  make_random_autocontrast,
     make_random_invert,    make_random_adjust_sharpness,
+    make_random_apply,     make_random_choice,
+    make_rand_augment,     make_trivial_augment_wide,
+    make_auto_augment,     make_aug_mix,
+    make_three_augment,
 };
 
 }  // namespace millrace

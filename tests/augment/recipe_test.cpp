@@ -104,7 +104,9 @@ TEST(Recipe, NamesTheOperationThatIsNone) {
       R"("exif_transpose", "random_resized_crop", "resized_crop", "resize", "center_crop", )"
       R"("random_horizontal_flip", "color_jitter", "grayscale", "random_grayscale", )"
       R"("gaussian_blur", "random_solarize", "random_posterize", "random_equalize", )"
-      R"("random_autocontrast", "random_invert", "random_adjust_sharpness")";
+      R"("random_autocontrast", "random_invert", "random_adjust_sharpness", "random_apply", )"
+      R"("random_choice", "rand_augment", "trivial_augment_wide", "auto_augment", "aug_mix", )"
+      R"("three_augment")";
   EXPECT_EQ(why_no_list(R"({"op": "center_crop"})"),
             R"(train.json: "ops" must be a list of operations in [ ])");
   EXPECT_EQ(why_no_list(R"(["center_crop"])"),

@@ -97,6 +97,15 @@ struct RandomAutocontrast;
 struct RandomInvert;
 struct RandomAdjustSharpness;
 
+// In millrace/policies.h.
+struct RandomApply;
+struct RandomChoice;
+struct RandAugment;
+struct TrivialAugmentWide;
+struct AutoAugment;
+struct AugMix;
+struct ThreeAugment;
+
 class ImageOperation;
 
 /// One operation of a recipe. Immutable; copies share what they hold.
@@ -119,6 +128,13 @@ class Operation {
   Operation(const RandomAutocontrast& parameters);
   Operation(const RandomInvert& parameters);
   Operation(const RandomAdjustSharpness& parameters);
+  Operation(const RandomApply& parameters);
+  Operation(const RandomChoice& parameters);
+  Operation(const RandAugment& parameters);
+  Operation(const TrivialAugmentWide& parameters);
+  Operation(const AutoAugment& parameters);
+  Operation(const AugMix& parameters);
+  Operation(const ThreeAugment& parameters);
   /// The library's own: any operation that its JSON names.
   explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
 
