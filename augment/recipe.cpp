@@ -232,6 +232,11 @@ class Checker final : public Parameters {
       fail(source_, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must lie in " +
                         std::to_string(low) + ".." + std::to_string(high));
   }
+  void odd_integer(const char* key, int& value, int low, int high) override {
+    integer(key, value, low, high);
+    if (value % 2 == 0)
+      fail(source_, '"' + std::string(key) + "\" is " + std::to_string(value) + ", must be odd");
+  }
   void range(const char* key, Range& value, Range limits) override {
     const std::string is =
         '"' + std::string(key) + "\" is [" + text(value.low) + ", " + text(value.high) + "], ";

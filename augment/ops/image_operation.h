@@ -39,11 +39,15 @@ class Parameters {
   virtual ~Parameters() = default;
   virtual void number(const char* key, double& value, Range limits) = 0;
   virtual void integer(const char* key, int& value, int low, int high) = 0;
+  /// The same; even numbers are refused where values are checked.
+  virtual void odd_integer(const char* key, int& value, int low, int high) {
+    integer(key, value, low, high);
+  }
   /// Where the limits are not below 0, its upper end is above 0. Else one number in JSON is the
   /// range from minus that to it.
   virtual void range(const char* key, Range& value, Range limits) = 0;
-  /// A region of an image: [x, y, width, height], none of them negative, not empty.
   virtual void numbers(const char* key, std::vector<double>& value, const NumberList& list) = 0;
+  /// A region of an image: [x, y, width, height], none of them negative, not empty.
   virtual void region(const char* key, Region& value) = 0;
   virtual void flag(const char* key, bool& value) = 0;
   /// Red, green and blue.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any text through all that reads JSON from memory: states, recipes and options. What is refused is
-// refused by `Error` with a message of at most 600 bytes; what is taken of states and recipes is
+// refused by `Error` with a message of at most 2,000 bytes; what is taken of states and recipes is
 // written and read again alike.
 #include <millrace/error.h>
 #include <millrace/options_file.h>
@@ -24,7 +24,7 @@ void refuse_shortly(const Read& read) {
   try {
     read();
   } catch (const millrace::Error& error) {
-    if (std::string_view(error.what()).size() > 600) std::abort();
+    if (std::string_view(error.what()).size() > 2000) std::abort();
   }
 }
 
@@ -43,6 +43,11 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     std::ofstream(folder / "state") << millrace::State{}.to_json();
     std::ofstream(folder / "train") << millrace::Recipe::train(224).to_json();
     std::ofstream(folder / "eval") << millrace::Recipe::eval(224).to_json();
+    std::ofstream(folder / "policies") << R"({"ops": [{"op": "random_resized_crop"},
+               {"op": "random_apply", "p": 0.8, "ops": [{"op": "color_jitter", "hue": [-0.1, 0.1]},
+                 {"op": "random_choice", "ops": [{"op": "gaussian_blur", "kernel_size": 9}]}]},
+               {"op": "rand_augment", "interpolation": "bilinear", "fill": [124, 116, 104]},
+               {"op": "aug_mix", "all_ops": false}]})";
     std::ofstream(folder / "options")
         << R"({"format": 1, "options": {"workers": 2, "batch_size": 64}, "why": "...",
                "run": {"seed": 7, "epochs": 90, "order": "blocks", "block_records": 1024,

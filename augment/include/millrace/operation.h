@@ -131,11 +131,32 @@ struct ResizedCrop {
 /// does not do it, nor does a recipe without this operation.
 struct ExifTranspose {};
 
+// In millrace/colour_operations.h.
+struct ColorJitter;
+struct Grayscale;
+struct RandomGrayscale;
+struct GaussianBlur;
+struct RandomSolarize;
+struct RandomPosterize;
+struct RandomEqualize;
+struct RandomAutocontrast;
+struct RandomInvert;
+struct RandomAdjustSharpness;
+
 // In millrace/warp_operations.h.
 struct RandomAffine;
 struct RandomRotation;
 struct RandomPerspective;
 struct RandomErasing;
+
+// In millrace/policies.h.
+struct RandomApply;
+struct RandomChoice;
+struct RandAugment;
+struct TrivialAugmentWide;
+struct AutoAugment;
+struct AugMix;
+struct ThreeAugment;
 
 class ImageOperation;
 
@@ -156,6 +177,23 @@ class Operation {
   Operation(const RandomErasing& parameters);
   Operation(const ResizedCrop& parameters);
   Operation(const ExifTranspose& parameters);
+  Operation(const ColorJitter& parameters);
+  Operation(const Grayscale& parameters);
+  Operation(const RandomGrayscale& parameters);
+  Operation(const GaussianBlur& parameters);
+  Operation(const RandomSolarize& parameters);
+  Operation(const RandomPosterize& parameters);
+  Operation(const RandomEqualize& parameters);
+  Operation(const RandomAutocontrast& parameters);
+  Operation(const RandomInvert& parameters);
+  Operation(const RandomAdjustSharpness& parameters);
+  Operation(const RandomApply& parameters);
+  Operation(const RandomChoice& parameters);
+  Operation(const RandAugment& parameters);
+  Operation(const TrivialAugmentWide& parameters);
+  Operation(const AutoAugment& parameters);
+  Operation(const AugMix& parameters);
+  Operation(const ThreeAugment& parameters);
   /// The library's own: any operation that its JSON names.
   explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
 

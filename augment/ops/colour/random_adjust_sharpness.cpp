@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/colour_operations.h>
+
+#include "ops/colour/factors.h"
+#include "ops/operations.h"
+#include "pixels/adjust.h"
+
+namespace millrace {
+namespace {
+
+/// Law: sharpened with probability p. Source: `RandomAdjustSharpness` in torchvision,
+/// `ImageEnhance.Sharpness`.
+class RandomAdjustSharpnessOperation final : public PixelOperation {
+ public:
+  explicit RandomAdjustSharpnessOperation(const RandomAdjustSharpness& parameters)
+      : parameters_(parameters) {}
+
+  const char* name() const override { return "random_adjust_sharpness"; }
+  void describe(Parameters& parameters) override {
+    parameters.number("sharpness_factor", parameters_.sharpness_factor, any_factor);
+    parameters.number("p", parameters_.p, {0, 1});
+  }
+  void run(SampleImage& image, Random& random) const override {
+    if (random.uniform() >= parameters_.p) return;
+    const Scratch::Borrowed memory = image.scratch.borrow(sharpness_memory(image.size));
+    adjust_sharpness(image.pixels, image.size, parameters_.sharpness_factor, memory.bytes());
+  }
+
+ private:
+  RandomAdjustSharpness parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomAdjustSharpness& parameters)
+    : held_(std::make_shared<RandomAdjustSharpnessOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_adjust_sharpness() {
+  return std::make_shared<RandomAdjustSharpnessOperation>(RandomAdjustSharpness{});
+}
+
+}  // namespace millrace

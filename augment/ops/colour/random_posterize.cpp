@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/colour_operations.h>
+
+#include "ops/operations.h"
+#include "pixels/levels.h"
+
+namespace millrace {
+namespace {
+
+/// Law: posterized with probability p. Source: `RandomPosterize` in torchvision,
+/// `ImageOps.posterize`.
+class RandomPosterizeOperation final : public PixelOperation {
+ public:
+  explicit RandomPosterizeOperation(const RandomPosterize& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "random_posterize"; }
+  void describe(Parameters& parameters) override {
+    parameters.integer("bits", parameters_.bits, 0, 8);
+    parameters.number("p", parameters_.p, {0, 1});
+  }
+  void run(SampleImage& image, Random& random) const override {
+    if (random.uniform() < parameters_.p)
+      posterize(std::span(image.pixels, image.bytes()), parameters_.bits);
+  }
+
+ private:
+  RandomPosterize parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandomPosterize& parameters)
+    : held_(std::make_shared<RandomPosterizeOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_random_posterize() {
+  return std::make_shared<RandomPosterizeOperation>(RandomPosterize{});
+}
+
+}  // namespace millrace

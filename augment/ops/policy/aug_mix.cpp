@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/policies.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "ops/operations.h"
+#include "ops/policy/augmentation_space.h"
+#include "ops/policy/dirichlet.h"
+#include "ops/warp/warp_parameters.h"
+#include "pixels/mixture.h"
+
+namespace millrace {
+namespace {
+
+/// Law: the weights of the image and of all chains together, and those of the chains among
+/// themselves, have a Dirichlet distribution with `alpha` throughout; each chain has its depth, and
+/// each operation in it is drawn uniformly, then its magnitude and sign, if it has them. Source:
+/// `AugMix` in torchvision.
+class AugMixOperation final : public PixelOperation {
+ public:
+  explicit AugMixOperation(const AugMix& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "aug_mix"; }
+  void describe(Parameters& parameters) override {
+    parameters.integer("severity", parameters_.severity, 1, magnitudes);
+    parameters.integer("mixture_width", parameters_.mixture_width, 1, 100);
+    parameters.integer("chain_depth", parameters_.chain_depth, -1, 100);
+    parameters.number("alpha", parameters_.alpha, {0.01, 1000});
+    parameters.flag("all_ops", parameters_.all_ops);
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::bilinear);
+    parameters.colour("fill", parameters_.fill);
+  }
+  void run(SampleImage& image, Random& random) const override {
+    const auto chains = static_cast<std::size_t>(parameters_.mixture_width);
+    const std::vector<float> shares = drawn_dirichlet(parameters_.alpha, 2, random);
+    const std::vector<float> weights = drawn_dirichlet(parameters_.alpha, chains, random);
+    const Scratch::Borrowed memory = image.scratch.borrow(image.bytes() * (sizeof(float) + 1));
+    auto* const sums = reinterpret_cast<float*>(memory.data());
+    std::uint8_t* const original = memory.data() + image.bytes() * sizeof(float);
+    std::copy_n(image.pixels, image.bytes(), original);
+    const std::span pixels(image.pixels, image.bytes());
+    begin_mixture(pixels, shares[0], sums);
+    for (const float weight : weights) {
+      std::copy_n(original, image.bytes(), image.pixels);
+      run_chain(image, random);
+      add_to_mixture(pixels, weight * shares[1], sums);
+    }
+    end_mixture(sums, pixels);
+  }
+
+ private:
+  /// How many there are, of which the first `severity` may be drawn.
+  static constexpr int magnitudes = 10;
+
+  void run_chain(SampleImage& image, Random& random) const {
+    const std::span<const Augmenting> space = aug_mix_space(parameters_.all_ops);
+    const auto below = [&](int bound) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(bound)));
+    };
+    const int depth = parameters_.chain_depth > 0 ? parameters_.chain_depth : 1 + below(3);
+    for (int n = 0; n < depth; ++n) {
+      const Augmenting& what = space[random.below(space.size())];
+      const int bin = what.has_magnitudes() ? below(parameters_.severity) : 0;
+      augment_at(image, what, bin, magnitudes, {parameters_.interpolation, parameters_.fill},
+                 random);
+    }
+  }
+
+  AugMix parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const AugMix& parameters)
+    : held_(std::make_shared<AugMixOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_aug_mix() {
+  return std::make_shared<AugMixOperation>(AugMix{});
+}
+
+}  // namespace millrace

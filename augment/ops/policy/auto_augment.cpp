@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/policies.h>
+
+#include "ops/operations.h"
+#include "ops/policy/auto_augment_policies.h"
+#include "ops/warp/warp_parameters.h"
+
+namespace millrace {
+namespace {
+
+/// Law: one of the pairs uniformly; then a draw for each of the two whether it runs, and then one
+/// for each sign, whether it has one or not. Source: `AutoAugment` in torchvision.
+class AutoAugmentOperation final : public PixelOperation {
+ public:
+  explicit AutoAugmentOperation(const AutoAugment& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "auto_augment"; }
+  void describe(Parameters& parameters) override {
+    constexpr const char* names[] = {"imagenet", "cifar10", "svhn"};
+    parameters.named("policy", parameters_.policy, names);
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
+    parameters.colour("fill", parameters_.fill);
+  }
+  void run(SampleImage& image, Random& random) const override {
+    const AugmentationPair& pair = policy_of(parameters_.policy)[random.below(augmentation_pairs)];
+    const std::array<double, 2> draws{random.uniform(), random.uniform()};
+    const std::array<bool, 2> minus{random.below(2) == 0, random.below(2) == 0};
+    for (std::size_t n = 0; n < pair.size(); ++n) {
+      if (draws[n] >= pair[n].p) continue;
+      const Augmenting& what = auto_augment_space()[static_cast<std::size_t>(pair[n].what)];
+      const double magnitude = what.magnitude(pair[n].bin, 10, image.size);
+      augment(image, what.what, what.has_sign && minus[n] ? -magnitude : magnitude,
+              {parameters_.interpolation, parameters_.fill});
+    }
+  }
+
+ private:
+  AutoAugment parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const AutoAugment& parameters)
+    : held_(std::make_shared<AutoAugmentOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_auto_augment() {
+  return std::make_shared<AutoAugmentOperation>(AutoAugment{});
+}
+
+}  // namespace millrace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/policies.h>
+
+#include "ops/operations.h"
+#include "ops/policy/augmentation_space.h"
+#include "ops/warp/warp_parameters.h"
+
+namespace millrace {
+namespace {
+
+/// Law: each operation is drawn uniformly, any of them again, and then, if it has one, the sign.
+/// Source: `RandAugment` in torchvision.
+class RandAugmentOperation final : public PixelOperation {
+ public:
+  explicit RandAugmentOperation(const RandAugment& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "rand_augment"; }
+  void describe(Parameters& parameters) override {
+    parameters.integer("num_ops", parameters_.num_ops, 1, 100);
+    parameters.integer("num_magnitude_bins", parameters_.num_magnitude_bins, 2, 1000);
+    parameters.integer("magnitude", parameters_.magnitude, 0, parameters_.num_magnitude_bins - 1);
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
+    parameters.colour("fill", parameters_.fill);
+  }
+  void run(SampleImage& image, Random& random) const override {
+    const std::span<const Augmenting> space = rand_augment_space();
+    for (int n = 0; n < parameters_.num_ops; ++n)
+      augment_at(image, space[random.below(space.size())], parameters_.magnitude,
+                 parameters_.num_magnitude_bins, {parameters_.interpolation, parameters_.fill},
+                 random);
+  }
+
+ private:
+  RandAugment parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const RandAugment& parameters)
+    : held_(std::make_shared<RandAugmentOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_rand_augment() {
+  return std::make_shared<RandAugmentOperation>(RandAugment{});
+}
+
+}  // namespace millrace

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/policies.h>
+
+#include "ops/operations.h"
+#include "pixels/adjust.h"
+#include "pixels/blur.h"
+#include "pixels/levels.h"
+
+namespace millrace {
+namespace {
+
+/// Law: one of the three uniformly, and the radius uniform in 0.1 to 2. Source: augment.py of
+/// DeiT III.
+class ThreeAugmentOperation final : public PixelOperation {
+ public:
+  const char* name() const override { return "three_augment"; }
+  void describe(Parameters&) override {}
+  void run(SampleImage& image, Random& random) const override {
+    const std::span pixels(image.pixels, image.bytes());
+    switch (random.below(3)) {
+      case 0:
+        return make_grey(pixels);
+      case 1:
+        return solarize(pixels, 128);
+      default: {
+        const double radius = random.uniform(0.1, 2.0);
+        const Scratch::Borrowed memory =
+            image.scratch.borrow(extended_box_blur_memory(image.size, radius));
+        return extended_box_blur(image.pixels, image.size, radius, memory.bytes());
+      }
+    }
+  }
+};
+
+}  // namespace
+
+Operation::Operation(const ThreeAugment&) : held_(make_three_augment()) {}
+
+std::shared_ptr<ImageOperation> make_three_augment() {
+  return std::make_shared<ThreeAugmentOperation>();
+}
+
+}  // namespace millrace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/policies.h>
+
+#include "ops/operations.h"
+#include "ops/policy/augmentation_space.h"
+#include "ops/warp/warp_parameters.h"
+
+namespace millrace {
+namespace {
+
+/// Law: the operation is drawn uniformly, then, if it has one, its magnitude, and then the sign.
+/// Source: `TrivialAugmentWide` in torchvision.
+class TrivialAugmentWideOperation final : public PixelOperation {
+ public:
+  explicit TrivialAugmentWideOperation(const TrivialAugmentWide& parameters)
+      : parameters_(parameters) {}
+
+  const char* name() const override { return "trivial_augment_wide"; }
+  void describe(Parameters& parameters) override {
+    parameters.integer("num_magnitude_bins", parameters_.num_magnitude_bins, 2, 1000);
+    describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
+    parameters.colour("fill", parameters_.fill);
+  }
+  void run(SampleImage& image, Random& random) const override {
+    const std::span<const Augmenting> space = trivial_augment_wide_space();
+    const Augmenting& what = space[random.below(space.size())];
+    const int bins = parameters_.num_magnitude_bins;
+    const int bin = what.has_magnitudes()
+                        ? static_cast<int>(random.below(static_cast<std::uint64_t>(bins)))
+                        : 0;
+    augment_at(image, what, bin, bins, {parameters_.interpolation, parameters_.fill}, random);
+  }
+
+ private:
+  TrivialAugmentWide parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const TrivialAugmentWide& parameters)
+    : held_(std::make_shared<TrivialAugmentWideOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_trivial_augment_wide() {
+  return std::make_shared<TrivialAugmentWideOperation>(TrivialAugmentWide{});
+}
+
+}  // namespace millrace

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pixels/adjust.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "pixels/adjust_passes.h"
+
+namespace millrace {
+namespace {
+
+/// Steps that are still to be taken.
+class Pending {
+ public:
+  explicit Pending(std::span<std::uint8_t> pixels)
+      : pixels_(pixels.data()), count_(pixels.size() / 3) {}
+
+  void add(const Step& step) {
+    if (number_ == most) take();
+    steps_[number_++] = step;
+  }
+  void take() {
+    if (number_ > 0) take_steps(pixels_, count_, std::span(steps_).first(number_));
+    number_ = 0;
+  }
+  /// The mean luma of what the steps make, rounded.
+  int mean() {
+    const auto sum =
+        static_cast<double>(take_steps_and_sum(pixels_, count_, std::span(steps_).first(number_)));
+    number_ = 0;
+    return static_cast<int>(sum / static_cast<double>(count_) + 0.5);
+  }
+
+ private:
+  static constexpr std::size_t most = 4;
+  std::uint8_t* pixels_;
+  std::size_t count_;
+  std::array<Step, most> steps_{};
+  std::size_t number_ = 0;
+};
+
+/// As `np.uint8(factor * 255)`.
+std::uint8_t hue_shift(double factor) {
+  return static_cast<std::uint8_t>(static_cast<int>(factor * 255) & 0xFF);
+}
+
+}  // namespace
+
+void adjust(std::span<std::uint8_t> pixels, std::span<const Adjustment> adjustments) {
+  if (pixels.empty()) return;
+  Pending pending(pixels);
+  for (const Adjustment& one : adjustments) {
+    const auto factor = static_cast<float>(one.factor);
+    if (one.of == Property::hue) {
+      pending.add({.kind = Step::Kind::hue, .shift = hue_shift(one.factor)});
+    } else if (factor == 1) {
+      continue;
+    } else if (one.of == Property::saturation) {
+      pending.add({.kind = Step::Kind::grey, .slope = slope_from_any(factor)});
+    } else {
+      const int base = one.of == Property::contrast ? pending.mean() : 0;
+      pending.add({.kind = Step::Kind::level, .slope = slope_from(base, factor), .base = base});
+    }
+  }
+  pending.take();
+}
+
+void make_grey(std::span<std::uint8_t> pixels) { adjust(pixels, Property::saturation, 0); }
+
+std::size_t sharpness_memory(Size size) {
+  const std::size_t row = 3 * static_cast<std::size_t>(size.width);
+  return row * sizeof(std::uint16_t) + 2 * row;
+}
+
+void adjust_sharpness(std::uint8_t* pixels, Size size, double factor,
+                      std::span<std::uint8_t> memory) {
+  if (size.width < 3 || size.height < 3) return;  // too small for the filter
+  const Slope slope = slope_from_any(static_cast<float>(factor));
+  const std::size_t row = 3 * static_cast<std::size_t>(size.width);
+  auto* sums = reinterpret_cast<std::uint16_t*>(memory.data());
+  // Rows as they were before they were written over.
+  std::uint8_t* above = memory.data() + row * sizeof(std::uint16_t);
+  std::uint8_t* at = above + row;
+  std::memcpy(above, pixels, row);
+  for (int y = 1; y + 1 < size.height; ++y) {
+    std::uint8_t* made = pixels + static_cast<std::size_t>(y) * row;
+    std::memcpy(at, made, row);
+    sharpen_row(above, at, made + row, made, sums, static_cast<std::size_t>(size.width), slope);
+    std::swap(above, at);
+  }
+}
+
+}  // namespace millrace

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once for each instruction set (Highway's foreach_target.h), without fused
+// multiply-adds, so that all of them give the same bits.
+#include "pixels/adjust_passes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+// The size of a block's vector is known at compile time.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "pixels/adjust_passes.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "pixels/hue-inl.h"
+#include "pixels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+/// For processors without vectors, and for the last pixels.
+HWY_INLINE void take_step_at(std::uint8_t* pixel, const Step& step) {
+  if (step.kind == Step::Kind::hue) return shift_hue(pixel, step.shift);
+  const int base = step.kind == Step::Kind::grey ? luma(pixel[0], pixel[1], pixel[2]) : step.base;
+  for (int channel = 0; channel < 3; ++channel)
+    pixel[channel] = blended(base, pixel[channel], step.slope.factor);
+}
+
+HWY_INLINE std::uint64_t take_steps_at(std::uint8_t* pixels, std::size_t count,
+                                       std::span<const Step> steps) {
+  std::uint64_t sum = 0;
+  for (std::uint8_t* pixel = pixels; count > 0; --count, pixel += 3) {
+    for (const Step& step : steps) take_step_at(pixel, step);
+    sum += static_cast<std::uint64_t>(luma(pixel[0], pixel[1], pixel[2]));
+  }
+  return sum;
+}
+
+HWY_INLINE std::uint8_t sharpened(int sum, std::uint8_t level, const Slope& slope) {
+  return blended((sum + 6) / 13, level, slope.factor);
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
+                             bool) {
+  return take_steps_at(pixels, count, steps);
+}
+
+#else
+
+HWY_INLINE V16 luma_of(const Pixels16& pixels) {
+  // 38470 has more than 15 bits, so each of two products takes half of the green.
+  const V16 with_red = hn::BitCast(D16(), hn::Set(D32(), 19595 | 19235 << 16));
+  const V16 with_blue = hn::BitCast(D16(), hn::Set(D32(), 7471 | 19235 << 16));
+  const auto sum = [&](V16 red_green, V16 blue_green) HWY_ATTR {
+    V32 other = hn::Zero(D32());
+    V32 sums = hn::ReorderWidenMulAccumulate(D32(), red_green, with_red, hn::Zero(D32()), other);
+    sums = hn::ReorderWidenMulAccumulate(D32(), blue_green, with_blue, sums, other);
+    return hn::ShiftRight<16>(
+        hn::Add(hn::RearrangeToOddPlusEven(sums, other), hn::Set(D32(), 0x8000)));
+  };
+  const auto& [red, green, blue] = pixels;
+  return hn::ReorderDemote2To(
+      D16(), sum(hn::InterleaveLower(D16(), red, green), hn::InterleaveLower(D16(), blue, green)),
+      sum(hn::InterleaveUpper(D16(), red, green), hn::InterleaveUpper(D16(), blue, green)));
+}
+
+HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels) {
+  return {cut(blend(slope, base, pixels.red)), cut(blend(slope, base, pixels.green)),
+          cut(blend(slope, base, pixels.blue))};
+}
+
+HWY_INLINE void take_step(const Step& step, Pixels16& pixels) {
+  switch (step.kind) {
+    case Step::Kind::level:
+      pixels =
+          blended_with(step.slope, hn::Set(D16(), static_cast<std::int16_t>(step.base)), pixels);
+      break;
+    case Step::Kind::grey:
+      pixels = blended_with(step.slope, luma_of(pixels), pixels);
+      break;
+    case Step::Kind::hue:
+      pixels = hue_shifted(pixels, hn::Set(D16(), step.shift));
+      break;
+  }
+}
+
+std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
+                             bool sums) {
+  constexpr std::size_t lanes = hn::MaxLanes(D8());
+  const hn::ScalableTag<std::uint64_t> d64;
+  auto luma_sums = hn::Zero(d64);
+  std::size_t done = 0;
+  for (; done + lanes <= count; done += lanes) {
+    V8 red, green, blue;
+    hn::LoadInterleaved3(D8(), pixels + 3 * done, red, green, blue);
+    const Two<V16> reds = widened(red);
+    const Two<V16> greens = widened(green);
+    const Two<V16> blues = widened(blue);
+    Pixels16 low{reds.low, greens.low, blues.low};
+    Pixels16 high{reds.high, greens.high, blues.high};
+    for (const Step& step : steps) {
+      take_step(step, low);
+      take_step(step, high);
+    }
+    if (sums) luma_sums = hn::Add(luma_sums, hn::SumsOf8(narrowed({luma_of(low), luma_of(high)})));
+    if (!steps.empty())
+      hn::StoreInterleaved3(narrowed({low.red, high.red}), narrowed({low.green, high.green}),
+                            narrowed({low.blue, high.blue}), D8(), pixels + 3 * done);
+  }
+  return hn::GetLane(hn::SumOfLanes(d64, luma_sums)) +
+         take_steps_at(pixels + 3 * done, count - done, steps);
+}
+
+/// Levels from sums of their neighbours and themselves: (sum + 6) / 13, that is sum / 13 rounded.
+HWY_INLINE V16 sharpen_levels(V16 sums, V16 levels, const Slope& slope) {
+  const DU16 du;
+  const auto thirteenth =
+      hn::MulHigh(hn::BitCast(du, hn::Add(sums, hn::Set(D16(), 6))), hn::Set(du, 5042));
+  return blend(slope, hn::BitCast(D16(), thirteenth), levels);
+}
+
+#endif
+
+void sharpen(const std::uint8_t* above, const std::uint8_t* at, const std::uint8_t* below,
+             std::uint8_t* made, std::uint16_t* sums, std::size_t width, const Slope& slope) {
+  const std::size_t bytes = 3 * width;
+  for (std::size_t byte = 0; byte < bytes; ++byte)
+    sums[byte] = static_cast<std::uint16_t>(above[byte] + at[byte] + below[byte]);
+  std::size_t byte = 3;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr std::size_t lanes = hn::MaxLanes(D8());
+  constexpr std::size_t half = lanes / 2;
+  const auto sum = [&](std::size_t first, V16 level) HWY_ATTR {
+    const DU16 du;
+    const auto row = hn::Add(hn::Add(hn::LoadU(du, sums + first - 3), hn::LoadU(du, sums + first)),
+                             hn::LoadU(du, sums + first + 3));
+    return hn::Add(hn::BitCast(D16(), row), hn::ShiftLeft<2>(level));
+  };
+  for (; byte + lanes + 3 <= bytes; byte += lanes) {
+    const hn::Half<D8> d_half;
+    const V16 low = hn::PromoteTo(D16(), hn::LoadU(d_half, at + byte));
+    const V16 high = hn::PromoteTo(D16(), hn::LoadU(d_half, at + byte + half));
+    const V16 made_low = sharpen_levels(sum(byte, low), low, slope);
+    const V16 made_high = sharpen_levels(sum(byte + half, high), high, slope);
+    hn::StoreU(hn::DemoteTo(d_half, made_low), d_half, made + byte);
+    hn::StoreU(hn::DemoteTo(d_half, made_high), d_half, made + byte + half);
+  }
+#endif
+  for (; byte + 3 < bytes; ++byte)
+    made[byte] =
+        sharpened(sums[byte - 3] + sums[byte] + sums[byte + 3] + 4 * at[byte], at[byte], slope);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace millrace {
+namespace {
+
+HWY_EXPORT(take_all_steps);
+HWY_EXPORT(sharpen);
+
+}  // namespace
+
+void take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps) {
+  (void)HWY_DYNAMIC_DISPATCH(take_all_steps)(pixels, count, steps, false);
+}
+
+std::uint64_t take_steps_and_sum(std::uint8_t* pixels, std::size_t count,
+                                 std::span<const Step> steps) {
+  return HWY_DYNAMIC_DISPATCH(take_all_steps)(pixels, count, steps, true);
+}
+
+void sharpen_row(const std::uint8_t* above, const std::uint8_t* at, const std::uint8_t* below,
+                 std::uint8_t* made, std::uint16_t* sums, std::size_t width, const Slope& slope) {
+  HWY_DYNAMIC_DISPATCH(sharpen)(above, at, below, made, sums, width, slope);
+}
+
+}  // namespace millrace
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included once for each instruction set. Pillow's HSV in integers: its floats, truncated or
+// rounded, are fractions' exact values truncated or rounded, but for some hues that come out as an
+// integer. This holds for all colours, which a test goes through.
+#if defined(MILLRACE_PIXELS_HUE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MILLRACE_PIXELS_HUE_INL_H
+#undef MILLRACE_PIXELS_HUE_INL_H
+#else
+#define MILLRACE_PIXELS_HUE_INL_H
+#endif
+
+#include "pixels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+
+struct Pixels16 {
+  V16 red, green, blue;
+};
+
+/// The hues of 8 bits to which a fraction that is an integer is truncated as if it were less, by
+/// the rounding of float32: bit h % 8 of byte h / 8.
+constexpr std::uint8_t hues_truncated[2][16] = {{0xFE, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00,
+                                                 0x00, 0x00, 0x00, 0x11, 0x11, 0x01, 0x00, 0x00},
+                                                {0xAA, 0xAA, 0x2A, 0x22, 0x22, 0x22, 0x23, 0x23,
+                                                 0x22, 0x22, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00}};
+
+/// All bits set where bit `hue` % 8 of byte `hue` / 8 is.
+HWY_INLINE V16 is_truncated(V16 hue) {
+  static constexpr std::uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128,
+                                            1, 2, 4, 8, 16, 32, 64, 128};
+  const V16 byte = hn::ShiftRight<3>(hue);
+  const V8 low = hn::TableLookupBytes(hn::LoadDup128(D8(), hues_truncated[0]),
+                                      hn::BitCast(D8(), hn::And(byte, hn::Set(D16(), 15))));
+  const V8 high = hn::TableLookupBytes(hn::LoadDup128(D8(), hues_truncated[1]),
+                                       hn::BitCast(D8(), hn::And(byte, hn::Set(D16(), 15))));
+  const V16 mask =
+      hn::BitCast(D16(), hn::TableLookupBytes(hn::LoadDup128(D8(), bits),
+                                              hn::BitCast(D8(), hn::And(hue, hn::Set(D16(), 7)))));
+  const V16 of_hue = hn::IfThenElse(hn::Gt(byte, hn::Set(D16(), 15)), hn::BitCast(D16(), high),
+                                    hn::BitCast(D16(), low));
+  const V16 bit = hn::And(hn::And(of_hue, mask), hn::Set(D16(), 255));
+  return hn::VecFromMask(D16(), hn::Gt(bit, hn::Zero(D16())));
+}
+
+HWY_INLINE VF divided(VF a, VF b) { return hn::Floor(hn::Div(a, b)); }
+
+/// Hue and saturation of 8 bits of pixels with these maxima and ranges, where `sixths` of `range`
+/// make the hue.
+HWY_INLINE void hue_of_floats(VF sixths, VF range, VF most, VF& hue, VF& exact, VF& saturation) {
+  const VF full = hn::Set(DF(), 255);
+  const VF one = hn::Set(DF(), 1);
+  const VF numerator = hn::Mul(sixths, full);
+  const VF denominator = hn::Mul(hn::Max(range, one), hn::Set(DF(), 6));
+  hue = divided(numerator, denominator);
+  exact = hn::VecFromMask(DF(), hn::Eq(hn::Mul(hue, denominator), numerator));
+  saturation = divided(hn::Mul(range, full), hn::Max(most, one));
+}
+
+/// v (65025 - s w) / 65025, rounded, of v and the second factor.
+HWY_INLINE VF rounded_share(VF value, VF share) {
+  const VF half = hn::Set(DF(), 32512);
+  return divided(hn::Add(hn::Mul(value, share), half), hn::Set(DF(), 65025));
+}
+
+HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
+  const D16 d;
+  const auto& [red, green, blue] = pixels;
+  const V16 most = hn::Max(red, hn::Max(green, blue));
+  const V16 range = hn::Sub(most, hn::Min(red, hn::Min(green, blue)));
+  // To HSV: the hue in sixths of the circle, times the range.
+  const V16 two = hn::Add(range, range);
+  const V16 of_red = hn::Sub(green, blue);
+  const V16 at_red =
+      hn::Add(of_red, hn::And(hn::BroadcastSignBit(of_red), hn::Add(two, hn::Add(two, two))));
+  const V16 at_green = hn::Add(two, hn::Sub(blue, red));
+  const V16 at_blue = hn::Add(hn::Add(two, two), hn::Sub(red, green));
+  const V16 sixths = hn::IfThenElse(hn::Eq(red, most), at_red,
+                                    hn::IfThenElse(hn::Eq(green, most), at_green, at_blue));
+  const Two<VF> sixths_f = to_floats(sixths);
+  const Two<VF> range_f = to_floats(range);
+  const Two<VF> most_f = to_floats(most);
+  Two<VF> hue_f;
+  Two<VF> exact_f;
+  Two<VF> saturation_f;
+  hue_of_floats(sixths_f.low, range_f.low, most_f.low, hue_f.low, exact_f.low, saturation_f.low);
+  hue_of_floats(sixths_f.high, range_f.high, most_f.high, hue_f.high, exact_f.high,
+                saturation_f.high);
+  V16 hue = from_floats(hue_f);
+  const V16 exact =
+      hn::ReorderDemote2To(d, hn::BitCast(D32(), exact_f.low), hn::BitCast(D32(), exact_f.high));
+  hue = hn::Add(hue, hn::And(exact, is_truncated(hue)));
+  const V16 saturation = from_floats(saturation_f);
+
+  hue = hn::And(hn::Add(hue, shift), hn::Set(d, 255));
+
+  // To RGB: `sector` sixths, and of the next one `part` of 255.
+  const V16 six = hn::Add(hn::Add(hue, hue), hn::ShiftLeft<2>(hue));
+  const DU16 du;
+  const V16 sector =
+      hn::BitCast(d, hn::MulHigh(hn::BitCast(du, hn::Add(six, hn::Set(d, 1))), hn::Set(du, 257)));
+  const V16 part = hn::Sub(six, hn::Sub(hn::ShiftLeft<8>(sector), sector));
+  const auto odd = hn::Eq(hn::And(sector, hn::Set(d, 1)), hn::Set(d, 1));
+  const V16 weight = hn::IfThenElse(odd, part, hn::Sub(hn::Set(d, 255), part));
+  // Both are of 16 bits without a sign.
+  const V16 share =
+      hn::Sub(hn::Set(d, static_cast<std::int16_t>(65025 - 65536)), hn::Mul(saturation, weight));
+  const Two<VF> share_f = unsigned_to_floats(share);
+  const V16 between = from_floats(
+      {rounded_share(most_f.low, share_f.low), rounded_share(most_f.high, share_f.high)});
+  const V16 product = hn::Add(hn::Mul(most, hn::Sub(hn::Set(d, 255), saturation)), hn::Set(d, 127));
+  const V16 least =
+      hn::BitCast(d, hn::ShiftRight<7>(hn::MulHigh(hn::BitCast(du, product), hn::Set(du, 0x8081))));
+
+  // 255 where the channel is the maximum, 0 where it is what lies between, in sectors 0 to 6.
+  const V8 places = hn::BitCast(D8(), hn::Or(sector, hn::ShiftLeft<8>(sector)));
+  const auto is = [&](const std::uint8_t(&table)[16]) HWY_ATTR {
+    return hn::MaskFromVec(
+        hn::BitCast(d, hn::TableLookupBytes(hn::LoadDup128(D8(), table), places)));
+  };
+  static constexpr std::uint8_t red_most[16] = {255, 0, 0, 0, 0, 255, 255};
+  static constexpr std::uint8_t red_between[16] = {0, 255, 0, 0, 255, 0, 0};
+  static constexpr std::uint8_t green_most[16] = {0, 255, 255, 0, 0, 0, 0};
+  static constexpr std::uint8_t green_between[16] = {255, 0, 0, 255, 0, 0, 255};
+  static constexpr std::uint8_t blue_most[16] = {0, 0, 0, 255, 255, 0, 0};
+  static constexpr std::uint8_t blue_between[16] = {0, 0, 255, 0, 0, 255, 0};
+  return {hn::IfThenElse(is(red_most), most, hn::IfThenElse(is(red_between), between, least)),
+          hn::IfThenElse(is(green_most), most, hn::IfThenElse(is(green_between), between, least)),
+          hn::IfThenElse(is(blue_most), most, hn::IfThenElse(is(blue_between), between, least))};
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included once for each instruction set, by sources that Highway compiles for each. Bytes are
+// widened to 16 bits and those to 32 within each 16-byte block of a vector, and put together again
+// the same way.
+#if defined(MILLRACE_PIXELS_VECTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MILLRACE_PIXELS_VECTORS_INL_H
+#undef MILLRACE_PIXELS_VECTORS_INL_H
+#else
+#define MILLRACE_PIXELS_VECTORS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include "pixels/slope.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D8 = hn::ScalableTag<std::uint8_t>;
+using D16 = hn::ScalableTag<std::int16_t>;
+using DU16 = hn::ScalableTag<std::uint16_t>;
+using D32 = hn::ScalableTag<std::int32_t>;
+using DF = hn::ScalableTag<float>;
+using V8 = hn::Vec<D8>;
+using V16 = hn::Vec<D16>;
+using V32 = hn::Vec<D32>;
+using VF = hn::Vec<DF>;
+
+/// As many values as a vector of half their size has.
+template <class V>
+struct Two {
+  V low, high;
+};
+
+HWY_INLINE Two<V16> widened(V8 bytes) {
+  const V8 zero = hn::Zero(D8());
+  return {hn::BitCast(D16(), hn::InterleaveLower(D8(), bytes, zero)),
+          hn::BitCast(D16(), hn::InterleaveUpper(D8(), bytes, zero))};
+}
+
+/// Cut to 0 .. 255.
+HWY_INLINE V8 narrowed(const Two<V16>& values) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return V8{_mm512_packus_epi16(values.low.raw, values.high.raw)};
+#elif HWY_TARGET == HWY_AVX2
+  return V8{_mm256_packus_epi16(values.low.raw, values.high.raw)};
+#else
+  const hn::Half<D8> half;
+  return hn::Combine(D8(), hn::DemoteTo(half, values.high), hn::DemoteTo(half, values.low));
+#endif
+}
+
+HWY_INLINE Two<VF> to_floats(V16 values) {
+  const auto wide = [](V16 twice) HWY_ATTR {
+    return hn::ConvertTo(DF(), hn::ShiftRight<16>(hn::BitCast(D32(), twice)));
+  };
+  return {wide(hn::InterleaveLower(D16(), values, values)),
+          wide(hn::InterleaveUpper(D16(), values, values))};
+}
+
+/// Of 16 bits without a sign.
+HWY_INLINE Two<VF> unsigned_to_floats(V16 values) {
+  const V16 zero = hn::Zero(D16());
+  return {hn::ConvertTo(DF(), hn::BitCast(D32(), hn::InterleaveLower(D16(), values, zero))),
+          hn::ConvertTo(DF(), hn::BitCast(D32(), hn::InterleaveUpper(D16(), values, zero)))};
+}
+
+/// Rounded towards zero, cut to 16 bits.
+HWY_INLINE V16 from_floats(const Two<VF>& values) {
+  return hn::ReorderDemote2To(D16(), hn::ConvertTo(D32(), values.low),
+                              hn::ConvertTo(D32(), values.high));
+}
+
+/// `blended`, but not cut to 0 .. 255.
+HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
+  const V16 difference = hn::Sub(b, a);
+  if (slope.integers) {
+    const V16 whole = hn::Mul(difference, hn::Set(D16(), slope.whole));
+    return hn::Add(hn::Add(a, whole), hn::MulHigh(difference, hn::Set(D16(), slope.share)));
+  }
+  const VF factor = hn::Set(DF(), slope.factor);
+  const Two<VF> from = to_floats(a);
+  const Two<VF> steps = to_floats(difference);
+  return from_floats({hn::Add(from.low, hn::Mul(steps.low, factor)),
+                      hn::Add(from.high, hn::Mul(steps.high, factor))});
+}
+
+HWY_INLINE V16 cut(V16 values) {
+  return hn::Min(hn::Max(values, hn::Zero(D16())), hn::Set(D16(), 255));
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace
+HWY_AFTER_NAMESPACE();
+
+#endif
