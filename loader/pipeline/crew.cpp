@@ -225,6 +225,9 @@ void Crew::fill(Report& report, const CrewFigures& now, const CrewFigures& base)
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;
   report.transform = maker_->description();
   report.memory.index_bytes = maker_->note_bytes();
+  report.memory.cache_bytes = maker_->cache_bytes();
+  report.cache = {now.work.cache.hits - base.work.cache.hits,
+                  now.work.cache.misses - base.work.cache.misses};
   report.ways.clear();
   for (const auto& [way, count] : now.work.ways) {
     const auto before = base.work.ways.find(way);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "report/verdict.h"
+#include "runtime/memory.h"
 
 namespace millrace {
 namespace {
@@ -89,6 +90,29 @@ std::uint64_t first_position(const PipelineOptions& options, const State& here,
               message + "resume.anyway takes its position all the same", "plan");
 }
 
+/// Where the transform's samples are kept; null if they are not, with the reason in `warnings`.
+std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
+                                      const std::shared_ptr<const Dataset>& dataset,
+                                      const Transform& transform, std::size_t bytes,
+                                      std::vector<std::string>& warnings) {
+  if (bytes == 0) return nullptr;
+  const FixedPart part = transform.fixed_part();
+  if (part.bytes == 0) {
+    warnings.push_back("cache_bytes has no effect: " + part.why_none + ", and no sample is kept");
+    return nullptr;
+  }
+  if (const std::uint64_t usable = usable_memory(); usable > 0 && bytes > usable)
+    warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", more than the " +
+                       std::to_string(usable) + " bytes of memory that the process may use");
+  std::shared_ptr<SampleCache> cache = runtime.cache_of(dataset, part, bytes);
+  if (cache->room() == 0)
+    warnings.push_back("cache_bytes is " + std::to_string(bytes) +
+                       ", which has no room for a sample of " + std::to_string(part.bytes) +
+                       " bytes beside the places of " + std::to_string(dataset->size()) +
+                       " records; no sample is kept");
+  return cache;
+}
+
 std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const SlotLayout& layout,
                                                        Device& device, PipelineNodes& nodes) {
   std::vector<std::unique_ptr<HostSlot>> hosts;
@@ -138,11 +162,12 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
+  KeptOfRecords kept{runtime_->notes_of(dataset, options.index_bytes),
+                     cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
   crew_ = std::make_shared<Crew>(
-      std::make_unique<SampleMaker>(
-          dataset, std::move(transform), made, sampler, options.seed, options.bad_records,
-          runtime_->workers(), trace.get(), group, device_->profiler(),
-          runtime_->notes_of(dataset, options.index_bytes), batch_transform),
+      std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
+                                    options.bad_records, runtime_->workers(), trace.get(), group,
+                                    device_->profiler(), std::move(kept), batch_transform),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);

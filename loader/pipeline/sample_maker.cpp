@@ -43,8 +43,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                          std::shared_ptr<const Transform> transform, const SlotLayout& layout,
                          Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
                          Trace* trace, std::size_t group, ProfilerRanges* profiler,
-                         std::shared_ptr<RecordNotes> notes,
-                         std::shared_ptr<const BatchTransform> batch_transform)
+                         KeptOfRecords kept, std::shared_ptr<const BatchTransform> batch_transform)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       layout_(layout),
@@ -52,7 +51,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       seed_(seed),
       policy_(policy),
       profiler_(profiler),
-      notes_(std::move(notes)),
+      kept_(std::move(kept)),
       has_stored_notes_(dataset_->has_stored_notes()),
       batch_transform_(std::move(batch_transform)) {
   stages_ = transform_->stages();
@@ -137,11 +136,18 @@ Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::tim
     Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
     if (profiler_ != nullptr)
       sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
-    if (notes_ != nullptr || has_stored_notes_)
-      sample.use_notes(notes_.get(), *dataset_, index, worker.notes);
+    if (kept_.notes != nullptr || has_stored_notes_)
+      sample.use_notes(kept_.notes.get(), *dataset_, index, worker.notes);
+    if (kept_.cache != nullptr) sample.use_cache(*kept_.cache, index);
     Status status = make_of_kept(*worker.transform, *worker.reader, record, random, sample);
     sample.finish();
-    if (status.is_ok()) sample.store_note();
+    if (status.is_ok()) {
+      sample.store_note();
+      sample.store_in_cache();
+      if (kept_.cache != nullptr)
+        (sample.from_cache() ? worker.cache_hits : worker.cache_misses)
+            .fetch_add(1, std::memory_order_relaxed);
+    }
     if (sample.way() != nullptr && status.is_ok()) worker.ways.add(sample.way());
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
       const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
@@ -281,6 +287,8 @@ WorkCounts SampleMaker::counts() const {
   for (const auto& worker : workers_) {
     counts.samples += worker->samples.load(std::memory_order_relaxed);
     counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
+    counts.cache.hits += worker->cache_hits.load(std::memory_order_relaxed);
+    counts.cache.misses += worker->cache_misses.load(std::memory_order_relaxed);
     worker->ways.add_to(counts.ways);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
@@ -301,7 +309,13 @@ std::chrono::nanoseconds SampleMaker::busy() const {
   return std::chrono::nanoseconds(busy_ns);
 }
 
-std::size_t SampleMaker::note_bytes() const { return notes_ != nullptr ? notes_->bytes() : 0; }
+std::size_t SampleMaker::note_bytes() const {
+  return kept_.notes != nullptr ? kept_.notes->bytes() : 0;
+}
+
+std::size_t SampleMaker::cache_bytes() const {
+  return kept_.cache != nullptr ? kept_.cache->bytes() : 0;
+}
 
 std::uint64_t SampleMaker::bad_records() const {
   MutexLock lock(mutex_);

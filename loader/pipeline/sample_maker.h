@@ -21,12 +21,19 @@
 
 #include "base/mutex.h"
 #include "dataset/record_notes.h"
+#include "dataset/sample_cache.h"
 #include "pipeline/road/run_meter.h"
 #include "pipeline/road/slot_layout.h"
 #include "report/histogram.h"
 #include "report/tally.h"
 
 namespace millrace {
+
+/// What is kept of records for other samples of them; null where nothing is.
+struct KeptOfRecords {
+  std::shared_ptr<RecordNotes> notes{};
+  std::shared_ptr<SampleCache> cache{};
+};
 
 /// The worker's part of the road: reads a record and makes it into a sample in its place, with the
 /// policy for bad records. Each worker number is used by one thread at a time; different numbers at
@@ -60,11 +67,11 @@ class SampleMaker {
   };
 
   /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for
-  /// `profiler`, which outlives the maker, and for `notes`.
+  /// `profiler`, which outlives the maker.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
               unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
-              std::shared_ptr<RecordNotes> notes = nullptr,
+              KeptOfRecords kept = {},
               std::shared_ptr<const BatchTransform> batch_transform = nullptr);
 
   /// Throws `Error` with stage and record when the run must end.
@@ -83,6 +90,8 @@ class SampleMaker {
   std::uint64_t bad_records() const;
   /// What the notes take of all who share them.
   std::size_t note_bytes() const;
+  /// The same of the cache.
+  std::size_t cache_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
   const std::vector<std::string>& stages() const { return stages_; }
   std::string description() const { return transform_->description(); }
@@ -110,6 +119,8 @@ class SampleMaker {
     std::atomic<std::uint64_t> busy_ns{0};
     std::atomic<std::uint64_t> samples{0};
     std::atomic<std::uint64_t> encoded_bytes{0};
+    std::atomic<std::uint64_t> cache_hits{0};
+    std::atomic<std::uint64_t> cache_misses{0};
     std::atomic<std::uint64_t> record{0};
     std::atomic<std::size_t> stage{0};
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
@@ -144,7 +155,7 @@ class SampleMaker {
   std::vector<const char*> span_names_;
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
-  const std::shared_ptr<RecordNotes> notes_;
+  const KeptOfRecords kept_;
   const bool has_stored_notes_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
   /// The fields that it adds behind the transform's, lengths among them.

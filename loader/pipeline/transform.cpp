@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "dataset/record_notes.h"
+#include "dataset/sample_cache.h"
 
 namespace millrace {
 
@@ -24,7 +25,10 @@ Sample::Sample(Sample& outer, const SampleSpec& spec, std::span<const Tensor> fi
   enter_stage(0);
 }
 
-Sample::~Sample() { end_range(); }
+Sample::~Sample() {
+  if (!room_.empty()) cache_->give_back(room_);
+  end_range();
+}
 
 void Sample::set_length(std::size_t field, std::size_t length) {
   const std::size_t length_field = spec_->length_of(field);
@@ -85,6 +89,31 @@ void Sample::use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t r
 void Sample::store_note() {
   if (kept_notes_ != nullptr && !note_buffers_->kept.empty())
     kept_notes_->keep(record_, note_buffers_->kept);
+}
+
+std::span<const std::byte> Sample::cached() {
+  if (outer_ != nullptr) return outer_->cached();
+  if (cache_ == nullptr) return {};
+  const std::span<const std::byte> kept = cache_->find(record_);
+  from_cache_ = !kept.empty();
+  return kept;
+}
+
+std::span<std::byte> Sample::room_in_cache() {
+  if (outer_ != nullptr) return outer_->room_in_cache();
+  if (cache_ != nullptr && room_.empty() && !from_cache_) room_ = cache_->take();
+  return room_;
+}
+
+void Sample::use_cache(SampleCache& cache, std::uint64_t record) {
+  cache_ = &cache;
+  record_ = record;
+}
+
+void Sample::store_in_cache() {
+  if (room_.empty()) return;
+  cache_->keep(record_, room_);
+  room_ = {};
 }
 
 void Sample::note_stage() {

@@ -71,8 +71,11 @@ Json json_of(const MemoryReport& memory) {
   return {{"pinned_bytes", memory.pinned_bytes},
           {"device_bytes", memory.device_bytes},
           {"staging_bytes", memory.staging_bytes},
-          {"index_bytes", memory.index_bytes}};
+          {"index_bytes", memory.index_bytes},
+          {"cache_bytes", memory.cache_bytes}};
 }
+
+Json json_of(const CacheReport& cache) { return {{"hits", cache.hits}, {"misses", cache.misses}}; }
 
 template <typename Member>
 Json list_of(const std::vector<Member>& members) {
@@ -112,6 +115,7 @@ std::string to_json(const Report& report) {
                      {"bad_records", report.bad_records},
                      {"bad_record_list", list_of(report.bad_record_list)},
                      {"memory", json_of(report.memory)},
+                     {"cache", json_of(report.cache)},
                      {"verdict", json_of(report.verdict)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

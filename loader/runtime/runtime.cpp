@@ -4,6 +4,7 @@
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
+#include <millrace/transform.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "base/mutex.h"
 #include "dataset/record_notes.h"
+#include "dataset/sample_cache.h"
 #include "runtime/memory.h"
 
 namespace millrace {
@@ -64,6 +66,10 @@ unsigned workers_on(const std::vector<NumaNode>& nodes) {
   return workers;
 }
 
+bool is_of(const std::shared_ptr<const Dataset>& dataset, const std::weak_ptr<const Dataset>& one) {
+  return !one.owner_before(dataset) && !dataset.owner_before(one);
+}
+
 std::string unbound_text(const NumaNode& node, const std::string& reason) {
   return "the workers of node " + std::to_string(node.number) +
          " are not bound to its processors " + cpu_list(node.cpus) + ": " + reason;
@@ -82,19 +88,33 @@ struct Runtime::Needs {
   std::map<const void*, Need> of_pipelines MILLRACE_GUARDED_BY(mutex);
 };
 
-struct Runtime::Notes {
-  struct OfDataset {
+/// What is kept of datasets' records.
+struct Runtime::Kept {
+  struct Notes {
     std::weak_ptr<const Dataset> dataset;
-    std::shared_ptr<RecordNotes> notes;
+    std::shared_ptr<RecordNotes> kept;
+  };
+  struct Cache {
+    std::weak_ptr<const Dataset> dataset;
+    std::uint64_t fingerprint;
+    std::shared_ptr<SampleCache> kept;
   };
   Mutex mutex;
-  std::vector<OfDataset> all MILLRACE_GUARDED_BY(mutex);
+  std::vector<Notes> notes MILLRACE_GUARDED_BY(mutex);
+  std::vector<Cache> caches MILLRACE_GUARDED_BY(mutex);
+
+  /// Lets go of what is of datasets that are gone.
+  void tidy() MILLRACE_REQUIRES(mutex) {
+    const auto gone = [](const auto& one) { return one.dataset.expired(); };
+    std::erase_if(notes, gone);
+    std::erase_if(caches, gone);
+  }
 };
 
 Runtime::Runtime(const RuntimeOptions& options)
     : adaptive_(options.adaptive),
       needs_(std::make_unique<Needs>()),
-      notes_(std::make_unique<Notes>()),
+      kept_(std::make_unique<Kept>()),
       standard_note_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
@@ -193,16 +213,31 @@ void Runtime::set_need(const void* pipeline, Need need) {
 std::shared_ptr<RecordNotes> Runtime::notes_of(const std::shared_ptr<const Dataset>& dataset,
                                                std::optional<std::size_t> bytes) {
   const std::size_t allowed = bytes.value_or(standard_note_bytes_);
-  const MutexLock lock(notes_->mutex);
-  std::erase_if(notes_->all, [](const Notes::OfDataset& one) { return one.dataset.expired(); });
+  const MutexLock lock(kept_->mutex);
+  kept_->tidy();
   if (allowed == 0) return nullptr;
-  auto found = std::ranges::find_if(notes_->all, [&](const Notes::OfDataset& one) {
-    return !one.dataset.owner_before(dataset) && !dataset.owner_before(one.dataset);
+  auto found = std::ranges::find_if(
+      kept_->notes, [&](const Kept::Notes& one) { return is_of(dataset, one.dataset); });
+  if (found == kept_->notes.end())
+    found = kept_->notes.insert(found, {dataset, std::make_shared<RecordNotes>()});
+  found->kept->allow(allowed);
+  return found->kept;
+}
+
+std::shared_ptr<SampleCache> Runtime::cache_of(const std::shared_ptr<const Dataset>& dataset,
+                                               const FixedPart& part, std::size_t bytes) {
+  const MutexLock lock(kept_->mutex);
+  kept_->tidy();
+  auto found = std::ranges::find_if(kept_->caches, [&](const Kept::Cache& one) {
+    return is_of(dataset, one.dataset) && one.fingerprint == part.fingerprint &&
+           one.kept->sample_bytes() == part.bytes;
   });
-  if (found == notes_->all.end())
-    found = notes_->all.insert(found, {dataset, std::make_shared<RecordNotes>()});
-  found->notes->allow(allowed);
-  return found->notes;
+  if (found == kept_->caches.end())
+    found = kept_->caches.insert(
+        found,
+        {dataset, part.fingerprint, std::make_shared<SampleCache>(dataset->size(), part.bytes)});
+  found->kept->allow(bytes);
+  return found->kept;
 }
 
 std::vector<WorkerPool*> Runtime::all_pools() const {

@@ -46,8 +46,9 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
     std::ofstream(folder / "options")
         << R"({"format": 1, "options": {"workers": 2, "batch_size": 64}, "why": "...",
                "run": {"seed": 7, "epochs": 90, "order": "blocks", "block_records": 1024,
-                       "bad_records": "mark", "index_bytes": 0, "rank": 0, "world": 2,
-                       "conversion": {"dtype": "float16", "mean": [0.485, 0.456, 0.406]}},
+                       "bad_records": "mark", "index_bytes": 0, "cache_bytes": 0,
+                       "rank": 0, "world": 2, "conversion": {"dtype": "float16",
+                       "mean": [0.485, 0.456, 0.406]}},
                "tuned_for": {"dataset": "a.lmdb", "records": 500, "step_ms": 30},
                "machine": {"cpu": "...", "cores": 2}})";
   });

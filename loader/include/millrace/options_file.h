@@ -63,8 +63,8 @@ struct LoadedOptions : SavedOptions {
 ///             "bad_records": "fail" | "replace" | "mark",
 ///             "conversion": {"field": "image", "dtype": "uint8" | "float16" | "bfloat16" |
 ///                            "float32", "layout": "nchw" | "nhwc", "mean": [...], "std": [...]},
-///             "index_bytes": 0, "device_slots": 2, "read_ahead": 2, "nodes": "device" | "all",
-///             "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
+///             "index_bytes": 0, "cache_bytes": 0, "device_slots": 2, "read_ahead": 2,
+///             "nodes": "device" | "all", "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
 ///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
 /// "format" and "options" must be there; what else is left out has the default of its struct, and a
 /// machine that is left out is not compared. Throws `Error` that names file, key and value:

@@ -152,6 +152,15 @@ struct PipelineOptions {
   /// stored beside the dataset (`Dataset::stored_note`) are used in any case. Samples depend on no
   /// note.
   std::optional<std::size_t> index_bytes{};
+  /// The memory for what of samples follows from their records alone, to be made of that from the
+  /// second epoch on instead of being decoded again, in bytes; 0 = nothing is kept. Image
+  /// transforms keep the image behind resize and crop, width x height x 3 bytes, if these draw no
+  /// random numbers (`Transform::fixed_part`); else the report has a warning. It is taken as it is
+  /// needed, with 8 bytes for each of the dataset's records, and what has no room is decoded as
+  /// before. Pipelines of one runtime over one dataset share it where that part of their transforms
+  /// is the same, in as much memory as the largest of them says; each other part has its own.
+  /// Records are read all the same. Samples are the same with it and without.
+  std::size_t cache_bytes = 0;
 
   /// What is done to a batch whose samples are made, before it is put on its way; null = what the
   /// transform brings along (`Transform::batch_transform`). It needs `slots.micro_batches` to be 1.

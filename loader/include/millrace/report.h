@@ -56,7 +56,7 @@ struct BadRecord {
 };
 
 /// The bytes of all slots. They follow from the options and are taken before the run begins; what
-/// is noted of records and the workers' scratch come on top.
+/// is kept of records and the workers' scratch come on top.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
@@ -67,6 +67,18 @@ struct MemoryReport {
   /// What is noted of records by now (`PipelineOptions::index_bytes`), by all pipelines that share
   /// the notes. It comes on top, and grows in the first epoch.
   std::size_t index_bytes = 0;
+  /// What the cache of samples takes by now (`PipelineOptions::cache_bytes`), of all pipelines that
+  /// share it. It comes on top, too.
+  std::size_t cache_bytes = 0;
+};
+
+/// What samples were made of, where some are kept in memory (`PipelineOptions::cache_bytes`); else
+/// both are 0.
+struct CacheReport {
+  /// Of what was kept.
+  std::uint64_t hits = 0;
+  /// Of their records, since nothing was kept of these.
+  std::uint64_t misses = 0;
 };
 
 /// What one NUMA node's workers and slots do in a run.
@@ -181,6 +193,7 @@ struct Report {
   std::vector<BadRecord> bad_record_list;
 
   MemoryReport memory;
+  CacheReport cache;
 
   /// A verdict from what the pipeline sees by itself; `judge` with the device's idle time is surer.
   Verdict verdict;

@@ -45,8 +45,10 @@ struct RuntimeOptions {
 };
 
 class Dataset;
+struct FixedPart;
 struct Placement;
 class RecordNotes;
+class SampleCache;
 class WorkerPool;
 
 /// The workers of a process: explicit and shared. Pipelines that are given the same runtime share
@@ -96,10 +98,16 @@ class Runtime {
   std::shared_ptr<RecordNotes> notes_of(const std::shared_ptr<const Dataset>& dataset,
                                         std::optional<std::size_t> bytes);
 
+  /// What transforms keep of a dataset's records in memory, the same for all pipelines over it if
+  /// their transforms have this fixed part, which is not empty. The largest `bytes` of all calls is
+  /// the memory that it may take. It goes as notes do.
+  std::shared_ptr<SampleCache> cache_of(const std::shared_ptr<const Dataset>& dataset,
+                                        const FixedPart& part, std::size_t bytes);
+
  private:
   struct Need;
   struct Needs;
-  struct Notes;
+  struct Kept;
 
   /// Makes as many workers active as all needs together say.
   void activate(const std::vector<Need>& needs);
@@ -109,7 +117,7 @@ class Runtime {
   const bool adaptive_;
   std::atomic<bool> some_hang_{false};
   std::unique_ptr<Needs> needs_;
-  std::unique_ptr<Notes> notes_;
+  std::unique_ptr<Kept> kept_;
   const std::size_t standard_note_bytes_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;

@@ -22,6 +22,7 @@ namespace MILLRACE_API millrace {
 
 class ProfilerRanges;
 class RecordNotes;
+class SampleCache;
 
 /// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call
 /// of `make`.
@@ -81,6 +82,20 @@ class Sample {
                  NoteBuffers& buffers);
   /// Keeps the note that it was given. The pipeline calls it when the sample is made.
   void store_note();
+  /// What is kept of this sample's record in memory (`PipelineOptions::cache_bytes`): the bytes of
+  /// `Transform::fixed_part`, as a worker has made them before. Empty if nothing is. Valid for the
+  /// call of `make`.
+  std::span<const std::byte> cached();
+  /// Room for these bytes where nothing is kept of the record: the worker makes them there, all of
+  /// them, and its sample of them, and they are kept if the sample is made. Empty where there is no
+  /// cache, or no more room in it.
+  std::span<std::byte> room_in_cache();
+  /// Whether `cached` gave the bytes.
+  bool from_cache() const { return outer_ != nullptr ? outer_->from_cache() : from_cache_; }
+  /// Where the bytes of record `record` are kept. The pipeline calls it before `make`.
+  void use_cache(SampleCache& cache, std::uint64_t record);
+  /// Keeps what was made in the room that it gave. The pipeline calls it when the sample is made.
+  void store_in_cache();
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
   /// From here on `profiler` is told of the stages, by `names` and as those of batch `batch`, until
@@ -114,6 +129,11 @@ class Sample {
   std::uint64_t record_ = 0;
   /// Nullptr: there are no notes.
   NoteBuffers* note_buffers_ = nullptr;
+  /// Nullptr: there is none.
+  SampleCache* cache_ = nullptr;
+  /// Given for this sample and not kept yet.
+  std::span<std::byte> room_{};
+  bool from_cache_ = false;
 };
 
 /// One thread's decoder handles and scratch.
@@ -124,6 +144,17 @@ class TransformWorker {
   /// with the reason; an exception ends the run. Draws only from `random`, so that the sample is a
   /// pure function of record, seed and position.
   virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
+};
+
+/// What of a transform's samples follows from their records alone, whatever seed and position are,
+/// so that it can be kept in memory for the next epochs (`PipelineOptions::cache_bytes`).
+struct FixedPart {
+  /// Bytes of each record, the same number for all; 0 = there is no such part.
+  std::size_t bytes = 0;
+  /// Of everything that decides what they are: transforms with one fingerprint share what is kept.
+  std::uint64_t fingerprint = 0;
+  /// If there is no such part, why: a clause for people, "the recipe's ... is random".
+  std::string why_none{};
 };
 
 /// What turns records into samples. Immutable; all methods may be called from any thread at once.
@@ -144,6 +175,9 @@ class Transform {
   /// What is done to batches of its samples, unless `PipelineOptions::batch_transform` says
   /// otherwise; null, the default, if nothing is. Its fingerprint is part of this transform's.
   virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }
+  /// What its workers take from the cache and make in it (`Sample::cached`); none by default. A
+  /// transform that wraps another one may tell that one's.
+  virtual FixedPart fixed_part() const { return {.why_none = "the transform has none to keep"}; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its
   /// workers.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;

@@ -145,13 +145,17 @@ void read_ranks(const RunMembers& run, const Place& place, RankOptions& into) {
 
 void read_run_options(const Json& json, const std::string& source, PipelineOptions& into) {
   const Place place(source, "run");
-  const RunMembers run(json, place, {"name",          "seed",           "epochs",
-                                     "order",         "block_records",  "window_blocks",
-                                     "length_field",  "window_records", "group_records",
-                                     "last_batch",    "bad_records",    "conversion",
-                                     "index_bytes",   "device_slots",   "read_ahead",
-                                     "nodes",         "rank",           "world",
-                                     "local_rank",    "local_world",    "global_batch_size",
+  const RunMembers run(json, place, {"name",          "seed",
+                                     "epochs",        "order",
+                                     "block_records", "window_blocks",
+                                     "length_field",  "window_records",
+                                     "group_records", "last_batch",
+                                     "bad_records",   "conversion",
+                                     "index_bytes",   "cache_bytes",
+                                     "device_slots",  "read_ahead",
+                                     "nodes",         "rank",
+                                     "world",         "local_rank",
+                                     "local_world",   "global_batch_size",
                                      "resume_anyway", "stop_timeout_ms"});
   run.read("name", into.name);
   run.read("seed", 0, UINT64_MAX, into.seed);
@@ -162,6 +166,7 @@ void read_run_options(const Json& json, const std::string& source, PipelineOptio
   if (const Json* conversion = run.object("conversion")) read_conversion(*conversion, source, into);
   if (run.find("index_bytes") != nullptr)
     run.read("index_bytes", 0, UINT64_MAX, into.index_bytes.emplace());
+  run.read("cache_bytes", 0, UINT64_MAX, into.cache_bytes);
   run.read("device_slots", 1, most_slots, into.slots.device_slots);
   run.read("read_ahead", 0, most_read_ahead, into.slots.read_ahead);
   run.choose("nodes", node_choices, into.slots.nodes);

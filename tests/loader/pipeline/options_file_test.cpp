@@ -108,9 +108,9 @@ TEST_F(OptionsFile, WhatIsLeftOutHasItsDefault) {
 TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
   const PipelineOptions options = load(R"({"format": 1, "options": {"batch_size": 8}, "run": {
       "name": "eval", "seed": 18446744073709551615, "epochs": 3, "order": "sequential",
-      "last_batch": "pad", "bad_records": "mark", "index_bytes": 0, "device_slots": 3,
-      "read_ahead": 0, "nodes": "all", "rank": 1, "world": 4, "local_rank": 1, "local_world": 2,
-      "global_batch_size": 30, "resume_anyway": true, "stop_timeout_ms": 250,
+      "last_batch": "pad", "bad_records": "mark", "index_bytes": 0, "cache_bytes": 99,
+      "device_slots": 3, "read_ahead": 0, "nodes": "all", "rank": 1, "world": 4, "local_rank": 1,
+      "local_world": 2, "global_batch_size": 30, "resume_anyway": true, "stop_timeout_ms": 250,
       "conversion": {"dtype": "float16", "layout": "nhwc", "mean": [0.5, 0.25, 0.125],
                      "std": [2, 4, 8]}}})")
                                       .pipeline;
@@ -122,6 +122,7 @@ TEST_F(OptionsFile, RunSaysWhatElseIsToBeRun) {
   EXPECT_EQ(options.last_batch, LastBatch::pad);
   EXPECT_EQ(options.bad_records, BadRecords::mark);
   EXPECT_EQ(options.index_bytes, std::optional<std::size_t>(0));
+  EXPECT_EQ(options.cache_bytes, 99u);
   EXPECT_EQ(options.slots.device_slots, 3u);
   EXPECT_EQ(options.slots.read_ahead, 0u);
   EXPECT_EQ(options.slots.nodes, Nodes::all);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transform notes of records comes back with them, in pipelines that share it.
+// What a transform notes of records, or keeps of their samples, comes back with them, in pipelines
+// that share it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "support/small_run.h"
@@ -96,6 +100,152 @@ TEST(PipelineNotes, TakeNoMoreThanTheyMay) {
   EXPECT_GT(few.counts[1], 5U);
   EXPECT_LE(few.noted_bytes, 2000U);
   EXPECT_GT(few.noted_bytes, 1000U);
+}
+
+/// Makes 64 bytes of each record's number, and counts how often. Each tenth record is found bad
+/// after that.
+class CachingTransform final : public Transform {
+ public:
+  explicit CachingTransform(std::uint64_t fingerprint = 1) : fingerprint_(fingerprint) {}
+  const SampleSpec& spec() const override { return spec_; }
+  FixedPart fixed_part() const override { return {.bytes = 64, .fingerprint = fingerprint_}; }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>(*this);
+  }
+  std::uint64_t made() const { return made_.exchange(0); }
+
+ private:
+  class Worker final : public TransformWorker {
+   public:
+    explicit Worker(const CachingTransform& transform) : transform_(transform) {}
+    Status make(const Record& record, Random&, Sample& sample) override {
+      std::vector<std::byte> own(64);
+      std::span<const std::byte> bytes = sample.cached();
+      if (bytes.empty()) {
+        const std::span<std::byte> room = sample.room_in_cache();
+        EXPECT_TRUE(room.empty() || room.size() == own.size());
+        const std::span<std::byte> made = room.empty() ? std::span(own) : room;
+        std::ranges::fill(made, static_cast<std::byte>(record.index()));
+        ++transform_.made_;
+        bytes = made;
+      }
+      for (const std::byte byte : bytes) EXPECT_EQ(byte, static_cast<std::byte>(record.index()));
+      sample["value"].as<std::uint8_t>()[0] = static_cast<std::uint8_t>(bytes[63]);
+      return record.index() % 10 == 3 ? Status::bad("found late") : Status::ok();
+    }
+
+   private:
+    const CachingTransform& transform_;
+  };
+
+  SampleSpec spec_{{{"value", DType::uint8, {}}}};
+  std::uint64_t fingerprint_;
+  mutable std::atomic<std::uint64_t> made_{0};
+};
+
+/// Wraps one, and adds nothing.
+class WrappingTransform final : public Transform {
+ public:
+  explicit WrappingTransform(std::shared_ptr<const Transform> inner) : inner_(std::move(inner)) {}
+  const SampleSpec& spec() const override { return inner_->spec(); }
+  FixedPart fixed_part() const override { return inner_->fixed_part(); }
+  std::unique_ptr<TransformWorker> make_worker() const override {
+    return std::make_unique<Worker>(*inner_);
+  }
+
+ private:
+  class Worker final : public TransformWorker {
+   public:
+    explicit Worker(const Transform& inner) : spec_(inner.spec()), worker_(inner.make_worker()) {}
+    Status make(const Record& record, Random& random, Sample& sample) override {
+      Sample part(sample, spec_, std::span(&sample[0], 1), 0);
+      return worker_->make(record, random, part);
+    }
+
+   private:
+    const SampleSpec& spec_;
+    std::unique_ptr<TransformWorker> worker_;
+  };
+  std::shared_ptr<const Transform> inner_;
+};
+
+class PipelineCache : public ::testing::Test {
+ protected:
+  PipelineCache() {
+    options_.batch_size = 8;
+    options_.epochs = 3;
+    options_.order = Order::sequential();  // so no record comes again while it is in the making
+    options_.bad_records = BadRecords::mark;
+    options_.runtime = make_runtime({.workers = 2});
+    options_.cache_bytes = 100'000;
+  }
+
+  Report run(const std::shared_ptr<const Transform>& transform) {
+    Pipeline pipeline(dataset_, transform, std::make_shared<HostDevice>(), options_);
+    while (const Batch batch = pipeline.next())
+      for (std::size_t n = 0; n < batch.size(); ++n)
+        EXPECT_EQ(batch["value"].as<std::uint8_t>()[n],
+                  batch.valid()[n] != 0 ? batch.indices()[n] : 0);
+    return pipeline.report();
+  }
+
+  std::shared_ptr<MemoryDataset> dataset_ = std::make_shared<MemoryDataset>(100);
+  PipelineOptions options_;
+};
+
+TEST_F(PipelineCache, MakesEachGoodRecordOnce) {
+  options_.cache_bytes = 15'200;  // for 95 samples: what bad records took comes back
+  const auto transform = std::make_shared<CachingTransform>();
+  const Report report = run(transform);
+  EXPECT_EQ(transform->made(), 90U + 3 * 10) << "bad records are never kept";
+  EXPECT_EQ(report.cache.hits, 180U);
+  EXPECT_EQ(report.cache.misses, 90U);
+  EXPECT_EQ(report.bad_records, 30U);
+  EXPECT_GE(report.memory.cache_bytes, 90 * 64U);
+  EXPECT_LE(report.memory.cache_bytes, options_.cache_bytes);
+}
+
+TEST_F(PipelineCache, IsSharedByPipelinesOfOneFixedPart) {
+  const auto transform = std::make_shared<CachingTransform>();
+  run(transform);
+  transform->made();
+  run(transform);
+  EXPECT_EQ(transform->made(), 30U) << "the bad ones";
+  const auto wrapped = std::make_shared<CachingTransform>();
+  run(std::make_shared<WrappingTransform>(wrapped));
+  EXPECT_EQ(wrapped->made(), 30U);
+  const auto other = std::make_shared<CachingTransform>(2);
+  run(other);
+  EXPECT_EQ(other->made(), 120U) << "another fixed part";
+  dataset_ = std::make_shared<MemoryDataset>(100);
+  run(transform);
+  EXPECT_EQ(transform->made(), 120U) << "another dataset";
+}
+
+TEST_F(PipelineCache, SaysWhyNothingIsKept) {
+  const auto caching = std::make_shared<CachingTransform>();
+  const auto plain = std::make_shared<testing::FunctionTransform>(
+      caching->spec(), [](const Record& record, Random&, Sample& sample) {
+        EXPECT_TRUE(sample.cached().empty());
+        EXPECT_TRUE(sample.room_in_cache().empty());
+        sample["value"].as<std::uint8_t>()[0] = static_cast<std::uint8_t>(record.index());
+        return Status::ok();
+      });
+  for (const auto& [transform, bytes, why] :
+       {std::tuple<std::shared_ptr<const Transform>, std::size_t, const char*>{
+            plain, 100'000, "cache_bytes has no effect: the transform has none to keep"},
+        {caching, 900, "no room for a sample of 64 bytes beside the places of 100 records"},
+        {caching, std::size_t{1} << 60, "memory that the process may use"},
+        {caching, 0, ""}}) {
+    options_.runtime = make_runtime({.workers = 2});
+    options_.cache_bytes = bytes;
+    const Report report = run(transform);
+    EXPECT_EQ(report.cache.hits > 0, bytes > 900 && transform == caching) << why;
+    const auto said = std::ranges::count_if(report.warnings, [why = why](const std::string& one) {
+      return one.find("cache_bytes") != std::string::npos && one.find(why) != std::string::npos;
+    });
+    EXPECT_EQ(said, bytes > 0 ? 1 : 0) << why;
+  }
 }
 
 }  // namespace
