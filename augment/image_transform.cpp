@@ -31,21 +31,74 @@ SampleSpec spec_of(Size output, const Program& program) {
   return SampleSpec(std::move(fields));
 }
 
+/// What decides the pixels of the image that a recipe's geometric operations make; none if these
+/// differ from sample to sample.
+FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const Program& program) {
+  if (const ImageOperation* random = program.random_geometry(); random != nullptr)
+    return {.why_none = std::string("the recipe's ") + random->name() +
+                        " gives an image other pixels each time"};
+  Recipe geometry = recipe;
+  geometry.mix.reset();
+  std::erase_if(geometry.ops, [](const Operation& op) {
+    return dynamic_cast<const GeometricOperation*>(&op.held()) == nullptr;
+  });
+  std::string decides = geometry.to_json();
+  // An image beyond them is bad, and must not be found as that of a transform with others.
+  for (const std::uint64_t limit :
+       {limits.max_pixels_per_byte, limits.max_scan_pixels, limits.max_decode_bytes})
+    decides += " " + std::to_string(limit);
+  return {.bytes = 3 * static_cast<std::size_t>(recipe.output.width) *
+                   static_cast<std::size_t>(recipe.output.height),
+          .fingerprint = XXH3_64bits(decides.data(), decides.size())};
+}
+
 class ImageWorker : public TransformWorker {
  public:
-  ImageWorker(const Program& program, Resolution resolution, std::shared_ptr<DecodeBudget> budget)
+  ImageWorker(const Program& program, Size output, Resolution resolution,
+              std::shared_ptr<DecodeBudget> budget)
       : program_(program),
+        output_(output),
         resolution_(resolution),
+        geometry_is_fixed_(program.random_geometry() == nullptr),
         needs_orientation_(program.needs_orientation()),
         decoder_(make_image_decoder(std::move(budget))) {}
 
   Status make(const Record& record, Random& random, Sample& sample) override {
     const std::int64_t label = record.integer("label");
+    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), output_, sample,
+                      scratch_};
+    std::span<const std::byte> kept;
+    if (geometry_is_fixed_) kept = sample.cached();
+    if (kept.size() == image.bytes()) {
+      sample.enter_stage(augment_stage);
+    } else {
+      std::span<std::byte> room;
+      if (geometry_is_fixed_) room = sample.room_in_cache();
+      // What a transform that wraps this one keeps is none of its business.
+      if (room.size() != image.bytes()) room = {};
+      if (Status made = make_pixels(record, random, sample, room, image.pixels); !made.is_ok())
+        return made;
+      kept = room;
+    }
+    if (!kept.empty()) take_kept(kept, program_.flips(random), image);
+    program_.run(image, random);
+    std::memcpy(sample[label_field].data, &label, sizeof label);
+    return Status::ok();
+  }
+
+ private:
+  /// Makes what the operations that fold make of the image; where there is room to keep it, what
+  /// the geometric ones make, and there.
+  Status make_pixels(const Record& record, Random& random, Sample& sample,
+                     std::span<std::byte> room, std::uint8_t* output) {
     if (Status opened = decoder_->open(record["image"]); !opened.is_ok()) return opened;
 
     if (needs_orientation_)
       if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
-    Fold fold = program_.fold(decoder_->header().size(), info_.orientation.value_or(1), random);
+    const Size stored = decoder_->header().size();
+    const int orientation = info_.orientation.value_or(1);
+    Fold fold = room.empty() ? program_.fold(stored, orientation, random)
+                             : program_.fold_geometry(stored, orientation);
     if (!fold.problem.empty()) return Status::bad(fold.problem);
     const Size to = fold.resampling.to;
     if (std::int64_t{to.width} * to.height > max_resized_pixels)
@@ -73,15 +126,28 @@ class ImageWorker : public TransformWorker {
     if (const auto index = decoder_->new_index(); !index.empty()) sample.keep_note(index);
     sample.made_by(decoder_->header().decoder);
     sample.enter_stage(augment_stage);
-    SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), fold.output, sample,
-                      scratch_};
-    resample(fold, pixels, image.pixels);
-    program_.run(image, random);
-    std::memcpy(sample[label_field].data, &label, sizeof label);
+    resample(fold, pixels, room.empty() ? output : reinterpret_cast<std::uint8_t*>(room.data()));
     return Status::ok();
   }
 
- private:
+  static void take_kept(std::span<const std::byte> kept, Program::Flips flips, SampleImage& image) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(kept.data());
+    if (!flips.flipped && !flips.mirrored) {
+      std::memcpy(image.pixels, from, kept.size());
+      return;
+    }
+    const std::size_t row = static_cast<std::size_t>(image.size.width) * 3;
+    std::uint8_t* to = image.pixels + (flips.flipped ? kept.size() : 0);
+    for (int y = 0; y < image.size.height; ++y, from += row) {
+      if (flips.flipped) to -= row;
+      if (flips.mirrored)
+        mirror_rows(from, {image.size.width, 1}, to);
+      else
+        std::memcpy(to, from, row);
+      if (!flips.flipped) to += row;
+    }
+  }
+
   void resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output) {
     const std::size_t stride = static_cast<std::size_t>(fold.output.width) * 3;
     const Region& window = fold.resampling.window;
@@ -103,7 +169,9 @@ class ImageWorker : public TransformWorker {
   }
 
   const Program& program_;
+  const Size output_;
   const Resolution resolution_;
+  const bool geometry_is_fixed_;
   const bool needs_orientation_;
   ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
@@ -119,7 +187,9 @@ class ImageTransform : public Transform {
         program_(recipe.output, recipe.ops, recipe.like),
         resolution_(recipe.resolution),
         mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
-        spec_(spec_of(recipe.output, program_)) {}
+        output_(recipe.output),
+        spec_(spec_of(recipe.output, program_)),
+        fixed_part_(fixed_part_of(recipe, limits, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
@@ -129,8 +199,9 @@ class ImageTransform : public Transform {
     return XXH3_64bits(recipe_.data(), recipe_.size());
   }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
+  FixedPart fixed_part() const override { return fixed_part_; }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<ImageWorker>(program_, resolution_, budget_);
+    return std::make_unique<ImageWorker>(program_, output_, resolution_, budget_);
   }
 
  private:
@@ -139,7 +210,9 @@ class ImageTransform : public Transform {
   Program program_;
   Resolution resolution_;
   std::shared_ptr<const BatchTransform> mix_;
+  Size output_;
   SampleSpec spec_;
+  FixedPart fixed_part_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ class CenterCropOperation final : public GeometricOperation {
   const char* name() const override { return "center_crop"; }
   void describe(Parameters&) override {}
 
+  bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
   const char* fold(Fold& fold, Random&) const override {
     const Region window = center_crop(fold.padded(), fold.output);

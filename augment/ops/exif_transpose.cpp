@@ -9,6 +9,7 @@ class ExifTransposeOperation final : public GeometricOperation {
   const char* name() const override { return "exif_transpose"; }
   void describe(Parameters&) override {}
 
+  bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
   bool needs_orientation() const override { return true; }
   const char* fold(Fold& fold, Random&) const override {

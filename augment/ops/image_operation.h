@@ -88,6 +88,9 @@ class GeometricOperation : public ImageOperation {
  public:
   /// Whether the image has the output's size behind this operation.
   virtual bool makes_output() const = 0;
+  /// Whether `fold` draws random numbers. What an operation that does not makes of an image may be
+  /// kept for other samples of it.
+  virtual bool is_random() const { return true; }
   /// Whether `fold` looks at the image's EXIF orientation.
   virtual bool needs_orientation() const { return false; }
   /// Adds itself to what comes before it. Returns why this is not possible, which follows from the

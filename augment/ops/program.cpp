@@ -95,6 +95,24 @@ Fold Program::fold(Size image, int orientation, Random& random) const {
   return fold;
 }
 
+const ImageOperation* Program::random_geometry() const {
+  const auto found = std::ranges::find_if(geometric_, &GeometricOperation::is_random);
+  return found != geometric_.end() ? *found : nullptr;
+}
+
+Fold Program::fold_geometry(Size image, int orientation) const {
+  Random none(0, 0);
+  Fold fold(image, orientation, output_, like_);
+  for (const GeometricOperation* op : geometric_) (void)op->fold(fold, none);
+  return fold;
+}
+
+Program::Flips Program::flips(Random& random) const {
+  Fold fold(output_, 1, output_, like_);
+  for (const PixelOperation* op : folded_) op->fold(fold, random);
+  return {fold.resampling.mirrored, fold.resampling.flipped};
+}
+
 void Program::run(SampleImage& image, Random& random) const {
   for (const PixelOperation* op : in_place_) op->run(image, random);
 }

@@ -32,6 +32,18 @@ class Program {
   /// Whether `fold` needs the image's EXIF orientation, 1 to 8; else it may be given 1.
   bool needs_orientation() const;
   Fold fold(Size image, int orientation, Random& random) const;
+  /// The first geometric operation that draws random numbers; nullptr if none does.
+  const ImageOperation* random_geometry() const;
+  /// For a program without such: what the geometric operations make of an image, before the others
+  /// that fold.
+  Fold fold_geometry(Size image, int orientation) const;
+  /// What those others exchange of it: left and right, top and bottom. They draw their random
+  /// numbers as `fold` has them do.
+  struct Flips {
+    bool mirrored = false;
+    bool flipped = false;
+  };
+  Flips flips(Random& random) const;
   void run(SampleImage& image, Random& random) const;
   /// The fields that operations add to the sample.
   std::vector<FieldSpec> fields() const;

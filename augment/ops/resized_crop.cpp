@@ -14,6 +14,7 @@ class ResizedCropOperation final : public GeometricOperation {
     describe_interpolation(parameters, parameters_.interpolation);
   }
 
+  bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
   const char* fold(Fold& fold, Random&) const override {
     if (const char* reason = fold.why_fixed()) return reason;

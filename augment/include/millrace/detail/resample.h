@@ -158,6 +158,10 @@ class Resampler {
 /// order shows in the pixels.
 bool vertical_first(const Resampling& resampling);
 
+/// Copies an 8-bit RGB image, rows without gaps, and exchanges its left and right; the copy is
+/// elsewhere.
+void mirror_rows(const std::uint8_t* from, Size size, std::uint8_t* to);
+
 /// Resizes as Pillow does, pixel by pixel: what every faster way is compared with. `image` is the
 /// whole image and upright; it is not turned.
 void resample_plainly(const Resampling& resampling, const PixelView& image, std::uint8_t* window,
