@@ -44,8 +44,9 @@ class Diagnosis {
   explicit Diagnosis(const DiagnoseSettings& settings)
       : settings_(settings), bench_(settings.bench) {
     bench_.dataset.reset();
-    // Each phase opens the dataset anew: without its index, all are of an epoch like the first.
+    // Each phase opens the dataset anew: with nothing kept, all are of an epoch like the first.
     bench_.index_bytes = 0;
+    bench_.cache_bytes = 0;
   }
 
   DiagnoseResult run() {

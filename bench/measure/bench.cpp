@@ -180,7 +180,7 @@ Command add_bench(CLI::App& millrace) {
   CLI::App* command = millrace.add_subcommand(
       "bench", "Measure how fast a dataset is made into batches, and what bounds it");
   add_source_arguments(*command, arguments->source);
-  add_index_bytes(*command, arguments->source.index_bytes);
+  add_kept_bytes(*command, arguments->source);
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);
   command->callback([arguments] { check_together(*arguments); });

@@ -196,6 +196,13 @@ void add_memory(Figures& figures, const BenchResult& result) {
   figures.key("staging_mb", megabytes(report.memory.staging_bytes));
   figures.add("index_mb", "index noted of images", "{:.1f} MB",
               megabytes(report.memory.index_bytes));
+  figures.key("cache_mb", megabytes(report.memory.cache_bytes));
+  figures.key("cache_hits", report.cache.hits);
+  figures.key("cache_misses", report.cache.misses);
+  if (report.cache.hits + report.cache.misses > 0)
+    figures.row("samples kept in memory", fmt::format("{:.1f} MB; {} made of them, {} not",
+                                                      megabytes(report.memory.cache_bytes),
+                                                      report.cache.hits, report.cache.misses));
   figures.row("pinned / device memory",
               fmt::format("{:.1f} MB / {:.1f} MB", megabytes(report.memory.pinned_bytes),
                           megabytes(report.memory.device_bytes)));
@@ -308,6 +315,7 @@ Figures options_of(const BenchRecord& record) {
   options.key("warmup", settings.warmup);
   options.key("epochs", settings.epochs);
   options.key("index_bytes", json_of(settings.index_bytes));
+  options.key("cache_bytes", settings.cache_bytes);
   options.row("Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
                                       count_text(record.result.report.batches, "batch"),
                                       record.result.report.seconds, settings.warmup));

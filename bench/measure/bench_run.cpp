@@ -102,6 +102,7 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
   options.slots.micro_batches = settings.micro_batches;
   options.conversion = settings.conversion;
   options.index_bytes = settings.index_bytes;
+  options.cache_bytes = settings.cache_bytes;
   options.runtime = settings.runtime;
   options.debug.trace = settings.trace;
   return Pipeline(settings.dataset, settings.transform, settings.device->device(), options);
@@ -172,7 +173,8 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::uint64_t fewest = 20;
   BenchSettings plain = settings;
   plain.trace = nullptr;
-  plain.index_bytes = 0;  // the run that follows begins without one
+  plain.index_bytes = 0;  // the run that follows begins with nothing kept
+  plain.cache_bytes = 0;
   const auto stream = plain.device->make_trainer_stream({});
   Pipeline pipeline = make_bench_pipeline(plain);
   SyntheticTrainer trainer(&pipeline, *stream);

@@ -40,6 +40,8 @@ struct BenchSettings {
   PipelineOptions others{};
   /// `PipelineOptions::index_bytes`
   std::optional<std::size_t> index_bytes{};
+  /// `PipelineOptions::cache_bytes`
+  std::size_t cache_bytes = 0;
   /// What the device makes of the images; nullopt = they stay uint8, NHWC.
   std::optional<Conversion> conversion{};
   /// Time of a step on the device; 0 = none.

@@ -78,13 +78,21 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
       ->transform(CLI::AsSizeValue(true).description(""));
 }
 
-void add_index_bytes(CLI::App& command, std::optional<std::size_t>& index_bytes) {
+void add_kept_bytes(CLI::App& command, SourceArguments& arguments) {
   command
-      .add_option("--index-bytes", index_bytes,
+      .add_option("--index-bytes", arguments.index_bytes,
                   "Memory for what the first epoch notes of the images, so that the next ones are "
                   "faster (as 500MB, 2GiB); 0 = nothing")
       ->type_name("N")
       ->default_str("a hundredth of the memory")
+      ->transform(CLI::AsSizeValue(true).description(""));
+  command
+      .add_option("--cache-bytes", arguments.cache_bytes,
+                  "Memory for images behind resize and crop, so that the next epochs need not "
+                  "decode them (as 500MB, 2GiB);\n"
+                  "0 = none is kept, as in recipes with random crops")
+      ->type_name("N")
+      ->capture_default_str()
       ->transform(CLI::AsSizeValue(true).description(""));
 }
 
@@ -203,6 +211,7 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   settings.dataset = open_dataset(arguments.dataset);
   settings.seed = arguments.seed;
   settings.index_bytes = arguments.index_bytes;
+  settings.cache_bytes = arguments.cache_bytes;
   return settings;
 }
 

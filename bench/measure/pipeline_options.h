@@ -26,6 +26,7 @@ struct SourceArguments {
   std::string convert;
   DecodeLimits limits{};
   std::optional<std::size_t> index_bytes;
+  std::size_t cache_bytes = 0;
 };
 
 /// How the pipeline is set, as given on the command line; what is not there comes from the options
@@ -42,8 +43,8 @@ struct PipelineArguments {
 
 /// --max-pixels-per-byte, --max-scan-pixels, --max-decode-bytes.
 void add_decode_limits(CLI::App& command, DecodeLimits& limits);
-/// --index-bytes
-void add_index_bytes(CLI::App& command, std::optional<std::size_t>& index_bytes);
+/// --index-bytes, --cache-bytes
+void add_kept_bytes(CLI::App& command, SourceArguments& arguments);
 /// DATASET, --recipe, --size, --seed, --device, --convert, and the limits.
 void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.

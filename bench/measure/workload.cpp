@@ -42,6 +42,7 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   settings.seed = pipeline.seed;
   settings.conversion = pipeline.conversion;
   settings.index_bytes = pipeline.index_bytes;
+  settings.cache_bytes = pipeline.cache_bytes;
   settings.others = pipeline;
   settings.others.resume = {};
   return settings;

@@ -37,6 +37,7 @@ class Measuring {
         resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
     // Else the later runs would be faster than the first ones, whatever their setting.
     settings_.index_bytes = 0;
+    settings_.cache_bytes = 0;
   }
 
   /// `seconds` are for warm-up and measurement together.

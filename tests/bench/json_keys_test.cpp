@@ -117,8 +117,8 @@ TEST_F(JsonKeys, OfBenchStay) {
       "plain_h2d_gb_per_second h2d_percent_of_plain copy_hidden_percent rss_growth_mb "
       "device_memory_growth_mb first_batch_ms worker_utilization_percent active_workers "
       "workers_bound warnings worker_delay_percent ready_batches free_slots cpu_ms_per_sample "
-      "peak_rss_beyond_map_mb pinned_mb device_mb staging_mb index_mb bad_records ceiling digest "
-      "reduced epoch_samples_per_second",
+      "peak_rss_beyond_map_mb pinned_mb device_mb staging_mb index_mb cache_mb cache_hits "
+      "cache_misses bad_records ceiling digest reduced epoch_samples_per_second",
       {{"stall_ms", keys(durations)},
        {"ahead_ms", keys(durations)},
        {"consumer_us_per_batch", keys("mean p50 p99")},
@@ -131,7 +131,7 @@ TEST_F(JsonKeys, OfBenchStay) {
                                     "waiting_output_seconds occupancy_percent count",
                                     {{"each_ms", keys(durations)}})})},
        {"verdict", keys("stage text advice share_percent speedup_limit next_bound")},
-       {"options", option_keys("convert step warmup epochs index_bytes")},
+       {"options", option_keys("convert step warmup epochs index_bytes cache_bytes")},
        {"machine", machine_keys("steal_percent")}});
   EXPECT_THAT(differences_of(expected, {"bench", dataset_.string(), "--batches", "12", "--warmup",
                                         "0", "--batch-size", "8", "--size", "32", "--step-ms", "1",

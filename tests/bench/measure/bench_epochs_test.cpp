@@ -49,6 +49,25 @@ TEST_F(BenchEpochs, HaveARateEachAndTheSameBatchesWhateverIsNoted) {
   for (const Json& other : {few, none}) EXPECT_EQ(other.at("digest"), json.at("digest"));
 }
 
+TEST_F(BenchEpochs, TakeImagesFromMemoryWhereTheyAreTheSame) {
+  const std::vector<std::string> eval{"--recipe",     "eval", "--size",   "32",     "--epochs", "3",
+                                      "--batch-size", "10",   "--digest", "--json", "-"};
+  const auto run = [&](const std::string& cache_bytes) {
+    std::vector<std::string> arguments = eval;
+    arguments.insert(arguments.end(), {"--cache-bytes", cache_bytes});
+    const Result result = bench(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return Json::parse(result.out);
+  };
+  const Json cached = run("1MB");
+  EXPECT_GE(cached.at("cache_hits"), 100);
+  EXPECT_GT(cached.at("cache_mb").get<double>(), 0.15);
+  EXPECT_EQ(cached.at("options").at("cache_bytes"), 1'000'000);
+  const Json plain = run("0");
+  EXPECT_EQ(plain.at("cache_hits"), 0);
+  EXPECT_EQ(plain.at("digest"), cached.at("digest"));
+}
+
 TEST_F(BenchEpochs, AreSaidToPeople) {
   const Result result = bench({"--epochs", "2", "--batch-size", "16", "--size", "48"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -62,7 +81,8 @@ TEST_F(BenchEpochs, GoWithNoOtherLength) {
         {"--epochs", "2", "--seconds", "1"},
         {"--epochs", "2", "--warmup", "1"},
         {"--epochs", "0"},
-        {"--index-bytes", "many"}})
+        {"--index-bytes", "many"},
+        {"--cache-bytes", "many"}})
     EXPECT_EQ(bench(arguments).exit_code, 2) << arguments[0];
   const Result digest = bench({"--digest"});
   EXPECT_EQ(digest.exit_code, 2);
