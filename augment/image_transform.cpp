@@ -80,7 +80,7 @@ class ImageWorker : public TransformWorker {
         return made;
       kept = room;
     }
-    if (!kept.empty()) take_kept(kept, program_.mirrors(random), image);
+    if (!kept.empty()) take_kept(kept, program_.flips(random), image);
     program_.run(image, random);
     std::memcpy(sample[label_field].data, &label, sizeof label);
     return Status::ok();
@@ -130,11 +130,22 @@ class ImageWorker : public TransformWorker {
     return Status::ok();
   }
 
-  static void take_kept(std::span<const std::byte> kept, bool mirrored, SampleImage& image) {
-    if (mirrored)
-      mirror_rows(reinterpret_cast<const std::uint8_t*>(kept.data()), image.size, image.pixels);
-    else
-      std::memcpy(image.pixels, kept.data(), kept.size());
+  static void take_kept(std::span<const std::byte> kept, Program::Flips flips, SampleImage& image) {
+    const auto* from = reinterpret_cast<const std::uint8_t*>(kept.data());
+    if (!flips.flipped && !flips.mirrored) {
+      std::memcpy(image.pixels, from, kept.size());
+      return;
+    }
+    const std::size_t row = static_cast<std::size_t>(image.size.width) * 3;
+    std::uint8_t* to = image.pixels + (flips.flipped ? kept.size() : 0);
+    for (int y = 0; y < image.size.height; ++y, from += row) {
+      if (flips.flipped) to -= row;
+      if (flips.mirrored)
+        mirror_rows(from, {image.size.width, 1}, to);
+      else
+        std::memcpy(to, from, row);
+      if (!flips.flipped) to += row;
+    }
   }
 
   void resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output) {

@@ -15,6 +15,7 @@ class PadOperation final : public GeometricOperation {
     describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
   }
 
+  bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
   const char* fold(Fold& fold, Random&) const override {
     fold.frame.borders.push_back({parameters_.padding, parameters_.padding_mode, parameters_.fill});

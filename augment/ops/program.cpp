@@ -115,10 +115,10 @@ Fold Program::fold_geometry(Size image, int orientation) const {
   return fold;
 }
 
-bool Program::mirrors(Random& random) const {
+Program::Flips Program::flips(Random& random) const {
   Fold fold(output_, 1, output_, like_);
   for (const PixelOperation* op : folded_) op->fold(fold, random);
-  return fold.resampling.mirrored;
+  return {fold.resampling.mirrored, fold.resampling.flipped};
 }
 
 void Program::run(SampleImage& image, Random& random) const {

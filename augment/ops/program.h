@@ -37,9 +37,13 @@ class Program {
   /// For a program without such: what the geometric operations make of an image, before the others
   /// that fold.
   Fold fold_geometry(Size image, int orientation) const;
-  /// Whether those others exchange left and right of it. They draw their random numbers as `fold`
-  /// has them do.
-  bool mirrors(Random& random) const;
+  /// What those others exchange of it: left and right, top and bottom. They draw their random
+  /// numbers as `fold` has them do.
+  struct Flips {
+    bool mirrored = false;
+    bool flipped = false;
+  };
+  Flips flips(Random& random) const;
   void run(SampleImage& image, Random& random) const;
   /// The fields that operations add to the sample.
   std::vector<FieldSpec> fields() const;
