@@ -9,6 +9,7 @@
 #include <span>
 
 #include "mix_parameters.h"
+#include "number_list.h"
 #include "ops/operations.h"
 #include "ops/program.h"
 
@@ -43,24 +44,6 @@ void check_operation(const Operation& operation, const std::string& place);
 
 std::string place_in(const char* key, std::size_t number) {
   return std::string(key) + '[' + std::to_string(number) + ']';
-}
-
-Json list_of(const std::vector<double>& value, const NumberList& list) {
-  Json parts = Json::array();
-  for (const double number : value)
-    parts.push_back(list.whole ? Json(static_cast<std::int64_t>(number)) : Json(number));
-  return value.size() == 1 ? parts[0] : parts;
-}
-
-/// Why these are not the numbers of such a list, as what they must be; empty if they are.
-std::string problem(const std::vector<double>& value, const NumberList& list) {
-  for (const double number : value)
-    if (!(number >= list.limits.low && number <= list.limits.high))
-      return "in " + list_of({list.limits.low}, list).dump() + ".." +
-             list_of({list.limits.high}, list).dump();
-  for (std::size_t n = 0; list.ranges && n + 1 < value.size(); n += 2)
-    if (value[n] > value[n + 1]) return "ranges, [low, high]";
-  return {};
 }
 
 /// One JSON object whose members are taken by name; what is left over at the end is unknown.
@@ -105,7 +88,8 @@ class Reader final : public Parameters {
       if (list.whole && !part.is_number_integer()) fail(key, *json, list.what);
       value.push_back(number_in(part, key, list.what));
     }
-    if (const std::string wrong = problem(value, list); !wrong.empty()) fail(key, *json, wrong);
+    if (const std::string wrong = list_problem(value, list); !wrong.empty())
+      fail(key, *json, wrong);
   }
   void size(const char* key, Size& value) {
     constexpr const char* what = "two integers, [width, height]";
@@ -197,7 +181,7 @@ class Writer final : public Parameters {
     json_[key] = {value.low, value.high};
   }
   void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
-    json_[key] = list_of(value, list);
+    json_[key] = json_of(value, list);
   }
   void region(const char* key, Region& value) override {
     json_[key] = {value.x, value.y, value.width, value.height};
@@ -247,9 +231,9 @@ class Checker final : public Parameters {
     if (limits.low >= 0 && value.high <= 0) fail(source_, is + "the second must be above 0");
   }
   void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
-    if (const std::string wrong = problem(value, list); !wrong.empty())
+    if (const std::string wrong = list_problem(value, list); !wrong.empty())
       fail(source_,
-           '"' + std::string(key) + "\" is " + list_of(value, list).dump() + ", must be " + wrong);
+           '"' + std::string(key) + "\" is " + json_of(value, list).dump() + ", must be " + wrong);
   }
   void region(const char* key, Region& value) override {
     const auto lies_within = [](int number, int low) {

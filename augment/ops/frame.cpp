@@ -124,16 +124,22 @@ void Frame::fill(const Resampling& resampling, const std::uint8_t* window, std::
     const std::uint8_t* from =
         row < 0 ? nullptr
                 : window + position(row, region.y, region.height, resampling.flipped) * stride;
-    for (const int column : columns) {
+    for (std::size_t at = 0; at < columns.size();) {
+      const int column = columns[at];
+      std::size_t count = 1;
       if (row >= 0 && column >= 0) {
         const std::uint8_t* pixel =
             from + 3 * position(column, region.x, region.width, resampling.mirrored);
-        if (pixel != output) std::memcpy(output, pixel, 3);
+        if (pixel != output)
+          std::memcpy(output, pixel, 3);
+        else  // the window's own row begins here
+          count = static_cast<std::size_t>(region.width);
       } else {
         const int place = row < 0 && column < 0 ? std::max(row, column) : std::min(row, column);
         std::memcpy(output, border_colour(borders, place).data(), 3);
       }
-      output += 3;
+      output += 3 * count;
+      at += count;
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-constexpr std::size_t channels = 3;
+constexpr std::size_t rgb = 3;  // the bytes of a pixel
 
 struct WarpedImage {
   const std::uint8_t* pixels;
@@ -22,18 +22,18 @@ struct WarpedImage {
       : pixels(image),
         width(size.width),
         height(size.height),
-        stride(static_cast<std::size_t>(size.width) * channels) {}
+        stride(static_cast<std::size_t>(size.width) * rgb) {}
 
   bool holds(double x, double y) const { return x >= 0 && x < width && y >= 0 && y < height; }
   const std::uint8_t* row(int y) const {
     return pixels + static_cast<std::size_t>(std::clamp(y, 0, height - 1)) * stride;
   }
   std::size_t column(int x) const {
-    return static_cast<std::size_t>(std::clamp(x, 0, width - 1)) * channels;
+    return static_cast<std::size_t>(std::clamp(x, 0, width - 1)) * rgb;
   }
   /// Of a place inside.
   const std::uint8_t* nearest(int x, int y) const {
-    return pixels + static_cast<std::size_t>(y) * stride + static_cast<std::size_t>(x) * channels;
+    return pixels + static_cast<std::size_t>(y) * stride + static_cast<std::size_t>(x) * rgb;
   }
 };
 
@@ -42,10 +42,10 @@ std::array<std::uint8_t, 3> bytes_of(Colour colour) {
           static_cast<std::uint8_t>(colour.blue)};
 }
 
-void put(std::uint8_t* to, const std::uint8_t* pixel) { std::memcpy(to, pixel, channels); }
+void put(std::uint8_t* to, const std::uint8_t* pixel) { std::memcpy(to, pixel, rgb); }
 
 void put_many(std::uint8_t* to, int count, const std::array<std::uint8_t, 3>& pixel) {
-  for (int n = 0; n < count; ++n, to += channels) put(to, pixel.data());
+  for (int n = 0; n < count; ++n, to += rgb) put(to, pixel.data());
 }
 
 /// The place before which pixel centres lie, and how far (x, y) is from there.
@@ -85,7 +85,7 @@ struct BilinearFilter {
     const std::uint8_t* lower = image.row(at.y + 1);
     const std::size_t left = image.column(at.x);
     const std::size_t right = image.column(at.x + 1);
-    for (std::size_t channel = 0; channel < channels; ++channel) {
+    for (std::size_t channel = 0; channel < rgb; ++channel) {
       const double above = mixed(upper[left + channel], upper[right + channel], at.right);
       const double below = mixed(lower[left + channel], lower[right + channel], at.right);
       made[channel] = static_cast<std::uint8_t>(mixed(above, below, at.down));
@@ -112,7 +112,7 @@ struct BicubicFilter {
       rows[n] = image.row(at.y - 1 + n);
       columns[n] = image.column(at.x - 1 + n);
     }
-    for (std::size_t channel = 0; channel < channels; ++channel) {
+    for (std::size_t channel = 0; channel < rgb; ++channel) {
       double of_row[4];
       for (int n = 0; n < 4; ++n) {
         const std::uint8_t* row = rows[n] + channel;
@@ -145,7 +145,7 @@ void warp_each(const WarpedImage& image, const Places& places, const Filter& fil
                std::uint8_t* made) {
   const auto outside = bytes_of(fill);
   for (int y = 0; y < image.height; ++y)
-    for (int x = 0; x < image.width; ++x, made += channels) {
+    for (int x = 0; x < image.width; ++x, made += rgb) {
       const Point place = places(x + 0.5, y + 0.5);
       if (image.holds(place.x, place.y)) {
         filter(image, place.x, place.y, made);
@@ -155,7 +155,7 @@ void warp_each(const WarpedImage& image, const Places& places, const Filter& fil
       const bool found_outside =
           place.x < 0 || place.x >= image.width || place.y < 0 || place.y >= image.height;
       if (Filter::black_without_place && !found_outside)
-        std::memset(made, 0, channels);
+        std::memset(made, 0, rgb);
       else
         put(made, outside.data());
     }
@@ -191,7 +191,7 @@ void scale_nearest(const WarpedImage& image, const AffineMap& m, Colour fill, st
   for (const int y : scaled_places(image.height, m[4], m[5]))
     for (const int x : columns) {
       put(made, x < 0 || y < 0 ? outside.data() : image.nearest(x, y));
-      made += channels;
+      made += rgb;
     }
 }
 
@@ -244,17 +244,17 @@ void warp_fixed(const WarpedImage& image, const AffineMap& m, Colour fill, std::
     const std::int64_t begin = std::max(across.begin, down.begin);
     const std::int64_t end = std::max(begin, std::min(across.end, down.end));
     put_many(made, static_cast<int>(begin), outside);
-    made += static_cast<std::size_t>(begin) * channels;
+    made += static_cast<std::size_t>(begin) * rgb;
     std::int64_t place_x = row_x + begin * step_x;
     std::int64_t place_y = row_y + begin * step_y;
-    for (std::int64_t x = begin; x < end; ++x, made += channels) {
+    for (std::int64_t x = begin; x < end; ++x, made += rgb) {
       put(made, image.nearest(static_cast<int>(place_x >> fraction_bits),
                               static_cast<int>(place_y >> fraction_bits)));
       place_x += step_x;
       place_y += step_y;
     }
     put_many(made, image.width - static_cast<int>(end), outside);
-    made += static_cast<std::size_t>(image.width - end) * channels;
+    made += static_cast<std::size_t>(image.width - end) * rgb;
     row_x += fixed(m[1]);
     row_y += fixed(m[4]);
   }
@@ -266,7 +266,7 @@ void warp_summed(const WarpedImage& image, const AffineMap& m, Colour fill, std:
   Point row{m[2] + m[1] * 0.5 + m[0] * 0.5, m[5] + m[4] * 0.5 + m[3] * 0.5};
   for (int y = 0; y < image.height; ++y) {
     Point place = row;
-    for (int x = 0; x < image.width; ++x, made += channels) {
+    for (int x = 0; x < image.width; ++x, made += rgb) {
       if (image.holds(place.x, place.y))
         NearestFilter{}(image, place.x, place.y, made);
       else
