@@ -72,8 +72,8 @@ HWY_INLINE V16 luma_of(const Pixels16& pixels) {
 }
 
 HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels) {
-  return {cut(blend(slope, base, pixels.red)), cut(blend(slope, base, pixels.green)),
-          cut(blend(slope, base, pixels.blue))};
+  return {cut(slope, blend(slope, base, pixels.red)), cut(slope, blend(slope, base, pixels.green)),
+          cut(slope, blend(slope, base, pixels.blue))};
 }
 
 HWY_INLINE void take_step(const Step& step, Pixels16& pixels) {
@@ -128,8 +128,10 @@ HWY_INLINE V16 sharpen_levels(V16 sums, V16 levels, const Slope& slope) {
 
 #endif
 
-void sharpen(const std::uint8_t* above, const std::uint8_t* at, const std::uint8_t* below,
-             std::uint8_t* made, std::uint16_t* sums, std::size_t width, const Slope& slope) {
+void sharpen(const std::uint8_t* HWY_RESTRICT above, const std::uint8_t* HWY_RESTRICT at,
+             const std::uint8_t* HWY_RESTRICT below, std::uint8_t* HWY_RESTRICT made,
+             std::uint16_t* HWY_RESTRICT sums, std::size_t width, const Slope& given) {
+  const Slope slope = given;  // a byte that is stored might otherwise be of it
   const std::size_t bytes = 3 * width;
   for (std::size_t byte = 0; byte < bytes; ++byte)
     sums[byte] = static_cast<std::uint16_t>(above[byte] + at[byte] + below[byte]);

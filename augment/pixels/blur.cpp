@@ -101,12 +101,14 @@ void gaussian_blur(std::uint8_t* pixels, Size size, int kernel_size, double sigm
   for (int y = 0; y < size.height; ++y) {
     for (; next < size.height && next <= y + half; ++next) {
       const std::uint8_t* row = pixels + static_cast<std::size_t>(next) * bytes;
-      float* to = padded;
-      for (int x = -half; x < size.width + half; ++x) {
-        const std::uint8_t* pixel = row + 3 * static_cast<std::size_t>(reflected(x, size.width));
-        for (int channel = 0; channel < 3; ++channel) *to++ = pixel[channel];
+      float* const inner = padded + 3 * half;
+      for (std::size_t n = 0; n < bytes; ++n) inner[n] = row[n];
+      for (int n = 1; n <= half; ++n) {
+        std::copy_n(inner + 3 * reflected(-n, size.width), 3, inner - 3 * n);
+        const int behind = size.width - 1 + n;
+        std::copy_n(inner + 3 * reflected(behind, size.width), 3, inner + 3 * behind);
       }
-      blur_row(padded + 3 * half, 3, weights, place(next), bytes);
+      blur_row(inner, 3, weights, place(next), bytes);
     }
     for (int n = 0; n < kernel_size; ++n)
       rows[static_cast<std::size_t>(n)] = place(reflected(y + n - half, size.height));

@@ -6,7 +6,6 @@
 #include "pixels/blur_passes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -63,16 +62,15 @@ void weigh_row(const float* values, std::size_t step, std::span<const float> wei
 void weigh_column(const float* const* rows, std::span<const float> weights, std::uint8_t* made,
                   std::size_t count) {
   const float* const* const middle = rows + (weights.size() - 1);
-  const hn::RebindToSigned<DF> d32;
+  const hn::Rebind<std::uint8_t, DF> d8;
   for (std::size_t at = 0; at < count; at += 2 * lanes) {
     const Blurred sums =
         weighted(weights, [&](std::ptrdiff_t n) HWY_ATTR { return middle[n] + at; });
-    std::int32_t levels[2 * lanes];
-    hn::StoreU(hn::NearestInt(sums.first), d32, levels);
-    hn::StoreU(hn::NearestInt(sums.second), d32, levels + lanes);
-    const std::size_t some = std::min(2 * lanes, count - at);
-    for (std::size_t n = 0; n < some; ++n)
-      made[at + n] = static_cast<std::uint8_t>(std::clamp(levels[n], 0, 255));
+    std::uint8_t levels[2 * lanes];
+    std::uint8_t* const to = at + 2 * lanes <= count ? made + at : levels;
+    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(sums.first)), d8, to);
+    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(sums.second)), d8, to + lanes);
+    if (to == levels) std::copy_n(levels, count - at, made + at);
   }
 }
 

@@ -50,8 +50,10 @@ Slope slope_from_any(float factor) {
       const float step = factor * static_cast<float>(difference);
       // Then the result is 0 or 255, and the integers are off by less than 1.
       if (std::abs(step) >= 257) continue;
-      const float below = std::floor(step);
-      if (static_cast<int>(below) != stepped(slope, difference)) return false;
+      const int rounded = static_cast<int>(step);
+      const int below_step = rounded - (static_cast<float>(rounded) > step ? 1 : 0);
+      if (below_step != stepped(slope, difference)) return false;
+      const auto below = static_cast<float>(below_step);
       // Added to a level, a step just below an integer may be rounded up to it.
       if (step != below && below + 1 - step <= 0x1p-15F) return false;
     }

@@ -82,8 +82,10 @@ HWY_INLINE V16 from_floats(const Two<VF>& values) {
 HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
   const V16 difference = hn::Sub(b, a);
   if (slope.integers) {
+    const V16 share = hn::MulHigh(difference, hn::Set(D16(), slope.share));
+    if (slope.whole == 1) return hn::Add(b, share);
     const V16 whole = hn::Mul(difference, hn::Set(D16(), slope.whole));
-    return hn::Add(hn::Add(a, whole), hn::MulHigh(difference, hn::Set(D16(), slope.share)));
+    return hn::Add(hn::Add(a, whole), share);
   }
   const VF factor = hn::Set(DF(), slope.factor);
   const Two<VF> from = to_floats(a);
@@ -92,7 +94,9 @@ HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
                       hn::Add(from.high, hn::Mul(steps.high, factor))});
 }
 
-HWY_INLINE V16 cut(V16 values) {
+/// A blend's result cut to 0 .. 255, outside of which it is with large factors alone.
+HWY_INLINE V16 cut(const Slope& slope, V16 values) {
+  if (slope.factor <= 1) return values;
   return hn::Min(hn::Max(values, hn::Zero(D16())), hn::Set(D16(), 255));
 }
 
