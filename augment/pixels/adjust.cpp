@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "pixels/adjust_passes.h"
@@ -29,7 +30,7 @@ class Pending {
     const auto sum =
         static_cast<double>(take_steps_and_sum(pixels_, count_, std::span(steps_).first(number_)));
     number_ = 0;
-    return static_cast<int>(sum / static_cast<double>(count_) + 0.5);
+    return static_cast<int>(std::floor(sum / static_cast<double>(count_) + 0.5));
   }
 
  private:

@@ -12,7 +12,7 @@
 namespace millrace::cli {
 
 CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe,
-                        const char* text) {
+                        const std::string& text) {
   return command.add_option(name, recipe, text)->type_name("NAME|FILE.json")->check(input_check());
 }
 

@@ -13,7 +13,8 @@ namespace millrace::cli {
 std::string recipe_names();
 
 /// For the name of a recipe: a preset's, or a JSON file.
-CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe, const char* text);
+CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe,
+                        const std::string& text);
 
 /// --size, of presets.
 void add_size(CLI::App& command, std::optional<int>& size);

@@ -41,8 +41,8 @@ Order Order::blocks(Blocks blocks) {
   return order;
 }
 
-Order Order::checked(Bucketed bucketed) {
-  Buckets& buckets = bucketed.buckets;
+Order Order::checked(Bucketing bucketing) {
+  Buckets& buckets = bucketing.buckets;
   if (buckets.group_records == 0)
     refuse_order("group_records is 0; it is the global batch: the batch size by the ranks");
   if (buckets.window_records == 0)
@@ -55,7 +55,7 @@ Order Order::checked(Bucketed bucketed) {
                  "; a window has at most 2^32 records");
   buckets.window_records -= buckets.window_records % buckets.group_records;
   Order order;
-  order.mode_ = std::move(bucketed);
+  order.mode_ = Bucketed{std::make_shared<const Bucketing>(std::move(bucketing))};
   return order;
 }
 
@@ -72,9 +72,12 @@ Order Order::bucketed_by(std::string field, Buckets buckets) {
 
 Order Order::measured(const Dataset& dataset) const {
   Order order = *this;
-  if (auto* bucketed = std::get_if<Bucketed>(&order.mode_); bucketed && !bucketed->lengths)
-    bucketed->lengths = std::make_shared<const std::vector<std::uint32_t>>(
-        record_lengths(dataset, bucketed->field));
+  if (auto* bucketed = std::get_if<Bucketed>(&order.mode_); bucketed && !bucketed->how->lengths) {
+    Bucketing how = *bucketed->how;
+    how.lengths =
+        std::make_shared<const std::vector<std::uint32_t>>(record_lengths(dataset, how.field));
+    bucketed->how = std::make_shared<const Bucketing>(std::move(how));
+  }
   return order;
 }
 

@@ -91,7 +91,8 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
             check_count(of_parts, "its parts have " + std::to_string(of_parts) + " records");
             return mixed_mode(*mixed.parts, mixed.epoch_size, seed);
           },
-          [&](const Order::Bucketed& bucketed) {
+          [&](const Order::Bucketed& mode) {
+            const Order::Bucketing& bucketed = *mode.how;
             if (!bucketed.lengths)
               refuse_plan("order: nobody has read the lengths of field \"" + cut(bucketed.field) +
                           "\"; Order::measured does");
@@ -168,7 +169,8 @@ std::uint64_t Sampler::hash() const {
                      hash.add(std::bit_cast<std::uint64_t>(part.weight));
                    }
                  },
-                 [&](const Order::Bucketed& bucketed) {
+                 [&](const Order::Bucketed& mode) {
+                   const Order::Bucketing& bucketed = *mode.how;
                    hash.add(bucketed.buckets.window_records);
                    hash.add(bucketed.buckets.group_records);
                    hash.add_list(*bucketed.lengths);

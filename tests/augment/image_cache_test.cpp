@@ -20,7 +20,7 @@ namespace {
 using testing::Bytes;
 
 /// Everything that a run hands out, and its report.
-struct Made {
+struct CachedRun {
   std::vector<std::byte> bytes{};
   Report report{};
 };
@@ -41,14 +41,14 @@ class ImageCache : public ::testing::Test {
     options_.bad_records = BadRecords::replace;
   }
 
-  Made run(const Recipe& recipe, unsigned workers = 2) {
+  CachedRun run(const Recipe& recipe, unsigned workers = 2) {
     return run(image_transform(recipe), make_runtime({.workers = workers}));
   }
-  Made run(const std::shared_ptr<const Transform>& transform,
-           const std::shared_ptr<Runtime>& runtime) {
+  CachedRun run(const std::shared_ptr<const Transform>& transform,
+                const std::shared_ptr<Runtime>& runtime) {
     options_.runtime = runtime;
     Pipeline pipeline(dataset_, transform, std::make_shared<HostDevice>(), options_);
-    Made made;
+    CachedRun made;
     while (const Batch batch = pipeline.next())
       for (const FieldSpec& field : transform->spec().fields()) {
         const Tensor tensor = batch[field.name];
@@ -85,13 +85,13 @@ TEST_F(ImageCache, ChangesNoBit) {
   for (const Recipe& recipe : fixed_recipes()) {
     SCOPED_TRACE(recipe.to_json());
     options_.cache_bytes = 0;
-    const Made plain = run(recipe);
+    const CachedRun plain = run(recipe);
     EXPECT_EQ(plain.report.cache.hits, 0U);
     EXPECT_EQ(plain.report.memory.cache_bytes, 0U);
     for (const std::size_t cache_bytes : {20'000U, 1'000'000U})
       for (const unsigned workers : {1U, 2U, 4U}) {
         options_.cache_bytes = cache_bytes;
-        const Made cached = run(recipe, workers);
+        const CachedRun cached = run(recipe, workers);
         EXPECT_EQ(cached.bytes, plain.bytes) << cache_bytes << ", " << workers;
         EXPECT_GT(cached.report.cache.hits, 0U);
         EXPECT_EQ(cached.report.cache.hits + cached.report.cache.misses, 3 * records);
@@ -107,9 +107,9 @@ TEST_F(ImageCache, ChangesNoBitOfFlipsOnTheDevice) {
   Recipe recipe{{37, 30}, {Resize{33}, CenterCrop{}}};
   recipe.ops.push_back(RandomHorizontalFlip{.p = 0.5, .on = FlipOn::device});
   options_.conversion = Conversion{.dtype = DType::float16};
-  const Made plain = run(recipe);
+  const CachedRun plain = run(recipe);
   options_.cache_bytes = 1'000'000;
-  const Made cached = run(recipe);
+  const CachedRun cached = run(recipe);
   EXPECT_EQ(cached.bytes, plain.bytes);
   EXPECT_GT(cached.report.cache.hits, records);
 }
@@ -121,7 +121,7 @@ TEST_F(ImageCache, IsOneForRecipesOfTheSameGeometry) {
   options_.epochs = 1;
   const std::vector<Recipe> recipes = fixed_recipes();
   EXPECT_LE(run(image_transform(recipes[0]), runtime).report.cache.hits, 2U) << "replacements";
-  const Made flipped = run(image_transform(recipes[1]), runtime);
+  const CachedRun flipped = run(image_transform(recipes[1]), runtime);
   EXPECT_EQ(flipped.report.cache.hits, 2 * records);
   EXPECT_EQ(flipped.report.cache.misses, 0U);
   EXPECT_LE(run(image_transform(recipes[4]), runtime).report.cache.hits, 2U) << "another";
@@ -133,9 +133,9 @@ TEST_F(ImageCache, IsOneForRecipesOfTheSameGeometry) {
 
 TEST_F(ImageCache, KeepsNothingOfRandomCrops) {
   options_.cache_bytes = 0;
-  const Made plain = run(Recipe::train(24));
+  const CachedRun plain = run(Recipe::train(24));
   options_.cache_bytes = 1'000'000;
-  const Made made = run(Recipe::train(24));
+  const CachedRun made = run(Recipe::train(24));
   EXPECT_EQ(made.bytes, plain.bytes);
   EXPECT_EQ(made.report.cache.hits + made.report.cache.misses, 0U);
   EXPECT_EQ(made.report.memory.cache_bytes, 0U);

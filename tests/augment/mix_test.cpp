@@ -24,16 +24,16 @@ namespace {
 
 using testing::why_not;
 
-constexpr int classes = 30;
+constexpr int mixed_classes = 30;
 
-struct Made {
+struct MixedRun {
   std::vector<std::vector<std::byte>> images;
   std::vector<std::vector<float>> targets;
   std::vector<std::vector<std::int64_t>> labels;
 };
 
-Made made_by(const Recipe& recipe, const std::optional<Conversion>& conversion,
-             unsigned workers = 2) {
+MixedRun mixed_run(const Recipe& recipe, const std::optional<Conversion>& conversion,
+                   unsigned workers = 2) {
   PipelineOptions options{.batch_size = 8,
                           .seed = 5,
                           .epochs = 3,
@@ -41,7 +41,7 @@ Made made_by(const Recipe& recipe, const std::optional<Conversion>& conversion,
                           .runtime = make_runtime({.workers = workers})};
   Pipeline pipeline(std::make_shared<testing::JpegDataset>(), image_transform(recipe),
                     std::make_shared<HostDevice>(), options);
-  Made made;
+  MixedRun made;
   while (const Batch batch = pipeline.next()) {
     const Tensor images = batch.images();
     const auto* data = static_cast<const std::byte*>(images.data);
@@ -66,23 +66,23 @@ TEST(Mix, HasTheSameBitsOnWorkerAndDevice) {
   for (const DType dtype : {DType::uint8, DType::float16}) {
     Conversion conversion{.dtype = dtype};
     if (dtype != DType::uint8) conversion.mean = Conversion::imagenet_mean;
-    Mix mix{.classes = classes, .p = 0.8};
-    const Made on_worker = made_by(recipe_of(mix), conversion, 4);
+    Mix mix{.classes = mixed_classes, .p = 0.8};
+    const MixedRun on_worker = mixed_run(recipe_of(mix), conversion, 4);
     mix.on = MixOn::device;
     for (const FlipOn flip_on : {FlipOn::worker, FlipOn::device}) {
-      const Made on_device = made_by(recipe_of(mix, flip_on), conversion, 1);
+      const MixedRun on_device = mixed_run(recipe_of(mix, flip_on), conversion, 1);
       EXPECT_EQ(on_device.images, on_worker.images);
       EXPECT_EQ(on_device.targets, on_worker.targets);
     }
-    EXPECT_NE(on_worker.images, made_by(recipe_of(std::nullopt), conversion).images);
+    EXPECT_NE(on_worker.images, mixed_run(recipe_of(std::nullopt), conversion).images);
   }
 }
 
 // Every batch is the mixture, by the share that its targets say, of the batch that is not mixed.
 TEST(Mix, MixesPixelsByTheShareOfTheTargets) {
-  const Made plain = made_by(recipe_of(std::nullopt), std::nullopt);
-  const Made mixed =
-      made_by(recipe_of(Mix{.classes = classes, .mixup = 1, .cutmix = 0}), std::nullopt);
+  const MixedRun plain = mixed_run(recipe_of(std::nullopt), std::nullopt);
+  const MixedRun mixed =
+      mixed_run(recipe_of(Mix{.classes = mixed_classes, .mixup = 1, .cutmix = 0}), std::nullopt);
   ASSERT_EQ(plain.images.size(), mixed.images.size());
   std::size_t changed = 0;
   for (std::size_t batch = 0; batch < plain.images.size(); ++batch) {
@@ -91,7 +91,7 @@ TEST(Mix, MixesPixelsByTheShareOfTheTargets) {
     const std::size_t bytes = plain.images[batch].size() / samples;
     for (std::size_t sample = 0; sample < samples; ++sample) {
       const std::size_t other = samples - 1 - sample;
-      const float* const target = &mixed.targets[batch][sample * classes];
+      const float* const target = &mixed.targets[batch][sample * mixed_classes];
       const float share = target[labels[sample]];
       EXPECT_FLOAT_EQ(share + (other == sample ? 0 : target[labels[other]]), 1);
       changed += share < 1 ? 1 : 0;
@@ -107,9 +107,9 @@ TEST(Mix, MixesPixelsByTheShareOfTheTargets) {
 }
 
 TEST(Mix, CutsABoxOfTheShareOfTheTargets) {
-  const Made plain = made_by(recipe_of(std::nullopt), std::nullopt);
-  const Made mixed =
-      made_by(recipe_of(Mix{.classes = classes, .mixup = 0, .cutmix = 1}), std::nullopt);
+  const MixedRun plain = mixed_run(recipe_of(std::nullopt), std::nullopt);
+  const MixedRun mixed =
+      mixed_run(recipe_of(Mix{.classes = mixed_classes, .mixup = 0, .cutmix = 1}), std::nullopt);
   for (std::size_t batch = 0; batch < plain.images.size(); ++batch) {
     const std::size_t samples = mixed.labels[batch].size();
     const std::size_t bytes = plain.images[batch].size() / samples;
@@ -117,8 +117,8 @@ TEST(Mix, CutsABoxOfTheShareOfTheTargets) {
       const std::size_t other = samples - 1 - sample;
       if (other == sample) continue;
       const float share =
-          mixed.targets[batch]
-                       [sample * classes + static_cast<std::size_t>(mixed.labels[batch][sample])];
+          mixed.targets[batch][sample * mixed_classes +
+                               static_cast<std::size_t>(mixed.labels[batch][sample])];
       std::size_t own = 0;
       for (std::size_t byte = 0; byte < bytes; ++byte) {
         const std::byte is = mixed.images[batch][sample * bytes + byte];
@@ -219,15 +219,15 @@ TEST(Mix, LeavesSamplesThatAreNotValid) {
 TEST(DeviceErasing, HasTheBitsOfTheWorkers) {
   const Conversion conversion{.dtype = DType::float16, .mean = Conversion::imagenet_mean};
   RandomErasing erasing{.p = 0.7, .value = {200, 100, 50}};
-  Mix mix{.classes = classes};
+  Mix mix{.classes = mixed_classes};
   const auto images_of = [&](FlipOn flip_on, bool mixed) {
     Recipe recipe = recipe_of(mixed ? std::optional(mix) : std::nullopt, flip_on);
     recipe.ops.emplace_back(erasing);
-    return made_by(recipe, conversion).images;
+    return mixed_run(recipe, conversion).images;
   };
   const auto plain = images_of(FlipOn::worker, false);
   const auto mixed = images_of(FlipOn::worker, true);
-  EXPECT_NE(plain, made_by(recipe_of(std::nullopt), conversion).images);
+  EXPECT_NE(plain, mixed_run(recipe_of(std::nullopt), conversion).images);
   EXPECT_NE(plain, mixed);
   erasing.on = EraseOn::device;
   mix.on = MixOn::device;
@@ -286,7 +286,7 @@ TEST(Mix, RefusesWhatItCannotDo) {
 
 TEST(Mix, OnTheDeviceWithoutConversionIsRefused) {
   try {
-    (void)made_by(recipe_of(Mix{.classes = classes, .on = MixOn::device}), std::nullopt);
+    (void)mixed_run(recipe_of(Mix{.classes = mixed_classes, .on = MixOn::device}), std::nullopt);
     FAIL() << "nobody would have mixed";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("leaves the mixing of \"image\" to the device"));

@@ -23,7 +23,8 @@ class RandomPerspectiveOperation final : public PixelOperation {
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;
     const auto inwards = [&](int side) {
-      const int reach = static_cast<int>(parameters_.distortion_scale * (side / 2));
+      const int half = side / 2;
+      const int reach = static_cast<int>(parameters_.distortion_scale * half);
       return static_cast<double>(random.below(static_cast<std::uint64_t>(reach) + 1));
     };
     const auto [width, height] = image.size;

@@ -125,14 +125,17 @@ class Order {
     std::uint64_t epoch_size;
   };
 
-  struct Bucketed {
+  struct Bucketing {
     /// Null until they are measured.
     std::shared_ptr<const std::vector<std::uint32_t>> lengths;
     std::string field;
     Buckets buckets;
   };
+  struct Bucketed {
+    std::shared_ptr<const Bucketing> how;
+  };
 
-  static Order checked(Bucketed bucketed);
+  static Order checked(Bucketing bucketing);
 
   std::variant<Shuffled, Sequential, Blocks, Weighted, Mixed, Bucketed> mode_{};
   /// Null for all records.
