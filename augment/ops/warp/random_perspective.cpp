@@ -34,8 +34,8 @@ class RandomPerspectiveOperation final : public PixelOperation {
       corner.x = inwards(width);
       corner.y = inwards(height);
     }
-    for (const std::size_t right : {1, 2}) corners[right].x = width - 1 - corners[right].x;
-    for (const std::size_t lower : {2, 3}) corners[lower].y = height - 1 - corners[lower].y;
+    for (const std::size_t right : {1U, 2U}) corners[right].x = width - 1 - corners[right].x;
+    for (const std::size_t lower : {2U, 3U}) corners[lower].y = height - 1 - corners[lower].y;
     const auto map = perspective_map(image.size, corners);
     if (!map) return;
     remake(image, [&](const std::uint8_t* copy) {
