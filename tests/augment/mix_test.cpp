@@ -176,9 +176,8 @@ TEST(Mix, DrawsItsShares) {
   EXPECT_LT(chi_square, 27.9) << "9 degrees of freedom, p = 0.001";
 
   // Small alphas: hardly anything is mixed, and no share is anything but a number.
-  for (const double share :
-       shares_of({.classes = 2, .mixup = 1e-6, .cutmix = 0, .on = MixOn::device}).at("mixup"))
-    ASSERT_TRUE(share >= 0 && share <= 1);
+  const auto few = shares_of({.classes = 2, .mixup = 1e-6, .cutmix = 0, .on = MixOn::device});
+  for (const double share : few.at("mixup")) ASSERT_TRUE(share >= 0 && share <= 1);
 }
 
 TEST(Mix, LeavesSamplesThatAreNotValid) {

@@ -157,7 +157,8 @@ struct Drawing {
 class DrawLaw : public ::testing::TestWithParam<Drawing> {};
 
 TEST_P(DrawLaw, IsThatOfTorchvision) {
-  const auto& [name, operation, law] = GetParam();
+  const Operation& operation = GetParam().operation;
+  const auto& law = GetParam().law;
   const int count = 40 * static_cast<int>(law.size()) + 1000;
   std::map<Pixels, double> seen;
   for (int position = 0; position < count; ++position) {
