@@ -22,9 +22,10 @@ from pathlib import Path, PurePosixPath
 # The rooms of each folder from the ground up. A file's name stands for that file on its folder's
 # top level, "*" for all other files there.
 ROOMS = {
-    "loader": ["base", "dataset", "dataset/packed", "dataset/open", "order", "runtime", "device",
+    "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/lmdb", "dataset/tar",
+               "dataset/files", "dataset/array", "dataset/open", "order", "runtime", "device",
                "report", "pipeline/options", "pipeline/road", "pipeline"],
-    "decode": ["jpeg", "*"],
+    "decode": ["jpeg", "png", "webp", "pnm", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "*"],
     "gpu": ["pixel", "device"],

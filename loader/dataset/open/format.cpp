@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/open/format.h"
 
+#include <millrace/detail/json_text.h>
+
 #include <string>
 #include <system_error>
 
 namespace millrace {
+namespace {
+
+const Format& format_of(std::span<const Format> formats, std::string_view name) {
+  std::string names;
+  for (const Format& format : formats) {
+    if (format.name == name) return format;
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "there is no format \"" + cut(std::string(name)) + "\"; there are: " + names);
+}
+
+}  // namespace
 
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
@@ -13,6 +28,7 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
   if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
     throw Error(ErrorCode::not_found,
                 path.string() + " does not exist; make it with `millrace pack`");
+  if (!options.format.empty()) return format_of(formats, options.format).open(path, options);
   std::string reasons;
   for (const Format& format : formats) {
     const Status found = format.probe(path);

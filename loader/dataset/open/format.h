@@ -25,9 +25,10 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path, OpenOptions options);
 };
 
-/// Opens the dataset at `path` by the first of the formats that takes it. Throws `Error`:
-/// `not_found` if there is nothing, `corrupt` with the reasons of all formats if none takes it, and
-/// what its format throws.
+/// Opens the dataset at `path` by the format that `options.format` names, without a probe, or else
+/// by the first of the formats that takes it. Throws `Error`: `not_found` if there is nothing,
+/// `invalid_argument` for an unknown name, `corrupt` with the reasons of all formats if none takes
+/// it, and what its format throws.
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
                                               OpenOptions options);

@@ -133,6 +133,8 @@ std::string PackedDataset::key(std::uint64_t index) const {
 DatasetFacts PackedDataset::facts() const {
   const Description& description = file_->description();
   return {
+      .format = "packed file",
+      .format_reason = "it has the description that millrace writes",
       .files = {name_},
       .fields = description.fields,
       .fingerprint = description.format > 1 ? std::optional(description.fingerprint) : std::nullopt,
@@ -197,7 +199,9 @@ std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path
   }
   return join_datasets(std::move(shards), {.name = path.string(),
                                            .classes = std::move(index.classes),
-                                           .facts = {.fields = std::move(fields),
+                                           .facts = {.format = "list of shards",
+                                                     .format_reason = "it begins with \"{\"",
+                                                     .fields = std::move(fields),
                                                      .fingerprint = index.fingerprint,
                                                      .created_by = std::move(index.created_by)}});
 }

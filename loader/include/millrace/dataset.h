@@ -79,6 +79,11 @@ class DatasetReader {
 
 /// What a dataset knows of itself beside its records; what it does not know is empty.
 struct DatasetFacts {
+  /// The name of its format, as `OpenOptions::format` takes it: "packed file".
+  std::string format{};
+  /// What it was taken for this format by, a clause for people: "all of 16 records that were looked
+  /// at hold JPEG images".
+  std::string format_reason{};
   /// The files that it is read from, in the order of their records.
   std::vector<std::string> files{};
   /// Names of the records' fields, in their order.
@@ -161,6 +166,12 @@ struct OpenOptions {
   /// Use the notes that are stored beside the files (`millrace index`), where there are some. They
   /// are bound to records by their checksums, so none are used without `verify_checksums`.
   bool notes = true;
+  /// The name of the format that it has (`DatasetFacts::format`); empty = ask each format in turn.
+  std::string format{};
+  /// Of an LMDB file with several named databases, the one with the images and the one with their
+  /// labels, which are joined by key. Empty = the file has one database.
+  std::string images{};
+  std::string labels{};
 };
 
 /// Opens a dataset of a format that millrace knows. Today these are the two that `millrace pack`
@@ -183,6 +194,7 @@ struct OpenOptions {
 /// opened anew. For this the process has a handler of SIGBUS while files are mapped: it goes with
 /// the last of them, and passes all that is not about them on to the handler that was there before.
 /// A program that installs one meanwhile passes on to ours what is not its own. Throws `Error`:
+/// `invalid_argument` for a format that there is not, with the names of those that there are;
 /// `not_found`, also for a shard; `corrupt` for what is no dataset (the message says what each
 /// format misses), for a file that is damaged, is shorter than its own last page or has a newer
 /// format, and for a shard that is not the one listed; `incomplete` for a dataset whose packing was

@@ -28,6 +28,8 @@ TEST(Dataset, GivesBackEveryRecord) {
   EXPECT_EQ(dataset->name(), (folder / "a.lmdb").string());
   EXPECT_EQ(dataset->classes(), (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(dataset->facts().files, (std::vector<std::string>{folder / "a.lmdb"}));
+  EXPECT_EQ(dataset->facts().format, "packed file");
+  EXPECT_EQ(open_dataset(folder / "a.lmdb", {.format = "packed file"})->size(), 300U);
   EXPECT_EQ(dataset->key(7), stored_path(7));
   const auto reader = dataset->make_reader();
   for (std::uint64_t index = 0; index < 300; ++index) expect_record(reader->read(index), index);

@@ -40,6 +40,17 @@ TEST(Format, TheFirstThatTakesAFileOpensIt) {
   EXPECT_EQ(open_by_format(formats, folder / "b", {})->size(), 2U);
 }
 
+TEST(Format, ANamedOneOpensWhatItsProbeWouldNotTake) {
+  const TemporaryFolder folder;
+  write_file(folder / "b", "bcd");
+  EXPECT_EQ(open_by_format(formats, folder / "b", {.format = "another a"})->size(), 3U);
+  const Error error =
+      thrown_by([&] { (void)open_by_format(formats, folder / "b", {.format = "letter c"}); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_STREQ(error.what(),
+               "there is no format \"letter c\"; there are: letter a, letter b, another a");
+}
+
 TEST(Format, AnUnknownFilesErrorSaysWhatEachSaid) {
   const TemporaryFolder folder;
   write_file(folder / "c", "cde");
