@@ -7,6 +7,7 @@
 #include <millrace/policies.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numbers>
