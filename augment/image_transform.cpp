@@ -4,6 +4,7 @@
 #include <millrace/image_transform.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -25,8 +26,11 @@ constexpr std::int64_t max_resized_pixels = 100'000'000;
 SampleSpec spec_of(Size output, const Program& program) {
   const auto height = static_cast<std::size_t>(output.height);
   const auto width = static_cast<std::size_t>(output.width);
-  std::vector<FieldSpec> fields{{"image", DType::uint8, {height, width, 3}},
-                                {"label", DType::int64, {}}};
+  const auto views = static_cast<std::size_t>(program.views());
+  const Shape image{height, width, 3};
+  std::vector<FieldSpec> fields{
+      {"image", DType::uint8, views > 1 ? image.with_outer(views) : image},
+      {"label", DType::int64, {}}};
   for (FieldSpec& field : program.fields()) fields.push_back(std::move(field));
   return SampleSpec(std::move(fields));
 }
@@ -48,7 +52,8 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
        {limits.max_pixels_per_byte, limits.max_scan_pixels, limits.max_decode_bytes})
     decides += " " + std::to_string(limit);
   return {.bytes = 3 * static_cast<std::size_t>(recipe.output.width) *
-                   static_cast<std::size_t>(recipe.output.height),
+                   static_cast<std::size_t>(recipe.output.height) *
+                   static_cast<std::size_t>(program.views()),
           .fingerprint = XXH3_64bits(decides.data(), decides.size())};
 }
 
@@ -59,6 +64,7 @@ class ImageWorker : public TransformWorker {
       : program_(program),
         output_(output),
         resolution_(resolution),
+        views_(static_cast<std::size_t>(program.views())),
         geometry_is_fixed_(program.random_geometry() == nullptr),
         needs_orientation_(program.needs_orientation()),
         decoder_(make_image_decoder(std::move(budget))) {}
@@ -67,21 +73,32 @@ class ImageWorker : public TransformWorker {
     const std::int64_t label = record.integer("label");
     SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), output_, sample,
                       scratch_};
+    const std::size_t bytes = views_ * image.bytes();
     std::span<const std::byte> kept;
     if (geometry_is_fixed_) kept = sample.cached();
-    if (kept.size() == image.bytes()) {
+    if (kept.size() == bytes) {
       sample.enter_stage(augment_stage);
     } else {
       std::span<std::byte> room;
       if (geometry_is_fixed_) room = sample.room_in_cache();
       // What a transform that wraps this one keeps is none of its business.
-      if (room.size() != image.bytes()) room = {};
+      if (room.size() != bytes) room = {};
       if (Status made = make_pixels(record, random, sample, room, image.pixels); !made.is_ok())
         return made;
       kept = room;
     }
-    if (!kept.empty()) take_kept(kept, program_.flips(random), image);
-    program_.run(image, random);
+    if (!kept.empty()) {
+      const Program::Flips flips = program_.flips(random);
+      for (std::size_t view = 0; view < views_; ++view)
+        take_kept(kept.subspan(view * image.bytes(), image.bytes()), flips, view_of(image, view));
+    }
+    // Each has the same random numbers.
+    const Random begin = random;
+    for (std::size_t view = 0; view < views_; ++view) {
+      random = begin;
+      SampleImage one = view_of(image, view);
+      program_.run(one, random);
+    }
     std::memcpy(sample[label_field].data, &label, sizeof label);
     return Status::ok();
   }
@@ -97,21 +114,27 @@ class ImageWorker : public TransformWorker {
       if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
     const Size stored = decoder_->header().size();
     const int orientation = info_.orientation.value_or(1);
-    Fold fold = room.empty() ? program_.fold(stored, orientation, random)
-                             : program_.fold_geometry(stored, orientation);
-    if (!fold.problem.empty()) return Status::bad(fold.problem);
-    const Size to = fold.resampling.to;
+    folds_.clear();
+    const Random begin = random;
+    for (int view = 0; view < static_cast<int>(views_); ++view) {
+      random = begin;
+      folds_.push_back(room.empty() ? program_.fold(stored, orientation, random, view)
+                                    : program_.fold_geometry(stored, orientation, view));
+      if (!folds_.back().problem.empty()) return Status::bad(folds_.back().problem);
+    }
+    // Views are windows of one resized image.
+    const Size to = folds_.front().resampling.to;
     if (std::int64_t{to.width} * to.height > max_resized_pixels)
       return Status::bad("resized to " + std::to_string(to.width) + " x " +
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
-    const int reduction = resolution_ == Resolution::reduced ? fold.reduction() : 1;
-    if (reduction > 1) fold.reduce(reduction);
-    Region needed = resampler_.prepare(fold.resampling);
-    const Region box = fold.stored_box();
-    needed.x += box.x;
-    needed.y += box.y;
+    const int reduction = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
+    Region needed{};
+    for (Fold& fold : folds_) {
+      if (reduction > 1) fold.reduce(reduction);
+      needed = needed.width > 0 ? around(needed, prepare(fold)) : prepare(fold);
+    }
     // However this ends: others may wait for the memory.
     const struct Close {
       ImageDecoder& decoder;
@@ -126,11 +149,48 @@ class ImageWorker : public TransformWorker {
     if (const auto index = decoder_->new_index(); !index.empty()) sample.keep_note(index);
     sample.made_by(decoder_->header().decoder);
     sample.enter_stage(augment_stage);
-    resample(fold, pixels, room.empty() ? output : reinterpret_cast<std::uint8_t*>(room.data()));
+    if (!room.empty()) output = reinterpret_cast<std::uint8_t*>(room.data());
+    if (views_ == 1) {
+      resample(folds_.front(), pixels, output);
+      return Status::ok();
+    }
+    for (const Fold& fold : folds_) {
+      const Region part = prepare(fold);
+      resample(fold,
+               {pixels.pixels + static_cast<std::size_t>(part.y - needed.y) * pixels.stride +
+                    static_cast<std::size_t>(part.x - needed.x) * 3,
+                part.width, part.height, pixels.stride},
+               output);
+      output +=
+          3 * static_cast<std::size_t>(output_.width) * static_cast<std::size_t>(output_.height);
+    }
     return Status::ok();
   }
 
-  static void take_kept(std::span<const std::byte> kept, Program::Flips flips, SampleImage& image) {
+  static SampleImage view_of(const SampleImage& image, std::size_t view) {
+    SampleImage one = image;
+    one.pixels += view * image.bytes();
+    return one;
+  }
+
+  /// Makes the resampler's tables; returns which region of the stored image it needs.
+  Region prepare(const Fold& fold) {
+    Region needed = resampler_.prepare(fold.resampling);
+    const Region box = fold.stored_box();
+    needed.x += box.x;
+    needed.y += box.y;
+    return needed;
+  }
+
+  /// The smallest region with both.
+  static Region around(const Region& a, const Region& b) {
+    const int x = std::min(a.x, b.x);
+    const int y = std::min(a.y, b.y);
+    return {x, y, std::max(a.x + a.width, b.x + b.width) - x,
+            std::max(a.y + a.height, b.y + b.height) - y};
+  }
+
+  static void take_kept(std::span<const std::byte> kept, Program::Flips flips, SampleImage image) {
     const auto* from = reinterpret_cast<const std::uint8_t*>(kept.data());
     if (!flips.flipped && !flips.mirrored) {
       std::memcpy(image.pixels, from, kept.size());
@@ -171,11 +231,14 @@ class ImageWorker : public TransformWorker {
   const Program& program_;
   const Size output_;
   const Resolution resolution_;
+  const std::size_t views_;
   const bool geometry_is_fixed_;
   const bool needs_orientation_;
   ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
   Resampler resampler_;
+  /// Of the sample that is made, one for each of its images.
+  std::vector<Fold> folds_;
   Scratch scratch_;
 };
 

@@ -304,6 +304,9 @@ void check(const Recipe& recipe, std::string_view source) {
     fail(source, problem);
   if (!recipe.mix) return;
   check_mix(*recipe.mix, std::string(source) + ": mix");
+  if (const int views = views_of(recipe.ops); views > 1)
+    fail(source,
+         "\"mix\" mixes one image of a sample, and the operations make " + std::to_string(views));
   for (std::size_t number = 0; number < recipe.ops.size(); ++number)
     if (recipe.mix->on == MixOn::worker && runs_on_device(recipe.ops[number]))
       fail(source, place_of(recipe.ops, number) + " runs on the device, and \"mix\" before it on " +

@@ -61,4 +61,10 @@ Region center_crop(Size image, Size crop) {
           crop.width, crop.height};
 }
 
+Region crop_of_five(Size image, Size crop, int number) {
+  if (number == 4) return center_crop(image, crop);
+  return {number % 2 == 0 ? 0 : image.width - crop.width,
+          number < 2 ? 0 : image.height - crop.height, crop.width, crop.height};
+}
+
 }  // namespace millrace

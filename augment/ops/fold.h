@@ -49,6 +49,17 @@ struct Fold {
   /// Of the resized image with its borders.
   Size padded() const { return frame.outer(resampling.to); }
 
+  /// Whether the padded image is as large as the output; if it is not, that is the problem.
+  bool holds_output(const char* operation, const char* remedy = "") {
+    const auto text = [](Size size) {
+      return std::to_string(size.width) + " x " + std::to_string(size.height);
+    };
+    if (padded().width >= output.width && padded().height >= output.height) return true;
+    problem = std::string(operation) + " cannot take " + text(output) + " of an image of " +
+              text(padded()) + remedy;
+    return false;
+  }
+
   /// Makes an output of the padded image from (left, top) on; what it shows beyond that is zero.
   void show(int left, int top) {
     if (!frame.borders.empty()) {
@@ -122,6 +133,8 @@ struct Fold {
   bool resized = false;
   /// Whether an operation has turned the image.
   bool turns = false;
+  /// Which of the images that are made of this one (`GeometricOperation::views`).
+  int view = 0;
   /// Why this image cannot be made so; empty if it can.
   std::string problem{};
 

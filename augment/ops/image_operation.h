@@ -95,6 +95,9 @@ class GeometricOperation : public ImageOperation {
   /// Whether `fold` draws random numbers. What an operation that does not makes of an image may be
   /// kept for other samples of it.
   virtual bool is_random() const { return true; }
+  /// How many images a sample has of one. `fold` is called for each, with the same random numbers,
+  /// and `Fold::view` says for which.
+  virtual int views() const { return 1; }
   /// Whether `fold` looks at the image's EXIF orientation.
   virtual bool needs_orientation() const { return false; }
   /// Adds itself to what comes before it. Returns why this is not possible, which follows from the

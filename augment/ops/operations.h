@@ -15,6 +15,8 @@ std::shared_ptr<ImageOperation> make_resize();
 std::shared_ptr<ImageOperation> make_pad();
 std::shared_ptr<ImageOperation> make_random_crop();
 std::shared_ptr<ImageOperation> make_center_crop();
+std::shared_ptr<ImageOperation> make_five_crop();
+std::shared_ptr<ImageOperation> make_ten_crop();
 std::shared_ptr<ImageOperation> make_random_horizontal_flip();
 std::shared_ptr<ImageOperation> make_random_vertical_flip();
 std::shared_ptr<ImageOperation> make_random_affine();
@@ -48,6 +50,8 @@ inline constexpr std::shared_ptr<ImageOperation> (*operations[])() = {
     make_pad,
     make_random_crop,
     make_center_crop,
+    make_five_crop,
+    make_ten_crop,
     make_random_horizontal_flip,
     make_random_vertical_flip,
     make_random_affine,

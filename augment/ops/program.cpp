@@ -52,6 +52,9 @@ std::string order_problem(std::span<const Operation> ops) {
                ", which runs on pixels; flips must come before";
       if (!pixels.folds()) in_place = number;
       if (runs_on_device(ops[number])) on_device = number;
+      if (on_device && views_of(ops) > 1)
+        return place + " runs on the device, which takes one image of a sample, and " +
+               place_of(ops, *makes_output) + " makes " + std::to_string(views_of(ops));
       continue;
     }
     if (makes_output && number != *makes_output + 1)
@@ -68,6 +71,13 @@ std::string order_problem(std::span<const Operation> ops) {
     return "no operation makes an image of the output's size; random_resized_crop, random_crop and "
            "center_crop do";
   return {};
+}
+
+int views_of(std::span<const Operation> ops) {
+  int views = 1;
+  for (const Operation& op : ops)
+    if (const GeometricOperation* geometric = as_geometric(op)) views *= geometric->views();
+  return views;
 }
 
 bool runs_on_device(const Operation& op) {
@@ -96,8 +106,11 @@ bool Program::needs_orientation() const {
   return std::ranges::any_of(geometric_, &GeometricOperation::needs_orientation);
 }
 
-Fold Program::fold(Size image, int orientation, Random& random) const {
+int Program::views() const { return views_of(ops_); }
+
+Fold Program::fold(Size image, int orientation, Random& random, int view) const {
   Fold fold(image, orientation, output_, like_);
+  fold.view = view;
   for (const GeometricOperation* op : geometric_) (void)op->fold(fold, random);
   for (const PixelOperation* op : folded_) op->fold(fold, random);
   return fold;
@@ -108,9 +121,10 @@ const ImageOperation* Program::random_geometry() const {
   return found != geometric_.end() ? *found : nullptr;
 }
 
-Fold Program::fold_geometry(Size image, int orientation) const {
+Fold Program::fold_geometry(Size image, int orientation, int view) const {
   Random none(0, 0);
   Fold fold(image, orientation, output_, like_);
+  fold.view = view;
   for (const GeometricOperation* op : geometric_) (void)op->fold(fold, none);
   return fold;
 }

@@ -19,6 +19,9 @@ std::string order_problem(std::span<const Operation> ops);
 /// Why this operation cannot be run by another one; nullptr if it can.
 const char* nesting_problem(const Operation& op);
 
+/// How many images a sample of these operations has.
+int views_of(std::span<const Operation> ops);
+
 /// Whether an operation leaves its work to the device.
 bool runs_on_device(const Operation& op);
 
@@ -31,12 +34,15 @@ class Program {
 
   /// Whether `fold` needs the image's EXIF orientation, 1 to 8; else it may be given 1.
   bool needs_orientation() const;
-  Fold fold(Size image, int orientation, Random& random) const;
+  /// How many images a sample has.
+  int views() const;
+  /// For the image number `view` of them.
+  Fold fold(Size image, int orientation, Random& random, int view = 0) const;
   /// The first geometric operation that draws random numbers; nullptr if none does.
   const ImageOperation* random_geometry() const;
   /// For a program without such: what the geometric operations make of an image, before the others
   /// that fold.
-  Fold fold_geometry(Size image, int orientation) const;
+  Fold fold_geometry(Size image, int orientation, int view = 0) const;
   /// What those others exchange of it: left and right, top and bottom. They draw their random
   /// numbers as `fold` has them do.
   struct Flips {

@@ -27,14 +27,10 @@ class RandomCropOperation final : public GeometricOperation {
       const int down = std::max(fold.output.height - fold.padded().height, 0);
       pad({0, down, 0, down});
     }
+    if (!fold.holds_output(name(), "; \"pad_if_needed\" would make it larger")) return nullptr;
     const Size image = fold.padded();
     const int free_rows = image.height - fold.output.height;
     const int free_columns = image.width - fold.output.width;
-    if (free_rows < 0 || free_columns < 0) {
-      fold.problem = "random_crop cannot take " + text(fold.output) + " of an image of " +
-                     text(image) + "; \"pad_if_needed\" would make it larger";
-      return nullptr;
-    }
     const auto place = [&](int free) {
       return static_cast<int>(random.below(static_cast<std::uint64_t>(free) + 1));
     };
@@ -44,10 +40,6 @@ class RandomCropOperation final : public GeometricOperation {
   }
 
  private:
-  static std::string text(Size size) {
-    return std::to_string(size.width) + " x " + std::to_string(size.height);
-  }
-
   RandomCrop parameters_;
 };
 

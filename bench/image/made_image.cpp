@@ -27,7 +27,11 @@ Status make_image(const Transform& transform, std::span<const std::byte> encoded
   sample.finish();
   if (!status.is_ok()) return status;
   const Tensor& image = sample["image"];
-  made.size = {static_cast<int>(image.shape[1]), static_cast<int>(image.shape[0])};
+  // Several images of a sample come below each other.
+  const Shape& shape = image.shape;
+  const std::size_t views = shape.rank() == 4 ? shape[0] : 1;
+  made.size = {static_cast<int>(shape[shape.rank() - 2]),
+               static_cast<int>(views * shape[shape.rank() - 3])};
   const auto* rgb = static_cast<const std::uint8_t*>(image.data);
   made.rgb.assign(rgb, rgb + image.bytes());
   return status;

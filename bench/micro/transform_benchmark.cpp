@@ -9,6 +9,7 @@
 #include <millrace/detail/resample.h>
 #include <millrace/image_transform.h>
 #include <millrace/policies.h>
+#include <millrace/warp_operations.h>
 
 #include <array>
 
@@ -129,6 +130,11 @@ const bool operations_are_registered = [] {
       {"random_autocontrast", RandomAutocontrast{.p = 1}},
       {"random_invert", RandomInvert{.p = 1}},
       {"random_adjust_sharpness", RandomAdjustSharpness{.sharpness_factor = 1.7, .p = 1}},
+      {"random_affine", RandomAffine{.degrees = {-15, 15}}},
+      {"random_rotation_bilinear",
+       RandomRotation{.degrees = {-15, 15}, .interpolation = Interpolation::bilinear}},
+      {"random_perspective", RandomPerspective{.p = 1}},
+      {"random_erasing", RandomErasing{.p = 1}},
       {"rand_augment", RandAugment{}},
       {"trivial_augment_wide", TrivialAugmentWide{}},
       {"trivial_augment_wide_bilinear",

@@ -37,13 +37,14 @@ const FieldSpec& checked_image(const SampleSpec& made, const Conversion& convers
   if (image.variable)
     refuse_conversion("field", in_quotes(image.name),
                       "that field varies in length and cannot be converted");
-  if (image.dtype != DType::uint8 || image.shape.rank() != 3 ||
-      image.shape[2] > Conversion::max_channels)
+  const std::size_t rank = image.shape.rank();
+  if (image.dtype != DType::uint8 || (rank != 3 && rank != 4) ||
+      image.shape[rank - 1] > Conversion::max_channels)
     refuse_conversion(
         "field", in_quotes(image.name),
         "that field is " + std::string(to_string(image.dtype)) + " " + image.shape.to_string() +
-            ", and what is converted must be uint8 [height, width, channels] with 1 to " +
-            std::to_string(Conversion::max_channels) + " channels");
+            ", and what is converted must be uint8 [height, width, channels] or [images, height, " +
+            "width, channels] with 1 to " + std::to_string(Conversion::max_channels) + " channels");
   return image;
 }
 
@@ -75,14 +76,20 @@ void check_values(const Conversion& conversion, std::size_t channels) {
 
 /// Of one sample.
 Shape converted_shape(const Shape& image, ImageLayout layout) {
-  return layout == ImageLayout::nhwc ? image : Shape{image[2], image[0], image[1]};
+  if (layout == ImageLayout::nhwc) return image;
+  const std::size_t channels = image.rank() - 1;
+  const Shape planes{image[channels], image[channels - 2], image[channels - 1]};
+  return image.rank() == 4 ? planes.with_outer(image[0]) : planes;
 }
 
 }  // namespace
 
 BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion,
                          const std::vector<FieldSpec>& added) {
-  if (conversion) check_values(*conversion, checked_image(made, *conversion).shape[2]);
+  if (conversion) {
+    const Shape& image = checked_image(made, *conversion).shape;
+    check_values(*conversion, image[image.rank() - 1]);
+  }
   std::vector<FieldSpec> fields = made.fields();
   for (FieldSpec& field : fields) field.variable = false;  // its length is among them already
   fields.insert(fields.end(), added.begin(), added.end());
@@ -99,6 +106,13 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
                         " to the device (field " + in_quotes(field.name) + "), but conversion " +
                         (conversion ? "is of " + in_quotes(conversion->field) : "is not set") +
                         "; convert that field, or let a worker do it");
+      const Shape& shape = made.fields()[*find_field(made, image)].shape;
+      if (shape.rank() != 3)
+        throw Error(ErrorCode::invalid_argument,
+                    std::string("the transform leaves the ") + what + " of " + in_quotes(image) +
+                        " to the device (field " + in_quotes(field.name) +
+                        "), which takes one image of a sample, and that field is " +
+                        shape.to_string());
       numbers = place;
     };
     take(field.flips, "flips", flips_);

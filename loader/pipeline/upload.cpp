@@ -53,9 +53,11 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
   }
   if (image_) {
     const Shape& shape = host_.spec().fields()[*image_].shape;
-    work_ = {.height = shape[0],
-             .width = shape[1],
-             .channels = shape[2],
+    const std::size_t channels = shape.rank() - 1;  // the place of this extent
+    images_per_sample_ = shape.rank() == 4 ? shape[0] : 1;
+    work_ = {.height = shape[channels - 2],
+             .width = shape[channels - 1],
+             .channels = shape[channels],
              .dtype = conversion->dtype,
              .layout = conversion->layout,
              .mean = conversion->mean,
@@ -179,7 +181,7 @@ void Upload::convert_images(std::byte* from, std::byte* to, std::size_t first, s
   work.source = bytes_of(*image_);
   work.destination = to + batch_.piece(*image_, first, count).offset;
   work.flips = flips_ ? bytes_of(*flips_) : nullptr;
-  work.samples = count;
+  work.samples = count * images_per_sample_;
   convert_stream_->launch(work);
 }
 

@@ -95,6 +95,7 @@ class Upload {
   const std::shared_ptr<HostWorkers> workers_;
   /// What is the same for all conversions.
   ConversionWork work_;
+  std::size_t images_per_sample_ = 1;
   std::array<StagingSlot, 2> staging_;
   /// One more than there can be conversions that the host does not know to have ended: a batch's
   /// host slot is free again only once its copy has passed, which comes behind the conversion of

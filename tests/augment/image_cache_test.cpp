@@ -74,10 +74,12 @@ std::vector<Recipe> fixed_recipes() {
   Recipe reduced =
       with({{12, 10}, {ExifTranspose{}, Resize{10}, CenterCrop{}}}, RandomHorizontalFlip{});
   reduced.resolution = Resolution::reduced;
-  return {eval, with(eval, RandomHorizontalFlip{}),
+  return {eval,
+          with(eval, RandomHorizontalFlip{}),
           with(with(eval, RandomVerticalFlip{}), RandomHorizontalFlip{.p = 0.3}),
           with({{17, 9}, {ResizedCrop{{3, 4, 15, 30}, Interpolation::lanczos}}},
                RandomHorizontalFlip{.p = 1}),
+          with({{19, 21}, {FiveCrop{}}}, RandomVerticalFlip{}),
           reduced};
 }
 

@@ -33,9 +33,7 @@ class Maker {
       : transform_(image_transform(recipe)),
         worker_(transform_->make_worker()),
         size_(recipe.output),
-        pixels_(static_cast<std::size_t>(recipe.output.width) *
-                    static_cast<std::size_t>(recipe.output.height) * 3 +
-                guard) {}
+        pixels_(transform_->spec().fields()[0].shape.elements() + guard) {}
 
   Status make(const Bytes& encoded, std::int64_t label, Random& random) {
     const std::array fields{RecordField{"image", encoded},
@@ -56,8 +54,11 @@ class Maker {
     return status;
   }
 
+  /// Several images of one sample are one below the other.
   Image image() const {
-    return {size_.width, size_.height, 3, {pixels_.begin(), pixels_.end() - guard}};
+    const Shape& shape = transform_->spec().fields()[0].shape;
+    const int views = shape.rank() == 4 ? static_cast<int>(shape[0]) : 1;
+    return {size_.width, views * size_.height, 3, {pixels_.begin(), pixels_.end() - guard}};
   }
   std::int64_t label() const { return label_; }
   /// What the device is told, in a recipe whose flips are left to it.

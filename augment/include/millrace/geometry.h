@@ -34,6 +34,11 @@ Size resize_shorter(Size image, int shorter);
 /// x or y is negative where the image is smaller than the window and is padded.
 Region center_crop(Size image, Size crop);
 
+/// Tells where windows of `crop`, which is no larger, lie in `image`: 0 to 3 in its corners (top
+/// left, top right, bottom left, bottom right), 4 in its centre, as torchvision's `FiveCrop` has
+/// them.
+Region crop_of_five(Size image, Size crop, int number);
+
 /// What makes an image upright that is stored otherwise: rows and columns are exchanged, then left
 /// and right, then top and bottom; each if it is so said.
 struct Turn {

@@ -62,6 +62,18 @@ struct Resize {
 /// image is zero.
 struct CenterCrop {};
 
+/// Five windows of the output's size: the corners (top left, top right, bottom left, bottom right)
+/// and the centre, torchvision's `FiveCrop`. A sample's image is then [5, height, width, 3]. What
+/// comes later runs on each of them, with the same random numbers. An image that is smaller than
+/// the output is a bad record.
+struct FiveCrop {};
+
+/// These five and the five of the image that is flipped, left to right, or with `vertical_flip` top
+/// to bottom: torchvision's `TenCrop`. A sample's image is then [10, height, width, 3].
+struct TenCrop {
+  bool vertical_flip = false;
+};
+
 /// What stands in the border of a padded image. The names are those of torchvision and `numpy.pad`.
 enum class PaddingMode {
   constant,   ///< a colour
@@ -167,6 +179,8 @@ class Operation {
   Operation(const RandomResizedCrop& parameters);
   Operation(const Resize& parameters);
   Operation(const CenterCrop& parameters);
+  Operation(const FiveCrop& parameters);
+  Operation(const TenCrop& parameters);
   Operation(const Pad& parameters);
   Operation(const RandomCrop& parameters);
   Operation(const RandomHorizontalFlip& parameters);

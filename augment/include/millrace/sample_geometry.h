@@ -10,7 +10,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// Which part of an image a sample shows. Where the sample has borders, it is the part that these
+/// Which part of an image a sample shows, of several images its first one. Where the sample has borders, it is the part that these
 /// leave or mirror. Operations on the sample's pixels, which may turn it or cover some of it, are
 /// not told of.
 struct SampleGeometry {

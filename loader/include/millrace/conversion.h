@@ -27,7 +27,7 @@ struct Conversion {
   static constexpr std::size_t max_channels = 4;
 
   /// The field that is converted: uint8, [height, width, channels] with 1 to `max_channels`
-  /// channels.
+  /// channels, or several such images of each sample, [images, height, width, channels].
   std::string field = "image";
   /// uint8 (the values as they are), float16, bfloat16 or float32.
   DType dtype = DType::float32;

@@ -5,7 +5,8 @@
 It writes, for each case: the number of bytes of a recipe and of a JPEG, width and height of the
 resized and padded image, whether a random crop of that is flipped left to right and top to bottom
 (int32), the recipe as JSON, the JPEG, and the image's RGB rows. Where the recipe crops the centre,
-that image is the result. Exits with 77 where there is no torchvision.
+that image is the result; where it makes five or ten crops, these flipped and one below the other
+are. Exits with 77 where there is no torchvision.
 """
 
 import io
@@ -51,6 +52,7 @@ def widths(image):
 
 with open(sys.argv[1], "wb") as output:
     for case in range(int(sys.argv[2])):
+        views = []
         side = lambda: draw.choice([1, 2, draw.randint(3, 20), draw.randint(20, 70)])
         width, height = side(), side()
         file = io.BytesIO()
@@ -75,7 +77,16 @@ with open(sys.argv[1], "wb") as output:
             if len(set(padding)) == 1:
                 operations[-1]["padding"] = padding[0]
             image = padded(image, operations[-1], padding)
-        if draw.random() < 0.3:
+        if case % 3 == 0:
+            size = [draw.randint(1, image.width), draw.randint(1, image.height)]
+            if draw.random() < 0.5:
+                operations.append({"op": "five_crop"})
+                views = functional.five_crop(image, size[::-1])
+            else:
+                vertical = draw.random() < 0.5
+                operations.append({"op": "ten_crop", "vertical_flip": vertical})
+                views = functional.ten_crop(image, size[::-1], vertical)
+        elif draw.random() < 0.3:
             operations.append({"op": "center_crop"})
             size = [draw.randint(1, 2 * image.width), draw.randint(1, 2 * image.height)]
             image = functional.center_crop(image, size[::-1])
@@ -97,6 +108,12 @@ with open(sys.argv[1], "wb") as output:
         for flip, name in zip(flips, ("random_horizontal_flip", "random_vertical_flip")):
             if flip or draw.random() < 0.5:
                 operations.append({"op": name, "p": flip})
+        if views:
+            image = Image.new("RGB", (size[0], size[1] * len(views)))
+            for number, view in enumerate(views):
+                view = functional.hflip(view) if flips[0] else view
+                view = functional.vflip(view) if flips[1] else view
+                image.paste(view, (0, size[1] * number))
         recipe = json.dumps({"output": size, "like": LIKE, "ops": operations}).encode()
         jpeg = file.getvalue()
         output.write(struct.pack("<6i", len(recipe), len(jpeg), image.width, image.height, *flips))

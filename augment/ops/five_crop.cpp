@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+class FiveCropOperation final : public GeometricOperation {
+ public:
+  const char* name() const override { return "five_crop"; }
+  void describe(Parameters&) override {}
+
+  bool is_random() const override { return false; }
+  bool makes_output() const override { return true; }
+  int views() const override { return 5; }
+  const char* fold(Fold& fold, Random&) const override {
+    if (!fold.holds_output(name())) return nullptr;
+    const Region window = crop_of_five(fold.padded(), fold.output, fold.view);
+    fold.show(window.x, window.y);
+    return nullptr;
+  }
+};
+
+}  // namespace
+
+Operation::Operation(const FiveCrop&) : held_(make_five_crop()) {}
+
+std::shared_ptr<ImageOperation> make_five_crop() { return std::make_shared<FiveCropOperation>(); }
+
+}  // namespace millrace

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/operations.h"
+
+namespace millrace {
+namespace {
+
+class TenCropOperation final : public GeometricOperation {
+ public:
+  explicit TenCropOperation(const TenCrop& parameters) : parameters_(parameters) {}
+
+  const char* name() const override { return "ten_crop"; }
+  void describe(Parameters& parameters) override {
+    parameters.flag("vertical_flip", parameters_.vertical_flip);
+  }
+
+  bool is_random() const override { return false; }
+  bool makes_output() const override { return true; }
+  int views() const override { return 10; }
+  const char* fold(Fold& fold, Random&) const override {
+    if (!fold.holds_output(name())) return nullptr;
+    const Size image = fold.padded();
+    Region window = crop_of_five(image, fold.output, fold.view % 5);
+    // A window of the flipped image is the flipped window on the other side.
+    const bool flipped = fold.view >= 5;
+    if (flipped && parameters_.vertical_flip) window.y = image.height - window.height - window.y;
+    if (flipped && !parameters_.vertical_flip) window.x = image.width - window.width - window.x;
+    fold.show(window.x, window.y);
+    if (flipped) parameters_.vertical_flip ? fold.flip() : fold.mirror();
+    return nullptr;
+  }
+
+ private:
+  TenCrop parameters_;
+};
+
+}  // namespace
+
+Operation::Operation(const TenCrop& parameters)
+    : held_(std::make_shared<TenCropOperation>(parameters)) {}
+
+std::shared_ptr<ImageOperation> make_ten_crop() {
+  return std::make_shared<TenCropOperation>(TenCrop{});
+}
+
+}  // namespace millrace
