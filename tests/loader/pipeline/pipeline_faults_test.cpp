@@ -68,7 +68,7 @@ Error expect_error(const Run& run, HookDevice* hooked = nullptr, Thrown thrown =
     return Error(ErrorCode::internal, "it could not be built");
   }
   const Error first = error_of([&] {
-    for (int n = 0; n < 200; ++n)
+    while (time.elapsed() < 10s)
       if (!pipeline->next(*stream, patience)) return;
   });
   EXPECT_LT(time.elapsed(), 10s);
@@ -113,6 +113,7 @@ TEST_P(PipelineFaults, OfPrefetching) {
   for (const Thrown thrown : all_thrown) {
     SCOPED_TRACE(name_of(thrown));
     run.dataset = std::make_shared<testing::MemoryDataset>(800);
+    run.options.epochs = 0;  // batches need not wait for the thread that prefetches
     std::atomic<int> calls{0};
     run.dataset->on_prefetch = [&calls, thrown](std::span<const std::uint64_t>) {
       if (++calls > 10) throw_it(thrown);
