@@ -8,6 +8,7 @@
 #include <string>
 
 #include "command.h"
+#include "console/dataset_option.h"
 #include "console/interrupt.h"
 #include "console/option_checks.h"
 #include "console/streams.h"
@@ -19,14 +20,14 @@ namespace millrace::cli {
 namespace {
 
 struct IndexOptions {
-  std::string dataset;
+  /// What is stored is replaced, so it is not looked at.
+  DatasetArguments dataset{.options = {.notes = false}};
   unsigned workers = 0;
   DecodeLimits limits;
 };
 
 int run_index(const IndexOptions& options) {
-  // What is stored is replaced, so it is not looked at.
-  const std::shared_ptr<const Dataset> dataset = open_dataset(options.dataset, {.notes = false});
+  const std::shared_ptr<const Dataset> dataset = open_as_given(options.dataset);
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const IndexResult result = write_index(dataset, options.limits, runtime, interrupt);
@@ -34,8 +35,8 @@ int run_index(const IndexOptions& options) {
     print_note("interrupted; what was stored before stays, but for the shards that were done");
     return interrupt.exit_code();
   }
-  print_text(printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset, result.seconds,
-                                   index_text(result))) +
+  print_text(printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset.path,
+                                   result.seconds, index_text(result))) +
              "\n");
   return 0;
 }
@@ -46,9 +47,7 @@ Command add_index(CLI::App& millrace) {
   auto options = std::make_shared<IndexOptions>();
   CLI::App* app = millrace.add_subcommand(
       "index", "Store where in each JPEG a decoder can begin, so that crops are decoded faster");
-  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required()
-      ->check(input_check());
+  add_dataset(*app, options->dataset);
   app->add_option("--workers", options->workers, "Threads that read images; default: one per core")
       ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "command.h"
+#include "console/dataset_option.h"
 #include "console/interrupt.h"
 #include "console/option_checks.h"
 #include "console/output_file.h"
@@ -23,7 +24,7 @@ namespace millrace::cli {
 namespace {
 
 struct InspectOptions {
-  std::string dataset;
+  DatasetArguments dataset{.options = {.verify_checksums = false}};
   std::optional<std::uint64_t> record;
   std::string out;
   bool force = false;
@@ -33,9 +34,10 @@ struct InspectOptions {
 };
 
 /// Why the record's bytes are not those that were written; empty where they are.
-std::string fault_of(const std::string& path, std::uint64_t index) {
+std::string fault_of(DatasetArguments dataset, std::uint64_t index) {
+  dataset.options.verify_checksums = true;
   try {
-    (void)open_dataset(path, {.verify_checksums = true})->make_reader()->read(index);
+    (void)open_as_given(dataset)->make_reader()->read(index);
     return {};
   } catch (const Error& error) {
     return error.reason();
@@ -88,9 +90,7 @@ Command add_inspect(CLI::App& millrace) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* app =
       millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
-  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required()
-      ->check(input_check());
+  add_dataset(*app, options->dataset);
   CLI::Option* record =
       app->add_option("--record", options->record, "Show this record, from 0, instead of the whole")
           ->transform(between(std::uint64_t{0}, UINT64_MAX));
@@ -130,8 +130,7 @@ Examples:
             check_outputs({options->json, options->out}, {});
             if (!options->force && options->out != "-" && std::filesystem::exists(options->out))
               throw Error(ErrorCode::already_exists, options->out + " exists; --force replaces it");
-            const std::shared_ptr<const Dataset> dataset =
-                open_dataset(options->dataset, {.verify_checksums = false});
+            const std::shared_ptr<const Dataset> dataset = open_as_given(options->dataset);
             return options->record ? inspect_record(*options, *dataset)
                                    : inspect_all(*options, dataset);
           }};

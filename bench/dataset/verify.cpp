@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "command.h"
+#include "console/dataset_option.h"
 #include "console/figures.h"
 #include "console/interrupt.h"
 #include "console/option_checks.h"
@@ -25,7 +26,7 @@ namespace millrace::cli {
 namespace {
 
 struct VerifyOptions {
-  std::string dataset;
+  DatasetArguments dataset;
   bool quick = false;
   bool deep = false;
   std::size_t limit = 20;
@@ -122,8 +123,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
 
 int run_verify(const VerifyOptions& options) {
   check_outputs({options.json}, {});
-  const std::shared_ptr<const Dataset> dataset =
-      open_dataset(options.dataset, {.verify_checksums = true});
+  const std::shared_ptr<const Dataset> dataset = open_as_given(options.dataset);
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   const std::vector<std::string> warnings = dataset->facts().warnings;
@@ -144,9 +144,7 @@ Command add_verify(CLI::App& millrace) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* app = millrace.add_subcommand(
       "verify", "Check that a dataset is sound: every record read, compared, decoded");
-  app->add_option("DATASET", options->dataset, "The dataset, as `millrace pack` wrote it")
-      ->required()
-      ->check(input_check());
+  add_dataset(*app, options->dataset);
   CLI::Option* quick =
       app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
   app->add_flag("--deep", options->deep,

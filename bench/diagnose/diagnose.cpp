@@ -32,7 +32,7 @@ int run(const DiagnoseArguments& arguments) {
                 {arguments.source.recipe, arguments.pipeline.config});
   DiagnoseRecord record;
   DiagnoseSettings& settings = record.settings;
-  settings.open = [path = arguments.source.dataset] { return open_dataset(path); };
+  settings.open = [dataset = arguments.source.dataset] { return open_as_given(dataset); };
   settings.rounds = arguments.rounds;
   BenchSettings& bench = settings.bench;
   bench = bench_settings(arguments.source, arguments.pipeline);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "command.h"
+#include "console/dataset_option.h"
 #include "console/option_checks.h"
 #include "console/output_file.h"
 #include "console/recipe_option.h"
@@ -24,7 +25,7 @@ namespace millrace::cli {
 namespace {
 
 struct ViewArguments {
-  std::string dataset;
+  DatasetArguments dataset;
   std::string recipe = "train";
   std::optional<int> size;
   std::uint64_t record = 0;
@@ -90,8 +91,8 @@ std::string text_of(const ShownSample& sample, std::size_t number) {
 }
 
 int run(const ViewArguments& arguments) {
-  check_outputs({arguments.png}, {arguments.dataset, arguments.recipe});
-  const auto dataset = open_dataset(arguments.dataset);
+  check_outputs({arguments.png}, {arguments.dataset.path, arguments.recipe});
+  const auto dataset = open_as_given(arguments.dataset);
   const auto reader = dataset->make_reader();
   const Record record = reader->read(arguments.record);
   const std::string name =
@@ -134,9 +135,7 @@ Command add_view(CLI::App& millrace) {
   auto arguments = std::make_shared<ViewArguments>();
   CLI::App* app =
       millrace.add_subcommand("view", "Draw samples of a record beside the image itself");
-  app->add_option("DATASET", arguments->dataset, "Dataset file that `millrace pack` wrote")
-      ->required()
-      ->check(input_check());
+  add_dataset(*app, arguments->dataset);
   app->add_option("--record", arguments->record, "The record, from 0")
       ->required()
       ->transform(between(std::uint64_t{0}, UINT64_MAX));

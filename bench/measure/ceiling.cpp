@@ -220,14 +220,13 @@ bool is_well_known(const Spread& spread) {
 
 }  // namespace
 
-CeilingResult measure_ceiling(const BenchSettings& settings, double most_seconds) {
+CeilingResult measure_ceiling(const BenchSettings& settings, const Dataset& unchecked,
+                              double most_seconds) {
   const auto most =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_seconds));
   const Clock::time_point begin = Clock::now();
   LoaderSide loader(settings);
-  // T reads without comparing checksums, which the loader does: it is the plain decode.
-  ReferenceSide reference(*open_dataset(settings.dataset->name(), {.verify_checksums = false}),
-                          settings.seed, settings.runtime->workers());
+  ReferenceSide reference(unchecked, settings.seed, settings.runtime->workers());
   Clock::duration length = shortest_window;
   while (loader.run(length).images < images_per_thread * settings.runtime->workers() &&
          length < longest_window)

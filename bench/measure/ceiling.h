@@ -22,7 +22,9 @@ struct CeilingResult {
 /// order, at random one or the other first. Before each window the other's work has ended and no
 /// made batch is left; samples are counted when they are made. There are at least 20 pairs, and
 /// more until both intervals are within 2% of their medians or `most_seconds` are over. The medians
-/// of the pairs' ratios count, so slow spells of the machine do not.
-CeilingResult measure_ceiling(const BenchSettings& settings, double most_seconds);
+/// of the pairs' ratios count, so slow spells of the machine do not. T reads `unchecked`, the
+/// dataset once more without comparing checksums.
+CeilingResult measure_ceiling(const BenchSettings& settings, const Dataset& unchecked,
+                              double most_seconds);
 
 }  // namespace millrace::cli

@@ -97,9 +97,7 @@ void add_kept_bytes(CLI::App& command, SourceArguments& arguments) {
 }
 
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
-  command.add_option("DATASET", arguments.dataset, "Dataset file that `millrace pack` wrote")
-      ->required()
-      ->check(input_check());
+  add_dataset(command, arguments.dataset);
   add_recipe(command, "--recipe", arguments.recipe, recipe_names())->capture_default_str();
   add_size(command, arguments.size);
   add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
@@ -192,7 +190,8 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
 
 RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
                    const BenchSettings& settings) {
-  return {.dataset = source.dataset,
+  return {.dataset = source.dataset.path,
+          .map = source.dataset.options.map,
           .recipe_name = source.recipe,
           .device = source.device,
           .convert = source.convert,
@@ -207,7 +206,7 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   settings.recipe = recipe.to_json();
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
-  settings.dataset = open_dataset(arguments.dataset);
+  settings.dataset = open_as_given(arguments.dataset);
   settings.seed = arguments.seed;
   settings.index_bytes = arguments.index_bytes;
   settings.cache_bytes = arguments.cache_bytes;

@@ -9,13 +9,14 @@
 #include <optional>
 #include <string>
 
+#include "console/dataset_option.h"
 #include "measure/run_setup.h"
 
 namespace millrace::cli {
 
 /// What is read and made, as given on the command line: common to the commands that run a pipeline.
 struct SourceArguments {
-  std::string dataset;
+  DatasetArguments dataset;
   std::string recipe = "train";
   std::optional<int> size;
   std::uint64_t seed = 0;
@@ -45,7 +46,7 @@ struct PipelineArguments {
 void add_decode_limits(CLI::App& command, DecodeLimits& limits);
 /// --index-bytes, --cache-bytes
 void add_kept_bytes(CLI::App& command, SourceArguments& arguments);
-/// DATASET, --recipe, --size, --seed, --device, --convert, and the limits.
+/// The dataset, --recipe, --size, --seed, --device, --convert, and the limits.
 void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);

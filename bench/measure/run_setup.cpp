@@ -46,6 +46,7 @@ Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std:
   using Json = Figures::Json;
   Figures figures;
   figures.add("dataset", "Dataset", "{}", setup.dataset);
+  figures.key("map", setup.map ? Json(*setup.map) : Json());
   figures.add("records", "Records", "{}", records);
   figures.add("recipe", "Recipe", "{}", setup.recipe_name);
   figures.key("recipe_program", settings.recipe.empty() ? Json() : Json::parse(settings.recipe));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ class Figures;
 /// What a command was told to measure, in the words of the command line, and on which machine.
 struct RunSetup {
   std::string dataset;
+  /// Whether its files are mapped; nullopt if that is not known.
+  std::optional<bool> map{};
   std::string recipe_name;
   std::string device = "host";
   /// As given: "float16:nhwc"; empty if the images stay as they are.

@@ -64,7 +64,8 @@ Json machine_keys(const std::string& names) {
 
 Json option_keys(const std::string& names) {
   return keys(
-      "dataset records recipe device batch_size workers prefetch micro_batches step_ms step_auto "
+      "dataset map records recipe device batch_size workers prefetch micro_batches step_ms "
+      "step_auto "
       "batches max_seconds seed " +
           names,
       {{"recipe_program", "*"}});

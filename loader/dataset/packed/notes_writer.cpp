@@ -106,7 +106,7 @@ NotesHeader header_of(const Dataset& dataset) {
 /// Throws `Error` (`invalid_argument`) if the file is another dataset than it was: the one that has
 /// taken its place since, or one of which `dataset` has a part.
 void check_is_at(const Dataset& dataset, const std::string& file) {
-  const auto there = open_dataset(file, {.notes = false});
+  const auto there = open_dataset(file, {.map = false, .notes = false});
   const NotesHeader expected = header_of(dataset);
   const NotesHeader found = header_of(*there);
   if (found.records != expected.records || found.fingerprint != expected.fingerprint)
