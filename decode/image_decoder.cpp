@@ -9,6 +9,7 @@
 
 #include "jpeg/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
+#include "pnm/pnm_decoder.h"
 
 namespace millrace {
 namespace {
@@ -36,6 +37,7 @@ Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
 /// Every codec. Each is given bytes that begin as those of its kind do, and no others.
 constexpr Codec codecs[] = {
     {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>},
+    {ImageKind::pnm, make<PnmDecoder>, read_pnm_info},
 };
 
 std::string hex(std::span<const std::byte> bytes) {

@@ -25,11 +25,17 @@ constexpr Magic magics[] = {
     {4, "JXL \r\n"sv, ImageKind::jpeg_xl}, {4, "jP  \r\n"sv, ImageKind::jpeg_2000},
 };
 
+/// Two letters alone would take words of a text for an image.
+bool is_pnm(std::string_view bytes) {
+  return bytes.size() >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7' &&
+         " \t\n\v\f\r#"sv.find(bytes[2]) != std::string_view::npos;
+}
+
 }  // namespace
 
 const char* to_string(ImageKind kind) {
-  constexpr const char* names[] = {"unknown", "JPEG", "PNG",  "WebP",    "GIF",      "BMP",
-                                   "TIFF",    "AVIF", "HEIC", "JPEG XL", "JPEG 2000"};
+  constexpr const char* names[] = {"unknown", "JPEG", "PNG",  "WebP",    "GIF",       "BMP",
+                                   "TIFF",    "AVIF", "HEIC", "JPEG XL", "JPEG 2000", "PNM"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -38,7 +44,7 @@ ImageKind image_kind(std::span<const std::byte> encoded) {
   for (const Magic& magic : magics)
     if (bytes.size() >= magic.offset && bytes.substr(magic.offset).starts_with(magic.bytes))
       return magic.kind;
-  return ImageKind::unknown;
+  return is_pnm(bytes) ? ImageKind::pnm : ImageKind::unknown;
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <bit>
 #include <string>
 
+#include "codec/limits.h"
 #include "jpeg/baseline.h"
 #include "jpeg/frame.h"
 #include "jpeg/index.h"
@@ -32,24 +33,12 @@ std::size_t row_bytes(const jpeg_decompress_struct& image) {
   return std::size_t{image.output_width} * static_cast<std::size_t>(image.output_components);
 }
 
-std::int64_t pixels_of(Size size) { return std::int64_t{size.width} * size.height; }
-
 const char* reduced_name(bool by_stages, int reduction) {
   constexpr const char* names[2][3] = {
       {"libjpeg-turbo (reduced to 1/2)", "libjpeg-turbo (reduced to 1/4)",
        "libjpeg-turbo (reduced to 1/8)"},
       {"millrace (reduced to 1/2)", "millrace (reduced to 1/4)", "millrace (reduced to 1/8)"}};
   return names[by_stages ? 1 : 0][std::countr_zero(static_cast<unsigned>(reduction)) - 1];
-}
-
-void check_inside(const Region& region, Size image) {
-  if (region.x < 0 || region.y < 0 || region.width < 1 || region.height < 1 ||
-      region.x > image.width - region.width || region.y > image.height - region.height)
-    throw Error(ErrorCode::invalid_argument,
-                "region " + std::to_string(region.width) + " x " + std::to_string(region.height) +
-                    " at (" + std::to_string(region.x) + ", " + std::to_string(region.y) +
-                    ") is not inside an image of " + std::to_string(image.width) + " x " +
-                    std::to_string(image.height));
 }
 
 }  // namespace
@@ -78,15 +67,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     header_.components = image.num_components;
     header_.progressive = image.progressive_mode != FALSE;
     header_.arithmetic = image.arith_code != FALSE;
-    if (pixels_of(header_.size()) > max_pixels)
-      status = Status::bad(std::to_string(header_.width) + " x " + std::to_string(header_.height) +
-                           " pixels; at most " + std::to_string(max_pixels / 1'000'000) +
-                           " megapixels are decoded");
-    else if (header_.components != 1 && header_.components != 3 && header_.components != 4)
-      status = Status::bad("a JPEG of " + std::to_string(header_.components) +
-                           " components; only 1, 3 and 4 are supported");
-    else
-      status = check_limits(encoded.size());
+    status = check_header(encoded.size());
   }
   if (!status.is_ok()) {
     libjpeg_->end();
@@ -104,21 +85,13 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
   return status;
 }
 
-Status JpegDecoder::check_limits(std::size_t encoded_bytes) const {
-  const DecodeLimits& limits = budget_->limits();
-  const std::string size =
-      std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels";
-  const auto pixels = static_cast<std::uint64_t>(pixels_of(header_.size()));
-  if ((pixels - 1) / encoded_bytes >= limits.max_pixels_per_byte)
-    return Status::bad(size + " in " + std::to_string(encoded_bytes) + " bytes; at most " +
-                       std::to_string(limits.max_pixels_per_byte) +
-                       " pixels per byte are decoded (max_pixels_per_byte)");
-  const std::uint64_t needed = needed_bytes({0, 0, header_.width, header_.height});
-  if (needed > DecodeBudget::small_bytes && needed > limits.max_decode_bytes)
-    return Status::bad(size + " take " + std::to_string(needed) +
-                       " bytes of memory to decode; at most " +
-                       std::to_string(limits.max_decode_bytes) + " are taken (max_decode_bytes)");
-  return Status::ok();
+Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
+  if (Status few = check_pixels(header_.size()); !few.is_ok()) return few;
+  if (header_.components != 1 && header_.components != 3 && header_.components != 4)
+    return Status::bad("a JPEG of " + std::to_string(header_.components) +
+                       " components; only 1, 3 and 4 are supported");
+  return check_limits(header_.size(), encoded_bytes,
+                      needed_bytes({0, 0, header_.width, header_.height}), budget_->limits());
 }
 
 /// The most memory of an image's size that is in use while a region is decoded.
@@ -140,7 +113,7 @@ DecodeBudget::Lease JpegDecoder::take(const Region& region) const {
   // Scratch that is larger than it need be counts here, but not for the limits: no image may be bad
   // for those before it.
   std::uint64_t needed =
-      std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_bytes_);
+      std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_.bytes());
   // The stages' rows are longer than those of a narrow image.
   if (takes_stages_)
     needed = std::max<std::uint64_t>(needed, jpeg::BaselineDecoder::stride_of(region.width) *
@@ -153,17 +126,14 @@ Status JpegDecoder::decode(const Region& region, PixelView& view) {
 }
 
 Status JpegDecoder::decode_reduced(const Region& region, int reduction, PixelView& view) {
-  if (reduction != 2 && reduction != 4 && reduction != 8)
-    throw Error(ErrorCode::invalid_argument,
-                "a JPEG is reduced to 1/2, 1/4 or 1/8, not 1/" + std::to_string(reduction));
+  check_reduction(reduction);
   return decode_at(region, reduction, view);
 }
 
 Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& view) {
   view = {};
   begin();
-  const auto reduced = [&](int side) { return (side + reduction - 1) / reduction; };
-  check_inside(region, {reduced(header_.width), reduced(header_.height)});
+  check_inside(region, reduced_size(header_.size(), reduction));
   DecodeBudget::Lease lease = take(region);
   Status status =
       read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
@@ -202,7 +172,7 @@ Status JpegDecoder::check() {
 }
 
 void JpegDecoder::close() {
-  if (scratch_bytes_ > DecodeBudget::small_bytes) drop_scratch();
+  scratch_.drop_if_large();
   // What is noted of an image is as long as its data: some kilobytes, or a hostile image.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
   if (uses_index_ && encoded_.size() > 8 * many_bytes) {
@@ -224,7 +194,7 @@ void JpegDecoder::begin() {
 bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView& view) {
   if (!takes_stages_) return false;
   const std::size_t stride = jpeg::BaselineDecoder::stride_of(region.width);
-  std::uint8_t* pixels = reserve(stride * static_cast<std::size_t>(region.height));
+  std::uint8_t* pixels = scratch_.reserve(stride * static_cast<std::size_t>(region.height));
   if (!stages_->decode(*frame_, region, reduction, pixels, uses_index_ ? &index_ : nullptr)) {
     doubt();
     return false;
@@ -248,7 +218,7 @@ Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
   const unsigned skipped = static_cast<unsigned>(region.y) - top;
   const unsigned rows = skipped + static_cast<unsigned>(region.height);
   const std::size_t stride = row_bytes(image);
-  std::uint8_t* pixels = reserve(stride * rows);
+  std::uint8_t* pixels = scratch_.reserve(stride * rows);
   if (Status done = libjpeg_->read(rows, pixels, stride); !done.is_ok()) return done;
 
   std::uint8_t* first_row = pixels + skipped * stride;
@@ -284,7 +254,7 @@ Status JpegDecoder::read_all() {
     return started;
   if (libjpeg_->has_multiple_scans()) return Status::ok();  // all read by now
   const jpeg_decompress_struct& image = libjpeg_->image();
-  Status read = libjpeg_->read(image.output_height, reserve(row_bytes(image)), 0);
+  Status read = libjpeg_->read(image.output_height, scratch_.reserve(row_bytes(image)), 0);
   return read.is_ok() ? libjpeg_->finish() : read;
 }
 
@@ -320,21 +290,6 @@ Status JpegDecoder::crop(const Region& region, unsigned& left) {
   }
   unsigned width = right - left;
   return width < image.output_width ? libjpeg_->crop(left, width) : Status::ok();
-}
-
-void JpegDecoder::drop_scratch() {
-  scratch_.reset();
-  scratch_bytes_ = 0;
-}
-
-std::uint8_t* JpegDecoder::reserve(std::size_t bytes) {
-  if (scratch_bytes_ < bytes) {
-    drop_scratch();  // nothing in it is worth copying
-    const std::size_t room = bytes > DecodeBudget::small_bytes ? bytes : std::bit_ceil(bytes);
-    scratch_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
-    scratch_bytes_ = room;
-  }
-  return scratch_.get();
 }
 
 }  // namespace millrace

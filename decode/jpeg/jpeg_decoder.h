@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "codec/pixel_scratch.h"
+
 namespace millrace {
 
 class Libjpeg;
@@ -50,7 +52,7 @@ class JpegDecoder final : public ImageDecoder {
   void close() override;
 
  private:
-  Status check_limits(std::size_t encoded_bytes) const;
+  Status check_header(std::size_t encoded_bytes) const;
   void begin();
   std::uint64_t needed_bytes(Region region) const;
   DecodeBudget::Lease take(const Region& region) const;
@@ -62,8 +64,6 @@ class JpegDecoder final : public ImageDecoder {
   Status read_all();
   bool check_by_stages(Status& status);
   void doubt();
-  std::uint8_t* reserve(std::size_t bytes);
-  void drop_scratch();
 
   std::shared_ptr<DecodeBudget> budget_;
   DecodeBudget::Lease lease_;
@@ -81,8 +81,7 @@ class JpegDecoder final : public ImageDecoder {
   std::vector<std::byte> packed_;
   JpegHeader header_;
   bool opened_ = false;
-  std::unique_ptr<std::uint8_t[]> scratch_;
-  std::size_t scratch_bytes_ = 0;
+  PixelScratch scratch_;
 };
 
 }  // namespace millrace

@@ -25,7 +25,7 @@ ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/lmdb", "dataset/tar",
                "dataset/files", "dataset/array", "dataset/open", "order", "runtime", "device",
                "report", "pipeline/options", "pipeline/road", "pipeline"],
-    "decode": ["jpeg", "png", "webp", "pnm", "*"],
+    "decode": ["codec", "jpeg", "png", "webp", "pnm", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "*"],
     "gpu": ["pixel", "device"],

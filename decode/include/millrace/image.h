@@ -13,9 +13,23 @@
 namespace MILLRACE_API millrace {
 
 /// The file formats of images that are told apart, whether they can be decoded or not.
-enum class ImageKind { unknown, jpeg, png, webp, gif, bmp, tiff, avif, heic, jpeg_xl, jpeg_2000 };
+/// `pnm` is Netpbm's family, P1 to P7.
+enum class ImageKind {
+  unknown,
+  jpeg,
+  png,
+  webp,
+  gif,
+  bmp,
+  tiff,
+  avif,
+  heic,
+  jpeg_xl,
+  jpeg_2000,
+  pnm
+};
 
-/// The format's usual name: "JPEG", "PNG", "JPEG 2000" ...; "unknown".
+/// The format's usual name: "JPEG", "PNG", "JPEG 2000", "PNM" ...; "unknown".
 const char* to_string(ImageKind kind);
 
 /// Tells an encoded image's kind by its first bytes (16 are enough).

@@ -23,17 +23,20 @@ struct ImageHeader {
   ImageKind kind = ImageKind::unknown;
   int width = 0;
   int height = 0;
-  /// Components as stored: 1 grey, 3 colour, 4 CMYK.
+  /// Components as stored: 1 grey or the number of a palette's colour, 2 grey and alpha, 3 colour,
+  /// 4 CMYK, or colour and alpha.
   int components = 0;
-  /// Who decodes it, and why not millrace's own stages: "millrace", "libjpeg-turbo (progressive)".
-  /// Where these find something doubtful, libjpeg-turbo has the last word, and `decode` and `check`
-  /// change it: "libjpeg-turbo (doubtful data)". A text that lives as long as the program.
+  /// Who decodes it: "libpng", "libwebp (lossy)", "millrace (PNM)"; of a JPEG also why not
+  /// millrace's own stages: "millrace", "libjpeg-turbo (progressive)". Where these find something
+  /// doubtful, libjpeg-turbo has the last word, and `decode` and `check` change it: "libjpeg-turbo
+  /// (doubtful data)". A text that lives as long as the program.
   const char* decoder = "";
 
   Size size() const { return {width, height}; }
 };
 
-/// Decodes encoded images to 8-bit RGB, of the region that is needed. It is the seam for codecs:
+/// Decodes encoded images to 8-bit RGB, of the region that is needed, as Pillow's `convert("RGB")`
+/// makes it: alpha is left out. It is the seam for codecs:
 /// each kind of image has one in a room of its own. A decoder is used for one image after the other
 /// and keeps its handles, and scratch of up to `DecodeBudget::small_bytes`. Nothing else outlives
 /// an image: what comes of one does not depend on those before it.
@@ -60,8 +63,9 @@ class ImageDecoder {
 
   /// As `decode`, but of the image at 1/2, 1/4 or 1/8 of its resolution (`reduction` is 2, 4 or 8;
   /// else it throws `Error`, `invalid_argument`): of sides that are the image's divided by it,
-  /// rounded up. `region` lies in that. It takes less time, since only the lower frequencies are
-  /// transformed; so the pixels are close to a resampling of the whole, and not equal.
+  /// rounded up. `region` lies in that. For a JPEG it takes less time, since only the lower
+  /// frequencies are transformed; so the pixels are close to a resampling of the whole, and not
+  /// equal. For others they are means of pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
 
   /// Lets what follows use an index of the opened image, which says where in its bytes one can
@@ -100,7 +104,7 @@ std::unique_ptr<ImageDecoder> make_image_decoder(
     std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
 
 /// Whether `encoded`, of which the first 16 bytes are enough, is of a kind that can be decoded. Bad
-/// for all else, with the reason: "a PNG image; only JPEG is supported".
+/// for all else, with the reason: "a GIF image; only JPEG, PNG, WebP, PNM are supported".
 Status check_image_kind(std::span<const std::byte> encoded);
 
 /// What an image's file says of it beyond the header that decoding needs. What a kind of image does
@@ -108,10 +112,11 @@ Status check_image_kind(std::span<const std::byte> encoded);
 struct ImageInfo : ImageHeader {
   int bits_per_sample = 8;
   /// How the pixels are laid out in the file: of JPEGs "baseline", "progressive, arithmetic",
-  /// "extended, 12 bits" ...
+  /// "extended, 12 bits" ...; of others with their kind: "PNG palette, 4 bits, interlaced", "WebP
+  /// lossy, alpha, animated", "PGM".
   std::string scan_type;
   /// "4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1", "4:1:0"; "gray" for one component; else the
-  /// components' sampling factors, as "2x2 1x2 1x1".
+  /// components' sampling factors, as "2x2 1x2 1x1". nullopt for what is stored as RGB.
   std::optional<std::string> chroma;
   /// 1 to 100, on the scale of libjpeg's `jpeg_set_quality`; nullopt if it cannot be told.
   std::optional<int> quality;

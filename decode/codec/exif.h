@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+
+namespace millrace {
+
+/// Finds the orientation, 1 to 8, in an EXIF block, which is a TIFF structure (Exif 2.32, 4.6.4:
+/// tag 0x0112 of the first directory, a SHORT; other integers of two or four bytes are taken, as
+/// Pillow does). nullopt if it says none.
+std::optional<int> exif_orientation(std::span<const std::byte> tiff);
+
+/// Takes off the names ("Exif" and two zeros) that a JPEG's segment begins with, and that some
+/// writers put into other files as well.
+std::span<const std::byte> without_exif_names(std::span<const std::byte> block);
+
+}  // namespace millrace

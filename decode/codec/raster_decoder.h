@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/image_decoder.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "codec/pixel_scratch.h"
+
+namespace millrace {
+
+/// What the codecs have in common whose files are pixels and nothing between: the order of the
+/// calls, the limits, the budget, the scratch, and lower resolutions, which are means of pixels. A
+/// codec says what its header holds and reads a region.
+class RasterDecoder : public ImageDecoder {
+ public:
+  explicit RasterDecoder(std::shared_ptr<DecodeBudget> budget);
+
+  Status open(std::span<const std::byte> encoded) final;
+  const ImageHeader& header() const final { return header_; }
+  Status decode(const Region& region, PixelView& view) final;
+  /// As the seam says; each pixel is the mean, rounded, of those that it stands for, as far as the
+  /// image has them: Pillow's `Image.reduce`.
+  Status decode_reduced(const Region& region, int reduction, PixelView& view) final;
+  Status check() final;
+  void close() final;
+
+ protected:
+  /// Reads the header of bytes that begin as those of the codec's kind do. All members of `header`
+  /// are to be set.
+  virtual Status read_header(std::span<const std::byte> encoded, ImageHeader& header) = 0;
+  /// Memory beside the region's pixels (3 bytes each) that it takes to decode it; of the image
+  /// whose header was read last.
+  virtual std::uint64_t bytes_beside(const Region& region) const = 0;
+  /// Shows the region, in what `reserve` gave or in the encoded bytes.
+  virtual Status read_region(const Region& region, PixelView& view) = 0;
+  /// Reads the image to its end.
+  virtual Status read_all() = 0;
+
+  std::span<const std::byte> encoded() const { return encoded_; }
+  std::uint8_t* reserve(std::size_t bytes) { return scratch_.reserve(bytes); }
+  /// Who decodes the image, as `ImageHeader::decoder`.
+  void set_decoder(const char* name) { header_.decoder = name; }
+
+ private:
+  void begin();
+  std::uint64_t needed_bytes(const Region& region) const;
+  Status decode_leased(const Region& region, int reduction, PixelView& view);
+  void reduce(const PixelView& whole, Size to, int reduction, PixelView& view);
+
+  std::shared_ptr<DecodeBudget> budget_;
+  DecodeBudget::Lease lease_;
+  std::span<const std::byte> encoded_;
+  ImageHeader header_;
+  bool opened_ = false;
+  PixelScratch scratch_;
+  PixelScratch reduced_;
+};
+
+}  // namespace millrace

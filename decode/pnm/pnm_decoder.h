@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "codec/raster_decoder.h"
+
+namespace millrace {
+
+/// Shows the pixels of binary PGM and PPM files (P5 and P6 of netpbm's pgm(5) and ppm(5)) of 8 bits
+/// a sample: a maximal value of 255. Comments stand anywhere before the pixels and end with their
+/// line. Of several images in a file the first is shown. What else Netpbm has is bad, by its name.
+/// A P6's pixels are shown where they lie, in the encoded bytes.
+class PnmDecoder final : public RasterDecoder {
+ public:
+  using RasterDecoder::RasterDecoder;
+
+ protected:
+  Status read_header(std::span<const std::byte> encoded, ImageHeader& header) override;
+  std::uint64_t bytes_beside(const Region& region) const override;
+  Status read_region(const Region& region, PixelView& view) override;
+  Status read_all() override;
+
+ private:
+  /// Bad unless so many rows are there.
+  Status has_rows(int rows) const;
+
+  std::size_t pixels_at_ = 0;
+};
+
+/// Reads the header. Bad, with the reason, for what `PnmDecoder` does not open.
+Status read_pnm_info(std::span<const std::byte> encoded, ImageInfo& info);
+
+}  // namespace millrace
