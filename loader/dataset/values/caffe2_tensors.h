@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace millrace {
@@ -50,18 +51,21 @@ class Caffe2Tensors {
   std::span<const Caffe2Tensor> tensors() const { return tensors_; }
 
  private:
-  Status read_tensor(std::span<const std::byte> message);
-  Status check(std::size_t number) const;
+  /// How many values lie before a tensor's own.
+  struct Begin {
+    std::size_t shape = 0, floats = 0, int32s = 0, int64s = 0, strings = 0;
+  };
+
+  std::string read_tensor(std::span<const std::byte> message);
+  /// Behind what was read so far.
+  Begin end() const;
+  void refer(Caffe2Tensor& tensor, const Begin& begin, const Begin& end) const;
 
   std::vector<Caffe2Tensor> tensors_;
-  // Of all tensors, one behind the other; where each one's begin.
-  struct Begins {
-    std::size_t shape = 0, floats = 0, integers = 0, strings = 0;
-  };
-  std::vector<Begins> begins_;
-  std::vector<std::int64_t> shapes_;
+  std::vector<Begin> begins_;
+  // Of all tensors, one's behind the other's.
+  std::vector<std::int64_t> shapes_, int32s_, int64s_;
   std::vector<float> floats_;
-  std::vector<std::int64_t> integers_;
   std::vector<std::span<const std::byte>> strings_;
 };
 

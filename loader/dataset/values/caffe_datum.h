@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace millrace {
+
+struct ProtobufField;
 
 /// A record of Caffe's: message Datum of
 /// https://github.com/BVLC/caffe/blob/master/src/caffe/proto/caffe.proto.
@@ -25,10 +28,13 @@ struct CaffeDatum {
   std::optional<std::int32_t> label;
 
   /// Reads it anew and keeps the memory. Of several fields of one name the last counts, as protobuf
-  /// has it, and fields it does not know are passed over. Bad are fields of another wire type, sizes
-  /// that are missing or below 1, values that are not as many as the sizes say, and both `data` and
-  /// float_data, or neither.
+  /// has it, and fields it does not know are passed over. Bad are fields of another wire type,
+  /// sizes that are missing or below 1, values that are not as many as the sizes say, and both
+  /// `data` and float_data, or neither.
   Status read(std::span<const std::byte> input);
+
+ private:
+  std::string take(const ProtobufField& field);
 };
 
 }  // namespace millrace

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "dataset/values/byte_cursor.h"
+
 namespace millrace {
 
 /// How a field's value lies on the wire. 3 and 4 begin and end groups, which are refused.
@@ -31,27 +33,30 @@ struct ProtobufField {
 /// After https://protobuf.dev/programming-guides/encoding/.
 class ProtobufReader {
  public:
-  explicit ProtobufReader(std::span<const std::byte> message) : message_(message) {}
+  explicit ProtobufReader(std::span<const std::byte> message) : at_(message) {}
 
   /// False at the message's end, and where something is wrong; then problem() is not empty.
   bool next(ProtobufField& field);
   const std::string& problem() const { return problem_; }
 
  private:
-  bool varint(std::uint64_t& number);
-  bool fixed(std::size_t bytes, std::uint64_t& number);
-  bool fail(const std::string& what);
+  bool fail(const ProtobufField& field, const std::string& what);
 
-  std::span<const std::byte> message_;
-  std::size_t at_ = 0, field_at_ = 0;
+  ByteCursor at_;
   std::string problem_;
 };
 
+/// Why a field that a message calls `name` is not of the type: "label at byte 9 is bytes, not a
+/// varint"; empty if it is.
+std::string type_problem(const ProtobufField& field, const char* name, WireType type);
+
 // Repeated numbers may lie packed in one field, each in a field of its own, or both in turn. These
-// append what one field has; false if its wire type is another one, or packed values are cut short.
-bool append_floats(const ProtobufField& field, std::vector<float>& numbers);
-/// int32, int64, bool and enumerations; the low 32 bits of each if `is_32_bits`, with their sign.
-bool append_integers(const ProtobufField& field, std::vector<std::int64_t>& numbers,
-                     bool is_32_bits);
+// append what one field has, and return what is wrong with it as type_problem() does, or empty.
+std::string append_floats(const ProtobufField& field, const char* name,
+                          std::vector<float>& numbers);
+std::string append_int32s(const ProtobufField& field, const char* name,
+                          std::vector<std::int64_t>& numbers);
+std::string append_int64s(const ProtobufField& field, const char* name,
+                          std::vector<std::int64_t>& numbers);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ struct None {};
 
 enum class Collection : std::uint8_t { tuple, list, dictionary };
 
-/// The items of a collection: `Values::item` has them. A dictionary's are key, value, key, value ...
+/// The items of a collection, which `Values` has. A dictionary's are key, value, key, value ...
 struct Items {
   Collection kind = Collection::tuple;
   std::uint32_t first = 0;
@@ -31,6 +31,17 @@ using Value = std::variant<None, bool, std::int64_t, double, std::span<const std
 
 /// A value as messages name it: "None", "an integer", "bytes", "a tuple of 2" ...
 std::string described(const Value& value);
+
+/// Whether a value is this text, or bytes of this text, as Python 2 and some writers of MessagePack
+/// store it.
+bool is_text(const Value& value, std::string_view text);
+
+/// Whether a text is UTF-8: without surrogates, and nothing longer than it need be.
+bool is_utf8(std::string_view text);
+
+/// A name that is in the input, for messages: at most 200 bytes, and "?" for what is not printable
+/// ASCII.
+std::string shown(std::string_view name);
 
 /// What a parser has found in one input: values that hold each other. Collections name their items
 /// by number, so one that the input refers to twice is there once.
@@ -73,7 +84,8 @@ class Values {
   const Value& at(std::uint32_t number) const { return values_[number]; }
   /// Adds an item behind the others of a collection. For a dictionary it is a key or a value.
   void append(std::uint32_t collection, std::uint32_t item);
-  /// Whether there are more values or items than `max_values`; a parser then stops.
+  /// Whether there are more values or items than `max_values`. A parser asks before they are many
+  /// more, and then stops.
   bool too_many() const { return values_.size() > max_values || edges_.size() > max_values; }
   /// For what has to be unescaped: at most twice as many bytes in all as the input has. What is
   /// appended to it stays where it is until the next start().
@@ -88,12 +100,14 @@ class Values {
   };
   /// What is known of a collection in finish().
   struct Extent {
-    std::uint64_t walked = 0;  // how many values a walk through it meets; 0 if not yet known
+    std::uint32_t walked = 0;  // how many values a walk through it meets; 0 if not yet known
     std::uint8_t levels = 0;
     bool is_open = false;
   };
 
+  bool is_collection(std::uint32_t number) const;
   void gather_items();
+  Status measure(std::uint32_t root);
 
   std::vector<Value> values_;
   std::vector<Edge> edges_;
