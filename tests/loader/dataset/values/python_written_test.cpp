@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What Python's own writers have written is read as Python's own readers read it.
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+
+#include "dataset/values/msgpack.h"
+#include "dataset/values/pickle.h"
+#include "loader/dataset/values/rendered.h"
+#include "support/run_program.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AnyOf;
+using testing::bytes_of;
+using ::testing::HasSubstr;
+using testing::rendered;
+
+struct Written {
+  std::string bytes;
+  std::string expected;
+};
+
+std::string piece(const std::string& all, std::size_t& at) {
+  std::uint32_t size = 0;
+  std::memcpy(&size, all.substr(at, sizeof size).data(), sizeof size);
+  at += sizeof size + size;
+  return all.substr(at - size, size);
+}
+
+class PythonWritten : public ::testing::Test {
+ protected:
+  /// Skips the test where the writer is not there.
+  void write(const char* kind, int count) {
+    const testing::TemporaryFolder folder;
+    const std::string path = (folder / "values").string();
+    const auto python = testing::run_program(
+        {"/usr/bin/python3", MILLRACE_WRITE_VALUES, kind, path, std::to_string(count)});
+    if (python.exit_code == 77) GTEST_SKIP() << python.out;
+    ASSERT_EQ(python.exit_code, 0) << python.err;
+    std::ifstream file(path, std::ios::binary);
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    for (std::size_t at = 0; at < all.size();) {
+      Written& one = written_.emplace_back();
+      one.bytes = piece(all, at);
+      one.expected = piece(all, at);
+    }
+    ASSERT_GT(std::ssize(written_), count / 2);
+  }
+
+  void expect_all(const std::function<Status(std::span<const std::byte>, Values&)>& read) {
+    Values values;
+    for (const Written& one : written_) {
+      const Status status = read(bytes_of(one.bytes), values);
+      if (one.expected.starts_with('!')) {
+        ASSERT_THAT(status.reason(), HasSubstr(one.expected.substr(1)));
+      } else {
+        ASSERT_TRUE(status.is_ok()) << status.reason() << " in " << one.bytes.substr(0, 500);
+        ASSERT_EQ(rendered(values), one.expected);
+      }
+    }
+  }
+
+  std::vector<Written> written_;
+  PickleReader pickle_;
+};
+
+TEST_F(PythonWritten, PicklesOfAllProtocols) {
+  write("pickle", 1000);
+  expect_all([&](auto input, Values& values) { return pickle_.read(input, values); });
+}
+
+TEST_F(PythonWritten, StringsOfPython2) {
+  write("python2", 200);
+  expect_all([&](auto input, Values& values) { return pickle_.read(input, values); });
+}
+
+TEST_F(PythonWritten, Msgpack) {
+  write("msgpack", 1000);
+  expect_all(read_msgpack);
+}
+
+/// What is taken of a damaged pickle is what Python takes of it, or would but for a frame that is
+/// too short, a key that it cannot hash, or the like.
+TEST_F(PythonWritten, DamagedPicklesAreReadAlikeOrRefused) {
+  write("mutated", 10000);
+  Values values;
+  // What only Python takes: numbers that the memo has no use for, frames that end too late, bytes
+  // behind the end, integers of any size, sets and the like.
+  const auto stricter = AnyOf(HasSubstr("PUT at"), HasSubstr("FRAME at"), HasSubstr("STOP at"),
+                              HasSubstr("64 bits"), HasSubstr("finds no"), HasSubstr("never done"));
+  int taken = 0, more = 0;
+  for (const Written& one : written_) {
+    const Status status = pickle_.read(bytes_of(one.bytes), values);
+    if (!status.is_ok()) {
+      if (one.expected != "!") {
+        ASSERT_THAT(status.reason(), stricter);
+      }
+      continue;
+    }
+    ++taken;
+    if (one.expected == "!") {
+      ++more;
+    } else {
+      ASSERT_EQ(rendered(values), one.expected) << testing::hexadecimal(one.bytes);
+    }
+  }
+  EXPECT_GT(taken, 1000);
+  EXPECT_LT(more, taken / 50);
+}
+
+}  // namespace
+}  // namespace millrace
