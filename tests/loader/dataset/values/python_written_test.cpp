@@ -8,6 +8,8 @@
 #include <functional>
 #include <iterator>
 
+#include "dataset/values/caffe2_tensors.h"
+#include "dataset/values/caffe_datum.h"
 #include "dataset/values/msgpack.h"
 #include "dataset/values/pickle.h"
 #include "loader/dataset/values/rendered.h"
@@ -83,6 +85,46 @@ TEST_F(PythonWritten, StringsOfPython2) {
 TEST_F(PythonWritten, Msgpack) {
   write("msgpack", 1000);
   expect_all(read_msgpack);
+}
+
+std::string rendered(const CaffeDatum& datum) {
+  std::string text = datum.encoded ? "(T" : "(F";
+  for (const std::int64_t size : {datum.channels, datum.height, datum.width})
+    text += rendered(size);
+  text += rendered(datum.data) + "[";
+  for (const float value : datum.floats) text += rendered(double{value});
+  return text + "]" + (datum.label ? rendered(std::int64_t{*datum.label}) : "N") + ")";
+}
+
+std::string rendered(const Caffe2Tensor& tensor) {
+  std::string text = "(" + rendered(static_cast<std::int64_t>(tensor.type)) + "[";
+  for (const std::int64_t size : tensor.shape) text += rendered(size);
+  if (tensor.type == Caffe2Type::byte) return text + "]" + rendered(tensor.bytes) + ")";
+  text += "][";
+  for (const float value : tensor.floats) text += rendered(double{value});
+  for (const std::int64_t value : tensor.integers) text += rendered(value);
+  for (const std::span<const std::byte> value : tensor.strings) text += rendered(value);
+  return text + "])";
+}
+
+TEST_F(PythonWritten, DatumsOfCaffe) {
+  write("datum", 500);
+  CaffeDatum datum;
+  for (const Written& one : written_) {
+    ASSERT_EQ(datum.read(bytes_of(one.bytes)).reason(), "");
+    ASSERT_EQ(rendered(datum), one.expected);
+  }
+}
+
+TEST_F(PythonWritten, TensorsOfCaffe2) {
+  write("tensors", 500);
+  Caffe2Tensors record;
+  for (const Written& one : written_) {
+    ASSERT_EQ(record.read(bytes_of(one.bytes)).reason(), "");
+    std::string text = "[";
+    for (const Caffe2Tensor& tensor : record.tensors()) text += rendered(tensor);
+    ASSERT_EQ(text + "]", one.expected);
+  }
 }
 
 /// What is taken of a damaged pickle is what Python takes of it, or would but for a frame that is

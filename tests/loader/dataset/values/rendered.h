@@ -43,6 +43,14 @@ inline std::string hexadecimal(double number) {
   return hexadecimal(bytes);
 }
 
+inline std::string rendered(std::int64_t integer) { return "i" + std::to_string(integer) + ";"; }
+inline std::string rendered(double real) { return "f" + hexadecimal(real) + ";"; }
+inline std::string rendered(std::span<const std::byte> bytes) {
+  return "b" +
+         hexadecimal(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())) +
+         ";";
+}
+
 inline std::string rendered(const Values& values, const Value& value);
 
 /// A key that is there twice counts once, at its first place and with its last value, as in Python.
@@ -68,14 +76,9 @@ inline std::string rendered_entries(const Values& values, const Value& dictionar
 inline std::string rendered(const Values& values, const Value& value) {
   if (std::holds_alternative<None>(value)) return "N";
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "T" : "F";
-  if (const auto* integer = std::get_if<std::int64_t>(&value))
-    return "i" + std::to_string(*integer) + ";";
-  if (const auto* real = std::get_if<double>(&value)) return "f" + hexadecimal(*real) + ";";
-  if (const auto* bytes = std::get_if<std::span<const std::byte>>(&value))
-    return "b" +
-           hexadecimal(
-               std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size())) +
-           ";";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return rendered(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return rendered(*real);
+  if (const auto* bytes = std::get_if<std::span<const std::byte>>(&value)) return rendered(*bytes);
   if (const auto* text = std::get_if<std::string_view>(&value))
     return "s" + hexadecimal(*text) + ";";
   const Collection kind = std::get<Items>(value).kind;

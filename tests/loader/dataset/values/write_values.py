@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values as Python's own writers write them, and as text.
 
-    python3 write_values.py pickle|mutated|python2|msgpack FILE COUNT
+    python3 write_values.py pickle|mutated|python2|msgpack|datum|tensors FILE COUNT
 
 FILE gets, for each value, two pieces of 4 bytes of length (little-endian) and as many bytes: what
 the writer has written, and rendered() of what the reader of the same library makes of it, or "!"
@@ -194,9 +194,107 @@ def msgpacks(count):
     yield msgpack.packb([msgpack.ExtType(5, bytes(300))]), "!ext type 5"
 
 
+FIELDS = {
+    "Datum": [("channels", 1, "INT32", ""), ("height", 2, "INT32", ""), ("width", 3, "INT32", ""),
+              ("data", 4, "BYTES", ""), ("label", 5, "INT32", ""), ("float_data", 6, "FLOAT", "*"),
+              ("encoded", 7, "BOOL", "")],
+    "TensorProto": [("dims", 1, "INT64", "*"), ("data_type", 2, "INT32", ""),
+                    ("float_data", 3, "FLOAT", "+"), ("int32_data", 4, "INT32", "+"),
+                    ("byte_data", 5, "BYTES", ""), ("string_data", 6, "BYTES", "*"),
+                    ("name", 7, "STRING", ""), ("int64_data", 10, "INT64", "+")],
+    "TensorProtos": [("protos", 1, ".TensorProto", "*")],
+}
+
+
+def messages():
+    """The classes of FIELDS, which are those of Caffe and Caffe2; "*" is repeated, "+" packed."""
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    except ImportError as error:
+        print(f"skipped: {error} (python3-protobuf)")
+        sys.exit(77)
+    file = descriptor_pb2.FileDescriptorProto(name="values.proto", syntax="proto2")
+    for message, fields in FIELDS.items():
+        descriptor = file.message_type.add(name=message)
+        for name, number, kind, repeated in fields:
+            field = descriptor.field.add(name=name, number=number)
+            field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
+            if kind.startswith("."):
+                field.type, field.type_name = field.TYPE_MESSAGE, kind
+            else:
+                field.type = field.Type.Value("TYPE_" + kind)
+            if repeated == "+":
+                field.options.packed = True
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    return {name: factory.GetPrototype(pool.FindMessageTypeByName(name)) for name in FIELDS}
+
+
+def some_floats(count):
+    return [struct.unpack("<f", struct.pack("<f", RANDOM.gauss(0, 9)))[0] for _ in range(count)]
+
+
+def datums(count):
+    """Rendered as (encoded, channels, height, width, data, [float ...], label)."""
+    datum_class = messages()["Datum"]
+    for _ in range(count):
+        datum = datum_class()
+        kind = RANDOM.randrange(3)
+        shape = [RANDOM.randrange(1, 9) for _ in range(3)]
+        if kind == 0:
+            datum.encoded, datum.data = True, b"\xff\xd8" + some_bytes()
+        else:
+            datum.channels, datum.height, datum.width = shape
+            values = shape[0] * shape[1] * shape[2]
+            if kind == 1:
+                datum.data = RANDOM.randbytes(values)
+            else:
+                datum.float_data.extend(some_floats(values))
+        if RANDOM.random() < 0.9:
+            datum.label = RANDOM.choice([0, 1, -1, 7, 999, 2**31 - 1, -(2**31)])
+        label = datum.label if datum.HasField("label") else None
+        yield datum.SerializeToString(), rendered((
+            datum.encoded, datum.channels, datum.height, datum.width, datum.data,
+            list(datum.float_data), label))
+
+
+def tensors(count):
+    """Rendered as [(type, [size ...], its values) ...]."""
+    record_class = messages()["TensorProtos"]
+    for _ in range(count):
+        record, expected = record_class(), []
+        for _ in range(RANDOM.randrange(4)):
+            tensor = record.protos.add(name=RANDOM.choice(["", "image"]))
+            tensor.dims.extend(RANDOM.randrange(5) for _ in range(RANDOM.randrange(4)))
+            values = 1
+            for dim in tensor.dims:
+                values *= dim
+            kind = RANDOM.choice([1, 2, 3, 4, 6, 9, 10])
+            tensor.data_type = kind
+            if kind == 1:
+                tensor.float_data.extend(some_floats(values))
+                held = list(tensor.float_data)
+            elif kind == 3:
+                held = tensor.byte_data = RANDOM.randbytes(values)
+            elif kind == 4:
+                tensor.string_data.extend(some_bytes() for _ in range(values))
+                held = list(tensor.string_data)
+            elif kind == 10:
+                tensor.int64_data.extend(integer() for _ in range(values))
+                held = list(tensor.int64_data)
+            else:
+                least, most = {2: (-(2**31), 2**31), 6: (0, 256), 9: (-(2**15), 2**15)}[kind]
+                tensor.int32_data.extend(RANDOM.randrange(least, most) for _ in range(values))
+                held = list(tensor.int32_data)
+            expected.append((kind, list(tensor.dims), held))
+        yield record.SerializeToString(), rendered(expected)
+
+
 def main():
     kind, path, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    kinds = {"pickle": pickles, "mutated": mutated, "python2": python2, "msgpack": msgpacks}
+    kinds = {"pickle": pickles, "mutated": mutated, "python2": python2, "msgpack": msgpacks,
+             "datum": datums, "tensors": tensors}
     with open(path, "wb") as file:
         for written, expected in kinds[kind](count):
             for piece in written, expected.encode():
