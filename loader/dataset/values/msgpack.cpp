@@ -230,7 +230,7 @@ bool MsgpackMachine::collection(Collection kind, std::uint64_t count) {
 bool MsgpackMachine::extension(std::uint64_t) {
   std::uint64_t type = 0;
   if (!at_.little_endian(1, type)) return fail("an ext that goes beyond the end");
-  const int number = static_cast<std::int8_t>(type);
+  const std::int64_t number = static_cast<std::int64_t>(type) - (type < 0x80 ? 0 : 0x100);
   return fail("ext type " + std::to_string(number) + (number == -1 ? " (a timestamp)" : "") +
               ", which is not read");
 }
