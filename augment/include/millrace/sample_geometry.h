@@ -10,9 +10,9 @@
 
 namespace MILLRACE_API millrace {
 
-/// Which part of an image a sample shows, of several images its first one. Where the sample has borders, it is the part that these
-/// leave or mirror. Operations on the sample's pixels, which may turn it or cover some of it, are
-/// not told of.
+/// Which part of an image a sample shows, of several images its first one. Where the sample has
+/// borders, it is the part that these leave or mirror. Operations on the sample's pixels, which may
+/// turn it or cover some of it, are not told of.
 struct SampleGeometry {
   /// The upright image, for a recipe that turns it, else the image as it is stored.
   Size image;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Borders, windows of them, several windows of one image and flips, beside this machine's torchvision.
+// Borders, windows of them, several windows of one image and flips, beside this machine's
+// torchvision.
 #include <gtest/gtest.h>
 #include <millrace/image_transform.h>
 
