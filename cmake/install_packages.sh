@@ -17,7 +17,7 @@ fail() {
 packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libjpeg62-turbo-dev libturbojpeg0-dev libhwy-dev libcli11-dev
   libfmt-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libarchive-dev libboost-math-dev
-  libutfcpp-dev libpng-dev libssl-dev libstb-dev)
+  libutfcpp-dev libpng-dev libwebp-dev libssl-dev libstb-dev)
 # OpenCV's resize is what micro-benchmarks compare with, Pillow's what tests do.
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
   python3 python3-pil python3-msgpack python3-protobuf libopencv-core-dev libopencv-imgproc-dev)

@@ -9,7 +9,11 @@
 
 #include "jpeg/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
+#include "png/png_decoder.h"
+#include "png/png_info.h"
 #include "pnm/pnm_decoder.h"
+#include "webp/webp_decoder.h"
+#include "webp/webp_info.h"
 
 namespace millrace {
 namespace {
@@ -37,6 +41,8 @@ Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
 /// Every codec. Each is given bytes that begin as those of its kind do, and no others.
 constexpr Codec codecs[] = {
     {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>},
+    {ImageKind::png, make<PngDecoder>, read_info<PngInfo, read_png_info>},
+    {ImageKind::webp, make<WebpDecoder>, read_info<WebpInfo, read_webp_info>},
     {ImageKind::pnm, make<PnmDecoder>, read_pnm_info},
 };
 
@@ -51,10 +57,12 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-std::string names_of_codecs(std::string_view separator) {
+/// "JPEG, PNG and WebP", say.
+std::string names_of_codecs(std::string_view last_separator) {
   std::string names;
   for (const Codec& codec : codecs) {
-    if (!names.empty()) names += separator;
+    if (&codec != std::begin(codecs))
+      names += &codec + 1 == std::end(codecs) ? last_separator : ", ";
     names += to_string(codec.kind);
   }
   return names;
@@ -68,8 +76,7 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
     if (codecs[number].kind == kind) return Status::ok();
   if (kind != ImageKind::unknown)
     return Status::bad((kind == ImageKind::avif ? "an " : "a ") + std::string(to_string(kind)) +
-                       " image; only " + names_of_codecs(", ") +
-                       (std::size(codecs) == 1 ? " is" : " are") + " supported");
+                       " image; only " + names_of_codecs(" and ") + " are supported");
   return Status::bad("no " + names_of_codecs(" or ") + " (starts with " +
                      hex(encoded.first(std::min<std::size_t>(encoded.size(), 4))) + ")");
 }

@@ -25,7 +25,7 @@ PipelineOptions for_rank(bool resuming, const std::string& text) {
 // decode/README.md
 bool decodes(std::span<const std::byte> bytes, int x, int y, int width, int height) {
   auto decoder = millrace::make_image_decoder();   // one per thread, for all of its images
-  millrace::Status opened = decoder->open(bytes);  // bad: "a PNG image; only JPEG is supported"
+  millrace::Status opened = decoder->open(bytes);  // bad: "a GIF image; only ..."
   decoder->header();                               // kind, width, height, components
   millrace::PixelView view;
   millrace::Status decoded = decoder->decode({x, y, width, height}, view);  // or check()

@@ -104,7 +104,7 @@ std::unique_ptr<ImageDecoder> make_image_decoder(
     std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
 
 /// Whether `encoded`, of which the first 16 bytes are enough, is of a kind that can be decoded. Bad
-/// for all else, with the reason: "a GIF image; only JPEG, PNG, WebP, PNM are supported".
+/// for all else, with the reason: "a GIF image; only JPEG, PNG, WebP and PNM are supported".
 Status check_image_kind(std::span<const std::byte> encoded);
 
 /// What an image's file says of it beyond the header that decoding needs. What a kind of image does

@@ -199,6 +199,19 @@ TEST(ExifTransposeOperation, EqualsPillowsOnOwnPictures) {
   expect_as_by_pillow(paths);
 }
 
+TEST(ExifTransposeOperation, EqualsPillowsOnPngAndWebp) {
+  const testing::TemporaryFolder folder;
+  const auto python = testing::run_program(
+      {"/usr/bin/python3", MILLRACE_LIVE_PICTURES, "exif", folder.path().string()});
+  if (python.exit_code == 77) GTEST_SKIP() << "/usr/bin/python3 has no Pillow (python3-pil)";
+  ASSERT_EQ(python.exit_code, 0) << python.err;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    if (entry.path().extension() != ".rgb") paths.push_back(entry.path().string());
+  EXPECT_EQ(paths.size(), 26U);
+  expect_as_by_pillow(paths);
+}
+
 TEST(ExifTransposeOperation, EqualsPillowsOnPhotographs) {
   MILLRACE_NEEDS_SHARED("data/exif");
   std::vector<std::string> paths;

@@ -78,14 +78,15 @@ TEST(Verify, ListsBadImagesInOrderWithKeyAndReason) {
   const Result result = verify(folder / "a.lmdb", {"--json", (folder / "bad.json").string()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out,
-              ContainsRegex("^bad records:\n"
-                            " +3  dog/3.jpg: Premature end of JPEG file\n"
-                            " +17  dog/17.jpg: a GIF image; only JPEG is supported\n"
-                            " +30  cat/30.jpg: empty \\(0 bytes\\)\n"
-                            " +44  cat/44.jpg: [^\n]+\n"
-                            " +49  dog/49.jpg: its fields say 7 x 7 pixels, its image has 40 x 40\n"
-                            "[^\n]+: 5 of 50 records are bad \\("));
+  EXPECT_THAT(
+      result.out,
+      ContainsRegex("^bad records:\n"
+                    " +3  dog/3.jpg: Premature end of JPEG file\n"
+                    " +17  dog/17.jpg: a GIF image; only JPEG, PNG, WebP and PNM are supported\n"
+                    " +30  cat/30.jpg: empty \\(0 bytes\\)\n"
+                    " +44  cat/44.jpg: [^\n]+\n"
+                    " +49  dog/49.jpg: its fields say 7 x 7 pixels, its image has 40 x 40\n"
+                    "[^\n]+: 5 of 50 records are bad \\("));
   const Json json = Json::parse(contents_of(folder / "bad.json"));
   EXPECT_EQ(json.at("sound"), false);
   EXPECT_EQ(json.at("bad_records"), 5);

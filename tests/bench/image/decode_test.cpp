@@ -112,9 +112,10 @@ TEST_F(Decode, ABadFileDoesNotKeepTheOthersFromIt) {
   write_text(text, "text");
   const Result result = millrace_command({"decode", bad, text, folder_ / "none", file_});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("millrace: " + bad + ": "),
-                                HasSubstr(text + ": no JPEG (starts with 74 65 78 74)"),
-                                HasSubstr("none: cannot be read: No such file")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("millrace: " + bad + ": "),
+                    HasSubstr(text + ": no JPEG, PNG, WebP or PNM (starts with 74 65 78 74)"),
+                    HasSubstr("none: cannot be read: No such file")));
   EXPECT_THAT(result.out, HasSubstr(file_ + "\n"));
   const Result outside = decode({"--crop", "80,0,20,20"});
   EXPECT_EQ(outside.exit_code, 1);

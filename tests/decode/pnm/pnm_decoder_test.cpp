@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/jpeg_samples.h"
+#include "decode/live_pictures.h"
 
 namespace millrace {
 namespace {
@@ -40,12 +40,13 @@ std::vector<std::uint8_t> decoded(const Bytes& encoded, const Region& region) {
   PixelView view;
   const Status status = decoder->decode(region, view);
   EXPECT_TRUE(status.is_ok()) << status.reason();
-  std::vector<std::uint8_t> rgb;
-  for (int y = 0; y < view.height; ++y) {
-    const std::uint8_t* row = view.pixels + static_cast<std::size_t>(y) * view.stride;
-    rgb.insert(rgb.end(), row, row + 3 * view.width);
-  }
-  return rgb;
+  return testing::bytes_of(view);
+}
+
+TEST(PnmDecoder, EqualsPillow) {
+  MILLRACE_LIVE(pictures, "pnm");
+  EXPECT_EQ(pictures.size(), 16U);
+  testing::expect_pillows_pixels(pictures);
 }
 
 TEST(PnmDecoder, ShowsRegionsOfGreyAndColour) {

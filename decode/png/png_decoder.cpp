@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "png/png_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace millrace {
+namespace {
+
+/// Which pixels of an image a pass holds (PNG, third edition, 8.2: Adam7).
+struct Pass {
+  int left, top, across, down;
+
+  int columns(int width) const { return (width - left + across - 1) / across; }
+  int rows(int height) const { return (height - top + down - 1) / down; }
+};
+constexpr std::array<Pass, 7> interlaced{{{0, 0, 8, 8},
+                                          {4, 0, 8, 8},
+                                          {0, 4, 4, 8},
+                                          {2, 0, 4, 4},
+                                          {0, 2, 2, 4},
+                                          {1, 0, 2, 2},
+                                          {0, 1, 1, 2}}};
+constexpr std::array<Pass, 1> in_order{{{0, 0, 1, 1}}};
+
+std::span<const Pass> passes_of(const PngInfo& info) {
+  if (info.interlaced) return interlaced;
+  return in_order;
+}
+
+struct EndOf {
+  Libpng& libpng;
+  ~EndOf() { libpng.end(); }
+};
+
+/// Copies the pixels of a pass's row that are in the region to their places in its row.
+void place(const std::uint8_t* row, const Pass& pass, bool is_grey_16, const Region& region,
+           std::uint8_t* to) {
+  if (pass.across == 1 && !is_grey_16) {
+    std::memcpy(to, row + std::size_t{3} * static_cast<std::size_t>(region.x - pass.left),
+                std::size_t{3} * static_cast<std::size_t>(region.width));
+    return;
+  }
+  int column = region.x <= pass.left ? 0 : (region.x - pass.left + pass.across - 1) / pass.across;
+  for (int x = pass.left + column * pass.across; x < region.x + region.width;
+       x += pass.across, ++column) {
+    std::uint8_t* pixel = to + 3 * (x - region.x);
+    if (is_grey_16)
+      std::fill_n(pixel, 3, row[2 * column] != 0 ? std::uint8_t{255} : row[2 * column + 1]);
+    else
+      std::memcpy(pixel, row + 3 * column, 3);
+  }
+}
+
+}  // namespace
+
+bool PngDecoder::is_grey_16() const {
+  return info_.colour == PngInfo::Colour::grey && info_.bits_per_sample == 16;
+}
+
+Status PngDecoder::read_header(std::span<const std::byte> encoded, ImageHeader& header) {
+  if (Status read = read_png_info(encoded, info_); !read.is_ok()) return read;
+  info_.decoder = info_.interlaced ? "libpng (interlaced)" : "libpng";
+  header = info_;
+  return libpng_.open(encoded);
+}
+
+std::uint64_t PngDecoder::bytes_beside(const Region&) const {
+  // libpng's row, the one before it, what both become, and ours, of 8 bytes a pixel at most.
+  return std::uint64_t{4} * 8 * static_cast<std::uint64_t>(info_.width);
+}
+
+Status PngDecoder::read_region(const Region& region, PixelView& view) {
+  const std::size_t stride = 3 * static_cast<std::size_t>(region.width);
+  const std::size_t pixel_bytes = stride * static_cast<std::size_t>(region.height);
+  std::uint8_t* pixels = reserve(pixel_bytes + 3 * static_cast<std::size_t>(info_.width));
+  std::uint8_t* const row = pixels + pixel_bytes;
+  const bool is_direct = !info_.interlaced && !is_grey_16() && region.width == info_.width;
+
+  const EndOf at_end{libpng_};
+  if (Status started = libpng_.start(); !started.is_ok()) return started;
+  const std::span<const Pass> passes = passes_of(info_);
+  const auto reaches = [&](const Pass& pass) { return pass.top < region.y + region.height; };
+  const Pass* last = &passes.back();
+  while (!reaches(*last) || last->columns(info_.width) == 0 || last->rows(info_.height) == 0)
+    --last;
+  for (const Pass& pass : passes) {
+    if (pass.columns(info_.width) <= 0) continue;
+    const int rows = pass.rows(&pass == last ? region.y + region.height : info_.height);
+    for (int n = 0; n < rows; ++n) {
+      const int y = pass.top + n * pass.down;
+      const bool is_shown = y >= region.y && y < region.y + region.height;
+      std::uint8_t* const to =
+          pixels + (is_shown ? static_cast<std::size_t>(y - region.y) * stride : 0);
+      std::uint8_t* const read_to = !is_shown ? nullptr : is_direct ? to : row;
+      if (Status read = libpng_.read_row(read_to); !read.is_ok()) return read;
+      if (read_to == row) place(row, pass, is_grey_16(), region, to);
+    }
+    if (&pass == last) break;
+  }
+  view = {pixels, region.width, region.height, stride};
+  return Status::ok();
+}
+
+Status PngDecoder::read_all() {
+  const EndOf at_end{libpng_};
+  if (Status started = libpng_.start(); !started.is_ok()) return started;
+  for (const Pass& pass : passes_of(info_))
+    if (pass.columns(info_.width) > 0)
+      for (int n = 0; n < pass.rows(info_.height); ++n)
+        if (Status read = libpng_.read_row(nullptr); !read.is_ok()) return read;
+  return libpng_.finish();
+}
+
+}  // namespace millrace

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "png/png_info.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "codec/exif.h"
+
+namespace millrace {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+constexpr std::size_t signature_bytes = 8;
+/// Of a chunk that has no data: length, name and checksum.
+constexpr std::size_t chunk_bytes = 12;
+
+std::uint32_t number_at(Bytes bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t n = 0; n < 4; ++n)
+    value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + n]);
+  return value;
+}
+
+struct Chunk {
+  std::string_view name;
+  Bytes data;
+};
+
+/// Passes over the chunks of a file, one after the other.
+class Chunks {
+ public:
+  explicit Chunks(Bytes bytes) : bytes_(bytes) {}
+
+  /// False where the file ends; `chunk.data` is then what there is of the last one's.
+  bool next(Chunk& chunk) {
+    chunk = {};
+    if (bytes_.size() - at_ < chunk_bytes) return false;
+    const std::size_t length = number_at(bytes_, at_);
+    chunk.name = {reinterpret_cast<const char*>(bytes_.data()) + at_ + 4, 4};
+    begin_ = at_ + 8;
+    const std::size_t there = bytes_.size() - at_ - chunk_bytes;
+    chunk.data = bytes_.subspan(begin_, std::min(length, there));
+    if (length > there) return false;
+    at_ += chunk_bytes + length;
+    return true;
+  }
+  /// Where the data of the last chunk begins.
+  std::size_t begin() const { return begin_; }
+
+ private:
+  Bytes bytes_;
+  std::size_t at_ = signature_bytes;
+  std::size_t begin_ = 0;
+};
+
+Status read_frame(const Chunk& chunk, PngInfo& info) {
+  if (chunk.name != "IHDR" || chunk.data.size() != 13)
+    return Status::bad("it does not begin with an IHDR chunk of 13 bytes");
+  const std::uint32_t width = number_at(chunk.data, 0);
+  const std::uint32_t height = number_at(chunk.data, 4);
+  constexpr std::uint32_t most = 0x7FFFFFFF;
+  if (width == 0 || height == 0 || width > most || height > most)
+    return Status::bad("its header says " + std::to_string(width) + " x " + std::to_string(height) +
+                       " pixels");
+  info.width = static_cast<int>(width);
+  info.height = static_cast<int>(height);
+  info.bits_per_sample = std::to_integer<int>(chunk.data[8]);
+  const int colour = std::to_integer<int>(chunk.data[9]);
+  info.interlaced = chunk.data[12] != std::byte{0};
+  using Colour = PngInfo::Colour;
+  struct Type {
+    Colour colour;
+    int components;
+    const char* name;
+  };
+  // By the number in the file; two of them are not used.
+  constexpr std::array<Type, 7> types{{{Colour::grey, 1, "PNG grey, "},
+                                       {},
+                                       {Colour::rgb, 3, "PNG RGB, "},
+                                       {Colour::palette, 1, "PNG palette, "},
+                                       {Colour::grey_alpha, 2, "PNG grey and alpha, "},
+                                       {},
+                                       {Colour::rgb_alpha, 4, "PNG RGB and alpha, "}}};
+  if (colour >= static_cast<int>(types.size()) ||
+      types[static_cast<std::size_t>(colour)].components == 0)
+    return Status::bad("its header says colour type " + std::to_string(colour));
+  const Type& type = types[static_cast<std::size_t>(colour)];
+  info.colour = type.colour;
+  info.components = type.components;
+  info.scan_type = type.name + std::to_string(info.bits_per_sample) +
+                   (info.bits_per_sample == 1 ? " bit" : " bits") +
+                   (info.interlaced ? ", interlaced" : "");
+  return Status::ok();
+}
+
+}  // namespace
+
+Status read_png_info(Bytes encoded, PngInfo& info) {
+  info = {};
+  info.kind = ImageKind::png;
+  Chunks chunks(encoded);
+  Chunk chunk;
+  if (!chunks.next(chunk)) return Status::bad("it ends in its header");
+  if (Status read = read_frame(chunk, info); !read.is_ok()) return read;
+  for (bool whole = true; whole;) {
+    whole = chunks.next(chunk);
+    if (chunk.name == "IDAT" && info.header_bytes == 0) info.header_bytes = chunks.begin();
+    if (!whole || chunk.name == "IEND") break;
+    if (chunk.name == "eXIf") info.orientation = exif_orientation(without_exif_names(chunk.data));
+  }
+  if (info.header_bytes == 0) return Status::bad("it ends before its pixels");
+  return Status::ok();
+}
+
+}  // namespace millrace

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""live_pictures.py KIND FOLDER: pictures of a kind, and what this machine's Pillow makes of them.
+
+KIND is png, webp, pnm or exif. It writes NAME.png, say, and NAME.rgb, the bytes of Pillow's
+convert("RGB"), and prints "NAME.png WIDTH HEIGHT ORIENTATION" for each; the orientation is 0 where
+Pillow finds none. Pillow cannot write most kinds of PNG, so these are written here. Exits with 77
+where there is no Pillow.
+"""
+
+import io
+import random
+import struct
+import sys
+import warnings
+import zlib
+from pathlib import Path
+
+try:
+    from PIL import Image
+except ImportError:
+    sys.exit(77)
+
+warnings.simplefilter("ignore")  # of transparency, which is to be left out
+SIZES = [(1, 1), (3, 2), (5, 9), (37, 19)]
+CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+ALONE = [(0, 0, 1, 1)]
+ADAM7 = [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2),
+         (0, 1, 1, 2)]
+ORIENTATION = 0x0112
+
+
+def samples(draw, width, height, channels, most):
+    """Waves with some noise on them: rows of tuples."""
+    return [[tuple((most * (x * (3 + c) + y * (5 - c)) // (3 * (width + height)) +
+                    draw.randint(0, most // 5 + 1)) % (most + 1) for c in range(channels))
+             for x in range(width)] for y in range(height)]
+
+
+def filtered(draw, row, before, distance):
+    """A row by one of the five filters (PNG, third edition, 9.2)."""
+    kind = draw.randint(0, 4)
+    out = bytearray([kind])
+    for n, value in enumerate(row):
+        left = row[n - distance] if n >= distance else 0
+        corner = before[n - distance] if n >= distance else 0
+        up = before[n]
+        guess = left + up - corner
+        nearest = min((abs(guess - left), 0, left), (abs(guess - up), 1, up),
+                      (abs(guess - corner), 2, corner))[2]
+        out.append((value - (0, left, up, (left + up) // 2, nearest)[kind]) % 256)
+    return bytes(out)
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png(draw, width, height, colour, bits, interlaced, extra):
+    most = (1 << bits) - 1
+    palette_size = min(most + 1, draw.choice([2, 200, 256])) if colour == 3 else 0
+    rows = samples(draw, width, height, CHANNELS[colour], palette_size - 1 if palette_size else most)
+    raw = b""
+    for x0, y0, dx, dy in ADAM7 if interlaced else ALONE:
+        before = bytes(8 * width)
+        for y in range(y0, height, dy):
+            text = "".join(f"{value:0{bits}b}" for x in range(x0, width, dx) for value in rows[y][x])
+            if text:
+                text += "0" * (-len(text) % 8)
+                row = int(text, 2).to_bytes(len(text) // 8, "big")
+                raw += filtered(draw, row, before, max(1, CHANNELS[colour] * bits // 8))
+                before = row
+    chunks = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced))
+    if extra:  # none of these matters to pixels
+        chunks += chunk(b"gAMA", struct.pack(">I", 100000)) + chunk(b"tEXt", b"Title\0" + b"x" * 99)
+        chunks += chunk(b"iCCP", b"none\0\0" + zlib.compress(bytes(200)))
+    if colour == 3:
+        chunks += chunk(b"PLTE", draw.randbytes(3 * palette_size))
+    if extra and colour == 3:
+        chunks += chunk(b"tRNS", draw.randbytes(palette_size // 2))
+    if extra and colour in (0, 2):
+        chunks += chunk(b"tRNS", struct.pack(">H", rows[0][0][0] if colour == 0 else 0) *
+                        CHANNELS[colour])
+    pixels = zlib.compress(raw, draw.choice([0, 1, 9]))
+    step = draw.choice([1 << 20, 100])
+    for at in range(0, len(pixels), step):
+        chunks += chunk(b"IDAT", pixels[at:at + step])
+    return b"\x89PNG\r\n\x1a\n" + chunks + chunk(b"IEND", b"")
+
+
+def image(draw, mode, width, height):
+    channels = len(Image.new(mode, (1, 1)).getbands())
+    values = samples(draw, width, height, channels, 255)
+    return Image.frombytes(mode, (width, height), bytes(v for row in values for p in row for v in p))
+
+
+def saved(picture, form, **options):
+    out = io.BytesIO()
+    picture.save(out, form, **options)
+    return out.getvalue()
+
+
+def pngs(draw):
+    for colour, depths in {0: [1, 2, 4, 8, 16], 2: [8, 16], 3: [1, 2, 4, 8], 4: [8, 16],
+                           6: [8, 16]}.items():
+        for bits in depths:
+            for n, (width, height) in enumerate(SIZES):
+                for interlaced in (0, 1):
+                    yield (f"{colour}_{bits}_{width}x{height}_{interlaced}.png",
+                           png(draw, width, height, colour, bits, interlaced, n % 2))
+    for mode in ("L", "LA", "RGB", "RGBA"):
+        yield f"pillow_{mode}.png", saved(image(draw, mode, 61, 43), "PNG", optimize=True)
+    yield "pillow_1.png", saved(image(draw, "L", 61, 43).convert("1"), "PNG")
+    yield "pillow_P.png", saved(image(draw, "RGB", 61, 43).quantize(30), "PNG", transparency=3)
+
+
+def webp_chunk(name, data):
+    return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
+
+
+def animated(frame, x, y, canvas, alpha):
+    """The chunks of a file as the first of two frames, at a place of its own."""
+    chunks = frame[12:] if frame[12:16] != b"VP8X" else frame[30:]
+    size = Image.open(io.BytesIO(frame)).size
+    header = struct.pack("<IIIII", x // 2, y // 2, size[0] - 1, size[1] - 1, 100)
+    header = b"".join(header[n:n + 3] for n in range(0, 20, 4)) + b"\0"
+    frames = webp_chunk(b"ANMF", header + chunks) * 2
+    sides = struct.pack("<I", canvas[0] - 1)[:3] + struct.pack("<I", canvas[1] - 1)[:3]
+    body = (webp_chunk(b"VP8X", struct.pack("<I", 0x02 | (0x10 if alpha else 0)) + sides) +
+            webp_chunk(b"ANIM", bytes(6)) + frames)
+    return webp_chunk(b"RIFF", b"WEBP" + body)
+
+
+def webps(draw):
+    for width, height in [*SIZES, (2, 2), (16, 16), (97, 61)]:
+        for mode in ("RGB", "RGBA"):
+            picture = image(draw, mode, width, height)
+            for quality in (5, 75, 100):
+                yield (f"{mode}_{width}x{height}_{quality}.webp",
+                       saved(picture, "WEBP", quality=quality, method=draw.randint(0, 6)))
+            yield (f"{mode}_{width}x{height}_lossless.webp",
+                   saved(picture, "WEBP", lossless=True, exact=True, quality=draw.randint(0, 100)))
+    for mode in ("RGB", "RGBA"):
+        frames = [image(draw, mode, 50, 31) for _ in range(3)]
+        yield f"animated_{mode}.webp", saved(frames[0], "WEBP", save_all=True,
+                                             append_images=frames[1:])
+        for lossless in (False, True):
+            frame = saved(frames[0], "WEBP", lossless=lossless)
+            yield (f"offset_{mode}_{lossless}.webp",
+                   animated(frame, 6, 10, (70, 51), mode == "RGBA"))
+
+
+def pnms(draw):
+    for width, height in SIZES:
+        for number, channels in ((5, 1), (6, 3)):
+            for header in ("P{n}\n{w} {h}\n255\n", "P{n} # a\n#b\n {w}#c\n\t{h}\r\n255\n"):
+                data = draw.randbytes(width * height * channels)
+                yield (f"{number}_{width}x{height}_{len(header)}.pnm",
+                       header.format(n=number, w=width, h=height).encode() + data)
+
+
+def exifs(draw):
+    for orientation in range(1, 9):
+        exif = Image.Exif()
+        exif[ORIENTATION] = orientation
+        picture = image(draw, "RGB", 45, 30)
+        yield f"{orientation}.png", saved(picture, "PNG", exif=exif)
+        yield f"{orientation}.webp", saved(picture, "WEBP", lossless=True, exif=exif.tobytes())
+        # Behind the pixels; some writers put it there.
+        end = chunk(b"eXIf", exif.tobytes()[6:]) + chunk(b"IEND", b"")
+        yield f"{orientation}_end.png", saved(picture, "PNG")[:-12] + end
+    yield "none.png", saved(image(draw, "L", 9, 8), "PNG")
+    yield "none.webp", saved(image(draw, "RGB", 9, 8), "WEBP")
+
+
+def main(kind, folder):
+    draw = random.Random(7)
+    for name, encoded in {"png": pngs, "webp": webps, "pnm": pnms, "exif": exifs}[kind](draw):
+        path = Path(folder, name)
+        path.write_bytes(encoded)
+        with Image.open(path) as opened:
+            path.with_suffix(path.suffix + ".rgb").write_bytes(opened.convert("RGB").tobytes())
+            print(name, *opened.size, opened.getexif().get(ORIENTATION, 0))
+
+
+main(*sys.argv[1:])
