@@ -142,7 +142,7 @@ std::vector<Bar> quality_bars(const Survey& survey) {
     bars.push_back({fmt::format("{} .. {}", bin.begin, bin.end - 1), bin.count});
   std::uint64_t known = 0;
   for (const Bar& bar : bars) known += bar.count;
-  if (known < survey.images) bars.push_back({"n/a (other tables)", survey.images - known});
+  if (known < survey.images) bars.push_back({"n/a", survey.images - known});
   return bars;
 }
 

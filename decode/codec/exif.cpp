@@ -30,7 +30,7 @@ class Tiff {
   bool little_endian_;
 };
 
-bool begins_with(Bytes bytes, std::string_view text) {
+bool has_prefix(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
@@ -44,8 +44,8 @@ std::size_t integer_bytes(std::uint32_t type) {
 }  // namespace
 
 std::optional<int> exif_orientation(Bytes bytes) {
-  const bool little_endian = begins_with(bytes, "II*\0"sv);
-  if (!little_endian && !begins_with(bytes, "MM\0*"sv)) return {};
+  const bool little_endian = has_prefix(bytes, "II*\0"sv);
+  if (!little_endian && !has_prefix(bytes, "MM\0*"sv)) return {};
   const Tiff tiff(bytes, little_endian);
   const auto directory = tiff.number(4, 4);
   const auto entries = directory ? tiff.number(*directory, 2) : std::nullopt;
@@ -65,7 +65,7 @@ std::optional<int> exif_orientation(Bytes bytes) {
 
 Bytes without_exif_names(Bytes block) {
   constexpr std::string_view name = "Exif\0\0"sv;
-  while (begins_with(block, name)) block = block.subspan(name.size());
+  while (has_prefix(block, name)) block = block.subspan(name.size());
   return block;
 }
 

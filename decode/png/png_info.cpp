@@ -18,28 +18,28 @@ constexpr std::size_t signature_bytes = 8;
 /// Of a chunk that has no data: length, name and checksum.
 constexpr std::size_t chunk_bytes = 12;
 
-std::uint32_t number_at(Bytes bytes, std::size_t at) {
+std::uint32_t big_endian32(Bytes bytes, std::size_t at) {
   std::uint32_t value = 0;
   for (std::size_t n = 0; n < 4; ++n)
     value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + n]);
   return value;
 }
 
-struct Chunk {
+struct PngChunk {
   std::string_view name;
   Bytes data;
 };
 
 /// Passes over the chunks of a file, one after the other.
-class Chunks {
+class PngChunks {
  public:
-  explicit Chunks(Bytes bytes) : bytes_(bytes) {}
+  explicit PngChunks(Bytes bytes) : bytes_(bytes) {}
 
   /// False where the file ends; `chunk.data` is then what there is of the last one's.
-  bool next(Chunk& chunk) {
+  bool next(PngChunk& chunk) {
     chunk = {};
     if (bytes_.size() - at_ < chunk_bytes) return false;
-    const std::size_t length = number_at(bytes_, at_);
+    const std::size_t length = big_endian32(bytes_, at_);
     chunk.name = {reinterpret_cast<const char*>(bytes_.data()) + at_ + 4, 4};
     begin_ = at_ + 8;
     const std::size_t there = bytes_.size() - at_ - chunk_bytes;
@@ -57,11 +57,11 @@ class Chunks {
   std::size_t begin_ = 0;
 };
 
-Status read_frame(const Chunk& chunk, PngInfo& info) {
+Status read_ihdr(const PngChunk& chunk, PngInfo& info) {
   if (chunk.name != "IHDR" || chunk.data.size() != 13)
     return Status::bad("it does not begin with an IHDR chunk of 13 bytes");
-  const std::uint32_t width = number_at(chunk.data, 0);
-  const std::uint32_t height = number_at(chunk.data, 4);
+  const std::uint32_t width = big_endian32(chunk.data, 0);
+  const std::uint32_t height = big_endian32(chunk.data, 4);
   constexpr std::uint32_t most = 0x7FFFFFFF;
   if (width == 0 || height == 0 || width > most || height > most)
     return Status::bad("its header says " + std::to_string(width) + " x " + std::to_string(height) +
@@ -102,10 +102,10 @@ Status read_frame(const Chunk& chunk, PngInfo& info) {
 Status read_png_info(Bytes encoded, PngInfo& info) {
   info = {};
   info.kind = ImageKind::png;
-  Chunks chunks(encoded);
-  Chunk chunk;
+  PngChunks chunks(encoded);
+  PngChunk chunk;
   if (!chunks.next(chunk)) return Status::bad("it ends in its header");
-  if (Status read = read_frame(chunk, info); !read.is_ok()) return read;
+  if (Status read = read_ihdr(chunk, info); !read.is_ok()) return read;
   for (bool whole = true; whole;) {
     whole = chunks.next(chunk);
     if (chunk.name == "IDAT" && info.header_bytes == 0) info.header_bytes = chunks.begin();

@@ -14,9 +14,9 @@ bool is_space(char c) {
 }
 
 /// Reads the numbers of a header, one after the other.
-class Header {
+class PnmHeader {
  public:
-  explicit Header(Bytes bytes) : bytes_(bytes) {}
+  explicit PnmHeader(Bytes bytes) : bytes_(bytes) {}
 
   /// Reads a number and the one character behind it, as Netpbm does: a comment counts as the end of
   /// its line, also in the middle of a number.
@@ -68,7 +68,7 @@ Status refuse(char number) {
 Status read_pnm_header(Bytes encoded, ImageHeader& header, std::size_t& pixels_at) {
   const char number = std::to_integer<char>(encoded[1]);
   if (number != '5' && number != '6') return refuse(number);
-  Header text(encoded);
+  PnmHeader text(encoded);
   int most = 0;
   if (Status read = text.read("width", header.width); !read.is_ok()) return read;
   if (Status read = text.read("height", header.height); !read.is_ok()) return read;

@@ -10,9 +10,9 @@
 namespace millrace {
 namespace {
 
-std::size_t stride_of(const Region& part) { return 3 * static_cast<std::size_t>(part.width); }
-std::size_t bytes_of(const Region& part) {
-  return stride_of(part) * static_cast<std::size_t>(part.height);
+std::size_t row_bytes_of(const Region& part) { return 3 * static_cast<std::size_t>(part.width); }
+std::size_t pixel_bytes_of(const Region& part) {
+  return row_bytes_of(part) * static_cast<std::size_t>(part.height);
 }
 
 /// What is decoded of an image so that a region's pixels are those of a whole decode. libwebp takes
@@ -86,7 +86,7 @@ Status WebpDecoder::read_part(const Region& part, std::uint8_t* pixels) const {
   config.output.colorspace = MODE_RGB;
   config.output.is_external_memory = 1;
   config.output.u.RGBA = {
-      .rgba = pixels, .stride = static_cast<int>(stride_of(part)), .size = bytes_of(part)};
+      .rgba = pixels, .stride = static_cast<int>(row_bytes_of(part)), .size = pixel_bytes_of(part)};
   const VP8StatusCode code = WebPDecode(reinterpret_cast<const std::uint8_t*>(info_.image.data()),
                                         info_.image.size(), &config);
   WebPFreeDecBuffer(&config.output);
@@ -97,27 +97,27 @@ Status WebpDecoder::read_region(const Region& region, PixelView& view) {
   const Region& frame = info_.frame;
   const Region shown = common(region, frame);
   const bool is_whole = shown == region;
-  const std::size_t canvas_bytes = is_whole ? 0 : bytes_of(region);
+  const std::size_t canvas_bytes = is_whole ? 0 : pixel_bytes_of(region);
   Region inside{shown.x - frame.x, shown.y - frame.y, shown.width, shown.height};
   // A region beside an animation's frame shows nothing of it, but is as bad as the frame.
   if (shown.width == 0 || shown.height == 0) inside = {0, 0, 1, 1};
   const Region part = decoded_part(inside, {frame.width, frame.height});
-  std::uint8_t* const canvas = reserve(canvas_bytes + bytes_of(part));
+  std::uint8_t* const canvas = reserve(canvas_bytes + pixel_bytes_of(part));
   std::uint8_t* const pixels = canvas + canvas_bytes;
   if (Status read = read_part(part, pixels); !read.is_ok()) return read;
   const std::uint8_t* from = pixels +
-                             static_cast<std::size_t>(inside.y - part.y) * stride_of(part) +
+                             static_cast<std::size_t>(inside.y - part.y) * row_bytes_of(part) +
                              3 * static_cast<std::size_t>(inside.x - part.x);
   if (is_whole) {
-    view = {from, region.width, region.height, stride_of(part)};
+    view = {from, region.width, region.height, row_bytes_of(part)};
     return Status::ok();
   }
   std::memset(canvas, 0, canvas_bytes);
-  for (int y = 0; y < shown.height && shown.width > 0; ++y, from += stride_of(part))
-    std::memcpy(canvas + static_cast<std::size_t>(shown.y - region.y + y) * stride_of(region) +
+  for (int y = 0; y < shown.height && shown.width > 0; ++y, from += row_bytes_of(part))
+    std::memcpy(canvas + static_cast<std::size_t>(shown.y - region.y + y) * row_bytes_of(region) +
                     3 * static_cast<std::size_t>(shown.x - region.x),
-                from, stride_of(shown));
-  view = {canvas, region.width, region.height, stride_of(region)};
+                from, row_bytes_of(shown));
+  view = {canvas, region.width, region.height, row_bytes_of(region)};
   return Status::ok();
 }
 
@@ -125,7 +125,7 @@ Status WebpDecoder::read_all() {
   // All that stands before the last rows is read for them.
   const Region end =
       decoded_part({0, info_.frame.height - 1, 1, 1}, {info_.frame.width, info_.frame.height});
-  return read_part(end, reserve(bytes_of(end)));
+  return read_part(end, reserve(pixel_bytes_of(end)));
 }
 
 }  // namespace millrace

@@ -18,19 +18,19 @@ using Bytes = std::span<const std::byte>;
 constexpr std::size_t file_header_bytes = 12;
 constexpr std::size_t chunk_header_bytes = 8;
 
-std::uint32_t number_at(Bytes bytes, std::size_t at, std::size_t length) {
+std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t length) {
   std::uint32_t value = 0;
   while (length > 0) value = value << 8 | std::to_integer<std::uint32_t>(bytes[at + --length]);
   return value;
 }
 
-int side_at(Bytes bytes, std::size_t at) { return static_cast<int>(number_at(bytes, at, 3)); }
+int side_at(Bytes bytes, std::size_t at) { return static_cast<int>(little_endian(bytes, at, 3)); }
 
 std::string_view name_at(Bytes bytes, std::size_t at) {
   return {reinterpret_cast<const char*>(bytes.data()) + at, 4};
 }
 
-struct Chunk {
+struct RiffChunk {
   std::string_view name;
   Bytes data;
   /// From its header on.
@@ -38,9 +38,9 @@ struct Chunk {
 };
 
 /// Takes the next chunk off a file's rest; false if there is none, or not all of it.
-bool take(Bytes& rest, Chunk& chunk) {
+bool take_chunk(Bytes& rest, RiffChunk& chunk) {
   if (rest.size() < chunk_header_bytes) return false;
-  const std::size_t length = number_at(rest, 4, 4);
+  const std::size_t length = little_endian(rest, 4, 4);
   const std::size_t padded = length + (length & 1);
   if (length > rest.size() - chunk_header_bytes) return false;
   chunk.name = name_at(rest, 0);
@@ -53,7 +53,7 @@ bool take(Bytes& rest, Chunk& chunk) {
 Status damaged() { return Status::bad("its chunks are damaged"); }
 
 /// The first frame of an animation: where it lies, and its chunks.
-Status read_frame(Bytes data, WebpInfo& info) {
+Status read_first_frame(Bytes data, WebpInfo& info) {
   constexpr std::size_t header_bytes = 16;
   if (data.size() < header_bytes) return damaged();
   info.frame = {2 * side_at(data, 0), 2 * side_at(data, 3), side_at(data, 6) + 1,
@@ -69,22 +69,22 @@ Status read_frame(Bytes data, WebpInfo& info) {
 /// The chunks of a file that begins with VP8X.
 Status read_extended(Bytes rest, WebpInfo& info) {
   constexpr std::uint32_t animation_flag = 0x02, exif_flag = 0x08;
-  Chunk chunk;
-  if (!take(rest, chunk) || chunk.data.size() < 10) return damaged();
-  const std::uint32_t flags = number_at(chunk.data, 0, 4);
+  RiffChunk chunk;
+  if (!take_chunk(rest, chunk) || chunk.data.size() < 10) return damaged();
+  const std::uint32_t flags = little_endian(chunk.data, 0, 4);
   info.width = side_at(chunk.data, 4) + 1;
   info.height = side_at(chunk.data, 7) + 1;
   info.animated = (flags & animation_flag) != 0;
   const Bytes file = info.image;
   if (info.animated) info.image = {};
-  while (take(rest, chunk)) {
+  while (take_chunk(rest, chunk)) {
     const bool is_image = chunk.name == "ANMF" || chunk.name == "VP8 " || chunk.name == "VP8L";
     if (is_image && info.header_bytes == 0) {
       info.header_bytes =
           static_cast<std::size_t>(chunk.whole.data() - file.data()) + chunk_header_bytes;
       if (info.animated != (chunk.name == "ANMF")) return damaged();
       if (info.animated)
-        if (Status read = read_frame(chunk.data, info); !read.is_ok()) return read;
+        if (Status read = read_first_frame(chunk.data, info); !read.is_ok()) return read;
     }
     if (chunk.name == "EXIF" && (flags & exif_flag) != 0 && !info.orientation)
       info.orientation = exif_orientation(without_exif_names(chunk.data));
@@ -95,7 +95,7 @@ Status read_extended(Bytes rest, WebpInfo& info) {
 
 Status read_chunks(Bytes encoded, WebpInfo& info) {
   if (name_at(encoded, 0) != "RIFF") return Status::bad("it is no RIFF file");
-  const std::size_t said = number_at(encoded, 4, 4) + std::size_t{8};
+  const std::size_t said = little_endian(encoded, 4, 4) + std::size_t{8};
   if (said < file_header_bytes + chunk_header_bytes)
     return Status::bad("it is said to be " + std::to_string(said) + " bytes long");
   if (said > encoded.size())

@@ -59,12 +59,12 @@ def chunk(name, data):
 def png(draw, width, height, colour, bits, interlaced, extra):
     most = (1 << bits) - 1
     palette_size = min(most + 1, draw.choice([2, 200, 256])) if colour == 3 else 0
-    rows = samples(draw, width, height, CHANNELS[colour], palette_size - 1 if palette_size else most)
+    rows = samples(draw, width, height, CHANNELS[colour], (palette_size or most + 1) - 1)
     raw = b""
     for x0, y0, dx, dy in ADAM7 if interlaced else ALONE:
         before = bytes(8 * width)
         for y in range(y0, height, dy):
-            text = "".join(f"{value:0{bits}b}" for x in range(x0, width, dx) for value in rows[y][x])
+            text = "".join(f"{value:0{bits}b}" for pixel in rows[y][x0::dx] for value in pixel)
             if text:
                 text += "0" * (-len(text) % 8)
                 row = int(text, 2).to_bytes(len(text) // 8, "big")
@@ -91,7 +91,8 @@ def png(draw, width, height, colour, bits, interlaced, extra):
 def image(draw, mode, width, height):
     channels = len(Image.new(mode, (1, 1)).getbands())
     values = samples(draw, width, height, channels, 255)
-    return Image.frombytes(mode, (width, height), bytes(v for row in values for p in row for v in p))
+    pixels = bytes(value for row in values for pixel in row for value in pixel)
+    return Image.frombytes(mode, (width, height), pixels)
 
 
 def saved(picture, form, **options):
