@@ -34,7 +34,7 @@ struct IndexResult {
 IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, const DecodeLimits& limits,
                         Runtime& runtime, const Interrupt& interrupt);
 
-/// "490 of 500 images (0.8 MB, 1.47% of theirs); 8 need none, as libjpeg-turbo decodes them; 2 bad,
+/// "490 of 500 images (0.8 MB, 1.47% of theirs); 8 need none, as other decoders take them; 2 bad,
 /// as `millrace verify` says".
 std::string index_text(const IndexResult& result);
 

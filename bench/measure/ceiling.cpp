@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/ceiling.h"
 
+#include <fmt/core.h>
 #include <millrace/error.h>
+#include <millrace/image.h>
 #include <millrace/sampler.h>
 #include <turbojpeg.h>
 
@@ -125,8 +127,13 @@ class TurboJpeg {
     if (handle_ == nullptr) throw Error(ErrorCode::internal, "libjpeg-turbo gives no decompressor");
   }
 
-  /// Throws `Error` (`bad_record`) with libjpeg-turbo's text if it fails.
+  /// Throws `Error` (`bad_record`) with libjpeg-turbo's text if it fails, and for all but JPEGs.
   void decode(std::span<const std::byte> encoded) {
+    if (const ImageKind kind = image_kind(encoded);
+        kind != ImageKind::jpeg && kind != ImageKind::unknown)
+      throw Error(ErrorCode::bad_record, fmt::format("a {} image; the ceiling T is the rate of "
+                                                     "libjpeg-turbo, so of JPEGs alone",
+                                                     to_string(kind)));
     const auto* bytes = reinterpret_cast<const unsigned char*>(encoded.data());
     int width = 0;
     int height = 0;
