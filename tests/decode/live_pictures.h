@@ -76,7 +76,7 @@ inline Region any_region(Size size, std::mt19937& draw) {
 }
 
 /// Why an image is bad, by open or check; empty if it is not.
-inline std::string why_bad(const Bytes& encoded, const DecodeLimits& limits = {}) {
+inline std::string why_unsound(const Bytes& encoded, const DecodeLimits& limits = {}) {
   const auto decoder = make_image_decoder(std::make_shared<DecodeBudget>(limits));
   const std::string reason = decoder->open(encoded).reason();
   return reason.empty() ? decoder->check().reason() : reason;

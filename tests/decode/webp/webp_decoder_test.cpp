@@ -14,7 +14,7 @@ using testing::cut;
 using ::testing::HasSubstr;
 using testing::Image;
 using testing::noise;
-using testing::why_bad;
+using testing::why_unsound;
 
 Bytes encoded_by_libwebp(const Image& picture, bool lossless) {
   std::uint8_t* written = nullptr;
@@ -67,10 +67,10 @@ TEST(WebpDecoder, RegionsAreThoseOfTheWhole) {
 TEST(WebpDecoder, WhatIsCutShortIsBad) {
   for (const bool lossless : {false, true}) {
     const Bytes encoded = encoded_by_libwebp(noise(40, 30, 3), lossless);
-    ASSERT_EQ(why_bad(encoded), "");
+    ASSERT_EQ(why_unsound(encoded), "");
     for (std::size_t length = 12; length < encoded.size(); length += 1 + length / 50) {
       const std::string reason =
-          why_bad({encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(length)});
+          why_unsound({encoded.begin(), encoded.begin() + static_cast<std::ptrdiff_t>(length)});
       EXPECT_EQ(reason, "cut short: " + std::to_string(length) + " of " +
                             std::to_string(encoded.size()) + " bytes");
     }
@@ -115,27 +115,27 @@ TEST(WebpDecoder, SaysWhatIsWrong) {
   const auto with = [&](std::size_t at, std::string_view text) {
     Bytes changed = encoded;
     std::memcpy(changed.data() + at, text.data(), text.size());
-    return why_bad(changed);
+    return why_unsound(changed);
   };
   EXPECT_EQ(with(0, "RIFX"), "it is no RIFF file");
   using namespace std::string_view_literals;
   EXPECT_EQ(with(4, "\4\0\0\0"sv), "it is said to be 12 bytes long");
   EXPECT_EQ(with(12, "VP9 "), "the header of its pixels is damaged");
   EXPECT_EQ(with(12, "VP8X"), "it ends before its pixels");
-  EXPECT_EQ(why_bad(Bytes(encoded.begin(), encoded.begin() + 12)),
+  EXPECT_EQ(why_unsound(Bytes(encoded.begin(), encoded.begin() + 12)),
             "cut short: 12 of " + std::to_string(encoded.size()) + " bytes");
 }
 
 TEST(WebpDecoder, KeepsToTheLimits) {
   const Image picture{1500, 1000, 3, std::vector<std::uint8_t>(std::size_t{1500} * 1000 * 3, 9)};
   const Bytes plain = encoded_by_libwebp(picture, true);
-  EXPECT_EQ(why_bad(plain), "1500 x 1000 pixels in " + std::to_string(plain.size()) +
-                                " bytes; at most 1000 pixels per byte are decoded "
-                                "(max_pixels_per_byte)");
-  EXPECT_EQ(why_bad(plain, {.max_pixels_per_byte = 1'000'000}), "");
+  EXPECT_EQ(why_unsound(plain), "1500 x 1000 pixels in " + std::to_string(plain.size()) +
+                                    " bytes; at most 1000 pixels per byte are decoded "
+                                    "(max_pixels_per_byte)");
+  EXPECT_EQ(why_unsound(plain, {.max_pixels_per_byte = 1'000'000}), "");
   const Image large{4000, 3000, 3, std::vector<std::uint8_t>(std::size_t{4000} * 3000 * 3, 9)};
-  EXPECT_THAT(why_bad(encoded_by_libwebp(large, true),
-                      {.max_pixels_per_byte = 10'000'000, .max_decode_bytes = 40'000'000}),
+  EXPECT_THAT(why_unsound(encoded_by_libwebp(large, true),
+                          {.max_pixels_per_byte = 10'000'000, .max_decode_bytes = 40'000'000}),
               HasSubstr("at most 40000000 are taken (max_decode_bytes)"));
 }
 
