@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-#   bash tests/numa_vm.sh [--require] PROGRAM [ARGUMENT ...]
+#   bash tests/numa_vm.sh [--require] [--disk FOLDER] PROGRAM [ARGUMENT ...]
 #
 # Runs a program on a made-up machine with two NUMA nodes, each of two processors (0-1 and 2-3) and
 # 512 MiB: a Debian kernel in QEMU, which imitates the processors in software. Besides the program
 # there are the libraries it is linked with and busybox. Shows what the program prints and ends with
 # its status.
+#
+# With --disk there is /disk, a file system with the files of FOLDER, on a disk that cannot be read
+# everywhere: each line "FILE PAGE" of FOLDER/lost_pages names a page of 4 KiB that is an I/O error.
 #
 # Where something is missing it says what and ends with 77. With --require, or
 # MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a kernel where there is none, and
@@ -14,12 +17,17 @@
 set -euo pipefail
 
 require=${MILLRACE_REQUIRE_NUMA_VM:-}
+disk=
 if [ "${1:-}" = --require ]; then
   require=1
   shift
 fi
+if [ "${1:-}" = --disk ]; then
+  disk=${2:-}
+  shift 2
+fi
 if [ $# -eq 0 ]; then
-  printf 'usage: %s [--require] PROGRAM [ARGUMENT ...]\n' "$0" >&2
+  printf 'usage: %s [--require] [--disk FOLDER] PROGRAM [ARGUMENT ...]\n' "$0" >&2
   exit 2
 fi
 
@@ -38,6 +46,13 @@ for tool in qemu-system-x86_64 busybox; do
   command -v "$tool" >/dev/null ||
     missing "there is no $tool; 'bash cmake/install_packages.sh ci' installs it"
 done
+if [ -n "$disk" ]; then
+  [ -f "$disk/lost_pages" ] || fail "there is no $disk/lost_pages."
+  PATH=$PATH:/usr/sbin:/sbin
+  for tool in mke2fs debugfs; do
+    command -v "$tool" >/dev/null || missing "there is no $tool; Debian's e2fsprogs has it"
+  done
+fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -92,6 +107,25 @@ for file in "$program" $(grep -o '/[^ ]*' <<<"$libraries" | sort -u); do
   cp -L "$file" "$root$file"
 done
 
+# The file system, and the sectors of which QEMU makes a read an I/O error. Debian's kernel for
+# virtual machines has the drivers for both built in, others may have them as modules.
+disk_arguments=()
+mount_disk=
+if [ -n "$disk" ]; then
+  mke2fs -q -t ext4 -b 4096 -O ^has_journal -d "$disk" "$work/disk" 16M >/dev/null
+  while read -r file page; do
+    block=$(debugfs -R "bmap /$file $page" "$work/disk" 2>/dev/null)
+    [ "${block:-0}" -gt 0 ] || fail "$disk/$file has no page $page."
+    printf '[inject-error]\nevent = "none"\niotype = "read"\nerrno = "5"\nsector = "%d"\n' \
+      $((block * 8))
+  done <"$disk/lost_pages" >"$work/lost_sectors"
+  disk_arguments=(-drive "file=blkdebug:$work/lost_sectors:$work/disk,format=raw,if=none,id=disk"
+    -device nvme,drive=disk,serial=disk)
+  mkdir "$root/disk"
+  mount_disk='n=0; while [ ! -e /dev/nvme0n1 ] && [ $n -lt 100 ]; do n=$((n + 1)); sleep 0.1; done
+mount -t ext4 -o ro /dev/nvme0n1 /disk || { echo disk >/dev/ttyS2; poweroff -f; }'
+fi
+
 command=
 for word in "$program" "${@:2}"; do command+="'${word//\'/\'\\\'\'}' "; done
 cat >"$root/init" <<END
@@ -104,6 +138,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup
 stty -F /dev/ttyS1 -opost
 export PATH=/bin HOME=/tmp TERM=dumb MILLRACE_NUMA_VM=1
 cd /tmp
+$mount_disk
 $command >/dev/ttyS1 2>&1
 echo \$? >/dev/ttyS2
 poweroff -f
@@ -114,20 +149,25 @@ chmod +x "$root/init"
 
 # Three serial lines: the kernel's messages, what the program prints, its status. The kernel gives
 # up when its timer does not tick as expected, which is so where QEMU does not get its share of a
-# processor: hence no_timer_check.
+# processor: hence no_timer_check. QEMU itself has a line for each error of the disk.
 touch "$work/console" "$work/status"
 ended=0
 timeout --foreground 240 qemu-system-x86_64 -accel tcg -cpu max -smp 4,sockets=2,cores=2 -m 1024 \
   -object memory-backend-ram,id=memory0,size=512M -numa node,nodeid=0,cpus=0-1,memdev=memory0 \
   -object memory-backend-ram,id=memory1,size=512M -numa node,nodeid=1,cpus=2-3,memdev=memory1 \
   -nodefaults -no-user-config -display none -no-reboot \
-  -kernel "$kernel" -initrd "$work/files.cpio" -append "console=ttyS0 panic=-1 no_timer_check" \
-  -serial "file:$work/console" -serial stdio -serial "file:$work/status" </dev/null || ended=$?
+  "${disk_arguments[@]}" -kernel "$kernel" -initrd "$work/files.cpio" \
+  -append "console=ttyS0 panic=-1 no_timer_check" \
+  -serial "file:$work/console" -serial stdio -serial "file:$work/status" \
+  </dev/null 2>"$work/qemu" || ended=$?
 
 status=$(tr -d '\r\n' <"$work/status")
+[ "$status" != disk ] || missing "$kernel has no drivers for NVMe and ext4 built in"
 if [ -z "$status" ] || [ "$status" -ge 128 ]; then
   printf '\nThe last lines of the console (%s):\n' "$kernel" >&2
   tail -n 40 "$work/console" | tr -d '\r' >&2
+  printf 'and of QEMU:\n' >&2
+  tail -n 10 "$work/qemu" >&2
 fi
 [ "$ended" -ne 124 ] || fail "$program was not done after 240 s."
 [ -n "$status" ] || fail "the machine went down before $program was done (QEMU ended with $ended)."
