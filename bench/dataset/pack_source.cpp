@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <millrace/error.h>
 #include <millrace/stored_notes.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 #include <cerrno>
@@ -22,20 +23,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files that a name stands for: itself, or for a pattern all that match, sorted.
-std::vector<fs::path> expand(const std::string& name) {
-  if (fs::exists(name)) return {name};
-  if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
+std::string message_of(int error) { return std::generic_category().message(error); }
+
+/// All that matches a pattern, sorted.
+std::vector<fs::path> matches_of(const std::string& pattern) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Passing over a folder that cannot be read would leave out its files.
   const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
-  const int result = glob(name.c_str(), 0, ends, &found);
-  if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, name + " matches no file");
+  const int result = glob(pattern.c_str(), 0, ends, &found);
+  if (result == GLOB_NOMATCH) return {};
   if (result != 0)
-    throw Error(ErrorCode::io,
-                name + " cannot be looked for: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + message_of(errno));
   return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
+}
+
+/// Throws `Error` (`io`) if one of the folders through which a pattern leads cannot be searched:
+/// for glob(3) nothing lies there then.
+void check_searched(const std::string& pattern) {
+  for (std::size_t slash = pattern.find('/', 1); slash != std::string::npos;
+       slash = pattern.find('/', slash + 1))
+    for (const fs::path& folder : matches_of(pattern.substr(0, slash))) {
+      struct stat found {};
+      if (stat((folder / ".").c_str(), &found) != 0 && errno != ENOENT && errno != ENOTDIR)
+        throw Error(ErrorCode::io, folder.string() + " cannot be searched: " + message_of(errno));
+    }
+}
+
+/// The files that a name stands for: itself, or for a pattern all that match, sorted.
+std::vector<fs::path> expand(const std::string& name) {
+  if (fs::exists(name)) return {name};
+  if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
+  check_searched(name);
+  std::vector<fs::path> found = matches_of(name);
+  if (found.empty()) throw Error(ErrorCode::not_found, name + " matches no file");
+  return found;
 }
 
 std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {

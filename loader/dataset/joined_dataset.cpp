@@ -73,14 +73,24 @@ class JoinedDataset::Reader final : public DatasetReader {
       const Record record = reader->read(place.index);
       return Record(index, record.fields(), record.checksum());
     } catch (const Error& error) {
-      throw error.at("record " + std::to_string(index) + " of " + all_->name() + ": ",
-                     error.stage(), index);
+      throw Error(error.code(),
+                  "record " + std::to_string(index) + " of " + all_->name() + ": " + error.what(),
+                  error.stage(), index, reason_of(error, place));
     }
   }
 
   Status intact() const override { return last_ != nullptr ? last_->intact() : Status::ok(); }
 
  private:
+  /// With the part's name and the record's number there, since who knows the reason alone knows the
+  /// whole and the number in it.
+  std::string reason_of(const Error& error, const RecordPlace& place) const {
+    const std::string name = all_->parts_[place.part]->name();
+    if (error.code() != ErrorCode::bad_record || error.reason().find(name) != std::string::npos)
+      return error.reason();
+    return "record " + std::to_string(place.index) + " of " + name + ": " + error.reason();
+  }
+
   std::shared_ptr<const JoinedDataset> all_;
   std::vector<std::unique_ptr<DatasetReader>> readers_;
   const DatasetReader* last_ = nullptr;

@@ -55,14 +55,19 @@ void ShardWriter::take_up() {
   check_same_pack(path_, {found.created_by, found.plan}, {index_.created_by, index_.plan});
   index_.classes = found.classes;
   for (const ShardEntry& shard : found.shards) {
-    count(open_listed_shard(path_, shard)->description());
+    const std::shared_ptr<const DatasetFile> there = open_listed_shard(path_, shard);
+    if (!found.complete) there->check();
+    count(there->description());
     index_.add(shard);
   }
   index_.complete = found.complete;
   if (index_.complete)
     lock_ = FileDescriptor();
-  else if (!found.begun.empty())
+  else if (!found.begun.empty()) {
     open_shard(found.begun);
+    // It may have been finished just before the writer was interrupted.
+    if (file_->complete()) DatasetFile::open(file_->path())->check();
+  }
 }
 
 std::string ShardWriter::shard_name(std::uint64_t number, const std::string& copy) const {
@@ -128,7 +133,7 @@ void ShardWriter::count(const Description& finished) {
 }
 
 void ShardWriter::go_to_shard(std::size_t next_bytes) {
-  // A shard may have been finished just before the writer was interrupted.
+  // Of one that was finished just before the writer was interrupted.
   if (file_ && file_->complete()) close_shard();
   if (!file_) open_next_shard();
   if (options_.shards > 0) {

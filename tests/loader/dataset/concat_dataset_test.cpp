@@ -139,7 +139,7 @@ TEST_F(ConcatDataset, ErrorsSayWhichRecordOfWhich) {
   const Error error = thrown_by([&] { (void)reader->read(23); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 23U);
-  EXPECT_EQ(error.reason(), "checksum differs");
+  EXPECT_EQ(error.reason(), "record 3 of memory: checksum differs");
   EXPECT_THAT(error.what(),
               HasSubstr("record 23 of " + first_->name() + " + memory: checksum differs"));
   EXPECT_EQ(thrown_by([&] { (void)reader->read(25); }).code(), ErrorCode::invalid_argument);

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "support/stored_records.h"
@@ -265,6 +266,61 @@ TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
   write_on(writer);
   writer.finish();
   expect_whole(path);
+}
+
+/// That a writer in shards refuses to go on behind a shard that is changed where it has records,
+/// and goes on once it is as it was.
+void expect_checked(const std::filesystem::path& path, const std::filesystem::path& shard,
+                    const WriterOptions& how) {
+  const std::string sound = file_contents(shard);
+  std::string damaged = sound;
+  // Pages of earlier commits have it, too.
+  for (std::size_t at = 0; (at = damaged.find(stored_path(0), at)) != std::string::npos;)
+    damaged[at] ^= 1;
+  write_file(shard, damaged);
+  const Error error = thrown_by([&] { DatasetWriter writer(path, how); });
+  EXPECT_EQ(error.code(), ErrorCode::corrupt);
+  EXPECT_THAT(error.what(), HasSubstr(shard.string() + " is damaged, so nothing is added to it: "
+                                                       "record 0: its bytes do not match"));
+  EXPECT_TRUE(file_contents(shard) == damaged);
+  write_file(shard, sound);
+  DatasetWriter writer(path, how);
+  write_on(writer);
+  writer.finish();
+  expect_whole(path);
+}
+
+TEST(ResumedWriter, ChecksFinishedShards) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  WriterOptions how = options(true);
+  how.shard_bytes = 60000;
+  {
+    DatasetWriter writer(path, how);
+    write_on(writer, 20);
+  }
+  expect_checked(path, folder / "a-00000.lmdb", how);
+}
+
+TEST(ResumedWriter, ChecksAShardThatWasFinishedJustBefore) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  WriterOptions how = options(true);
+  how.shards = 1;
+  how.source_items = records;
+  {
+    DatasetWriter writer(path, how);
+    write_on(writer);
+    writer.finish();
+  }
+  nlohmann::json index = nlohmann::json::parse(file_contents(path));
+  index["complete"] = false;
+  index["begun"] = index["shards"][0]["file"];
+  index["shards"].clear();
+  index["records"] = 0;
+  index["fingerprint"] = "0000000000000000";
+  write_file(path, index.dump());
+  expect_checked(path, folder / "a-00000-of-00001.lmdb", how);
 }
 
 TEST(ResumedWriter, GoesOnWithAMapThatHadGrown) {

@@ -193,7 +193,8 @@ TEST_F(ShardedDataset, ABadRecordHasItsNumberInTheWhole) {
   const Error error = thrown_by([&] { (void)reader->read(20); });
   EXPECT_EQ(error.code(), ErrorCode::bad_record);
   EXPECT_EQ(error.record(), 20u);
-  EXPECT_EQ(error.reason(), "its bytes do not match its checksum: the file is damaged");
+  EXPECT_EQ(error.reason(), "record 5 of " + second_.string() +
+                                ": its bytes do not match its checksum: the file is damaged");
   EXPECT_THAT(error.what(), HasSubstr("record 20 of " + path_.string() + ": record 5 (" +
                                       stored_path(20) + ") of " + second_.string()));
   expect_record(reader->read(21), 21);
