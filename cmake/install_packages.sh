@@ -21,11 +21,12 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
 # OpenCV's resize is what micro-benchmarks compare with, Pillow's what tests do.
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
   python3 python3-pil python3-msgpack python3-protobuf libopencv-core-dev libopencv-imgproc-dev)
-# llvm has the symbolizer that gives sanitizer reports their function names. QEMU and busybox are
-# for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few users of the tests
-# need what is tested with it: <millrace/torch.h>, examples/resnet18, examples/python and DLPack.
+# llvm has the symbolizer that gives sanitizer reports their function names. QEMU, busybox and
+# e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
+# users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
+# examples/python and DLPack.
 ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86
-  busybox-static python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
+  busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
 
 level=${1:-build}
