@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file_descriptor.h"
-#include "base/guarded_map.h"
+#include "dataset/packed/lmdb_file.h"
 #include "dataset/packed/lmdb_pages.h"
 #include "dataset/packed/record_format.h"
 
@@ -27,12 +26,11 @@ struct DatasetRoot {
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name);
 
-/// A dataset file, read by `LmdbPages` and not by LMDB, so that damage ends in an `Error`; through
-/// a map, or call by call. Immutable; all methods may be called from any thread at once.
+/// A dataset file. Immutable; all methods may be called from any thread at once.
 class DatasetFile {
  public:
-  /// Whether there is an LMDB file at `path`, or an empty one as an interrupted writer leaves it.
-  /// Throws `Error` (`not_found`, `io`) if it cannot be opened.
+  /// Whether the file at `path` is a dataset, or an empty one as an interrupted writer leaves it,
+  /// as far as it is not damaged. Throws `Error` (`not_found`, `io`) if it cannot be opened.
   static Status probe(const std::filesystem::path& path);
 
   /// The file, opened (and mapped) now unless somebody in this process has it open in the same way.
@@ -49,35 +47,24 @@ class DatasetFile {
   /// cannot be read), which names the file, and page or record.
   void check() const;
   /// A hint that these bytes are read soon.
-  void read_ahead(std::vector<FileRange> ranges) const;
+  void read_ahead(std::vector<FileRange> ranges) const { file_->read_ahead(std::move(ranges)); }
 
  private:
   friend class DatasetCursor;
 
-  DatasetFile(FileDescriptor file, const LmdbMeta& meta, std::string name, bool mapped);
+  explicit DatasetFile(std::shared_ptr<const LmdbFile> file);
 
-  /// What cannot be read, and why.
-  Error unreadable(std::uint64_t offset, const std::string& reason) const;
-  /// Throws that if bytes of the map were lost.
-  void check_not_lost(FileRange range) const;
-
-  std::string name_;
-  std::uint64_t pages_;
-  std::uint32_t page_bytes_;
-  // One of them.
-  std::unique_ptr<const GuardedMap> map_;
-  FileDescriptor file_;
+  std::shared_ptr<const LmdbFile> file_;
   DatasetRoot root_;
 };
 
 /// One thread's way to the records of a file, which must outlive it. `find` and `locate` throw
 /// `LmdbDamage` if a page on the way from the root to the record is damaged, and `Error` (`io`,
 /// naming file and offset) if it cannot be read.
-class DatasetCursor final : private FileBytes {
+class DatasetCursor {
  public:
-  explicit DatasetCursor(const DatasetFile& file);
-  DatasetCursor(const DatasetCursor&) = delete;
-  DatasetCursor& operator=(const DatasetCursor&) = delete;
+  explicit DatasetCursor(const DatasetFile& file)
+      : file_(*file.file_), root_(file.root_), cursor_(file_) {}
 
   /// The stored value of a record (< `description().records`), in the map or else in memory of the
   /// cursor's own, where the next call overwrites it. What it holds is not checked.
@@ -90,16 +77,10 @@ class DatasetCursor final : private FileBytes {
   Status check_kept(std::span<const std::byte> value) const;
 
  private:
-  friend class DatasetFile;
-
-  const std::byte* read(FileRange range) override;
-  template <typename Find>
-  auto guarded(Find find) const;
-
-  const DatasetFile& file_;
-  LmdbPages pages_;
+  const LmdbFile& file_;
+  const DatasetRoot& root_;
+  LmdbCursor cursor_;
   LmdbPlace place_;
-  std::vector<std::byte> buffer_;
 };
 
 }  // namespace millrace

@@ -5,11 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
 // MDB_db and MDB_meta of LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it
@@ -31,11 +33,15 @@ constexpr std::uint16_t meta_page = 0x08;
 constexpr std::uint16_t value_has_pages = 0x01;  // of its own, behind a header
 constexpr std::uint16_t value_is_tree = 0x02;
 
-constexpr std::uint16_t integer_keys = 0x08;  // of a tree's flags
+// Of a tree's flags.
+constexpr std::uint16_t reversed_keys = 0x02;
+constexpr std::uint16_t several_values = 0x04;
+constexpr std::uint16_t integer_keys = 0x08;
 
 constexpr std::size_t page_header_bytes = 16;
 constexpr std::size_t node_header_bytes = 8;
 constexpr std::size_t tree_bytes = 48;
+constexpr std::size_t most_key_bytes = 511;
 
 template <typename T>
 T load(const std::byte* at) {
@@ -110,6 +116,16 @@ struct LmdbPlace {
   std::uint64_t leaf = 0;
 };
 
+/// A leaf page with so many entries.
+struct LmdbLeaf {
+  std::uint64_t page = 0;
+  unsigned entries = 0;
+};
+
+/// Whether `a` comes before `b` in a tree with these flags: as bytes, as bytes from the last one, or
+/// as numbers, if both have 4 or both 8 bytes (LMDB's mdb_cmp_memn, mdb_cmp_memnr, mdb_cmp_cint).
+bool lmdb_key_less(std::uint16_t flags, std::span<const std::byte> a, std::span<const std::byte> b);
+
 /// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every
 /// call throws `LmdbDamage` if the pages that lead to what is asked for contradict themselves,
 /// each other or the file's length, and what `FileBytes` throws; what is returned lies in the
@@ -140,6 +156,22 @@ class LmdbPages {
                                          LmdbPlace& place) const;
   /// Where it lies. Pages that hold nothing but the value are not touched, and not checked.
   FileRange locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+
+  /// Calls `leaf` for each leaf page of a tree with any keys, in their order. `soon`, before that,
+  /// for those that belong to one branch page. Compares kinds, bounds, the order of all keys, their
+  /// lengths and where values lie. Pages that hold nothing but a value are not touched.
+  void walk_leaves(const LmdbTree& tree, const std::function<void(LmdbLeaf)>& leaf,
+                   const std::function<void(std::span<const std::uint64_t>)>& soon) const;
+  /// About the entry that has this share (0 to 1) of the tree's entries before it, by the branch
+  /// pages: its leaf and its number there. The tree has entries.
+  std::pair<LmdbLeaf, unsigned> entry_near(const LmdbTree& tree, double share) const;
+  /// Entry `at` (< `leaf.entries`) of a leaf page that has so many.
+  std::span<const std::byte> entry_key(LmdbLeaf leaf, unsigned at) const;
+  std::span<const std::byte> entry_value(LmdbLeaf leaf, unsigned at) const;
+  /// Where its value lies. Pages that hold nothing but that are not touched.
+  FileRange locate_entry(LmdbLeaf leaf, unsigned at) const;
+  /// Whether it is a database of its own, by its name.
+  bool entry_is_tree(LmdbLeaf leaf, unsigned at) const;
 
   /// Checks all that LMDB trusts when it writes to the file, which something was committed to: both
   /// meta pages, and each page that they lead to. Nodes fill their pages, keys are in order, and no
@@ -173,6 +205,7 @@ class LmdbPages {
     std::uint64_t child() const { return lmdb::load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
   };
   class Check;
+  class Walk;
 
   const std::byte* bytes(FileRange range) const {
     return file_ != nullptr ? file_->read(range) : map_ + range.offset;
@@ -183,6 +216,9 @@ class LmdbPages {
   LmdbPlace place_of(const LmdbTree& tree, std::uint64_t index) const;
   Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
   std::optional<Node> text_node(const LmdbTree& tree, std::string_view key) const;
+  Node entry(const Page& leaf, unsigned at) const;
+  Node entry(LmdbLeaf leaf, unsigned at) const;
+  Node entry_with_value(LmdbLeaf leaf, unsigned at) const;
   FileRange range(const Node& node, bool has_pages) const;
   std::span<const std::byte> value(const Node& node) const;
 

@@ -4,14 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/file_descriptor.h"
-#include "dataset/packed/dataset_lock.h"
+#include "dataset/packed/file_beside.h"
 #include "dataset/record_notes.h"
 #include "dataset/stored_notes.h"
 
@@ -62,43 +59,6 @@ class PlacedBytes {
   std::vector<std::byte> held_;
 };
 
-/// A file that is written beside the one that it replaces; it goes if that comes to nothing.
-class FileBeside {
- public:
-  explicit FileBeside(fs::path path)
-      : path_(std::move(path)), beside_(path_.string() + ".replacement") {
-    if (fs::exists(path_) && !is_notes_file(path_))
-      throw Error(ErrorCode::already_exists,
-                  path_.string() + " is in the way, which is no file of notes");
-    // Nobody writes on what a writer that was killed has left.
-    if (const FileDescriptor left = lock_existing(beside_)) ::unlink(beside_.c_str());
-    file_ = create_locked(beside_);
-  }
-  ~FileBeside() {
-    if (file_) ::unlink(beside_.c_str());
-  }
-  FileBeside(const FileBeside&) = delete;
-  FileBeside& operator=(const FileBeside&) = delete;
-
-  int number() const { return file_.get(); }
-  /// Takes the number of a system's error, or 0.
-  void try_to(int error) const {
-    if (error != 0)
-      throw Error(ErrorCode::io,
-                  path_.string() + " cannot be written: " + std::generic_category().message(error));
-  }
-  void replace() {
-    try_to(::fsync(file_.get()) == 0 ? 0 : errno);
-    try_to(::rename(beside_.c_str(), path_.c_str()) == 0 ? 0 : errno);
-    file_ = {};
-  }
-
- private:
-  const fs::path path_;
-  const fs::path beside_;
-  FileDescriptor file_;
-};
-
 NotesHeader header_of(const Dataset& dataset) {
   return {.records = dataset.size(), .fingerprint = dataset.facts().fingerprint.value_or(0)};
 }
@@ -121,7 +81,7 @@ class NotesWriter::File {
  public:
   explicit File(const Dataset& dataset)
       : records_(dataset.size()),
-        file_(stored_notes_path(dataset.facts().files.front())),
+        file_(stored_notes_path(dataset.facts().files.front()), is_notes_file, "file of notes"),
         table_(NotesHeader::bytes),
         notes_(header_of(dataset).end_of_table()) {
     check_is_at(dataset, dataset.facts().files.front());

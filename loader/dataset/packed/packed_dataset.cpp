@@ -167,10 +167,13 @@ std::uint64_t committed_records(const std::filesystem::path& path, const ShardIn
 
 }  // namespace
 
-Status probe_packed_file(const std::filesystem::path& path) { return DatasetFile::probe(path); }
+Status probe_packed_file(const std::filesystem::path& path) {
+  return said_of_file_at(path, DatasetFile::probe(lmdb_file_at(path)));
+}
 
-std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& path,
+std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& folder_or_file,
                                                 OpenOptions options) {
+  const std::filesystem::path path = lmdb_file_at(folder_or_file);
   std::shared_ptr<const DatasetFile> file = DatasetFile::open(path, options.map);
   if (!file->description().complete) throw_incomplete(path, file->description().records);
   return std::make_shared<PackedDataset>(path.string(), std::move(file), options);

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/file_beside.h"
+
+#include <millrace/error.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "dataset/packed/dataset_lock.h"
+
+namespace millrace {
+
+FileBeside::FileBeside(std::filesystem::path path, bool (*is_own)(const std::filesystem::path&),
+                       const char* what)
+    : path_(std::move(path)), beside_(path_.string() + ".replacement") {
+  if (std::filesystem::exists(path_) && !is_own(path_))
+    throw Error(ErrorCode::already_exists, path_.string() + " is in the way, which is no " + what);
+  // Nobody writes on what a writer that was killed has left.
+  if (const FileDescriptor left = lock_existing(beside_)) ::unlink(beside_.c_str());
+  file_ = create_locked(beside_);
+}
+
+FileBeside::~FileBeside() {
+  if (file_) ::unlink(beside_.c_str());
+}
+
+void FileBeside::try_to(int error) const {
+  if (error != 0)
+    throw Error(ErrorCode::io,
+                path_.string() + " cannot be written: " + std::generic_category().message(error));
+}
+
+void FileBeside::replace() {
+  try_to(::fsync(file_.get()) == 0 ? 0 : errno);
+  try_to(::rename(beside_.c_str(), path_.c_str()) == 0 ? 0 : errno);
+  file_ = {};
+}
+
+}  // namespace millrace

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/packed/lmdb_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace millrace {
+namespace {
+
+std::string reason_of(int error) { return std::generic_category().message(error); }
+
+std::string cannot_be_read(const std::string& name, std::uint64_t offset,
+                           const std::string& reason) {
+  return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
+}
+
+/// Reads into `to`; returns how much was there. Throws `Error` (`io`).
+std::size_t read_at(int file, const std::string& name, std::uint64_t offset,
+                    std::span<std::byte> to) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const ssize_t read =
+        pread(file, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    if (read == 0) break;
+    if (read > 0)
+      done += static_cast<std::size_t>(read);
+    else if (errno != EINTR)
+      throw Error(ErrorCode::io, cannot_be_read(name, offset + done, reason_of(errno)));
+  }
+  return done;
+}
+
+std::optional<LmdbMeta> read_meta_page(int file, const std::string& name, std::uint64_t offset) {
+  std::array<std::byte, LmdbMeta::bytes> bytes{};
+  if (read_at(file, name, offset, bytes) != bytes.size()) return {};
+  return parse_lmdb_meta(bytes);
+}
+
+struct stat stat_of(int file, const std::string& name) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) throw Error(ErrorCode::io, name + ": " + reason_of(errno));
+  return status;
+}
+
+/// The newer one of the two meta pages. Throws `Error` unless the file is as long as that says, so
+/// that no page of a file that is cut short is touched.
+LmdbMeta newest_meta(int file, const std::string& name) {
+  const std::optional<LmdbMeta> first = read_meta_page(file, name, 0);
+  const auto second = first ? read_meta_page(file, name, first->page_bytes) : std::nullopt;
+  if (!second || second->page_bytes != first->page_bytes)
+    throw Error(
+        ErrorCode::corrupt,
+        name + " is damaged or cut short within its first two pages; copy or pack it again");
+  // Asked for after the pages were read, since a writer may be making the file longer.
+  const auto length = static_cast<std::uint64_t>(stat_of(file, name).st_size);
+  const LmdbMeta& newest = second->transaction > first->transaction ? *second : *first;
+  if (newest.last_page >= UINT64_MAX / newest.page_bytes ||
+      length < (newest.last_page + 1) * newest.page_bytes)
+    throw Error(ErrorCode::corrupt, name + " is " + std::to_string(length) +
+                                        " bytes long but its last page ends at " +
+                                        std::to_string((newest.last_page + 1) * newest.page_bytes) +
+                                        ": the file was cut short; copy or pack it again");
+  return newest;
+}
+
+[[noreturn]] void throw_nothing_committed(const std::string& what) {
+  throw Error(ErrorCode::incomplete,
+              what + ", its packing was interrupted before anything was committed: pack it again");
+}
+
+FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file) return file;
+  const int reason = errno;
+  if (reason == ENOENT || reason == ENOTDIR)
+    throw Error(ErrorCode::not_found, name + " does not exist; make it with `millrace pack`");
+  throw Error(ErrorCode::io, name + " cannot be opened: " + reason_of(reason));
+}
+
+/// Whether an open file is one of LMDB's, or is empty.
+Status probe_open(int file, const struct stat& status, const std::string& name) {
+  if (S_ISDIR(status.st_mode)) return Status::bad("it is a folder without a file data.mdb");
+  if (!S_ISREG(status.st_mode)) return Status::bad("it is neither file nor folder");
+  if (status.st_size > 0 && !read_meta_page(file, name, 0))
+    return Status::bad("it is no LMDB file");
+  return Status::ok();
+}
+
+}  // namespace
+
+/// The files that are open in this process and shared.
+struct LmdbFileRegistry {
+  Mutex mutex;
+  std::map<LmdbFile::Id, std::weak_ptr<const LmdbFile>> open MILLRACE_GUARDED_BY(mutex);
+};
+
+LmdbFileRegistry& LmdbFile::registry() {
+  static LmdbFileRegistry registry;
+  return registry;
+}
+
+std::filesystem::path lmdb_file_at(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path inside = path / "data.mdb";
+  return std::filesystem::is_directory(path, ignored) && std::filesystem::exists(inside, ignored)
+             ? inside
+             : path;
+}
+
+Status said_of_file_at(const std::filesystem::path& path, Status said) {
+  if (said.is_ok() || lmdb_file_at(path) == path) return said;
+  return Status::bad("of its data.mdb: " + said.reason());
+}
+
+Status LmdbFile::probe(const std::filesystem::path& path) {
+  const FileDescriptor file = open_file(path, path.string());
+  return probe_open(file.get(), stat_of(file.get(), path.string()), path.string());
+}
+
+std::shared_ptr<const LmdbFile> LmdbFile::open(const std::filesystem::path& path, bool mapped) {
+  const std::string name = path.string();
+  FileDescriptor file = open_file(path, name);
+  const struct stat status = stat_of(file.get(), name);
+  if (const Status found = probe_open(file.get(), status, name); !found.is_ok())
+    throw Error(ErrorCode::corrupt, name + " is no dataset: " + found.reason() +
+                                        "; make one of a folder of images with `millrace pack`");
+  if (status.st_size == 0) throw_nothing_committed(name + " is empty; if it is a dataset");
+  const Id id{status.st_dev, status.st_ino, mapped};
+  {
+    LmdbFileRegistry& all = registry();
+    const MutexLock lock(all.mutex);
+    const auto entry = all.open.find(id);
+    if (entry != all.open.end())
+      if (std::shared_ptr<const LmdbFile> opened = entry->second.lock()) return opened;
+  }
+  const LmdbMeta meta = newest_meta(file.get(), name);
+  if (meta.transaction == 0 && meta.main.entries == 0 && meta.main.root == LmdbTree::no_page)
+    throw_nothing_committed(name + " is an LMDB file with nothing in it; if it is a dataset");
+  return std::shared_ptr<const LmdbFile>(new LmdbFile(std::move(file), meta, name, id));
+}
+
+std::shared_ptr<const LmdbFile> LmdbFile::share(const std::shared_ptr<const LmdbFile>& file) {
+  LmdbFileRegistry& all = registry();
+  const MutexLock lock(all.mutex);
+  std::erase_if(all.open, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const LmdbFile>& entry = all.open[file->id_];
+  if (std::shared_ptr<const LmdbFile> shared = entry.lock()) return shared;
+  entry = file;
+  return file;
+}
+
+LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id)
+    : name_(std::move(name)), meta_(meta), id_(id) {
+  if (std::get<bool>(id)) {
+    map_ = std::make_unique<GuardedMap>(file.get(), bytes(), name_);
+    // Records are read in any order, so what lies behind one is not wanted with it.
+    madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
+  } else {
+    file_ = std::move(file);
+    posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
+  }
+}
+
+std::uint64_t LmdbFile::length_now() const {
+  struct stat status {};
+  if (stat(name_.c_str(), &status) != 0 ||
+      Id{status.st_dev, status.st_ino, std::get<bool>(id_)} != id_)
+    return 0;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+void LmdbFile::read_ahead(std::vector<FileRange> ranges) const {
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (FileRange& range : ranges) {
+    const std::size_t into_page = range.offset % page_bytes;
+    range.offset -= into_page;
+    range.bytes = (into_page + range.bytes + page_bytes - 1) / page_bytes * page_bytes;
+  }
+  std::ranges::sort(ranges, {}, &FileRange::offset);
+  for (std::size_t first = 0; first < ranges.size();) {
+    std::uint64_t at = ranges[first].offset, end = at;
+    for (; first < ranges.size() && ranges[first].offset <= end; ++first)
+      end = std::max(end, ranges[first].offset + ranges[first].bytes);
+    // Linux reads no more per call than the device takes in one go, and leaves out the rest.
+    for (std::size_t bytes = 0; at < end; at += bytes) {
+      bytes = std::min(std::size_t{128} << 10, end - at);
+      if (map_)
+        madvise(const_cast<std::byte*>(map_->bytes().data() + at), bytes, MADV_WILLNEED);
+      else
+        posix_fadvise(file_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes),
+                      POSIX_FADV_WILLNEED);
+    }
+  }
+}
+
+Error LmdbFile::unreadable(std::uint64_t offset, const std::string& reason) const {
+  return {ErrorCode::io, cannot_be_read(name_, offset, reason)};
+}
+
+void LmdbFile::check_not_lost(FileRange range) const {
+  if (whole()) return;
+  if (const auto lost = map_->first_lost(map().subspan(range.offset, range.bytes)))
+    throw unreadable(*lost, "an I/O error, or the file was made shorter");
+}
+
+LmdbCursor::LmdbCursor(const LmdbFile& file)
+    : file_(file),
+      pages_(file.map_ ? LmdbPages(file.map(), file.meta().page_bytes)
+                       : LmdbPages(*this, file.pages(), file.meta().page_bytes)) {}
+
+void LmdbCursor::throw_if_lost(const LmdbDamage& damage) const {
+  if (file_.whole() || damage.page >= file_.pages()) return;
+  const std::uint64_t page_bytes = file_.meta().page_bytes;
+  file_.check_not_lost({damage.page * page_bytes, page_bytes});
+  throw file_.unreadable(damage.page * page_bytes, shorter_or_damaged);
+}
+
+Status LmdbCursor::check_kept(std::span<const std::byte> bytes) const {
+  if (bytes.empty() || file_.whole()) return Status::ok();
+  try {
+    file_.check_not_lost({offset_of(bytes), bytes.size()});
+    return Status::ok();
+  } catch (const Error& error) {
+    return Status::bad(error.reason());
+  }
+}
+
+const std::byte* LmdbCursor::read(FileRange range) {
+  // Often another entry of the same page.
+  if (range.offset == held_.offset && range.bytes == held_.bytes) return buffer_.data();
+  held_ = {};
+  if (buffer_.size() < range.bytes) buffer_.resize(range.bytes);
+  const std::size_t done =
+      read_at(file_.file_.get(), file_.name_, range.offset, std::span(buffer_).first(range.bytes));
+  if (done < range.bytes)
+    throw file_.unreadable(range.offset + done, "the file ends there: it was made shorter");
+  held_ = range;
+  return buffer_.data();
+}
+
+}  // namespace millrace
