@@ -20,7 +20,8 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libutfcpp-dev libpng-dev libwebp-dev libssl-dev libstb-dev)
 # OpenCV's resize is what micro-benchmarks compare with, Pillow's what tests do.
 test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
-  python3 python3-pil python3-msgpack python3-protobuf libopencv-core-dev libopencv-imgproc-dev)
+  python3 python3-pil python3-lmdb python3-msgpack python3-protobuf libopencv-core-dev
+  libopencv-imgproc-dev)
 # llvm has the symbolizer that gives sanitizer reports their function names. QEMU, busybox and
 # e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,

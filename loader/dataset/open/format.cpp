@@ -19,6 +19,15 @@ const Format& format_of(std::span<const Format> formats, std::string_view name) 
               "there is no format \"" + cut(std::string(name)) + "\"; there are: " + names);
 }
 
+std::shared_ptr<const Dataset> open_as(const Format& format, const std::filesystem::path& path,
+                                       const OpenOptions& options) {
+  if (!format.has_databases && !(options.images.empty() && options.labels.empty()))
+    throw Error(ErrorCode::invalid_argument,
+                path.string() + " is of the format \"" + std::string(format.name) +
+                    "\", which has no databases with names: give none for images and labels");
+  return format.open(path, options);
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
@@ -28,13 +37,20 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
   if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
     throw Error(ErrorCode::not_found,
                 path.string() + " does not exist; make it with `millrace pack`");
-  if (!options.format.empty()) return format_of(formats, options.format).open(path, options);
-  std::string reasons;
+  if (!options.format.empty()) return open_as(format_of(formats, options.format), path, options);
+  std::string reasons, names, last;
   for (const Format& format : formats) {
     const Status found = format.probe(path);
-    if (found.is_ok()) return format.open(path, options);
-    reasons += (reasons.empty() ? "" : "; ") + std::string(format.name) + ": " + found.reason();
+    if (found.is_ok()) return open_as(format, path, options);
+    // What several say in a row is said once.
+    if (!names.empty() && found.reason() != last) {
+      reasons += names + ": " + last + "; ";
+      names.clear();
+    }
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+    last = found.reason();
   }
+  reasons += names + ": " + last;
   throw Error(ErrorCode::corrupt,
               path.string() + " is no dataset of a format that millrace knows (" + reasons +
                   "); make one of a folder of images with `millrace pack`",

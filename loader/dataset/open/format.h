@@ -23,6 +23,8 @@ struct Format {
   Status (*probe)(const std::filesystem::path& path);
   /// Opens what the probe took. Throws as `open_dataset` does.
   std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path, OpenOptions options);
+  /// Whether it has a use for `OpenOptions::images` and `labels`; it is not opened with them if not.
+  bool has_databases = false;
 };
 
 /// Opens the dataset at `path` by the format that `options.format` names, without a probe, or else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataset/lmdb/lmdb_formats.h"
 #include "dataset/open/format.h"
 #include "dataset/packed/packed_dataset.h"
 
@@ -10,6 +11,12 @@ namespace {
 constexpr Format formats[] = {
     {"list of shards", probe_shard_list, open_shard_list},
     {"packed file", probe_packed_file, open_packed_file},
+    {"databases", probe_databases, open_databases, true},
+    {"ocr", probe_ocr, open_ocr},
+    {"images", probe_plain_images, open_plain_images, true},
+    {"caffe-datum", probe_caffe_datum, open_caffe_datum, true},
+    {"caffe2-tensors", probe_caffe2_tensors, open_caffe2_tensors, true},
+    {"tuples", probe_tuples, open_tuples, true},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using namespace testing;
 
 /// Takes files that begin with the letter.
@@ -62,6 +63,16 @@ TEST(Format, AnUnknownFilesErrorSaysWhatEachSaid) {
                                   HasSubstr(error.reason()), HasSubstr("millrace pack")));
 }
 
+TEST(Format, WhatSeveralSayInARowIsSaidOnce) {
+  constexpr Format alike[] = {{"letter a", probe<'a'>, open_made_up<1>},
+                              {"another a", probe<'a'>, open_made_up<3>},
+                              {"letter b", probe<'b'>, open_made_up<2>}};
+  const TemporaryFolder folder;
+  write_file(folder / "c", "cde");
+  EXPECT_EQ(thrown_by([&] { (void)open_by_format(alike, folder / "c", {}); }).reason(),
+            "letter a, another a: there is no a; letter b: there is no b");
+}
+
 TEST(Format, AFileThatIsTakenHasTheErrorOfItsFormatAlone) {
   const TemporaryFolder folder;
   write_file(folder / "a", "abc");
@@ -69,6 +80,20 @@ TEST(Format, AFileThatIsTakenHasTheErrorOfItsFormatAlone) {
       thrown_by([&] { (void)open_by_format(formats, folder / "a", {.verify_checksums = false}); });
   EXPECT_EQ(error.code(), ErrorCode::incomplete);
   EXPECT_STREQ(error.what(), "the opener's own");
+}
+
+TEST(Format, DatabasesAreForThoseThatHaveSome) {
+  constexpr Format both[] = {{"letter a", probe<'a'>, open_made_up<1>},
+                             {"letter b", probe<'b'>, open_made_up<2>, true}};
+  const TemporaryFolder folder;
+  write_file(folder / "a", "abc");
+  write_file(folder / "b", "bcd");
+  EXPECT_EQ(open_by_format(both, folder / "b", {.images = "i"})->size(), 2U);
+  for (const OpenOptions& options : {OpenOptions{.images = "i"}, OpenOptions{.labels = "l"}}) {
+    const Error error = thrown_by([&] { (void)open_by_format(both, folder / "a", options); });
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr((folder / "a").string()), HasSubstr("\"letter a\"")));
+  }
 }
 
 TEST(Format, NobodyIsAskedWhereThereIsNothing) {
@@ -96,12 +121,10 @@ TEST(OpenDataset, SaysOfAnUnknownFileWhatEachFormatSaid) {
   const auto reason = [](const std::filesystem::path& path) {
     return thrown_by([&] { (void)open_dataset(path); }).reason();
   };
-  EXPECT_EQ(
-      reason(folder / "text"),
-      "list of shards: it is no file that begins with \"{\"; packed file: it is no LMDB file");
-  EXPECT_EQ(reason(folder.path()),
-            "list of shards: it is no file that begins with \"{\"; packed file: it is a folder, "
-            "and a packed dataset is one file");
+  EXPECT_THAT(reason(folder / "text"), StartsWith("list of shards: it is no file that begins with "
+                                                  "\"{\"; packed file, databases, ocr, images, "));
+  EXPECT_THAT(reason(folder / "text"), HasSubstr("tuples: it is no LMDB file"));
+  EXPECT_THAT(reason(folder.path()), HasSubstr("tuples: it is a folder without a file data.mdb"));
 }
 
 }  // namespace

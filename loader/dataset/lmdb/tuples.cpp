@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuples, lists and dictionaries that Python's pickle or MessagePack wrote.
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <variant>
+
+#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/pictures.h"
+#include "dataset/values/msgpack.h"
+#include "dataset/values/pickle.h"
+#include "dataset/values/value.h"
+
+namespace millrace {
+namespace {
+
+/// Whether bytes begin as a pickle: since protocol 2 with its number, before with text.
+bool is_pickle(std::span<const std::byte> value) {
+  constexpr int newest_protocol = 5;
+  if (value.size() < 2) return false;
+  const auto first = std::to_integer<unsigned char>(value[0]);
+  if (first == 0x80) return std::to_integer<int>(value[1]) <= newest_protocol;
+  return (first == '(' || first == ']' || first == '}') && value.back() == std::byte{'.'};
+}
+
+/// All numbers that a collection holds, itself or in others, one behind the other.
+class Numbers {
+ public:
+  /// False if there is something else.
+  bool add(const Values& values, const Value& value) {
+    if (const auto* number = std::get_if<std::int64_t>(&value)) {
+      integers_.push_back(*number);
+      floats_.push_back(static_cast<double>(*number));
+      return true;
+    }
+    if (const auto* is = std::get_if<bool>(&value)) return add(values, std::int64_t{*is});
+    if (const auto* number = std::get_if<double>(&value)) {
+      floats_.push_back(*number);
+      return true;
+    }
+    const auto* items = std::get_if<Items>(&value);
+    if (items == nullptr || items->kind == Collection::dictionary) return false;
+    for (std::size_t n = 0; n < values.size(value); ++n)
+      if (!add(values, values.item(value, n))) return false;
+    return true;
+  }
+
+  void clear() {
+    integers_.clear();
+    floats_.clear();
+  }
+  /// int64, or float64 if one of them is no integer.
+  std::span<const std::byte> bytes() const {
+    return integers_.size() == floats_.size() ? std::as_bytes(std::span(integers_))
+                                              : std::as_bytes(std::span(floats_));
+  }
+
+ private:
+  std::vector<std::int64_t> integers_;
+  std::vector<double> floats_;
+};
+
+class TupleParser final : public EntryParser {
+ public:
+  Status parse(std::string_view, std::span<const std::byte> value,
+               std::vector<RecordField>& fields) override {
+    used_ = 0;
+    is_pickled_ = is_pickle(value);
+    Status read = is_pickled_ ? pickle_.read(value, values_) : read_msgpack(value, values_);
+    if (!read.is_ok())
+      return Status::bad((is_pickled_ ? "as a pickle: " : "as MessagePack: ") + read.reason());
+    const Value& root = values_.root();
+    const auto* items = std::get_if<Items>(&root);
+    if (items == nullptr || values_.size(root) == 0)
+      return Status::bad("it is " + described(root) + ", not a tuple with something in it");
+    collection_ = items->kind;
+    return collection_ == Collection::dictionary ? add_entries(root, fields)
+                                                 : add_items(root, fields);
+  }
+
+  std::string kind() const override {
+    std::string text = is_pickled_ ? "pickled " : "MessagePack ";
+    text += collection_ == Collection::tuple  ? "tuples"
+            : collection_ == Collection::list ? "lists"
+                                              : "dictionaries";
+    const std::string_view image = image_kind(image_);
+    return image.empty() ? text : text + " with " + std::string(image) + " images";
+  }
+
+ private:
+  /// The first bytes are the image, the first integer or text the label.
+  Status add_items(const Value& root, std::vector<RecordField>& fields) {
+    bool has_image = false, has_label = false;
+    image_ = {};
+    for (std::size_t n = 0; n < values_.size(root); ++n) {
+      const Value& value = values_.item(root, n);
+      std::string_view name = item_name(n);
+      if (!has_image && std::holds_alternative<std::span<const std::byte>>(value))
+        name = "image", has_image = true;
+      else if (!has_label && is_label(value))
+        name = "label", has_label = true;
+      if (Status added = add(name, value, fields); !added.is_ok()) return added;
+    }
+    return Status::ok();
+  }
+
+  /// Under their names, but for an image and a label that have others.
+  Status add_entries(const Value& root, std::vector<RecordField>& fields) {
+    bool has_image = values_.find(root, "image") != nullptr;
+    bool has_label = values_.find(root, "label") != nullptr;
+    image_ = {};
+    for (std::size_t n = 0; n < values_.size(root); ++n) {
+      const auto [key, value] = values_.entry(root, n);
+      const std::optional<std::string_view> text = text_of(key);
+      if (!text) return Status::bad("it has " + described(key) + " as a key");
+      std::string_view name = *text;
+      const auto* bytes = std::get_if<std::span<const std::byte>>(&value);
+      if (!has_image && bytes != nullptr && !image_kind(*bytes).empty())
+        name = "image", has_image = true;
+      else if (!has_label && std::holds_alternative<std::int64_t>(value))
+        name = "label", has_label = true;
+      if (Status added = add(name, value, fields); !added.is_ok()) return added;
+    }
+    return Status::ok();
+  }
+
+  Status add(std::string_view name, const Value& value, std::vector<RecordField>& fields) {
+    if (const auto* bytes = std::get_if<std::span<const std::byte>>(&value)) {
+      if (name == "image") image_ = *bytes;
+      fields.push_back({name, *bytes});
+    } else if (const auto* text = std::get_if<std::string_view>(&value)) {
+      fields.push_back({name, std::as_bytes(std::span(*text))});
+    } else if (std::holds_alternative<None>(value)) {
+      fields.push_back({name, {}});
+    } else {
+      if (used_ == numbers_.size()) numbers_.emplace_back();
+      Numbers& numbers = numbers_[used_++];
+      numbers.clear();
+      if (!numbers.add(values_, value))
+        return Status::bad(std::string(name) + " is " + described(value) +
+                           " with other things than numbers");
+      fields.push_back({name, numbers.bytes()});
+    }
+    return Status::ok();
+  }
+
+  static bool is_label(const Value& value) {
+    return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<bool>(value) ||
+           std::holds_alternative<std::string_view>(value);
+  }
+
+  static std::optional<std::string_view> text_of(const Value& key) {
+    if (const auto* text = std::get_if<std::string_view>(&key)) return *text;
+    if (const auto* bytes = std::get_if<std::span<const std::byte>>(&key))
+      return std::string_view(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    return {};
+  }
+
+  std::string_view item_name(std::size_t n) {
+    while (names_.size() <= n) names_.push_back("item" + std::to_string(names_.size()));
+    return names_[n];
+  }
+
+  PickleReader pickle_;
+  Values values_;
+  bool is_pickled_ = false;
+  Collection collection_ = Collection::tuple;
+  std::span<const std::byte> image_;
+  /// Memory of fields, which stays where it is.
+  std::deque<Numbers> numbers_;
+  std::deque<std::string> names_;
+  std::size_t used_ = 0;
+};
+
+class TuplesFlavour final : public Flavour {
+ public:
+  std::unique_ptr<EntryParser> make_parser() const override {
+    return std::make_unique<TupleParser>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Flavour> tuples() { return std::make_unique<TuplesFlavour>(); }
+
+}  // namespace millrace
