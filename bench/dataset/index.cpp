@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <millrace/dataset.h>
+#include <millrace/page_table.h>
 #include <millrace/runtime.h>
 
+#include <algorithm>
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "command.h"
 #include "console/dataset_option.h"
@@ -30,6 +33,16 @@ int run_index(const IndexOptions& options) {
   const std::shared_ptr<const Dataset> dataset = open_as_given(options.dataset);
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
+  // Of another program's LMDB: then opening need not read its pages.
+  if (save_page_table(*dataset)) {
+    print_text(printable(fmt::format("stored where the pages of {} lie", options.dataset.path)) +
+               "\n");
+    const std::vector<std::string> fields = dataset->facts().fields;
+    if (std::ranges::find(fields, "image") == fields.end()) {
+      print_text("its records have no images, so there is nothing to index in them\n");
+      return 0;
+    }
+  }
   const IndexResult result = write_index(dataset, options.limits, runtime, interrupt);
   if (result.interrupted) {
     print_note("interrupted; what was stored before stays, but for the shards that were done");
@@ -55,8 +68,9 @@ Command add_index(CLI::App& millrace) {
       R"(Writes a file beside the dataset, or beside each of its shards: train.lmdb.index, about
 1.5% of the images' bytes. The dataset is not touched. Pipelines find it by themselves, and make the
 same batches with it and without. `millrace pack` does this, too, so it is needed for datasets that
-were packed with --index none. What is there is replaced. A record whose index is damaged or another
-image's is decoded without it; `millrace verify --deep` finds such.
+were packed with --index none. Of another program's LMDB it also stores where its pages lie, as
+data.mdb.pages, so that opening it need not read them. What is there is replaced. A record whose
+index is damaged or another image's is decoded without it; `millrace verify --deep` finds such.
 
 Examples:
   millrace index train.lmdb

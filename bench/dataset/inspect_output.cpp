@@ -56,6 +56,10 @@ std::string head(const Dataset& dataset, const Survey& survey) {
   const DatasetFacts facts = dataset.facts();
   std::string text =
       fmt::format("{}: {}\n", printable(dataset.name()), count_text(survey.records, "record"));
+  if (!facts.format.empty())
+    text += table_row("format", facts.format_reason.empty()
+                                    ? facts.format
+                                    : printable(facts.format + ": " + facts.format_reason));
   std::uint64_t on_disk = 0;
   for (const std::string& file : facts.files) on_disk += file_bytes(file);
   text += table_row("size",
@@ -69,6 +73,16 @@ std::string head(const Dataset& dataset, const Survey& survey) {
   if (facts.fingerprint)
     text += table_row("fingerprint", fmt::format("{:016x}", *facts.fingerprint));
   return text + table_row("looked at", looked_at_text(survey));
+}
+
+std::string sample_text(const SampleRecord& sample) {
+  if (sample.fields.empty()) return "";
+  std::string text = fmt::format("\nrecord {} ({})\n", sample.index, printable(sample.key));
+  for (const SampleField& field : sample.fields)
+    text += table_row(printable(field.name),
+                      fmt::format("{:<16}{}", count_text(field.bytes, "byte"), field.holds));
+  for (const std::string& missing : sample.missing) text += table_row("missing", missing);
+  return text;
 }
 
 std::string class_charts(const Dataset& dataset, const Survey& survey) {
@@ -221,8 +235,8 @@ Json with_bins(const Distribution& distribution, const std::vector<Bin>& bins) {
 std::string to_text(const Dataset& dataset, const Survey& survey) {
   std::string text = head(dataset, survey);
   if (survey.looked_at == 0) return text;
-  return text + class_charts(dataset, survey) + summary_table(survey) + image_charts(survey) +
-         unread_text(dataset, survey);
+  return text + sample_text(survey.sample) + class_charts(dataset, survey) + summary_table(survey) +
+         image_charts(survey) + unread_text(dataset, survey);
 }
 
 std::string to_json(const Dataset& dataset, const Survey& survey) {
@@ -248,6 +262,13 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
   Json unread = Json::array();
   for (const UnreadRecord& record : survey.unread)
     unread.push_back({{"index", record.index}, {"key", record.key}, {"reason", record.reason}});
+  Json fields = Json::array();
+  for (const SampleField& field : survey.sample.fields)
+    fields.push_back({{"name", field.name}, {"bytes", field.bytes}, {"holds", field.holds}});
+  const Json sample = {{"index", survey.sample.index},
+                       {"key", survey.sample.key},
+                       {"fields", fields},
+                       {"missing", survey.sample.missing}};
   const Json json = {
       {"dataset", dataset.name()},
       {"records", survey.records},
@@ -255,6 +276,9 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
       {"interrupted", survey.interrupted},
       {"seconds", survey.seconds},
       {"files", files},
+      {"format", facts.format},
+      {"format_reason", facts.format_reason},
+      {"sample", sample},
       {"fields", facts.fields},
       {"created_by", facts.created_by},
       {"fingerprint",

@@ -105,7 +105,7 @@ std::optional<std::int64_t> label_of(const Record& record) {
 
 Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sample, Runtime& runtime,
               const Interrupt& interrupt) {
-  Survey found{.records = dataset->size()};
+  Survey found{.records = dataset->size(), .sample = look_at_record(*dataset)};
   const std::uint64_t records = found.records;
   const std::uint64_t count = sample == 0 ? records : std::min(sample, records);
   Progress progress(stderr, "looked at", count);

@@ -14,6 +14,7 @@
 
 #include "console/interrupt.h"
 #include "dataset/distribution.h"
+#include "dataset/inspect_training.h"
 
 namespace millrace::cli {
 
@@ -53,6 +54,8 @@ struct Survey {
   /// 0 = none.
   std::map<int, std::uint64_t> orientations{};
 
+  /// One of the first.
+  SampleRecord sample{};
   /// Records that could not be read, or whose image could not, in the order of their numbers.
   std::vector<UnreadRecord> unread{};
 };

@@ -182,9 +182,10 @@ TEST_F(JsonKeys, OfInspectAndVerifyStay) {
   const std::string distribution = "count mean min p5 median p95 max";
   const Json histogram = {{"histogram", Json::array({keys("from below records")})}};
   const Json dataset = keys(
-      "dataset created_by fingerprint bytes records fields images interrupted looked_at seconds "
-      "unread",
-      {{"files", Json::array({keys("path bytes")})},
+      "dataset created_by fingerprint format format_reason bytes records fields images interrupted "
+      "looked_at seconds unread",
+      {{"sample", keys("index key missing", {{"fields", Json::array({keys("name bytes holds")})}})},
+       {"files", Json::array({keys("path bytes")})},
        {"classes", Json::array({keys("label name records")})},
        {"image_bytes", keys(distribution, histogram)},
        {"width", keys(distribution)},

@@ -43,7 +43,7 @@ std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
     const std::vector<std::string> names =
         file.guarded([&] { return database_names(file.file()); });
     if (names.size() != 1)
-      throw Error(ErrorCode::invalid_argument,
+      throw Error(ErrorCode::corrupt,
                   file.file().name() + " has several databases (" + names_of(names) +
                       "); say which one has the images (--images NAME), and which one their labels "
                       "(--labels NAME)");

@@ -19,8 +19,8 @@
 
 namespace millrace {
 
-/// Calls `look` with the file at `path`, read call by call, and its main database. Returns what that
-/// returns, or why the file cannot be looked at.
+/// Calls `look` with the file at `path`, read call by call, and its main database. Returns what
+/// that returns, or why the file cannot be looked at.
 Status look_at_main(const std::filesystem::path& path,
                     Status (*look)(const LmdbFile& file, const LmdbTree& main));
 

@@ -29,8 +29,8 @@ class LeafTable {
   };
 
   LeafTable() = default;
-  /// Walks over the tree's branch and leaf pages, and checks them (`LmdbPages::walk_leaves`). Throws
-  /// `LmdbDamage` and `Error` (`io`).
+  /// Walks over the tree's branch and leaf pages, and checks them (`LmdbPages::walk_leaves`).
+  /// Throws `LmdbDamage` and `Error` (`io`).
   LeafTable(const LmdbFile& file, const LmdbTree& tree);
   /// Takes leaves as they are stored. `is_sound` is false if they cannot be of a tree with so many
   /// entries in a file of so many pages.

@@ -2,7 +2,6 @@
 #include "dataset/lmdb/lmdb_dataset.h"
 
 #include <millrace/page_table.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
@@ -20,9 +19,8 @@ std::string_view key_from(std::string_view key, std::size_t begin) {
 
 class LmdbDataset final : public Dataset, public std::enable_shared_from_this<LmdbDataset> {
  public:
-  LmdbDataset(LmdbParts parts, const OpenOptions& options)
-      : parts_(std::move(parts)), verify_(options.verify_checksums) {
-    if (options.notes && verify_)
+  LmdbDataset(LmdbParts parts, const OpenOptions& options) : parts_(std::move(parts)) {
+    if (options.notes && options.verify_checksums)
       notes_ = StoredNotes::open(name(), {.records = size()}, options.map, parts_.facts.warnings);
   }
 
@@ -50,7 +48,6 @@ class LmdbDataset final : public Dataset, public std::enable_shared_from_this<Lm
   class Reader;
 
   LmdbParts parts_;
-  bool verify_;
   std::unique_ptr<const StoredNotes> notes_;
 };
 
@@ -68,7 +65,7 @@ class LmdbDataset::Reader final : public DatasetReader {
     std::string reason, cannot_be_read = " cannot be read";
     try {
       if (const Status made = make(index); made.is_ok())
-        return Record(index, fields_, checksum());
+        return Record(index, fields_);
       else if (const Status kept = intact(); kept.is_ok())
         reason = made.reason();
       else
@@ -109,14 +106,6 @@ class LmdbDataset::Reader final : public DatasetReader {
     std::erase_if(fields_, [](const RecordField& field) { return field.name == "label"; });
     fields_.push_back(label);
     return Status::ok();
-  }
-
-  /// None is stored: it says which bytes these are, for what is noted of a record.
-  std::optional<std::uint64_t> checksum() const {
-    if (!dataset_->verify_) return {};
-    const std::uint64_t of_value = XXH3_64bits(value_.data(), value_.size());
-    return label_cursor_ ? XXH3_64bits_withSeed(label_value_.data(), label_value_.size(), of_value)
-                         : of_value;
   }
 
   std::shared_ptr<const LmdbDataset> dataset_;

@@ -60,8 +60,8 @@ bool is_page_table(const fs::path& path) {
          first == table_format;
 }
 
-/// The file's bytes without its checksum, and why they are not used; no bytes and no reason if there
-/// is no file.
+/// The file's bytes without its checksum, and why they are not used; no bytes and no reason if
+/// there is no file.
 struct StoredTables {
   Bytes bytes{};
   std::string why_not{};

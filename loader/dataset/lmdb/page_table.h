@@ -29,8 +29,8 @@ namespace millrace {
 std::shared_ptr<const LeafTable> stored_or_made_table(const LmdbFile& file, const LmdbTree& tree,
                                                       std::vector<std::string>& warnings);
 
-/// Stores the tables of databases of one file beside it. Throws `Error`: `already_exists` if another
-/// file has that name or somebody else writes it, `io`.
+/// Stores the tables of databases of one file beside it. Throws `Error`: `already_exists` if
+/// another file has that name or somebody else writes it, `io`.
 void store_tables(const std::vector<const Entries*>& databases);
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ struct Format {
   Status (*probe)(const std::filesystem::path& path);
   /// Opens what the probe took. Throws as `open_dataset` does.
   std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path, OpenOptions options);
-  /// Whether it has a use for `OpenOptions::images` and `labels`; it is not opened with them if not.
+  /// Whether it has a use for `OpenOptions::images` and `labels`; else it is not opened with them.
   bool has_databases = false;
 };
 

@@ -11,8 +11,8 @@ namespace millrace {
 /// one thread.
 class FileBeside {
  public:
-  /// Throws `Error`: `already_exists` if what is there is not `is_own`, a `what`, and while somebody
-  /// else writes the same file, `io`.
+  /// Throws `Error`: `already_exists` if what is there is not `is_own`, a `what`, and while
+  /// somebody else writes the same file, `io`.
   FileBeside(std::filesystem::path path, bool (*is_own)(const std::filesystem::path&),
              const char* what);
   ~FileBeside();

@@ -122,8 +122,9 @@ struct LmdbLeaf {
   unsigned entries = 0;
 };
 
-/// Whether `a` comes before `b` in a tree with these flags: as bytes, as bytes from the last one, or
-/// as numbers, if both have 4 or both 8 bytes (LMDB's mdb_cmp_memn, mdb_cmp_memnr, mdb_cmp_cint).
+/// Whether `a` comes before `b` in a tree with these flags: as bytes, as bytes from the last one,
+/// or as numbers, if both have 4 or both 8 bytes (LMDB's mdb_cmp_memn, mdb_cmp_memnr,
+/// mdb_cmp_cint).
 bool lmdb_key_less(std::uint16_t flags, std::span<const std::byte> a, std::span<const std::byte> b);
 
 /// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every

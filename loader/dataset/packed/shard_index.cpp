@@ -214,7 +214,7 @@ void unlink_with_notes(const fs::path& file) {
 void remove_dataset(const fs::path& path) {
   const FileDescriptor locked = lock_existing(path);
   if (!locked) return;
-  if (!is_shard_index(path) && !DatasetFile::probe(path).is_ok())
+  if (!is_shard_index(path) && !LmdbFile::probe(path).is_ok())
     throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no dataset");
   // The index goes last: until then it says what there is to remove.
   for (const fs::path& shard : shards_at(path)) unlink_with_notes(shard);

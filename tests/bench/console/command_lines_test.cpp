@@ -149,8 +149,7 @@ TEST_F(Files, DatasetsAreDatasets) {
   const std::string long_name(300, 'n');
   const std::vector<std::pair<std::string, std::string>> paths = {
       {at("none"), "none does not exist; make it with"},
-      {at("empty"), "it is a folder, and a packed dataset is one file"},
-      {at("environment"), "if millrace packed its data.mdb, open that"},
+      {at("empty"), "it is a folder without a file data.mdb"},
       {at("nothing"), "nothing is empty; if it is a dataset, its packing was interrupted"},
       {at("empty.mdb"), "empty.mdb is an LMDB file with nothing in it; if it is a dataset, "},
       {at("text"), "it is no LMDB file"},

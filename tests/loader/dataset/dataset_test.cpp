@@ -89,7 +89,7 @@ TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   make_foreign_lmdb(folder / "plain", "", "key", "value");
   expect(folder / "plain", ErrorCode::corrupt, "no millrace dataset");
   make_foreign_lmdb(folder / "other", "other", "key", "value");
-  expect(folder / "other", ErrorCode::invalid_argument, "several databases (other, records)");
+  expect(folder / "other", ErrorCode::corrupt, "several databases (other, records)");
   make_foreign_lmdb(folder / "newer", "meta", "description", R"({"format": 99, "more": []})");
   expect(folder / "newer", ErrorCode::corrupt, "newer millrace");
   make_foreign_lmdb(folder / "broken", "meta", "description", R"({"format": 1, "complete": tr)");

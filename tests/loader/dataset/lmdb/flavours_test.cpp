@@ -130,7 +130,7 @@ TEST(LmdbFlavours, DatabasesAreJoinedByKey) {
       error("databases_gap", {.format = "images", .images = "labels", .labels = "images"}).what(),
       HasSubstr("a label but no image for the key k17"));
   const Error unnamed = error("databases", {});
-  EXPECT_EQ(unnamed.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(unnamed.code(), ErrorCode::corrupt);
   EXPECT_THAT(unnamed.what(), AllOf(HasSubstr("(images, labels)"), HasSubstr("--images NAME")));
   EXPECT_THAT(error("databases", {.images = "imges"}).what(),
               HasSubstr("has no database \"imges\"; it has: images, labels"));

@@ -81,7 +81,12 @@ class Writer:
 
     def environment(self, name, subdir=True):
         return lmdb.open(
-            str(self.out / name), map_size=MAP_BYTES, subdir=subdir, max_dbs=8, sync=False, lock=False
+            str(self.out / name),
+            map_size=MAP_BYTES,
+            subdir=subdir,
+            max_dbs=8,
+            sync=False,
+            lock=False,
         )
 
     def expect(self, name, records):

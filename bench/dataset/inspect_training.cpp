@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/inspect_training.h"
+
+#include <fmt/format.h>
+#include <millrace/error.h>
+#include <millrace/image_decoder.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "console/figures.h"
+#include "console/text.h"
+#include "dataset/inspect_survey.h"
+
+namespace millrace::cli {
+namespace {
+
+std::string image_text(std::span<const std::byte> image) {
+  ImageInfo info;
+  if (const Status read = read_image_info(image, info); !read.is_ok())
+    return "no image that is known";
+  return fmt::format("{}, {} x {} pixels", info.scan_type, info.width, info.height);
+}
+
+bool is_text(std::span<const std::byte> bytes) {
+  return std::ranges::none_of(
+      bytes, [](std::byte byte) { return std::iscntrl(std::to_integer<int>(byte)) != 0; });
+}
+
+/// By its name and length, since nothing else says what bytes are.
+std::string field_text(const Record& record, const RecordField& field) {
+  constexpr std::size_t most_shown = 40;
+  if (field.bytes.empty()) return "nothing";
+  if (field.name == "image") return image_text(field.bytes);
+  if (field.name == "shape" && field.bytes.size() % sizeof(std::int64_t) == 0) return "integers";
+  const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
+                              field.bytes.size());
+  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
+    return fmt::format("an integer, {}", record.integer(field.name));
+  if (is_text(field.bytes))
+    return fmt::format("text, \"{}{}\"", printable(text.substr(0, most_shown)),
+                       text.size() > most_shown ? "..." : "");
+  return "bytes";
+}
+
+void find_missing(const Record& record, SampleRecord& sample) {
+  const auto miss = [&](std::string what) { sample.missing.push_back(std::move(what)); };
+  if (!record.has("image")) {
+    miss(record.has("data") ? "no field image: data has values that no image decoder takes"
+                            : "no field image");
+  } else if (const Status opened = make_image_decoder()->open(record["image"]); !opened.is_ok()) {
+    miss("no decoder takes the image of record " + std::to_string(sample.index) + ": " +
+         printable(opened.reason()));
+  }
+  if (!record.has("label"))
+    miss("no field label");
+  else if (!label_of(record))
+    miss(fmt::format(
+        "the label is {}, and an image transform takes an integer of 8 bytes",
+        is_text(record["label"]) ? "text" : count_text(record["label"].size(), "byte")));
+}
+
+}  // namespace
+
+SampleRecord look_at_record(const Dataset& dataset) {
+  constexpr std::uint64_t tried = 16;
+  const auto reader = dataset.make_reader();
+  for (std::uint64_t index = 0; index < std::min(tried, dataset.size()); ++index) {
+    try {
+      SampleRecord sample{.index = index, .key = dataset.key(index)};
+      const Record record = reader->read(index);
+      for (const RecordField& field : record.fields())
+        sample.fields.push_back(
+            {std::string(field.name), field.bytes.size(), field_text(record, field)});
+      find_missing(record, sample);
+      if (reader->intact().is_ok()) return sample;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_record) throw;
+    }
+  }
+  return {};
+}
+
+}  // namespace millrace::cli

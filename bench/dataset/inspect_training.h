@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+/// A field of a record, as a trainer would find it.
+struct SampleField {
+  std::string name{};
+  std::uint64_t bytes = 0;
+  /// "JPEG baseline, 300 x 200 pixels", "an integer, 3", "text, \"cat\"", "12 float32 values" ...
+  std::string holds{};
+};
+
+/// What one record looks like.
+struct SampleRecord {
+  std::uint64_t index = 0;
+  std::string key{};
+  /// Empty if none of the first records can be read.
+  std::vector<SampleField> fields{};
+  /// What an image transform lacks to train on such records, a sentence each.
+  std::vector<std::string> missing{};
+};
+
+/// Looks at the first record that can be read. Throws what `DatasetReader::read` throws that is no
+/// `bad_record`.
+SampleRecord look_at_record(const Dataset& dataset);
+
+}  // namespace millrace::cli
