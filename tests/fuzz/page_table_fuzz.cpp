@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the table of pages beside a sound LMDB, with a checksum that fits: the dataset opens,
-// and each record is read or is a bad one.
+// Any bytes as the table of pages beside a sound LMDB, with a checksum that fits: the dataset
+// opens, and each record is read or is a bad one.
 #include <millrace/dataset.h>
 #include <millrace/page_table.h>
 #include <xxhash.h>

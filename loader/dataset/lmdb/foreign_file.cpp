@@ -29,8 +29,11 @@ LabelValues label_values(const LmdbFile& file, const LmdbTree& tree) {
   return LabelValues(some);
 }
 
-Status look_at_main_of(const std::filesystem::path& at,
-                       Status (*look)(const LmdbFile& file, const LmdbTree& main)) {
+}  // namespace
+
+Status look_at_main(const std::filesystem::path& path,
+                    Status (*look)(const LmdbFile& file, const LmdbTree& main)) {
+  const std::filesystem::path at = lmdb_file_at(path);
   if (Status found = LmdbFile::probe(at); !found.is_ok()) return found;
   try {
     const auto file = LmdbFile::open(at, false);
@@ -43,13 +46,6 @@ Status look_at_main_of(const std::filesystem::path& at,
     if (error.code() == ErrorCode::io) throw;
     return Status::bad(error.reason());
   }
-}
-
-}  // namespace
-
-Status look_at_main(const std::filesystem::path& path,
-                    Status (*look)(const LmdbFile& file, const LmdbTree& main)) {
-  return said_of_file_at(path, look_at_main_of(lmdb_file_at(path), look));
 }
 
 Status check_database(const LmdbTree& tree, std::string_view name) {

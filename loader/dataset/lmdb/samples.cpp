@@ -55,7 +55,7 @@ Survey survey(const LmdbFile& file, const LmdbTree& tree, const Flavour& flavour
     fields.clear();
     const Status parsed = parser->parse(key, value, fields);
     const std::string kind = parsed.is_ok() ? parser->kind() : "";
-    const std::string name = "the value of key " + cut(KeyNames().name(key));
+    const std::string name = "the value of key \"" + cut(KeyNames().name(key)) + "\"";
     if (!parsed.is_ok()) return misfits(name + ": " + cut(parsed.reason()));
     if (kind.empty()) return misfits(name + " begins as no image that is known");
     ++found.fitting;

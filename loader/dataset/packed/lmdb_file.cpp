@@ -118,11 +118,6 @@ std::filesystem::path lmdb_file_at(const std::filesystem::path& path) {
              : path;
 }
 
-Status said_of_file_at(const std::filesystem::path& path, Status said) {
-  if (said.is_ok() || lmdb_file_at(path) == path) return said;
-  return Status::bad("of its data.mdb: " + said.reason());
-}
-
 Status LmdbFile::probe(const std::filesystem::path& path) {
   const FileDescriptor file = open_file(path, path.string());
   return probe_open(file.get(), stat_of(file.get(), path.string()), path.string());

@@ -22,8 +22,6 @@ namespace millrace {
 /// The file of an LMDB environment that is a folder, `path`/data.mdb; `path` itself if there is
 /// none.
 std::filesystem::path lmdb_file_at(const std::filesystem::path& path);
-/// What is said of that file, as a person who knows `path` is told of it.
-Status said_of_file_at(const std::filesystem::path& path, Status said);
 
 /// Whoever wrote it: a file of LMDB's, read by `LmdbPages` and not by LMDB, so that damage ends in
 /// an `Error`; through a map, or call by call. Immutable; all methods may be called from any thread

@@ -168,7 +168,9 @@ std::uint64_t committed_records(const std::filesystem::path& path, const ShardIn
 }  // namespace
 
 Status probe_packed_file(const std::filesystem::path& path) {
-  return said_of_file_at(path, DatasetFile::probe(lmdb_file_at(path)));
+  const std::filesystem::path file = lmdb_file_at(path);
+  Status found = DatasetFile::probe(file);
+  return found.is_ok() || file == path ? found : Status::bad("of its data.mdb: " + found.reason());
 }
 
 std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& folder_or_file,

@@ -56,6 +56,42 @@ void read_all(const std::filesystem::path& path, const OpenOptions& options, Dam
   }
 }
 
+TEST(DamagedLmdb, WhatAFileLosesWhileItIsOpenIsBad) {
+  const WrittenLmdb written({"small"});
+  MILLRACE_NEEDS_WRITTEN(written);
+  for (const bool map : {true, false}) {
+    const TemporaryFolder folder;
+    const std::filesystem::path path = folder / "a.mdb";
+    std::filesystem::copy_file(written / "small_images" / "data.mdb", path);
+    const auto dataset = open_dataset(path, {.map = map});
+    const auto reader = dataset->make_reader();
+    (void)reader->read(299);
+    EXPECT_TRUE(reader->intact().is_ok());
+    // Within a page: what is behind the new end in it are zeros, of which no fault tells.
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2 + 1000);
+    std::uint64_t bad = 0;
+    for (std::uint64_t index = 0; index < dataset->size(); ++index) {
+      std::string reason;
+      try {
+        const std::string_view image = reader->read(index).text("image");
+        const bool is_whole = image.starts_with("\xFF\xD8\xFF") && image.back() != '\0';
+        if (reader->intact().is_ok() && image.size() < 9000) {
+          EXPECT_TRUE(is_whole) << index;
+        }
+        reason = reader->intact().reason();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::bad_record);
+        reason = error.reason();
+      }
+      if (reason.empty()) continue;
+      ++bad;
+      EXPECT_THAT(reason, HasSubstr(path.string()));
+    }
+    EXPECT_GT(bad, 50U);
+    EXPECT_LT(bad, 290U);
+  }
+}
+
 TEST(DamagedLmdb, EndsInErrorsOrBadRecords) {
   const WrittenLmdb written({"small"});
   MILLRACE_NEEDS_WRITTEN(written);

@@ -142,12 +142,14 @@ TEST(LmdbFlavours, WhatIsOfNoFlavourIsRefusedWithAllReasons) {
   const WrittenLmdb written({"refused"});
   MILLRACE_NEEDS_WRITTEN(written);
   const std::string reason = thrown_by([&] { (void)open_dataset(written / "words"); }).reason();
-  EXPECT_THAT(reason, HasSubstr("packed file: it is an LMDB file, but no millrace dataset"));
+  EXPECT_THAT(
+      reason,
+      HasSubstr("packed file: of its data.mdb: it is an LMDB file, but no millrace dataset"));
   EXPECT_THAT(reason, HasSubstr("databases: its main database holds no others"));
   EXPECT_THAT(reason, HasSubstr("ocr: it has no key num-samples"));
-  EXPECT_THAT(reason, HasSubstr("images: the value of key key 0 begins as no image"));
-  EXPECT_THAT(reason, HasSubstr("caffe-datum: the value of key key 0: "));
-  EXPECT_THAT(reason, HasSubstr("tuples: the value of key key 0: as MessagePack: "));
+  EXPECT_THAT(reason, HasSubstr("images: the value of key \"key 0\" begins as no image"));
+  EXPECT_THAT(reason, HasSubstr("caffe-datum: the value of key \"key 0\": "));
+  EXPECT_THAT(reason, HasSubstr("tuples: the value of key \"key 0\": as MessagePack: "));
   const Error several =
       thrown_by([&] { (void)open_dataset(written / "dupsort", {.images = "several"}); });
   EXPECT_EQ(several.code(), ErrorCode::corrupt);

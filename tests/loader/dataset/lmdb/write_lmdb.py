@@ -301,7 +301,7 @@ def write_refused(writer, _):
 
 def write_small(writer, _):
     """Small values on some pages each, to be damaged."""
-    pictures = [encoded("JPEG", 8, 8, n)[: 120 + n] for n in range(300)]
+    pictures = [encoded("JPEG", 8, 8, n)[: 120 + n] + b"." for n in range(300)]
     pictures[100] += bytes(9000)
     writer.write("small_images", [(b"c%d/%05d" % (n % 3, n), pictures[n], {}) for n in range(300)])
     writer.write("small_datum",
