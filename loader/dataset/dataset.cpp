@@ -56,6 +56,8 @@ std::string Dataset::key(std::uint64_t index) const { return "record " + std::to
 
 std::vector<std::string> Dataset::classes() const { return {}; }
 
+std::vector<FieldSpec> Dataset::field_specs() const { return {}; }
+
 DatasetFacts Dataset::facts() const { return {}; }
 
 std::optional<StoredRecord> Dataset::stored(std::uint64_t) const { return {}; }

@@ -6,10 +6,28 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 namespace millrace {
 namespace {
+
+/// What all parts that have records say in the same way.
+std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Dataset>> parts) {
+  std::vector<FieldSpec> common;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (part->size() == 0) continue;
+    const std::vector<FieldSpec> specs = part->field_specs();
+    if (std::exchange(first, false))
+      common = specs;
+    else
+      std::erase_if(common, [&](const FieldSpec& spec) {
+        return std::ranges::find(specs, spec) == specs.end();
+      });
+  }
+  return common;
+}
 
 /// Where a record lies.
 struct RecordPlace {
@@ -20,7 +38,9 @@ struct RecordPlace {
 class JoinedDataset final : public Dataset, public std::enable_shared_from_this<JoinedDataset> {
  public:
   JoinedDataset(std::vector<std::shared_ptr<const Dataset>> parts, JoinedDescription description)
-      : parts_(std::move(parts)), description_(std::move(description)) {
+      : parts_(std::move(parts)),
+        specs_(common_specs(parts_)),
+        description_(std::move(description)) {
     for (const auto& part : parts_) {
       begins_.push_back(begins_.back() + part->size());
       DatasetFacts facts = part->facts();
@@ -35,6 +55,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;
+  std::vector<FieldSpec> field_specs() const override { return specs_; }
   DatasetFacts facts() const override { return description_.facts; }
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
   std::vector<std::shared_ptr<const Dataset>> parts() const override { return parts_; }
@@ -53,6 +74,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   }
 
   std::vector<std::shared_ptr<const Dataset>> parts_;
+  std::vector<FieldSpec> specs_;
   /// The number of each part's first record, and of all records.
   std::vector<std::uint64_t> begins_{0};
   JoinedDescription description_;

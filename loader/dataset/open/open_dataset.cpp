@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "dataset/array/array_dataset.h"
 #include "dataset/lmdb/lmdb_formats.h"
 #include "dataset/open/format.h"
 #include "dataset/packed/packed_dataset.h"
@@ -9,6 +10,8 @@ namespace {
 /// The formats, in the order in which they are asked: one that takes less stands before one that
 /// takes more. A new format is a row here and a file of its own that has its probe and its opener.
 constexpr Format formats[] = {
+    {"npy file", probe_npy, open_npy},
+    {"arrays", probe_arrays, open_arrays},
     {"list of shards", probe_shard_list, open_shard_list},
     {"packed file", probe_packed_file, open_packed_file},
     {"databases", probe_databases, open_databases, true},

@@ -3,6 +3,7 @@
 
 #include <millrace/detail/export.h>
 #include <millrace/error.h>
+#include <millrace/sample_spec.h>
 
 // Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
 // `DatasetReader` is for one thread at a time, and each thread makes its own.
@@ -138,6 +139,11 @@ class Dataset {
   /// Names of the classes that the field "label" counts, from 0; empty if there are none.
   virtual std::vector<std::string> classes() const;
 
+  /// What is known of its records' fields, in their order: dtype, shape, and whether the outermost
+  /// extent varies, whose largest value is then `shape[0]`, or 0 if nobody has said it. Fields of
+  /// which nothing is known are left out; none are known by default.
+  virtual std::vector<FieldSpec> field_specs() const;
+
   /// What is known for those who look at files; empty by default.
   virtual DatasetFacts facts() const;
   /// How record `index` is stored; nullopt if it cannot be found, and by default.
@@ -176,9 +182,10 @@ struct OpenOptions {
 
 /// Opens a dataset of a format that millrace knows: what `millrace pack` and `DatasetWriter` write,
 /// one LMDB file, or the list of its shards, which lie beside it and are read as one, in order; and
-/// what others write (loader/README.md). Files are mapped read-only, once per process however often
-/// this is called, without locks or lock file. So that a damaged file of ours ends in an `Error`
-/// and never in a crash or in another record's bytes, this is checked:
+/// what others write, LMDB files and arrays, which are read where they lie (loader/README.md). Files
+/// are mapped read-only, once per process however often this is called, without locks or lock file.
+/// So that a damaged file of ours ends in an `Error` and never in a crash or in another record's
+/// bytes, this is checked:
 /// - here, that the file is as long as its newest state says, that a shard is the one that is
 ///   listed, and each page that leads to the description and to the root of the records: a few
 ///   pages, however many records there are;

@@ -34,6 +34,8 @@ struct FieldSpec {
   /// batch, on the device: int32 [8] and [5], as `MixWork` describes them.
   std::string erases{};
   std::string mixes{};
+
+  friend bool operator==(const FieldSpec& a, const FieldSpec& b) = default;
 };
 
 /// The named fields of a sample, in the order in which they lie in a slot. The label is a field

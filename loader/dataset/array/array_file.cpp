@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/array/array_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+std::string system_reason(int error) { return std::generic_category().message(error); }
+
+std::string unreadable_text(const std::string& name, std::uint64_t offset,
+                            const std::string& reason) {
+  return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
+}
+
+}  // namespace
+
+std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& path, bool mapped) {
+  std::string name = path.string();
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
+    const int error = errno;
+    const bool missing = error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+    throw Error(
+        missing ? ErrorCode::not_found : ErrorCode::io,
+        name + (missing ? " does not exist" : " cannot be opened: " + system_reason(error)));
+  }
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0)
+    throw Error(ErrorCode::io, name + ": " + system_reason(errno));
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::corrupt, name + " is no file");
+  return std::shared_ptr<const ArrayFile>(new ArrayFile(
+      std::move(file), static_cast<std::uint64_t>(status.st_size), std::move(name), mapped));
+}
+
+ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name, bool mapped)
+    : file_(std::move(file)), bytes_(bytes), name_(std::move(name)) {
+  if (mapped && bytes_ > 0) {
+    map_ = std::make_unique<const GuardedMap>(file_.get(), static_cast<std::size_t>(bytes_), name_);
+    // Records are read in any order, so what lies behind one is not wanted with it.
+    madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
+  } else {
+    posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
+  }
+}
+
+std::span<const std::byte> ArrayFile::read(ByteRange range, std::vector<std::byte>& buffer) const {
+  const auto bytes = static_cast<std::size_t>(range.bytes);
+  if (bytes == 0) return {};
+  if (map_) return map_->bytes().subspan(static_cast<std::size_t>(range.begin), bytes);
+  if (buffer.size() < bytes) buffer.resize(bytes);
+  for (std::size_t done = 0; done < bytes;) {
+    const std::uint64_t at = range.begin + done;
+    const ssize_t read =
+        pread(file_.get(), buffer.data() + done, bytes - done, static_cast<off_t>(at));
+    if (read == 0)
+      throw Error(ErrorCode::io,
+                  unreadable_text(name_, at, "the file ends there: it was made shorter"));
+    if (read > 0)
+      done += static_cast<std::size_t>(read);
+    else if (errno != EINTR)
+      throw Error(ErrorCode::io, unreadable_text(name_, at, system_reason(errno)));
+  }
+  return std::span(buffer).first(bytes);
+}
+
+Status ArrayFile::check_kept(ByteRange range) const {
+  if (!map_ || range.bytes == 0 || map_->whole()) return Status::ok();
+  if (const auto lost = map_->first_lost(map_->bytes().subspan(
+          static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.bytes))))
+    return Status::bad(unreadable_text(name_, *lost, "an I/O error, or the file was made shorter"));
+  // The page in which a shorter file ends has zeros behind that, of which no fault tells.
+  struct stat status {};
+  if (fstat(file_.get(), &status) != 0) return Status::bad(name_ + ": " + system_reason(errno));
+  const auto now = static_cast<std::uint64_t>(status.st_size);
+  if (now >= range.end()) return Status::ok();
+  return Status::bad(
+      unreadable_text(name_, std::max(range.begin, now), "the file was made shorter"));
+}
+
+void ArrayFile::read_ahead(std::vector<ByteRange> ranges) const {
+  const auto page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  std::ranges::sort(ranges, {}, &ByteRange::begin);
+  for (std::size_t first = 0; first < ranges.size();) {
+    std::uint64_t at = ranges[first].begin / page_bytes * page_bytes, end = at;
+    // What lies in one page, or next to it, is asked for once.
+    for (; first < ranges.size() && ranges[first].begin / page_bytes * page_bytes <= end; ++first)
+      end = std::max(end, (ranges[first].end() + page_bytes - 1) / page_bytes * page_bytes);
+    // Linux reads no more per call than the device takes in one go, and leaves out the rest.
+    for (std::uint64_t bytes = 0; at < end; at += bytes) {
+      bytes = std::min(std::uint64_t{128} << 10, end - at);
+      if (map_)
+        madvise(const_cast<std::byte*>(map_->bytes().data() + at), static_cast<std::size_t>(bytes),
+                MADV_WILLNEED);
+      else
+        posix_fadvise(file_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes),
+                      POSIX_FADV_WILLNEED);
+    }
+  }
+}
+
+}  // namespace millrace
