@@ -52,6 +52,20 @@ std::string looked_at_text(const Survey& survey) {
   return fmt::format("{} (headers only, no pixels decoded) in {:.2f} s", what, survey.seconds);
 }
 
+/// " int64 [4]", with "up to" before an extent that varies; nothing of a field that is not known.
+std::string in_words(const std::vector<FieldSpec>& specs, const std::string& name) {
+  const auto spec = std::ranges::find(specs, name, &FieldSpec::name);
+  if (spec == specs.end()) return "";
+  std::string extents;
+  for (std::size_t axis = 0; axis < spec->shape.rank(); ++axis) {
+    const std::string extent = std::to_string(spec->shape[axis]);
+    const bool varies = axis == 0 && spec->variable;
+    extents += (axis > 0 ? ", " : "");
+    extents += !varies ? extent : extent == "0" ? "any number" : "up to " + extent;
+  }
+  return fmt::format(" {}{}", to_string(spec->dtype), extents.empty() ? "" : " [" + extents + "]");
+}
+
 std::string head(const Dataset& dataset, const Survey& survey) {
   const DatasetFacts facts = dataset.facts();
   std::string text =
@@ -65,9 +79,10 @@ std::string head(const Dataset& dataset, const Survey& survey) {
   text += table_row("size",
                     fmt::format("{} in {}; records' fields {}", bytes_of(on_disk),
                                 count_text(facts.files.size(), "file"), bytes_of(survey.bytes)));
+  const std::vector<FieldSpec> specs = dataset.field_specs();
   std::string fields;
   for (const std::string& field : facts.fields)
-    fields += (fields.empty() ? "" : ", ") + printable(field);
+    fields += (fields.empty() ? "" : ", ") + printable(field) + in_words(specs, field);
   text += table_row("fields", fields.empty() ? "none" : fields);
   if (!facts.created_by.empty()) text += table_row("created by", printable(facts.created_by));
   if (facts.fingerprint)

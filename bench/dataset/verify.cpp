@@ -57,7 +57,9 @@ std::string bad_records_text(const VerifyResult& result, std::size_t limit) {
 
 /// What was done to each record that was read.
 std::string done_text(const VerifyOptions& options, const VerifyResult& result) {
-  std::string text = bytes_text(static_cast<double>(result.bytes)) + " read, checksums compared";
+  std::string text = bytes_text(static_cast<double>(result.bytes)) + " read, ";
+  text += result.compared == 0 && result.checked > result.bad.size() ? "without checksums"
+                                                                     : "checksums compared";
   if (options.quick)
     text += ", nothing decoded (--quick)";
   else if (result.decoded > 0)

@@ -15,6 +15,7 @@
 
 #include "console/progress.h"
 #include "dataset/all_records.h"
+#include "dataset/touch_bytes.h"
 
 namespace millrace::cli {
 namespace {
@@ -31,6 +32,8 @@ struct Checked {
   std::uint64_t bytes = 0;
   bool decoded = false;
   bool proved = false;
+  /// With a checksum.
+  bool compared = false;
   /// As it is stored; nothing where the record was not found.
   std::optional<std::uint64_t> checksum{};
   std::optional<BadRecord> bad{};
@@ -100,6 +103,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
   try {
     const Record record = place.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
+    checked.compared = record.checksum().has_value();
+    if (!checked.compared) touch_bytes(record);
     if (depth >= VerifyDepth::images && record.has("image")) {
       reason = decode_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
@@ -181,6 +186,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
           result.bytes += checked.bytes;
           result.decoded += checked.decoded ? 1 : 0;
           result.proved += checked.proved ? 1 : 0;
+          result.compared += checked.compared ? 1 : 0;
           if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
           all_found = all_found && checked.checksum;
           if (checked.bad) result.bad.push_back(std::move(*checked.bad));

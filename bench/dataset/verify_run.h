@@ -34,6 +34,8 @@ struct VerifyResult {
   std::uint64_t checked = 0;
   /// Of the checked records' fields.
   std::uint64_t bytes = 0;
+  /// Records that have a checksum, which was compared.
+  std::uint64_t compared = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
   /// Stored seek indices that are right.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataset/touch_bytes.h"
 #include "diagnose/diagnose_sources.h"
 #include "diagnose/page_cache.h"
 #include "measure/process.h"
@@ -159,7 +160,8 @@ void Diagnosis::close_dataset() {
 /// Brings every record into the page cache.
 void Diagnosis::read_all() const {
   const auto reader = bench_.dataset->make_reader();
-  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index) reader->read(index);
+  for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
+    touch_bytes(reader->read(index));
 }
 
 Batch Diagnosis::ready(TrainerStream& stream) {

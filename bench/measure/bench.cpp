@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <millrace/error.h>
 #include <millrace/recipe.h>
 #include <millrace/stored_notes.h>
 
@@ -81,6 +82,10 @@ int run(const BenchArguments& arguments) {
   BenchSettings& settings = record.settings;
   settings = bench_settings(arguments.source, arguments.pipeline);
   static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, settings);
+  if (arguments.ceiling && settings.recipe.empty())
+    throw Error(ErrorCode::invalid_argument,
+                "--ceiling compares with libjpeg-turbo's decode of images, and the samples here "
+                "are made of none");
   settings.warmup = arguments.warmup.value_or(arguments.epochs > 0 ? 0 : 10);
   settings.epochs = arguments.epochs;
   settings.batches = arguments.batches;
@@ -90,8 +95,9 @@ int run(const BenchArguments& arguments) {
   if (!arguments.step.empty()) settings.gemm = parse_gemm(arguments.step);
   const std::shared_ptr<const Trace> trace =
       measure_bench(record, !arguments.html.empty() || !arguments.trace.empty());
-  record.reduced = measure_reduced_quality(settings, Recipe::from_json(settings.recipe),
-                                           arguments.source.limits);
+  if (!settings.recipe.empty())
+    record.reduced = measure_reduced_quality(settings, Recipe::from_json(settings.recipe),
+                                             arguments.source.limits);
   if (arguments.ceiling) {
     // T is the plain decode: only the loader compares checksums.
     DatasetArguments unchecked = arguments.source.dataset;

@@ -26,10 +26,10 @@ class Digest {
   void add(const Batch& batch, TrainerStream& stream) {
     const auto indices = std::make_shared<std::vector<std::uint64_t>>(batch.indices().begin(),
                                                                       batch.indices().end());
-    stream.read(batch, [this, indices](const Tensor& labels, const Tensor& images) {
+    if (names_.empty()) names_ = digested(batch.field_names());
+    stream.read(batch, names_, [this, indices](std::span<const Tensor> fields) {
       add_bytes(indices->data(), indices->size() * sizeof(std::uint64_t));
-      add_bytes(labels.data, labels.bytes());
-      add_bytes(images.data, images.bytes());
+      for (const Tensor& field : fields) add_bytes(field.data, field.bytes());
     });
   }
 
@@ -42,7 +42,16 @@ class Digest {
   void add_bytes(const void* data, std::size_t bytes) {
     XXH3_64bits_update(state_.get(), data, bytes);
   }
+  /// Labels and images, where there are both; else all that the transform makes.
+  static std::vector<std::string> digested(std::vector<std::string> names) {
+    const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
+    if (has("label") && has("image")) return {"label", "image"};
+    std::erase(names, "index");
+    std::erase(names, "valid");
+    return names;
+  }
 
+  std::vector<std::string> names_;
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 

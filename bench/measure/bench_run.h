@@ -98,7 +98,8 @@ struct BenchResult {
   std::vector<double> batch_ms;
   /// Of each epoch that was measured as a whole, samples per second; only if epochs were asked for.
   std::vector<double> epoch_rates;
-  /// XXH3-64 of all batches from the first on, in order: indices, labels and pixels.
+  /// XXH3-64 of all batches from the first on, in order: indices, and labels and pixels, or all
+  /// fields where there are no images.
   std::optional<std::uint64_t> digest;
   /// Largest resident memory of the process beyond the dataset's mapped file, in bytes.
   std::size_t peak_rss_beyond_map = 0;

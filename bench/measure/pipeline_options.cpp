@@ -5,6 +5,7 @@
 #include <millrace/detail/json_text.h>
 #include <millrace/image_transform.h>
 #include <millrace/options_file.h>
+#include <millrace/raw_transform.h>
 
 #include <algorithm>
 #include <array>
@@ -38,8 +39,21 @@ std::string check_conversion(const std::string& text) {
   }
 }
 
+std::string check_transform(const std::string& name) {
+  return name == "auto" || name == "image" || name == "raw" ? std::string()
+                                                            : must_be("auto, image or raw", name);
+}
+
 std::string check_device(const std::string& name) {
   return is_bench_device(name) ? std::string() : must_be("host or cuda:N, such as cuda:0", name);
+}
+
+/// Whether records are made into samples as they are.
+bool is_raw(const std::string& transform, const Dataset& dataset) {
+  if (transform != "auto") return transform == "raw";
+  const std::vector<std::string> fields = dataset.facts().fields;
+  return !fields.empty() && std::ranges::count(fields, "image") == 0 &&
+         !dataset.field_specs().empty();
 }
 
 /// Takes over an options file, and says where it may not fit.
@@ -98,6 +112,14 @@ void add_kept_bytes(CLI::App& command, SourceArguments& arguments) {
 
 void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   add_dataset(command, arguments.dataset);
+  command
+      .add_option("--transform", arguments.transform,
+                  "What makes samples of records: a recipe, of their field \"image\", or raw, "
+                  "which hands their fields on as they are;\n"
+                  "auto = raw where there is no such field")
+      ->type_name("auto|image|raw")
+      ->capture_default_str()
+      ->check(CLI::Validator(check_transform, ""));
   add_recipe(command, "--recipe", arguments.recipe, recipe_names())->capture_default_str();
   add_size(command, arguments.size);
   add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
@@ -188,11 +210,15 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
       std::llround(auto_step * static_cast<double>(measure_batch_time(settings).count())));
 }
 
+std::string recipe_name(const SourceArguments& source, const BenchSettings& settings) {
+  return settings.recipe.empty() ? "none (raw)" : source.recipe;
+}
+
 RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
                    const BenchSettings& settings) {
   return {.dataset = source.dataset.path,
           .map = source.dataset.options.map,
-          .recipe_name = source.recipe,
+          .recipe_name = recipe_name(source, settings),
           .device = source.device,
           .convert = source.convert,
           .step_is_auto = step_ms == "auto",
@@ -202,11 +228,15 @@ RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
 BenchSettings source_settings(const SourceArguments& arguments) {
   BenchSettings settings;
   const Recipe recipe = load_recipe(arguments.recipe, arguments.size);
-  settings.transform = image_transform(recipe, arguments.limits);
-  settings.recipe = recipe.to_json();
   settings.device = open_bench_device(arguments.device, 1e9 * arguments.copy_gb_per_second);
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_as_given(arguments.dataset);
+  if (is_raw(arguments.transform, *settings.dataset)) {
+    settings.transform = raw_transform(*settings.dataset);
+  } else {
+    settings.transform = image_transform(recipe, arguments.limits);
+    settings.recipe = recipe.to_json();
+  }
   settings.seed = arguments.seed;
   settings.index_bytes = arguments.index_bytes;
   settings.cache_bytes = arguments.cache_bytes;

@@ -17,6 +17,8 @@ namespace millrace::cli {
 /// What is read and made, as given on the command line: common to the commands that run a pipeline.
 struct SourceArguments {
   DatasetArguments dataset;
+  /// "auto", "image" or "raw".
+  std::string transform = "auto";
   std::string recipe = "train";
   std::optional<int> size;
   std::uint64_t seed = 0;
@@ -46,7 +48,7 @@ struct PipelineArguments {
 void add_decode_limits(CLI::App& command, DecodeLimits& limits);
 /// --index-bytes, --cache-bytes
 void add_kept_bytes(CLI::App& command, SourceArguments& arguments);
-/// The dataset, --recipe, --size, --seed, --device, --convert, and the limits.
+/// The dataset, --transform, --recipe, --size, --seed, --device, --convert, and the limits.
 void add_source_arguments(CLI::App& command, SourceArguments& arguments);
 /// --batch-size, --workers, --prefetch, --micro-batches, --config.
 void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments);
@@ -60,12 +62,15 @@ std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings
 /// unless it is to uint8. Throws `std::invalid_argument` for another text.
 Conversion parse_conversion(const std::string& text);
 
+/// What the recipe is called in results: its name, or that there is none.
+std::string recipe_name(const SourceArguments& source, const BenchSettings& settings);
 /// The arguments in words, and the machine that the settings' runtime is of.
 RunSetup run_setup(const SourceArguments& source, const std::string& step_ms,
                    const BenchSettings& settings);
 
-/// Opens the device and the dataset and reads the recipe; the pipeline has the defaults and no
-/// runtime yet.
+/// Opens the device and the dataset and reads the recipe, or takes fields as they are
+/// (`raw_transform`) where there are no images or `--transform raw` is given; the pipeline has the
+/// defaults and no runtime yet.
 BenchSettings source_settings(const SourceArguments& arguments);
 /// The same with the pipeline as the command line and the options file say, with a runtime. Says on
 /// standard error if the options file is of another machine or recipe.

@@ -79,10 +79,11 @@ int run(const TuneArguments& arguments) {
   TuneResult result;
   {
     RunLine line;
-    result = run_tune(source_settings(arguments.source), goal_of(arguments),
+    const BenchSettings settings = source_settings(arguments.source);
+    result = run_tune(settings, goal_of(arguments),
                       [&line](const TuneSetting& setting) { line.show(setting); });
+    result.recipe_name = recipe_name(arguments.source, settings);
   }
-  result.recipe_name = arguments.source.recipe;
   if (arguments.json != "-") print_text(to_text(result));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(result));
   if (!arguments.html.empty()) write_text(arguments.html, page_html(page_of(result)));

@@ -64,20 +64,22 @@ class CudaTrainerStream final : public TrainerStream {
     first_counted_ = enqueued();
   }
 
-  void read(const Batch& batch, Reader reader) override {
-    const auto copied = [this](Tensor tensor, std::vector<std::byte>& host) {
+  void read(const Batch& batch, std::span<const std::string> names, Reader reader) override {
+    check(cudaSetDevice(ordinal_), "cudaSetDevice");
+    read_.resize(names.size());
+    std::vector<Tensor> fields;
+    for (std::size_t place = 0; place < names.size(); ++place) {
+      Tensor tensor = batch[names[place]];
+      std::vector<std::byte>& host = read_[place];
       host.resize(tensor.bytes());
       check(cudaMemcpyAsync(host.data(), tensor.data, host.size(), cudaMemcpyDeviceToHost,
                             stream_.handle()),
             "cudaMemcpyAsync");
       tensor.data = host.data();
-      return tensor;
-    };
-    check(cudaSetDevice(ordinal_), "cudaSetDevice");
-    const Tensor labels = copied(batch.labels(), labels_);
-    const Tensor images = copied(batch.images(), images_);
+      fields.push_back(tensor);
+    }
     stream_.synchronize();
-    reader(labels, images);
+    reader(fields);
   }
 
  private:
@@ -125,8 +127,8 @@ class CudaTrainerStream final : public TrainerStream {
   std::array<Marks, most_queued + 1> marks_;
   StepStatistics statistics_;
   std::size_t first_counted_ = 0;
-  std::vector<std::byte> labels_;
-  std::vector<std::byte> images_;
+  /// Fields of the batch that was read last.
+  std::vector<std::vector<std::byte>> read_;
   CudaStream stream_;
   std::unique_ptr<MatrixProduct> product_;
 };

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace millrace::cli {
 namespace {
@@ -25,10 +26,10 @@ class HostTrainerStream final : public TrainerStream {
   Stream& stream() override { return stream_; }
   StepStatistics statistics() const override { return stream_.steps(); }
   void restart_statistics() override { stream_.reset_steps(); }
-  void read(const Batch& batch, Reader reader) override {
-    stream_.launch([labels = batch.labels(), images = batch.images(), reader = std::move(reader)] {
-      reader(labels, images);
-    });
+  void read(const Batch& batch, std::span<const std::string> names, Reader reader) override {
+    std::vector<Tensor> fields;
+    for (const std::string& name : names) fields.push_back(batch[name]);
+    stream_.launch([fields = std::move(fields), reader = std::move(reader)] { reader(fields); });
   }
 
  private:

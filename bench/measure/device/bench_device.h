@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace millrace::cli {
@@ -62,11 +63,11 @@ class TrainerStream {
   virtual StepStatistics statistics() const = 0;
   virtual void restart_statistics() = 0;
 
-  /// Takes a batch's labels and images, in host memory.
-  using Reader = std::function<void(const Tensor& labels, const Tensor& images)>;
-  /// Calls `reader` at this point of the stream, now or later, in order. This thread may wait for
-  /// the device.
-  virtual void read(const Batch& batch, Reader reader) = 0;
+  /// Takes fields of a batch, in host memory.
+  using Reader = std::function<void(std::span<const Tensor> fields)>;
+  /// Calls `reader` with the batch's fields of these names at this point of the stream, now or
+  /// later, in order. This thread may wait for the device.
+  virtual void read(const Batch& batch, std::span<const std::string> names, Reader reader) = 0;
 
  protected:
   explicit TrainerStream(const StepWork& work) : work_(work) {}

@@ -40,7 +40,7 @@ class OwnStream : public TrainerStream {
   Stream& stream() override { return *stream_; }
   StepStatistics statistics() const override { return sums_.statistics(); }
   void restart_statistics() override { sums_.restart(enqueued()); }
-  void read(const Batch&, Reader) override {
+  void read(const Batch&, std::span<const std::string>, Reader) override {
     throw Error(ErrorCode::invalid_argument, "no digest is made beside a trainer's own step");
   }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// inspect, verify, bench and tune on arrays.
+#include <gmock/gmock.h>
+#include <millrace/image_decoder.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "loader/dataset/array/npy_files.h"
+#include "support/packs.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace testing;
+using Json = nlohmann::json;
+
+class Arrays : public ::testing::Test {
+ protected:
+  Arrays() {
+    std::vector<std::uint16_t> tokens(4001);
+    std::iota(tokens.begin(), tokens.end(), std::uint16_t{0});
+    write_npy(folder_ / "tokens.npy", "<u2", tokens);
+    write_bytes(folder_ / "tokens.json", R"({"format": "arrays", "fields": {"tokens":
+        {"npy": "tokens.npy", "window": {"length": 41, "stride": 40}}}})");
+    write_npy(folder_ / "values.npy", "<f4", std::vector<float>{0.5F, 1.5F, -2.5F});
+    write_npy(folder_ / "offsets.npy", "<i8", std::vector<std::int64_t>{0, 2, 2, 9, 3});
+    write_npy(folder_ / "label.npy", "<i8", std::vector<std::int64_t>{3, 4, 5, 6});
+    write_bytes(folder_ / "lists.json", R"({"format": "arrays", "fields": {"values":
+        {"npy": "values.npy", "offsets": "offsets.npy", "max_length": 4},
+        "label": {"npy": "label.npy"}}})");
+  }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Arrays, InspectTellsWhatFieldsAre) {
+  const auto tokens = millrace_command({"inspect", path("tokens.json")});
+  ASSERT_EQ(tokens.exit_code, 0) << tokens.err;
+  EXPECT_THAT(tokens.out, AllOf(HasSubstr("100 records"), HasSubstr("tokens uint16 [41]")));
+  const auto lists = millrace_command({"inspect", path("lists.json")});
+  ASSERT_EQ(lists.exit_code, 0) << lists.err;
+  EXPECT_THAT(lists.out, AllOf(HasSubstr("values float32 [up to 4], label int64"),
+                               HasSubstr("2 records cannot be read"),
+                               HasSubstr("they must not go backwards")));
+}
+
+TEST_F(Arrays, InspectShowsARecordsFirstValues) {
+  const auto tokens = millrace_command({"inspect", path("tokens.json"), "--record", "2"});
+  ASSERT_EQ(tokens.exit_code, 0) << tokens.err;
+  EXPECT_THAT(tokens.out, HasSubstr("uint16 80 81 82 83 84 85 86 87 ..."));
+  const auto lists = millrace_command({"inspect", path("lists.json"), "--record", "0"});
+  EXPECT_THAT(lists.out, AllOf(HasSubstr("float32 0.5 1.5\n"), HasSubstr("int64 3\n")));
+}
+
+TEST_F(Arrays, VerifyReadsEveryRecord) {
+  const auto tokens = millrace_command({"verify", path("tokens.json")});
+  EXPECT_EQ(tokens.exit_code, 0) << tokens.err;
+  EXPECT_THAT(tokens.out, HasSubstr("all 100 records are sound (8.2 kB read, without checksums, no "
+                                    "field \"image\" to decode;"));
+  const auto lists = millrace_command({"verify", path("lists.json")});
+  EXPECT_EQ(lists.exit_code, 1);
+  EXPECT_THAT(lists.out, AllOf(HasSubstr("2 of 4 records are bad"),
+                               HasSubstr("are 2 and 9; they must not go backwards")));
+}
+
+TEST_F(Arrays, BenchHandsFieldsOnAsTheyAre) {
+  const auto digest = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", path("tokens.json"), "--batches", "5", "--warmup", "0",
+                               "--batch-size", "20", "--digest", "--json", "-"});
+    const auto result = millrace_command(more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out, nullptr, false);
+    if (!json.is_object()) return std::string();
+    EXPECT_EQ(json["options"]["recipe"], "none (raw)");
+    EXPECT_EQ(json["samples"], 100);
+    EXPECT_GT(json["samples_per_second"], 0);
+    EXPECT_TRUE(json["encoded_mb_per_second"].is_number());
+    return std::string(json["digest"]);
+  };
+  const std::string one = digest({"--workers", "1"});
+  EXPECT_EQ(one.size(), 16U);
+  EXPECT_EQ(digest({"--workers", "2", "--transform", "raw", "--prefetch", "2"}), one);
+  EXPECT_NE(digest({"--seed", "1"}), one);
+}
+
+TEST_F(Arrays, BenchSaysWhatItCannot) {
+  const auto says = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", path("tokens.json"), "--batches", "1"});
+    const auto result = millrace_command(more);
+    EXPECT_NE(result.exit_code, 0);
+    return result.err;
+  };
+  EXPECT_THAT(says({"--ceiling"}), HasSubstr("--ceiling compares with libjpeg-turbo's decode"));
+  EXPECT_THAT(says({"--transform", "image"}), HasSubstr("no field \"label\""));
+  EXPECT_THAT(says({"--transform", "none"}), HasSubstr("auto, image or raw"));
+  const auto lists = millrace_command({"bench", path("lists.json"), "--batches", "1"});
+  EXPECT_EQ(lists.exit_code, 1);
+  EXPECT_THAT(lists.err, HasSubstr("they must not go backwards"));
+}
+
+// The same pixels as planes and side by side.
+TEST_F(Arrays, RecipesRunOnRawImages) {
+  const std::string pnm = "P6\n1 1\n255\nrgb";
+  if (!check_image_kind(std::as_bytes(std::span(pnm))).is_ok())
+    GTEST_SKIP() << "PPM images are not decoded";
+  constexpr std::size_t images = 12, side = 32, pixels = side * side;
+  const Image noisy = noise(static_cast<int>(side), static_cast<int>(side * images), 5);
+  std::string planes;
+  for (std::size_t image = 0; image < images; ++image)
+    for (std::size_t colour = 0; colour < 3; ++colour)
+      for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+        planes += static_cast<char>(noisy.pixels[3 * (image * pixels + pixel) + colour]);
+  write_npy(folder_ / "chw.npy", "|u1", "(12, 3, 32, 32)", planes);
+  write_npy(folder_ / "hwc.npy", "|u1", "(12, 32, 32, 3)",
+            std::string(noisy.pixels.begin(), noisy.pixels.end()));
+  write_npy(folder_ / "class.npy", "|u1", std::vector<std::uint8_t>(images, 3));
+  std::vector<std::string> digests;
+  for (const std::string order : {"chw", "hwc"}) {
+    write_bytes(folder_ / "images.json",
+                R"({"format": "arrays", "fields": {"image": {"npy": ")" + order +
+                    R"(.npy", "image": ")" + order +
+                    R"("}, "label": {"npy": "class.npy", "as": "int64"}}})");
+    EXPECT_EQ(millrace_command({"verify", path("images.json")}).exit_code, 0);
+    const auto result =
+        millrace_command({"bench", path("images.json"), "--batches", "3", "--warmup", "0",
+                          "--batch-size", "4", "--size", "24", "--digest", "--json", "-"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out);
+    EXPECT_EQ(json["options"]["recipe"], "train");
+    digests.push_back(json["digest"]);
+  }
+  EXPECT_EQ(digests.at(0), digests.at(1));
+}
+
+TEST_F(Arrays, ADatasetThatIsMadeShorterIsFoundByVerify) {
+  write_npy(folder_ / "rows.npy", "|u1", "(8, 4096)", std::string(8 * 4096, 'x'));
+  const std::string whole = path("rows.npy");
+  ASSERT_EQ(truncate(whole.c_str(), 3 * 4096), 0);
+  const auto result = millrace_command({"verify", whole});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("is cut short"));
+}
+
+}  // namespace
+}  // namespace millrace
