@@ -22,7 +22,7 @@ class Arguments {
         options_[name] = argv[arg];
       }
     }
-    if (dataset_.empty()) throw std::invalid_argument("name a DATASET that `millrace pack` wrote");
+    if (dataset_.empty()) throw std::invalid_argument("name a DATASET");
   }
 
   const std::string& dataset() const { return dataset_; }
