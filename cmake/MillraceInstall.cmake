@@ -44,8 +44,8 @@ if(PROJECT_IS_TOP_LEVEL AND MILLRACE_SHLIBDEPS AND MILLRACE_FILE)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
   # What those who link the libraries need.
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, libxxhash-dev, \
-libjpeg62-turbo-dev, libpng-dev, libwebp-dev, libhwy-dev, libdlpack-dev, libfmt-dev, pkg-config")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, \
+libjpeg62-turbo-dev, libpng-dev, libwebp-dev, libhwy-dev, libdlpack-dev, pkg-config")
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   include(CPack)
 endif()

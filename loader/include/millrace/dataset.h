@@ -182,10 +182,10 @@ struct OpenOptions {
 
 /// Opens a dataset of a format that millrace knows: what `millrace pack` and `DatasetWriter` write,
 /// one LMDB file, or the list of its shards, which lie beside it and are read as one, in order; and
-/// what others write, LMDB files and arrays, which are read where they lie (loader/README.md). Files
-/// are mapped read-only, once per process however often this is called, without locks or lock file.
-/// So that a damaged file of ours ends in an `Error` and never in a crash or in another record's
-/// bytes, this is checked:
+/// what others write, LMDB files and arrays, which are read where they lie (loader/README.md).
+/// Files are mapped read-only, once per process however often this is called, without locks or lock
+/// file. So that a damaged file of ours ends in an `Error` and never in a crash or in another
+/// record's bytes, this is checked:
 /// - here, that the file is as long as its newest state says, that a shard is the one that is
 ///   listed, and each page that leads to the description and to the root of the records: a few
 ///   pages, however many records there are;
