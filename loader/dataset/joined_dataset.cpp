@@ -159,6 +159,13 @@ std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const D
   return std::make_shared<JoinedDataset>(std::move(parts), std::move(description));
 }
 
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return line;
+}
+
 std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason) {
   const std::string number = "record " + std::to_string(index);
   const std::string key = dataset.key(index);

@@ -23,6 +23,10 @@ struct JoinedDescription {
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
 
+/// A stored name without control characters, for `Dataset::key`: a zero byte of a damaged one would
+/// end a message.
+std::string one_line(std::string_view text);
+
 /// "record 3 (a.jpg) of a.lmdb", for messages; "record 3 of a.lmdb" where it has no key of its own.
 /// Without the dataset's name if `reason`, which is to follow, has that.
 std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason = {});

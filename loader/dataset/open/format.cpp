@@ -3,6 +3,7 @@
 
 #include <millrace/detail/json_text.h>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 
@@ -34,12 +35,21 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
                                               OpenOptions options) {
   std::error_code ignored;
-  if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found)
+  const bool is_there =
+      std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;
+  const auto takes_name = [&](const Format& format) {
+    return format.probe_name != nullptr && format.probe_name(path).is_ok();
+  };
+  if (!is_there && std::ranges::none_of(formats, takes_name))
     throw Error(ErrorCode::not_found,
                 path.string() + " does not exist; make it with `millrace pack`");
   if (!options.format.empty()) return open_as(format_of(formats, options.format), path, options);
   std::string reasons, names, last;
   for (const Format& format : formats) {
+    if (!is_there) {
+      if (takes_name(format)) return open_as(format, path, options);
+      continue;
+    }
     const Status found = format.probe(path);
     if (found.is_ok()) return open_as(format, path, options);
     // What several say in a row is said once.

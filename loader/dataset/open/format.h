@@ -25,6 +25,9 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path, OpenOptions options);
   /// Whether it has a use for `OpenOptions::images` and `labels`; else it is not opened with them.
   bool has_databases = false;
+  /// Whether a name at which nothing lies is of this format all the same: a pattern, say. Null if
+  /// none is.
+  Status (*probe_name)(const std::filesystem::path& name) = nullptr;
 };
 
 /// Opens the dataset at `path` by the format that `options.format` names, without a probe, or else

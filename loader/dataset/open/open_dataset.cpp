@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/array/array_dataset.h"
+#include "dataset/files/files_dataset.h"
 #include "dataset/lmdb/lmdb_formats.h"
 #include "dataset/open/format.h"
 #include "dataset/packed/packed_dataset.h"
+#include "dataset/tar/tar_dataset.h"
 
 namespace millrace {
 namespace {
@@ -20,6 +22,9 @@ constexpr Format formats[] = {
     {"caffe-datum", probe_caffe_datum, open_caffe_datum, true},
     {"caffe2-tensors", probe_caffe2_tensors, open_caffe2_tensors, true},
     {"tuples", probe_tuples, open_tuples, true},
+    {"tars", probe_tars, open_tars, false, probe_tar_pattern},
+    {"image folder", probe_image_folder, open_image_folder},
+    {"image list", probe_image_list, open_image_list},
 };
 
 }  // namespace

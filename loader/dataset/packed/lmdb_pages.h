@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/read_ahead.h"
+
 // Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
 // MDB_db and MDB_meta of LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it
 // outside of a page or of the map. Here nothing is believed that was not compared first, and what
@@ -57,12 +59,6 @@ struct LmdbDamage : std::runtime_error {
   LmdbDamage(std::uint64_t number, const std::string& message)
       : std::runtime_error(message), page(number) {}
   std::uint64_t page;
-};
-
-/// Where bytes lie in a file.
-struct FileRange {
-  std::uint64_t offset = 0;
-  std::size_t bytes = 0;
 };
 
 /// Reads a file that is not mapped, for one thread.

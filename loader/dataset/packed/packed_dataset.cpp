@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/packed_dataset.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "dataset/joined_dataset.h"
@@ -12,14 +11,6 @@
 
 namespace millrace {
 namespace {
-
-/// `text` without control characters, since a zero byte of a damaged name would end a message.
-std::string one_line(std::string_view text) {
-  std::string line(text);
-  std::ranges::replace_if(
-      line, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
-  return line;
-}
 
 class PackedDataset final : public Dataset, public std::enable_shared_from_this<PackedDataset> {
  public:

@@ -91,7 +91,9 @@ struct DatasetFacts {
   std::vector<std::string> fields{};
   /// The fingerprint of the checksums of all records in order, as they were written
   /// (`fingerprint_with`): it is the same for the same records in one file or several. A file of
-  /// dataset format 1 has none, since its fingerprint was another one.
+  /// dataset format 1 has none, since its fingerprint was another one. Where records have no stored
+  /// checksum it covers less: of tars the members' names, lengths and header checksums, of folders
+  /// and lists of images the paths and labels.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
@@ -107,9 +109,9 @@ std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum
 /// How a record lies in storage.
 struct StoredRecord {
   std::string file{};
-  /// The length of all of it: checksum, lengths and fields.
+  /// The length of all of it: checksum, lengths and fields; headers and files in a tar.
   std::uint64_t bytes = 0;
-  /// The checksum that is stored with it; nobody has compared it.
+  /// The checksum that is stored with it; nobody has compared it. 0 where none is stored.
   std::uint64_t checksum = 0;
 };
 

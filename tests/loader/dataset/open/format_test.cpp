@@ -51,6 +51,20 @@ TEST(Format, ANamedOneOpensWhatItsProbeWouldNotTake) {
                "there is no format \"letter c\"; there are: letter a, letter b, another a");
 }
 
+TEST(Format, APatternIsAName) {
+  const Format with_pattern[] = {
+      {"letter a", probe<'a'>, open_made_up<1>},
+      {"pattern", probe<'p'>, open_made_up<2>, false, [](const std::filesystem::path& name) {
+         return name.extension() == ".*" ? Status::ok() : Status::bad("it has no star");
+       }}};
+  const TemporaryFolder folder;
+  EXPECT_EQ(open_by_format(with_pattern, folder / "a.*", {})->size(), 2U);
+  EXPECT_EQ(thrown_by([&] { (void)open_by_format(with_pattern, folder / "a.b", {}); }).code(),
+            ErrorCode::not_found);
+  write_file(folder / "a.*", "abc");
+  EXPECT_EQ(open_by_format(with_pattern, folder / "a.*", {})->size(), 1U);
+}
+
 TEST(Format, AnUnknownFilesErrorSaysWhatEachSaid) {
   const TemporaryFolder folder;
   write_file(folder / "c", "cde");
@@ -121,12 +135,18 @@ TEST(OpenDataset, SaysOfAnUnknownFileWhatEachFormatSaid) {
     return thrown_by([&] { (void)open_dataset(path); }).reason();
   };
   const auto has_all = [](auto... parts) { return AllOf(HasSubstr(parts)...); };
-  EXPECT_THAT(reason(folder / "text"),
-              has_all("npy file: it does not begin as numpy's files do; ",
-                      "arrays: it is no JSON text that begins with \"{\"; ",
-                      "list of shards: it is no file that begins with \"{\"; ",
-                      "packed file, databases, ocr, images, ", "tuples: it is no LMDB file"));
-  EXPECT_THAT(reason(folder.path()), HasSubstr("tuples: it is a folder without a file data.mdb"));
+  EXPECT_THAT(
+      reason(folder / "text"),
+      has_all("npy file: it does not begin as numpy's files do; ",
+              "arrays: it is no JSON text that begins with \"{\"; ",
+              "list of shards: it is no file that begins with \"{\"; ",
+              "packed file, databases, ocr, images, ", "tuples: it is no LMDB file",
+              "tars: it does not begin with a tar's header", "image folder: it is no folder",
+              "image list: its first line is not path,label"));
+  std::filesystem::create_directory(folder / "empty");
+  EXPECT_THAT(reason(folder / "empty"),
+              has_all("tuples: it is a folder without a file data.mdb",
+                      "image folder: it is a folder without folders or images in it"));
 }
 
 }  // namespace

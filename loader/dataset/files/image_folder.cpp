@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/files/image_folder.h"
+
+#include <millrace/detail/image_list.h>
+#include <millrace/detail/json_text.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 9> extensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
+                                                        ".pgm", ".tif",  ".tiff", ".webp"};
+constexpr unsigned most_repeats = 10'000;
+
+/// Walks the classes of a folder, one after the other.
+class ClassWalk {
+ public:
+  explicit ClassWalk(const fs::path& folder) : folder_(folder) {}
+
+  /// Adds the images of a class in their order.
+  void add(const std::string& name, PathTable& paths) {
+    visits_.clear();
+    visits_[id_of_file(folder_)].is_open = true;
+    walk(name);
+    std::ranges::sort(folders_, {}, &Images::folder);
+    for (const Images& images : folders_)
+      for (const std::string& file : images.files) paths.add(images.folder + "/" + file);
+    folders_.clear();
+  }
+
+ private:
+  struct Images {
+    std::string folder;
+    std::vector<std::string> files;
+  };
+  struct Visit {
+    bool is_open = false;
+    bool was_here = false;
+  };
+
+  void walk(const std::string& relative) {
+    Visit& visit = visits_[id_of_file(folder_ / relative)];
+    if (visit.is_open) return;
+    if (visit.was_here && ++repeats_ > most_repeats)
+      throw Error(ErrorCode::corrupt, folder_.string() +
+                                          ": links in it lead to the same folders more than " +
+                                          std::to_string(most_repeats) + " times");
+    visit = {.is_open = true, .was_here = true};
+    FolderEntries entries =
+        read_folder(folder_ / relative, [](const std::string&) { return true; });
+    // What cannot be opened is an image by its name, too, and a bad record.
+    for (auto& [name, reason] : entries.others) entries.files.push_back(std::move(name));
+    std::erase_if(entries.files,
+                  [](const std::string& name) { return !has_image_extension(name); });
+    std::ranges::sort(entries.files);
+    if (!entries.files.empty()) folders_.push_back({relative, std::move(entries.files)});
+    for (const std::string& name : entries.folders) walk(relative + "/" + name);
+    visit.is_open = false;
+  }
+
+  const fs::path& folder_;
+  std::map<FileId, Visit> visits_;
+  std::vector<Images> folders_;
+  unsigned repeats_ = 0;
+};
+
+FolderEntries read_top(const fs::path& folder) {
+  return read_folder(folder, [](const std::string&) { return true; });
+}
+
+bool has_image(const std::vector<std::string>& files) {
+  return std::ranges::any_of(files, has_image_extension);
+}
+
+}  // namespace
+
+std::int64_t ListedImages::label(std::uint64_t number) const {
+  if (!labels.empty()) return labels[static_cast<std::size_t>(number)];
+  return std::ranges::upper_bound(class_begins, number) - class_begins.begin() - 1;
+}
+
+bool has_image_extension(std::string_view name) {
+  const auto ends_with = [name](std::string_view extension) {
+    if (name.size() < extension.size()) return false;
+    return std::ranges::equal(
+        name.substr(name.size() - extension.size()), extension, [](char letter, char small) {
+          return letter == small || (letter >= 'A' && letter <= 'Z' && letter - 'A' + 'a' == small);
+        });
+  };
+  return std::ranges::any_of(extensions, ends_with);
+}
+
+bool may_be_image_folder(const fs::path& folder) {
+  const FolderEntries top = read_top(folder);
+  return !top.folders.empty() || has_image(top.files);
+}
+
+ListedImages list_image_folder(const fs::path& folder) {
+  ListedImages images;
+  FolderEntries top = read_top(folder);
+  if (top.folders.empty()) {
+    for (const std::string& name : top.files)
+      if (has_image_extension(name)) images.paths.add(name);
+  }
+  ClassWalk walk(folder);
+  std::string empty;
+  for (std::string& name : top.folders) {
+    images.class_begins.push_back(images.paths.size());
+    walk.add(name, images.paths);
+    if (images.paths.size() == images.class_begins.back())
+      empty += (empty.empty() ? "\"" : ", \"") + name + "\"";
+    images.classes.push_back(std::move(name));
+  }
+  const std::string kinds =
+      "images are files named .jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff or .webp";
+  if (images.paths.size() == 0)
+    throw Error(ErrorCode::corrupt,
+                folder.string() + " has no image in its class folders; " + kinds);
+  if (!empty.empty())
+    throw Error(ErrorCode::corrupt, folder.string() + " has class folders without an image: " +
+                                        cut(empty) + "; " + kinds +
+                                        ". Remove these folders, or pack the dataset, which "
+                                        "counts empty classes");
+  images.paths.shrink();
+  return images;
+}
+
+}  // namespace millrace

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/image_list.h>
+#include <millrace/detail/json_text.h>
+#include <millrace/detail/webdataset_sample.h>
+#include <millrace/error.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throw_unread(const fs::path& path, const std::error_code& error) {
+  throw Error(ErrorCode::io, path.string() + " cannot be read: " + error.message());
+}
+
+void take_line(std::string_view line, const std::string& where, const TakeListed& take) {
+  const auto refuse = [&](const std::string& what) {
+    return Error(ErrorCode::invalid_argument, where + ": " + what);
+  };
+  const auto quoted = [](std::string_view text) { return "\"" + cut(std::string(text)) + "\""; };
+  const std::size_t comma = line.rfind(',');
+  if (comma == line.npos) throw refuse(quoted(line) + " has no comma; a line is path,label");
+  const std::string_view path = line.substr(0, comma);
+  const std::string_view digits = line.substr(comma + 1);
+  if (path.empty()) throw refuse("the path before the comma is empty");
+  if (path.starts_with('/'))
+    throw refuse("path " + quoted(path) + " is not relative to the folder");
+  const std::optional<std::int64_t> label = parse_label(digits);
+  if (!label) throw refuse("label " + quoted(digits) + " is no number from -1 up");
+  take(path, *label);
+}
+
+void sort_in(const fs::directory_entry& entry, std::string name, FolderEntries& entries) {
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  if (fs::is_directory(status))
+    entries.folders.push_back(std::move(name));
+  else if (fs::is_regular_file(status))
+    entries.files.push_back(std::move(name));
+  else if (fs::exists(status))
+    entries.others.emplace_back(std::move(name), "is neither file nor folder");
+  else if (status.type() != fs::file_type::not_found && error.value() != ELOOP)
+    throw_unread(entry.path(), error);
+  else
+    entries.others.emplace_back(
+        std::move(name), entry.is_symlink(error) ? "is a link that leads nowhere" : "is gone");
+}
+
+}  // namespace
+
+void read_image_list(const fs::path& list, const TakeListed& take) {
+  if (fs::is_directory(list))
+    throw Error(ErrorCode::io, list.string() + " is a folder; a list of files is a file");
+  std::ifstream file(list, std::ios::binary);
+  if (!file)
+    throw Error(ErrorCode::not_found,
+                list.string() + " cannot be read: " + std::generic_category().message(errno));
+  std::vector<char> buffer(PATH_MAX + 32);
+  std::uint64_t number = 1;
+  const auto where = [&] { return list.string() + ":" + std::to_string(number); };
+  for (; file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())); ++number) {
+    const auto read = static_cast<std::size_t>(file.gcount());
+    std::string_view line(buffer.data(), file.eof() ? read : read - 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) take_line(line, where(), take);
+  }
+  if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");
+  if (!file.eof())
+    throw Error(ErrorCode::invalid_argument, where() + ": the line is longer than any path");
+}
+
+FileId id_of_file(const fs::path& path) {
+  struct stat found {};
+  (void)stat(path.c_str(), &found);  // Where that fails, reading it does.
+  return {found.st_dev, found.st_ino};
+}
+
+FolderEntries read_folder(const fs::path& folder,
+                          const std::function<bool(const std::string& name)>& take) {
+  FolderEntries entries;
+  std::error_code error;
+  fs::directory_iterator at(folder, error);
+  for (; !error && at != fs::directory_iterator(); at.increment(error))
+    if (std::string name = at->path().filename().string(); take(name))
+      sort_in(*at, std::move(name), entries);
+  if (error) throw_unread(folder, error);
+  std::ranges::sort(entries.folders);
+  std::ranges::sort(entries.files);
+  return entries;
+}
+
+}  // namespace millrace

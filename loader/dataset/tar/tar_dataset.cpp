@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/tar/tar_dataset.h"
+
+#include <millrace/tar_members.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "dataset/fingerprint.h"
+#include "dataset/joined_dataset.h"
+#include "dataset/packed/dataset_lock.h"
+#include "dataset/stored_notes.h"
+#include "dataset/tar/tar_file.h"
+#include "dataset/tar/tar_names.h"
+#include "dataset/tar/tar_sample.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* format_name = "tars";
+/// What a record takes of memory at once where the tar is not mapped.
+constexpr std::uint64_t most_sample_bytes = (std::uint64_t{4} << 30) - 1;
+/// How many samples say what the records have.
+constexpr std::uint64_t asked_samples = 16;
+
+/// One tar.
+class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
+ public:
+  /// `needed` is what the records of the tars before it have; empty if there were none.
+  TarDataset(const fs::path& path, const OpenOptions& options, std::optional<TarFields>& needed)
+      : file_(path, options.map, warnings_) {
+    if (!needed && size() > 0) needed = look_at_samples();
+    needed_ = needed.value_or(TarFields());
+    if (options.notes)
+      notes_ = StoredNotes::open(file_.name(),
+                                 {.records = size(), .fingerprint = file_.index().fingerprint},
+                                 options.map, warnings_);
+  }
+
+  std::uint64_t size() const override { return file_.size(); }
+  std::string name() const override { return file_.name(); }
+  std::unique_ptr<DatasetReader> make_reader() const override;
+  void prefetch(std::span<const std::uint64_t> indices) const override {
+    file_.read_ahead(indices);
+  }
+  std::string key(std::uint64_t index) const override;
+  DatasetFacts facts() const override;
+  std::optional<StoredRecord> stored(std::uint64_t index) const override {
+    if (index >= size()) return {};
+    return StoredRecord{.file = file_.name(), .bytes = sample_bytes(index)};
+  }
+  bool has_stored_notes() const override { return notes_ != nullptr; }
+  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
+    note.clear();
+    if (notes_ != nullptr) notes_->read(index, note);
+  }
+  /// Writes the index beside the tar.
+  void save_members() const;
+
+ private:
+  class Reader;
+
+  TarFields look_at_samples();
+  std::uint64_t sample_bytes(std::uint64_t index) const {
+    return file_.index().samples[static_cast<std::size_t>(index)].bytes();
+  }
+
+  std::vector<std::string> warnings_;
+  TarFile file_;
+  TarFields needed_;
+  /// Those of a sound record, where this tar was asked.
+  std::vector<std::string> fields_;
+  std::unique_ptr<const StoredNotes> notes_;
+};
+
+class TarDataset::Reader final : public DatasetReader {
+ public:
+  explicit Reader(std::shared_ptr<const TarDataset> dataset)
+      : dataset_(std::move(dataset)), sample_(dataset_->needed_) {}
+
+  Record read(std::uint64_t index) override {
+    check_index(*dataset_, index);
+    const TarFile& file = dataset_->file_;
+    std::string reason;
+    bytes_ = {};
+    if (dataset_->sample_bytes(index) > most_sample_bytes) {
+      reason = "is " + std::to_string(dataset_->sample_bytes(index)) +
+               " bytes long with its headers; at most 4 GiB are read";
+    } else {
+      try {
+        bytes_ = file.read(index, buffer_);
+        const Status status = sample_.read(bytes_);
+        if (status.is_ok()) return Record(index, sample_.fields());
+        const Status kept = file.check_kept(bytes_);
+        reason = kept.is_ok() ? status.reason() : kept.reason();
+      } catch (const Error& error) {
+        reason = error.reason();
+      }
+    }
+    throw Error(ErrorCode::bad_record, record_name(*dataset_, index, reason) + ": " + reason, "",
+                index, reason);
+  }
+
+  Status intact() const override { return dataset_->file_.check_kept(bytes_); }
+
+ private:
+  std::shared_ptr<const TarDataset> dataset_;
+  std::span<const std::byte> bytes_;
+  std::vector<std::byte> buffer_;
+  TarSample sample_;
+};
+
+std::unique_ptr<DatasetReader> TarDataset::make_reader() const {
+  return std::make_unique<Reader>(shared_from_this());
+}
+
+TarFields TarDataset::look_at_samples() {
+  std::vector<std::byte> buffer;
+  TarFields found;
+  const auto first_of = [&](TarFields needed) {
+    for (std::uint64_t index = 0; index < std::min(size(), asked_samples); ++index) {
+      if (sample_bytes(index) > most_sample_bytes) continue;
+      try {
+        TarSample sample(needed);
+        if (!sample.read(file_.read(index, buffer)).is_ok()) continue;
+        fields_.clear();
+        for (const RecordField& field : sample.fields()) fields_.emplace_back(field.name);
+        return true;
+      } catch (const Error&) {
+        // Whoever reads the record gets the error.
+      }
+    }
+    return false;
+  };
+  found.image = first_of({.image = true});
+  found.label = first_of({.image = found.image, .label = true});
+  first_of(found);
+  return found;
+}
+
+std::string TarDataset::key(std::uint64_t index) const {
+  if (index >= size() || sample_bytes(index) > most_sample_bytes) return Dataset::key(index);
+  try {
+    std::vector<std::byte> buffer;
+    TarSample sample({});
+    const std::span<const std::byte> bytes = file_.read(index, buffer);
+    // A bad one has a name, too.
+    (void)sample.read(bytes).is_ok();
+    if (!sample.key().empty() && file_.check_kept(bytes).is_ok()) return one_line(sample.key());
+  } catch (const Error&) {
+    // The record has its number for a name.
+  }
+  return Dataset::key(index);
+}
+
+DatasetFacts TarDataset::facts() const {
+  return {.format = format_name,
+          .format_reason = "it begins with a tar's header",
+          .files = {file_.name()},
+          .fields = fields_,
+          .fingerprint = file_.index().fingerprint,
+          .warnings = warnings_};
+}
+
+void TarDataset::save_members() const {
+  const fs::path path = tar_members_path(file_.name());
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !is_tar_index(path))
+    throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no index");
+  const std::vector<std::byte> bytes = packed_index(file_.index());
+  (void)replace_locked(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+/// What a name stands for, and why.
+struct NamedTars {
+  std::vector<fs::path> tars{};
+  std::string reason{};
+};
+
+NamedTars tars_of(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) && is_tar_pattern(path)) {
+    NamedTars named{.tars = expand_tar_pattern(path)};
+    named.reason = "it is a pattern of " + std::to_string(named.tars.size()) + " tars";
+    return named;
+  }
+  if (TarFile::probe(path).is_ok() || !is_tar_list(path))
+    return {.tars = {path}, .reason = "it begins with a tar's header"};
+  NamedTars named{.tars = read_tar_list(path)};
+  named.reason = "it lists " + std::to_string(named.tars.size()) + " tars";
+  return named;
+}
+
+}  // namespace
+
+std::size_t save_tar_members(const Dataset& dataset) {
+  if (const auto* tar = dynamic_cast<const TarDataset*>(&dataset)) {
+    tar->save_members();
+    return 1;
+  }
+  std::size_t saved = 0;
+  for (const auto& part : dataset.parts()) saved += save_tar_members(*part);
+  return saved;
+}
+
+Status probe_tar_pattern(const fs::path& path) {
+  return is_tar_pattern(path) ? Status::ok() : Status::bad("it is no pattern of tars");
+}
+
+Status probe_tars(const fs::path& path) {
+  const Status tar = TarFile::probe(path);
+  std::error_code ignored;
+  if (tar.is_ok() || !fs::is_regular_file(path, ignored) || !is_tar_list(path)) return tar;
+  return Status::ok();
+}
+
+std::shared_ptr<const Dataset> open_tars(const fs::path& path, OpenOptions options) {
+  NamedTars named = tars_of(path);
+  std::vector<std::shared_ptr<const Dataset>> tars;
+  std::optional<TarFields> needed;
+  std::uint64_t records = 0;
+  JoinedDescription joined{
+      .name = path.string(),
+      .facts = {.format = format_name, .format_reason = std::move(named.reason), .fingerprint = 0}};
+  for (const fs::path& name : named.tars) {
+    const auto tar = std::make_shared<TarDataset>(name, options, needed);
+    const DatasetFacts facts = tar->facts();
+    if (joined.facts.fields.empty()) joined.facts.fields = facts.fields;
+    joined.facts.fingerprint =
+        fingerprint_of_both(*joined.facts.fingerprint, *facts.fingerprint, tar->size());
+    records += tar->size();
+    tars.push_back(tar);
+  }
+  if (records == 0)
+    throw Error(ErrorCode::corrupt, path.string() +
+                                        " has no samples: files in its tars would be named "
+                                        "KEY.EXTENSION");
+  if (tars.size() == 1) return tars.front();
+  return join_datasets(std::move(tars), std::move(joined));
+}
+
+}  // namespace millrace

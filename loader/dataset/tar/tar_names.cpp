@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dataset/tar/tar_names.h"
+
+#include <glob.h>
+#include <millrace/detail/json_text.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// As long as a list of shards may be.
+constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
+
+bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
+
+[[noreturn]] void refuse_count(const fs::path& name) {
+  throw Error(ErrorCode::invalid_argument,
+              name.string() + " stands for more than " + std::to_string(most_tars) + " tars");
+}
+
+/// "{000..012}" in a name.
+struct BraceRange {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::size_t digits = 0;
+};
+
+std::optional<BraceRange> brace_range(std::string_view name) {
+  const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
+    std::uint64_t value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [read, error] = std::from_chars(digits.data(), end, value);
+    if (digits.empty() || error != std::errc() || read != end) return {};
+    return value;
+  };
+  for (std::size_t open = name.find('{'); open != name.npos; open = name.find('{', open + 1)) {
+    const std::size_t close = name.find('}', open);
+    if (close == name.npos) return {};
+    const std::string_view inside = name.substr(open + 1, close - open - 1);
+    const std::size_t dots = inside.find("..");
+    if (dots == inside.npos) continue;
+    const auto first = number(inside.substr(0, dots));
+    const auto last = number(inside.substr(dots + 2));
+    if (first && last && *first <= *last)
+      return BraceRange{open, close + 1, *first, *last, std::min<std::size_t>(dots, 20)};
+  }
+  return {};
+}
+
+void add_matches(const std::string& pattern, std::vector<fs::path>& files) {
+  glob_t found{};
+  const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
+  // Passing over a folder that cannot be read would leave out its files.
+  const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
+  const int result = glob(pattern.c_str(), 0, ends, &found);
+  if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
+  if (result != 0)
+    throw Error(ErrorCode::io,
+                pattern + " cannot be looked for: " + std::generic_category().message(errno));
+  if (found.gl_pathc > most_tars) refuse_count(pattern);
+  files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+}
+
+void expand(const std::string& name, std::vector<fs::path>& files) {
+  if (files.size() > most_tars) refuse_count(name);
+  const std::optional<BraceRange> range = brace_range(name);
+  if (!range) return has_wildcard(name) ? add_matches(name, files) : files.push_back(name);
+  if (range->last - range->first >= most_tars) refuse_count(name);
+  for (std::uint64_t number = range->first; number <= range->last; ++number) {
+    std::string digits = std::to_string(number);
+    digits.insert(0, range->digits - std::min(range->digits, digits.size()), '0');
+    expand(name.substr(0, range->begin) + digits + name.substr(range->end), files);
+  }
+}
+
+}  // namespace
+
+bool is_tar_pattern(const fs::path& name) {
+  const std::string text = name.string();
+  return text.size() < PATH_MAX && text.ends_with(".tar") &&
+         (has_wildcard(text) || brace_range(text));
+}
+
+std::vector<fs::path> expand_tar_pattern(const fs::path& name) {
+  std::vector<fs::path> files;
+  expand(name.string(), files);
+  if (files.size() > most_tars) refuse_count(name);
+  return files;
+}
+
+bool is_tar_list(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
+  if (!file.is_open() || file.bad())
+    throw Error(ErrorCode::io,
+                path.string() + " cannot be read: " + std::generic_category().message(errno));
+  std::string_view line = begin;
+  line.remove_prefix(std::min(line.find_first_not_of("\r\n"), line.size()));
+  line = line.substr(0, line.find_first_of("\r\n"));
+  return line.ends_with(".tar") && line.find('\0') == line.npos;
+}
+
+std::vector<fs::path> read_tar_list(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text = read_text(file, most_list_bytes);
+  if (!file.is_open() || file.bad())
+    throw Error(ErrorCode::io,
+                path.string() + " cannot be read: " + std::generic_category().message(errno));
+  if (text.size() > most_list_bytes)
+    throw Error(ErrorCode::invalid_argument, path.string() + " is longer than any list of tars");
+  std::vector<fs::path> tars;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    if (line.size() >= PATH_MAX)
+      throw Error(ErrorCode::invalid_argument,
+                  path.string() + " has a line that is longer than any path");
+    // The name may be absolute.
+    const fs::path name = path.parent_path() / fs::path(line);
+    std::error_code ignored;
+    if (is_tar_pattern(name) && !fs::exists(name, ignored))
+      std::ranges::copy(expand_tar_pattern(name), std::back_inserter(tars));
+    else
+      tars.push_back(name);
+    if (tars.size() > most_tars) refuse_count(path);
+  }
+  return tars;
+}
+
+}  // namespace millrace

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+/// As many tars as a name may stand for.
+inline constexpr std::size_t most_tars = 99999;
+
+/// Whether a name is a pattern of tars: it has wildcards (glob(7)) or a range in braces
+/// ("{000..012}"), and ends with ".tar".
+bool is_tar_pattern(const std::filesystem::path& name);
+/// The files that a pattern stands for: those of a range in its order, of which each must be there,
+/// and those that wildcards match sorted by name. Throws `Error`: `not_found` where nothing
+/// matches; `invalid_argument` for a range that is none or has more than `most_tars`; `io`.
+std::vector<std::filesystem::path> expand_tar_pattern(const std::filesystem::path& name);
+
+/// Whether a file's first line that is not empty ends with ".tar", as a list's does. Throws `Error`
+/// (`io`).
+bool is_tar_list(const std::filesystem::path& path);
+/// The tars that a text file lists, a line each, which may be relative to the file's folder and may
+/// be a pattern. Empty lines do not count. Throws `Error` (`io`, `invalid_argument`) and as
+/// `expand_tar_pattern` does.
+std::vector<std::filesystem::path> read_tar_list(const std::filesystem::path& path);
+
+}  // namespace millrace
