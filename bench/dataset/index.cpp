@@ -3,6 +3,7 @@
 #include <millrace/dataset.h>
 #include <millrace/page_table.h>
 #include <millrace/runtime.h>
+#include <millrace/tar_members.h>
 
 #include <algorithm>
 #include <CLI/CLI.hpp>
@@ -31,6 +32,8 @@ struct IndexOptions {
 
 int run_index(const IndexOptions& options) {
   const std::shared_ptr<const Dataset> dataset = open_as_given(options.dataset);
+  if (const std::size_t tars = save_tar_members(*dataset); tars > 0)
+    print_text(fmt::format("stored where the samples of {} lie\n", count_text(tars, "tar")));
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   // Of another program's LMDB: then opening need not read its pages.

@@ -76,9 +76,15 @@ std::string head(const Dataset& dataset, const Survey& survey) {
                                     : printable(facts.format + ": " + facts.format_reason));
   std::uint64_t on_disk = 0;
   for (const std::string& file : facts.files) on_disk += file_bytes(file);
-  text += table_row("size",
-                    fmt::format("{} in {}; records' fields {}", bytes_of(on_disk),
-                                count_text(facts.files.size(), "file"), bytes_of(survey.bytes)));
+  const std::optional<StoredRecord> first = dataset.stored(0);
+  const bool has_own_files =
+      first && std::ranges::find(facts.files, first->file) == facts.files.end();
+  text += table_row(
+      "size",
+      has_own_files
+          ? fmt::format("records' fields {}, each in a file of its own", bytes_of(survey.bytes))
+          : fmt::format("{} in {}; records' fields {}", bytes_of(on_disk),
+                        count_text(facts.files.size(), "file"), bytes_of(survey.bytes)));
   const std::vector<FieldSpec> specs = dataset.field_specs();
   std::string fields;
   for (const std::string& field : facts.fields)

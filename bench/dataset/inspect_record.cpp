@@ -133,8 +133,11 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
   if (view.stored) {
     text += table_row("file", printable(view.stored->file));
     text += table_row("stored", fmt::format("{} bytes", view.stored->bytes));
-    text += table_row("checksum", fmt::format("{:016x}, {}", view.stored->checksum,
-                                              view.fault.empty() ? "matches" : "DOES NOT MATCH"));
+    if (view.stored->checksum != 0)
+      text += table_row("checksum", fmt::format("{:016x}, {}", view.stored->checksum,
+                                                view.fault.empty() ? "matches" : "DOES NOT MATCH"));
+    else
+      text += table_row("checksum", "none is stored");
   }
   text += "fields\n";
   for (const RecordField& field : view.record.fields()) {
@@ -156,7 +159,8 @@ std::string to_json(const Dataset& dataset, const RecordView& view) {
   if (view.stored) {
     json["file"] = view.stored->file;
     json["stored_bytes"] = view.stored->bytes;
-    json["checksum"] = fmt::format("{:016x}", view.stored->checksum);
+    if (view.stored->checksum != 0)
+      json["checksum"] = fmt::format("{:016x}", view.stored->checksum);
   }
   json["fault"] = view.fault.empty() ? Json() : Json(view.fault);
   json["fields"] = fields;

@@ -30,6 +30,9 @@ image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls o
 "cls" of a .json. Samples come in the tars' order, without class names. One that lacks its image or
 label is left out as above; a tar that was cut short is an error.
 
+Of a dataset of another format, or of an own one, each record goes in with all its fields, and path,
+width and height anew; what cannot be read or does not decode is left out as above.
+
 A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete.
 Give the same command again with --resume: it goes on behind what was committed, and the records
 become those of a pack that was not interrupted. It refuses to go on where the input is another one.
@@ -58,7 +61,7 @@ void check_usage(const PackOptions& options) {
 Command add_pack(CLI::App& millrace) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* app = millrace.add_subcommand(
-      "pack", "Pack a folder of images, or WebDataset tars, into a dataset");
+      "pack", "Pack a folder of images, WebDataset tars or any dataset into a dataset");
   CLI::Option* input = app->add_option_function<std::vector<std::string>>(
       "INPUT",
       [options, app](const std::vector<std::string>& paths) {
@@ -70,7 +73,8 @@ Command add_pack(CLI::App& millrace) {
       },
       "Folder of images: folders in it are classes and become labels from 0, sorted by name; "
       "without any, the label is "
-      "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them");
+      "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them. Or any dataset, "
+      "whose records are copied");
   input->required()->check(input_check());
   app->add_option("OUT", options->out, "The dataset file to write")
       ->required()
@@ -79,6 +83,13 @@ Command add_pack(CLI::App& millrace) {
                   "Take images and labels from this file: a line path,label for each, with paths "
                   "relative to the folder")
       ->check(input_check());
+  const auto how = [app](const char* option, std::string& value, const char* text) {
+    app->add_option(option, value, text)->type_name("NAME")->check(input_check());
+  };
+  how("--format", options->dataset.format, "Open INPUT as a dataset of this format");
+  how("--images", options->dataset.images,
+      "Of an LMDB file with several databases, the one with the images");
+  how("--labels", options->dataset.labels, "The one with their labels");
   CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
   app->add_flag("--resume", options->resume,
                 "Go on where a pack was interrupted; begin where there is no OUT")

@@ -90,6 +90,9 @@ std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits&
 CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder) {
   CheckedImage image;
   image.bytes = std::move(unchecked.bytes);
+  image.rest = std::move(unchecked.rest);
+  image.status = std::move(unchecked.status);
+  if (!image.status.is_ok() || (image.rest && !image.rest->has_image)) return image;
   image.status = unchecked.file.empty() ? checked(image.bytes, decoder)
                                         : read_checked(unchecked.file, decoder, image.bytes);
   if (image.status.is_ok())

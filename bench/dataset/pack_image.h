@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace millrace::cli {
@@ -16,17 +18,32 @@ namespace millrace::cli {
 /// The longest file that is packed.
 inline constexpr std::uintmax_t max_image_bytes = std::uintmax_t{1} << 30;
 
+/// What a record of a dataset has beside its image. Without an image it is copied as it is.
+struct RecordRest {
+  struct Field {
+    std::string name;
+    std::vector<std::byte> bytes;
+  };
+  bool has_image = true;
+  /// As they are stored, but for the image and what is said of it anew.
+  std::vector<Field> fields = {};
+};
+
 /// An image's bytes, if they decode; else the reason.
 struct CheckedImage {
   Status status = Status::ok();
   std::vector<std::byte> bytes;
   ImageHeader header;
+  std::optional<RecordRest> rest;
 };
 
 /// An image that nobody has looked at: in a file, or its bytes where no file is named.
 struct UncheckedImage {
   std::filesystem::path file = {};
   std::vector<std::byte> bytes = {};
+  /// Of a record of a dataset; `status` is bad if that could not be read.
+  std::optional<RecordRest> rest = {};
+  Status status = Status::ok();
 };
 
 /// A decoder for each worker of a runtime.

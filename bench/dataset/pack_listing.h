@@ -4,9 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace millrace::cli {
@@ -45,12 +43,7 @@ struct Listing {
 Listing list_folder(const std::filesystem::path& folder,
                     const std::vector<std::filesystem::path>& without);
 
-/// A label, a number from -1 up; nullopt for any other text.
-std::optional<std::int64_t> parse_label(std::string_view digits);
-
-/// The files that a text file lists, in its order: a line is a path relative to the folder, a comma
-/// (its last one) and the label, a number from -1 up. Empty lines do not count. Throws `Error`
-/// (`not_found`, `invalid_argument` with the line's number, `io`).
+/// The files that a text file lists (`read_image_list`).
 Listing read_list(const std::filesystem::path& list);
 
 }  // namespace millrace::cli

@@ -8,6 +8,7 @@
 #include <millrace/runtime.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <memory>
@@ -44,7 +45,7 @@ class Packing {
   void open_writer();
   void take_up();
   void pack_all();
-  void append(const ListedImage& listed, const CheckedImage& image);
+  void append(const CheckedImage& image);
   template <typename Call>
   auto read(const Call& call) const;
   bool store_index() const;
@@ -74,7 +75,8 @@ class Packing {
 
 int Packing::run() {
   check_arguments();
-  source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.out);
+  source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.dataset,
+                  options_.out);
   interrupt_.emplace();
   if (listing().hidden > 0)
     print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
@@ -191,7 +193,7 @@ void Packing::take_up() {
   };
   for (const LeftOutItem& item : writer_->left_out()) {
     take_records(item.item);
-    left_out_.push_back({listing().images.at(done_++).path, item.reason});
+    left_out_.push_back({source_->path(done_++), item.reason});
   }
   take_records(writer_->items());
   if (!writer_->complete())
@@ -211,7 +213,7 @@ auto Packing::read(const Call& call) const {
     throw with_rest(error.code(), error.what());
   } catch (const std::bad_alloc&) {
     throw with_rest(ErrorCode::io,
-                    listing().images[done_].path + " cannot be read: there is not enough memory");
+                    source_->path(done_) + " cannot be read: there is not enough memory");
   }
 }
 
@@ -240,17 +242,17 @@ void Packing::pack_all() {
     reading.pop_front();
     for (std::size_t item = 0; item < images->items(); ++item) {
       if (interrupt_->requested()) return;
-      append(listing().images[done_], read([&] { return images->take(item); }));
+      append(read([&] { return images->take(item); }));
       ++done_;
     }
     read_on(*runtime.pools()[turn % runtime.pools().size()]);
   }
 }
 
-void Packing::append(const ListedImage& listed, const CheckedImage& image) {
+void Packing::append(const CheckedImage& image) {
   progress_->advance(image.bytes.size());
   if (!image.status.is_ok()) {
-    left_out_.push_back({listed.path, image.status.reason()});
+    left_out_.push_back({source_->path(done_), image.status.reason()});
     if (writer_) writer_->leave_out(image.status.reason());
     return;
   }
@@ -261,13 +263,27 @@ void Packing::append(const ListedImage& listed, const CheckedImage& image) {
   }
   const std::int64_t width = image.header.width;
   const std::int64_t height = image.header.height;
-  const RecordField fields[] = {{"image", image.bytes},
-                                {"label", std::as_bytes(std::span(&listed.label, 1))},
-                                {"path", std::as_bytes(std::span(listed.path))},
-                                {"width", std::as_bytes(std::span(&width, 1))},
-                                {"height", std::as_bytes(std::span(&height, 1))}};
+  std::int64_t label = listing().images[done_].label;
+  const std::string path = source_->path(done_);
+  std::vector<RecordField> fields;
+  if (!image.rest || image.rest->has_image)
+    fields = {{"image", image.bytes},
+              {"label", std::as_bytes(std::span(&label, 1))},
+              {"path", std::as_bytes(std::span(path))},
+              {"width", std::as_bytes(std::span(&width, 1))},
+              {"height", std::as_bytes(std::span(&height, 1))}};
+  if (image.rest)
+    for (const RecordRest::Field& field : image.rest->fields) {
+      if (field.name == "label" && field.bytes.size() == sizeof label)
+        std::memcpy(&label, field.bytes.data(), sizeof label);
+      const auto there = std::ranges::find(fields, field.name, &RecordField::name);
+      if (there == fields.end())
+        fields.push_back({field.name, field.bytes});
+      else
+        there->bytes = field.bytes;
+    }
   writer_->append(fields);
-  labels_.insert(listed.label);
+  labels_.insert(label);
   bytes_ += image.bytes.size();
 }
 
@@ -295,7 +311,7 @@ int Packing::end_complete(const std::string& done) const {
 
 void Packing::report_left_out() const {
   if (left_out_.empty()) return;
-  print_note(fmt::format("left out {}:", count_text(left_out_.size(), "file")));
+  print_note(fmt::format("left out {}:", count_text(left_out_.size(), source_->noun())));
   for (const LeftOut& file : left_out_)
     print_error_text(fmt::format("  {}: {}\n", printable(file.path), printable(file.reason)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/decode_budget.h>
 
@@ -15,6 +16,8 @@ struct PackOptions {
   std::vector<std::string> inputs;
   std::string out;
   std::string list;
+  /// How an input that is a dataset is opened.
+  OpenOptions dataset;
   bool force = false;
   bool resume = false;
   std::uint64_t shards = 0;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -73,9 +74,7 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
       if (!fs::is_regular_file(tar)) refuse(" is neither a folder nor a file");
       if (fs::file_size(tar) == 0) refuse(" is empty, and no tar");
       if (is_dataset(tar))
-        refuse(
-            " is an LMDB file or a list of shards, and no tar; pack takes folders of images, "
-            "and tars");
+        refuse(" is an LMDB file or a list of shards, and no tar; several inputs are tars");
       tars.push_back(tar);
     }
   return tars;
@@ -115,22 +114,52 @@ class ListingHash {
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
+std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
+  if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);
+  if (fs::is_directory(input))
+    return fs::exists(fs::path(input) / "data.mdb") ? open_dataset(input, how) : nullptr;
+  // What is packed by other code, which also knows of compressed tars.
+  if (!fs::is_regular_file(input) || fs::path(input).extension() == ".tar") return nullptr;
+  if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, how);
+  try {
+    std::shared_ptr<const Dataset> found = open_dataset(input, how);
+    const std::vector<std::string> files = found->facts().files;
+    const bool is_tar = found->facts().format == "tars" && files == std::vector{input};
+    return is_tar ? nullptr : found;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::corrupt) throw;
+    return nullptr;  // A compressed tar, say.
+  }
+}
+
 PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list,
-                       std::uint64_t max_expansion, const fs::path& out) {
+                       std::uint64_t max_expansion, const OpenOptions& how, const fs::path& out) {
   ListingHash hash;
   std::string what;
-  if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
+  if (inputs.size() == 1 && list.empty()) dataset_ = open(inputs[0], how);
+  if (dataset_) {
+    const DatasetFacts facts = dataset_->facts();
+    for (const std::string& file : facts.files) check_not_input(out, file);
+    check_not_input(out, inputs[0]);
+    reader_ = dataset_->make_reader();
+    kept_ = facts.fields;
+    if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
+      kept_.erase(image);
+      has_images_ = true;
+      // These are made anew.
+      std::erase_if(kept_, [](const std::string& field) {
+        return field == "path" || field == "width" || field == "height";
+      });
+    }
+    listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
+    listing_.classes = dataset_->classes();
+    hash.add(facts.fingerprint.value_or(0));
+    std::error_code is_pattern_or_gone;
+    const fs::path real = fs::canonical(inputs[0], is_pattern_or_gone);
+    what = is_pattern_or_gone ? inputs[0] : real.string();
+  } else if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
     folder_ = inputs[0];
-    if (!list.empty()) check_not_input(out, list);
-    // A dataset in the folder is there from the last time.
-    std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
-    std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
-    const std::string index = stored_notes_path(out).string();
-    for (const std::string& name : {index, index + ".replacement"})
-      if (fs::exists(name)) datasets.emplace_back(name);
-    listing_ = list.empty() ? list_folder(folder_, datasets) : read_list(list);
-    if (fs::exists(out) && !is_dataset(out))
-      for (const ListedImage& image : listing_.images) check_not_input(out, folder_ / image.path);
+    take_folder(list, out);
     what = fs::canonical(folder_).string() + (list.empty() ? "" : " by a list");
   } else {
     const std::vector<fs::path> tars = tars_of(inputs);
@@ -153,10 +182,48 @@ PackSource::PackSource(const std::vector<std::string>& inputs, const std::string
                           hash.value());
 }
 
+void PackSource::take_folder(const std::string& list, const fs::path& out) {
+  if (!list.empty()) check_not_input(out, list);
+  // A dataset in the folder is there from the last time.
+  std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
+  std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
+  const std::string index = stored_notes_path(out).string();
+  for (const std::string& name : {index, index + ".replacement"})
+    if (fs::exists(name)) datasets.emplace_back(name);
+  listing_ = list.empty() ? list_folder(folder_, datasets) : read_list(list);
+  if (fs::exists(out) && !is_dataset(out))
+    for (const ListedImage& image : listing_.images) check_not_input(out, folder_ / image.path);
+}
+
 UncheckedImage PackSource::image(std::size_t item) {
+  if (dataset_) return record(item);
   const ListedImage& listed = listing_.images[item];
   if (tars_) return {.bytes = tars_->read(listed)};
   return {.file = folder_ / listed.path};
+}
+
+std::string PackSource::path(std::size_t item) const {
+  return dataset_ ? dataset_->key(item) : listing_.images[item].path;
+}
+
+UncheckedImage PackSource::record(std::uint64_t index) {
+  UncheckedImage image{.rest = RecordRest{.has_image = has_images_}};
+  try {
+    const Record record = reader_->read(index);
+    const auto copy_of = [&](const std::string& name) {
+      if (!record.has(name) && image.status.is_ok())
+        image.status = Status::bad("has no field \"" + name + "\", as those before it do");
+      const auto bytes = record.has(name) ? record[name] : std::span<const std::byte>();
+      return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    if (has_images_) image.bytes = copy_of("image");
+    for (const std::string& name : kept_) image.rest->fields.push_back({name, copy_of(name)});
+    if (const Status intact = reader_->intact(); !intact.is_ok()) image.status = intact;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_record) throw;
+    image.status = Status::bad(error.reason());
+  }
+  return image;
 }
 
 }  // namespace millrace::cli

@@ -4,15 +4,13 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
-#include <millrace/detail/json_text.h>
+#include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +27,6 @@ namespace fs = std::filesystem;
 using ArchiveHandle = std::unique_ptr<archive, ArchiveDeleter>;
 
 constexpr std::size_t block_bytes = 512;
-constexpr std::int64_t max_text_bytes = 1 << 20;
-constexpr std::array<std::string_view, 4> image_extensions = {"jpg", "jpeg", "png", "webp"};
 
 [[noreturn]] void throw_unread(const fs::path& tar, int error) {
   throw Error(ErrorCode::io,
@@ -79,9 +75,7 @@ archive_entry* next_member(const fs::path& tar, archive* opened) {
 
 std::string name_of(archive_entry* entry) {
   const char* name = archive_entry_pathname(entry);
-  std::string path = name == nullptr ? "" : name;
-  while (path.starts_with("./")) path.erase(0, 2);
-  return path;
+  return std::string(without_here(name == nullptr ? "" : name));
 }
 
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
@@ -107,23 +101,6 @@ void check_end_mark(const fs::path& tar, archive* opened) {
                             tar.string()));
 }
 
-/// What a member's name says.
-struct Name {
-  std::string key;
-  std::string extension;
-};
-
-Name parse_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::size_t base = slash == std::string::npos ? 0 : slash + 1;
-  const std::size_t dot = std::min(path.find('.', base), path.size());
-  Name name{path.substr(0, dot), path.substr(std::min(dot + 1, path.size()))};
-  std::ranges::transform(name.extension, name.extension.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
-  return name;
-}
-
 /// A sample while its members come.
 struct TarSample {
   std::string key;
@@ -139,41 +116,19 @@ struct TarSample {
   }
 };
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(blanks);
-  return begin == std::string_view::npos
-             ? ""
-             : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
-
-std::optional<std::int64_t> checked_label(TarSample& sample, std::string_view text,
-                                          const char* where) {
-  const std::optional<std::int64_t> label = parse_label(text);
-  if (!label)
-    sample.refuse(fmt::format("the label in its {}, \"{}\", is no number from -1 up", where,
-                              cut(std::string(text))));
-  return label;
-}
-
 std::optional<std::int64_t> label_of(TarSample& sample) {
-  if (sample.cls) return checked_label(sample, trimmed(*sample.cls), ".cls");
-  if (!sample.json) {
+  std::optional<std::int64_t> label = 0;
+  if (!sample.cls && !sample.json) {
     sample.refuse("has no label (.cls or .json)");
     return {};
   }
-  const std::string problem = json_problem(*sample.json);
-  const nlohmann::json json = problem.empty() ? nlohmann::json::parse(*sample.json) : nullptr;
-  if (!json.is_object()) {
-    sample.refuse("its .json is no JSON object" + (problem.empty() ? "" : ": it " + problem));
-    return {};
-  }
-  for (const char* field : {"label", "cls"})
-    if (const auto found = json.find(field); found != json.end())
-      return checked_label(
-          sample, found->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ".json");
-  sample.refuse("its .json has neither \"label\" nor \"cls\"");
-  return {};
+  const Status read =
+      sample.cls ? read_cls_label(*sample.cls, *label) : read_json_label(*sample.json, label);
+  if (!read.is_ok())
+    sample.refuse(read.reason());
+  else if (!label)
+    sample.refuse("its .json has neither \"label\" nor \"cls\"");
+  return sample.reason.empty() ? label : std::nullopt;
 }
 
 /// Gathers the samples of one tar.
@@ -193,19 +148,19 @@ class TarListing {
  private:
   void add(archive* opened, archive_entry* entry, std::uint64_t member) {
     const std::string path = name_of(entry);
-    if (path.substr(path.rfind('/') + 1).starts_with('.')) {
+    if (is_hidden_member(path)) {
       ++listing_.hidden;
       return;
     }
-    const Name name = parse_name(path);
+    const MemberName name = parse_member_name(path);
     if (!sample_ || sample_->key != name.key) {
       end_sample();
       sample_.emplace().key = name.key;
-      if (!keys_.insert(name.key).second)
+      if (!keys_.insert(sample_->key).second)
         sample_->refuse("comes again behind other samples; a sample's members lie together");
     }
     const std::int64_t size = archive_entry_size(entry);
-    if (std::ranges::find(image_extensions, name.extension) != image_extensions.end())
+    if (is_image_extension(name.extension))
       add_image(opened, path, size, member);
     else if (name.extension == "cls")
       add_text(opened, size, ".cls", sample_->cls);
@@ -242,7 +197,7 @@ class TarListing {
                 std::optional<std::string>& text) {
     if (text) sample_->refuse(fmt::format("has two {}", extension));
     text.emplace();
-    if (size > max_text_bytes)
+    if (size > static_cast<std::int64_t>(max_label_text_bytes))
       return sample_->refuse(
           fmt::format("its {} is {} bytes long, which no label is", extension, size));
     const std::vector<std::byte> bytes = read_data(tar_, opened, size);
@@ -254,7 +209,7 @@ class TarListing {
     TarSample sample = std::move(*sample_);
     sample_.reset();
     const std::string tar = tar_.filename().string() + "/";
-    if (!sample.image) sample.refuse("has no image (.jpg, .jpeg, .png or .webp)");
+    if (!sample.image) sample.refuse("has no image (.jpg, .jpeg, .png, .webp ...)");
     const std::optional<std::int64_t> label =
         sample.reason.empty() ? label_of(sample) : std::nullopt;
     if (label)

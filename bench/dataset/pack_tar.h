@@ -15,7 +15,7 @@ namespace millrace::cli {
 
 /// The samples of WebDataset tars (also compressed ones), in the order of their members: members
 /// whose paths are the same up to the first dot of the file's name are a sample, and lie together.
-/// It has one image (.jpg, .jpeg, .png, .webp) and a label: .cls, a decimal number, or else "label"
+/// It has one image (`is_image_extension`) and a label: .cls, a decimal number, or else "label"
 /// or "cls" of a .json. What is no such sample is left out with the reason, and so is an image with
 /// which all of a tar are more than 64 MiB and `max_expansion` times the bytes of the tar so far:
 /// it is sparse, or was compressed. There are no class names. Throws `Error`: `corrupt` for what is

@@ -127,7 +127,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
                                            index, dataset.name()));
   }
   if (!reason.empty()) checked.bad = {index, dataset.key(index), reason};
-  if (const auto stored = dataset.stored(index)) checked.checksum = stored->checksum;
+  if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+    checked.checksum = stored->checksum;
   return checked;
 }
 
@@ -136,7 +137,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
 std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
-    if (const auto stored = dataset.stored(index)) records.emplace_back(stored->checksum, index);
+    if (const auto stored = dataset.stored(index); stored && stored->checksum != 0)
+      records.emplace_back(stored->checksum, index);
   std::ranges::sort(records);
   std::vector<BadRecord> repeated;
   const auto add = [&](std::uint64_t index, std::uint64_t other) {

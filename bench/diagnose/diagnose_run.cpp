@@ -40,6 +40,19 @@ void add(std::optional<std::uint64_t>& sum, std::optional<std::uint64_t> value) 
   if (value) sum = sum.value_or(0) + *value;
 }
 
+/// The files whose pages hold the records.
+std::vector<std::filesystem::path> files_with_records(const Dataset& dataset) {
+  const std::vector<std::string> named = dataset.facts().files;
+  std::vector<std::filesystem::path> files(named.begin(), named.end());
+  const std::optional<StoredRecord> first = dataset.stored(0);
+  if (!first || std::ranges::find(named, first->file) != named.end()) return files;
+  // Each record is a file of its own.
+  files.clear();
+  for (std::uint64_t index = 0; index < dataset.size(); ++index)
+    if (const auto record = dataset.stored(index)) files.emplace_back(record->file);
+  return files;
+}
+
 class Diagnosis {
  public:
   explicit Diagnosis(const DiagnoseSettings& settings)
@@ -110,8 +123,7 @@ class Diagnosis {
 void Diagnosis::look_at_dataset() {
   bench_.dataset = open();
   result_.records = bench_.dataset->size();
-  const std::vector<std::string> files = bench_.dataset->facts().files;
-  files_.assign(files.begin(), files.end());
+  files_ = files_with_records(*bench_.dataset);
   for (const auto& file : files_) result_.dataset_bytes += std::filesystem::file_size(file);
   if (files_.empty())
     result_.cold.missing =

@@ -176,27 +176,7 @@ std::uint64_t LmdbFile::length_now() const {
 }
 
 void LmdbFile::read_ahead(std::vector<FileRange> ranges) const {
-  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  for (FileRange& range : ranges) {
-    const std::size_t into_page = range.offset % page_bytes;
-    range.offset -= into_page;
-    range.bytes = (into_page + range.bytes + page_bytes - 1) / page_bytes * page_bytes;
-  }
-  std::ranges::sort(ranges, {}, &FileRange::offset);
-  for (std::size_t first = 0; first < ranges.size();) {
-    std::uint64_t at = ranges[first].offset, end = at;
-    for (; first < ranges.size() && ranges[first].offset <= end; ++first)
-      end = std::max(end, ranges[first].offset + ranges[first].bytes);
-    // Linux reads no more per call than the device takes in one go, and leaves out the rest.
-    for (std::size_t bytes = 0; at < end; at += bytes) {
-      bytes = std::min(std::size_t{128} << 10, end - at);
-      if (map_)
-        madvise(const_cast<std::byte*>(map_->bytes().data() + at), bytes, MADV_WILLNEED);
-      else
-        posix_fadvise(file_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes),
-                      POSIX_FADV_WILLNEED);
-    }
-  }
+  millrace::read_ahead(std::move(ranges), map_.get(), file_.get());
 }
 
 Error LmdbFile::unreadable(std::uint64_t offset, const std::string& reason) const {

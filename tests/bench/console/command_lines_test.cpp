@@ -233,7 +233,7 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
       expect_refused({"bench", set_, "--batches", "1", option, path}, 1, path);
     }
   for (const auto& [path, says] : std::vector<std::pair<std::string, std::string>>{
-           {at("empty"), "is a folder; --list takes a file"},
+           {at("empty"), "is a folder; a list of files is a file"},
            {at("none"), "No such file"},
            {at("text"), "text:1: \"text\" has no comma"},
            {at("long.json"), "long.json:1: the line is longer than any path"},
@@ -242,8 +242,6 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
            {"/dev/null", "there is no image to pack in /dev/null"}})
     expect_refused({"pack", at("photos"), at("out"), "--list", path}, 1, says);
   for (const auto& [path, says] : std::vector<std::pair<std::string, std::string>>{
-           {set_, "set.lmdb is an LMDB file or a list of shards, and no tar"},
-           {shards_, "shards.lmdb is an LMDB file or a list of shards, and no tar"},
            {at("environment") + "/data.mdb", "data.mdb is an LMDB file"},
            {at("nothing"), "nothing is empty, and no tar"},
            {at("empty.mdb"), "empty.mdb is an LMDB file"},

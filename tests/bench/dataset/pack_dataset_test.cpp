@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command over datasets of other formats: what it packs of them, and what else it does.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "support/packs.h"
+#include "support/tars.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace testing;
+
+class PackDataset : public ::testing::Test {
+ protected:
+  void write_tars() const {
+    for (const char* name : {"0", "1"}) {
+      TarFile tar;
+      for (int sample = 0; sample < 2; ++sample) {
+        const std::string key = std::string(name) + "/" + std::to_string(sample);
+        tar.add(key + ".jpg", jpeg(20 + sample, 30));
+        tar.add(key + ".cls", std::to_string(sample));
+        tar.add(key + ".txt", "caption of " + key);
+      }
+      tar.write(folder_ / (std::string("s-") + name + ".tar"));
+    }
+    write_text(folder_ / "tars.txt", "s-0.tar\ns-1.tar\n");
+  }
+  void write_classes() const {
+    write_jpeg(folder_ / "images" / "cat" / "1.jpg", 24, 16);
+    write_jpeg(folder_ / "images" / "dog" / "2.jpg", 25, 16);
+    write_text(folder_ / "images" / "dog" / "3.jpg", "no image");
+  }
+
+  const TemporaryFolder folder_;
+  const fs::path out_ = folder_ / "out.lmdb";
+};
+
+TEST_F(PackDataset, RecordsOfListedTarsKeepTheirFields) {
+  write_tars();
+  const auto result = pack(folder_ / "tars.txt", out_);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(contents(out_), ElementsAre("0/0 0", "0/1 1", "1/0 0", "1/1 1"));
+  const auto dataset = open_dataset(out_);
+  EXPECT_THAT(dataset->facts().fields,
+              ElementsAre("image", "label", "path", "width", "height", "text"));
+  EXPECT_EQ(dataset->make_reader()->read(3).text("text"), "caption of 1/1");
+  EXPECT_EQ(dataset->make_reader()->read(3).integer("width"), 21);
+}
+
+TEST_F(PackDataset, APackedOneIsPackedAgain) {
+  write_classes();
+  EXPECT_EQ(pack(folder_ / "images", out_, {"--skip-bad"}).exit_code, 0);
+  const auto result = pack(out_, folder_ / "again.lmdb", {"--shards", "2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(all_bytes(folder_ / "again.lmdb"), all_bytes(out_));
+  EXPECT_THAT(open_dataset(folder_ / "again.lmdb")->classes(), ElementsAre("cat", "dog"));
+  EXPECT_EQ(open_dataset(folder_ / "again.lmdb")->facts().fingerprint,
+            open_dataset(out_)->facts().fingerprint);
+  EXPECT_THAT(pack(out_, out_, {"--force"}).err, HasSubstr("the command reads it"));
+}
+
+TEST_F(PackDataset, WhatDoesNotDecodeIsLeftOut) {
+  write_classes();
+  write_text(folder_ / "list.csv", "images/cat/1.jpg,4\nimages/dog/3.jpg,5\ngone.jpg,6\n");
+  const auto result = pack(folder_ / "list.csv", out_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("left out 2 records:"), HasSubstr("images/dog/3.jpg: "),
+                                HasSubstr("gone.jpg cannot be read: No such file")));
+  EXPECT_THAT(contents(out_), ElementsAre("images/cat/1.jpg 4"));
+}
+
+TEST_F(PackDataset, AFolderIsInspectedVerifiedAndIndexed) {
+  write_classes();
+  const std::string images = (folder_ / "images").string();
+  const auto inspected = millrace_command({"inspect", images});
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+  EXPECT_THAT(inspected.out, AllOf(HasSubstr("3 records"), HasSubstr("each in a file of its own"),
+                                   HasSubstr("dog/3.jpg")));
+  const auto record = millrace_command({"inspect", images, "--record", "1"});
+  EXPECT_EQ(record.exit_code, 0) << record.err;
+  EXPECT_THAT(record.out, AllOf(HasSubstr("1 (dog)"), HasSubstr("none is stored")));
+  const auto verified = millrace_command({"verify", images});
+  EXPECT_EQ(verified.exit_code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("1 of 3 records is bad"));
+  const auto indexed = millrace_command({"index", images});
+  EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+  EXPECT_TRUE(fs::exists(images + ".index"));
+  EXPECT_TRUE(open_dataset(images)->has_stored_notes());
+}
+
+TEST_F(PackDataset, TarsAreVerifiedIndexedAndMeasured) {
+  write_tars();
+  const std::string tars = (folder_ / "s-{0..1}.tar").string();
+  const auto verified = millrace_command({"verify", tars});
+  EXPECT_EQ(verified.exit_code, 0) << verified.err;
+  EXPECT_THAT(verified.out, HasSubstr("all 4 records are sound"));
+  const auto indexed = millrace_command({"index", tars});
+  EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
+  EXPECT_THAT(indexed.out, AllOf(HasSubstr("stored where the samples of 2 tars lie"),
+                                 HasSubstr("4 of 4 images")));
+  EXPECT_TRUE(fs::exists(folder_ / "s-1.tar.members"));
+  EXPECT_EQ(millrace_command({"verify", tars, "--deep"}).exit_code, 0);
+  const auto measured = millrace_command(
+      {"bench", tars, "--size", "16", "--batch-size", "2", "--batches", "2", "--warmup", "0"});
+  EXPECT_EQ(measured.exit_code, 0) << measured.err;
+}
+
+}  // namespace
+}  // namespace millrace
