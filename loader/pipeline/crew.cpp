@@ -125,10 +125,12 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
     for (const std::size_t end = first + count; first < end;) {
       const BatchPath path(road.watched());
       const std::size_t part_end = std::min(end, micro_batches.begin(micro_batches.of(first) + 1));
+      Clock::time_point now = Clock::now();
       for (std::size_t sample = first; sample < part_end; ++sample) {
         if (road.closed()) return;
-        make_sample(host, sample, worker);
+        make_sample(host, sample, worker, now);
       }
+      nodes_.made(host.number, worker, part_end - first);
       path.check("make");
       road.sample_made(host, first, part_end - first, at_end);
       first = part_end;
@@ -138,19 +140,19 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
   }
 }
 
-void Crew::make_sample(HostSlot& host, std::size_t sample, unsigned worker) {
+void Crew::make_sample(HostSlot& host, std::size_t sample, unsigned worker,
+                       Clock::time_point& now) {
   BatchRecords& records = host.records;
   const SampleMaker::Made made = maker_->make({host.memory.data(), sample, host.positions[sample],
                                                records.indices[sample], host.plan.number},
-                                              worker);
+                                              worker, now);
   records.indices[sample] = made.record;
   if (!made.valid) records.valid[sample] = 0;
   const auto write = [&](std::size_t field, const auto& value) {
-    std::memcpy(layout_.sample(host.memory.data(), field, sample).data, &value, sizeof value);
+    std::memcpy(layout_.place(host.memory.data(), field, sample), &value, sizeof value);
   };
   if (fields_.index()) write(*fields_.index(), records.indices[sample]);
   if (fields_.valid()) write(*fields_.valid(), records.valid[sample]);
-  nodes_.made(host.number, worker);
 }
 
 void Crew::finish_batch(HostSlot& host, unsigned worker) {

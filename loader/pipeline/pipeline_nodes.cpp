@@ -109,16 +109,16 @@ void PipelineNodes::look_at(std::size_t slot, const Memory& memory) {
                              : std::nullopt;
 }
 
-void PipelineNodes::made(std::size_t slot, unsigned worker) {
+void PipelineNodes::made(std::size_t slot, unsigned worker, std::size_t samples) {
   const auto has_worker = [worker](const Node& node) {
     return worker >= node.first_worker && worker < node.first_worker + node.workers;
   };
   Node& slots_node = counts_[places_[slot]];
   if (has_worker(slots_node)) return;
-  slots_node.by_helpers.fetch_add(1, std::memory_order_relaxed);
+  slots_node.by_helpers.fetch_add(samples, std::memory_order_relaxed);
   const auto workers_node = std::find_if(counts_.begin(), counts_.end(), has_worker);
   if (workers_node != counts_.end())
-    workers_node->elsewhere.fetch_add(1, std::memory_order_relaxed);
+    workers_node->elsewhere.fetch_add(samples, std::memory_order_relaxed);
 }
 
 std::vector<NodeFigures> PipelineNodes::made_so_far(const SampleMaker& maker) const {

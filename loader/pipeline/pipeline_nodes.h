@@ -46,8 +46,8 @@ class PipelineNodes {
 
   /// Looks where a slot's memory lies.
   void look_at(std::size_t slot, const Memory& memory);
-  /// A worker has made a sample in this slot. From workers, at once.
-  void made(std::size_t slot, unsigned worker);
+  /// A worker has made so many samples in this slot. From workers, at once.
+  void made(std::size_t slot, unsigned worker, std::size_t samples);
 
   /// Per node, so far.
   std::vector<NodeFigures> made_so_far(const SampleMaker& maker) const;

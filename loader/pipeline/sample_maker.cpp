@@ -70,7 +70,8 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
-    worker->fields.resize(transform_->spec().fields().size());
+    for (const FieldSpec& field : transform_->spec().fields())
+      worker->fields.push_back({nullptr, field.dtype, field.shape});
     worker->stage_ns.resize(of_samples);
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
@@ -79,12 +80,11 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
   }
 }
 
-SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
+SampleMaker::Made SampleMaker::make(const Task& task, unsigned number, Clock::time_point& now) {
   Worker& worker = *workers_.at(number);
   for (std::size_t field = 0; field < worker.fields.size(); ++field)
-    worker.fields[field] = layout_.sample(task.slot, field, task.place);
-  Clock::time_point begin = Clock::now();
-  worker.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+    worker.fields[field].data = layout_.place(task.slot, field, task.place);
+  worker.since_ns.store(ns_of(now), std::memory_order_relaxed);
   const struct Unmark {
     ~Unmark() { since.store(0, std::memory_order_relaxed); }
     std::atomic<std::int64_t>& since;
@@ -92,7 +92,7 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
 
   Made made{task.record, true};
   for (unsigned attempt = 1;; ++attempt) {
-    const Status status = try_record(task, made.record, begin, worker);
+    const Status status = try_record(task, made.record, now, worker);
     if (status.is_ok()) break;
     note_bad(made.record, status.reason());
     const std::string what =
@@ -114,45 +114,44 @@ SampleMaker::Made SampleMaker::make(const Task& task, unsigned number) {
                   status.reason());
     Random random(seed_, task.position, attempt);
     made.record = sampler_.replacement(random);
-    begin = Clock::now();
+    now = Clock::now();
   }
   if (made.valid) clear_tails(task.slot, task.place);
-  worker.samples.fetch_add(1, std::memory_order_relaxed);
+  worker.samples.add(1);
   return made;
 }
 
-Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point begin,
+Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point& now,
                                Worker& worker) {
   worker.record.store(index, std::memory_order_relaxed);
   try {
     if (worker.transform == nullptr) {
       worker.transform = transform_->make_worker();
       if (worker.lane != nullptr) worker.lane->runs_here();
-      begin = Clock::now();  // that was no reading
+      now = Clock::now();  // that was no reading
     }
-    const Record record = read(task, index, begin, worker);
+    const Record record = read(task, index, now, worker);
     Random random(seed_, task.position);
     std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
-    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, begin);
+    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, now);
     if (profiler_ != nullptr)
       sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
     if (kept_.notes != nullptr || has_stored_notes_)
       sample.use_notes(kept_.notes.get(), *dataset_, index, worker.notes);
     if (kept_.cache != nullptr) sample.use_cache(*kept_.cache, index);
     Status status = make_of_kept(*worker.transform, *worker.reader, record, random, sample);
-    sample.finish();
     if (status.is_ok()) {
       sample.store_note();
       sample.store_in_cache();
       if (kept_.cache != nullptr)
-        (sample.from_cache() ? worker.cache_hits : worker.cache_misses)
-            .fetch_add(1, std::memory_order_relaxed);
+        (sample.from_cache() ? worker.cache_hits : worker.cache_misses).add(1);
+      if (sample.way() != nullptr) worker.ways.add(sample.way());
     }
-    if (sample.way() != nullptr && status.is_ok()) worker.ways.add(sample.way());
+    sample.finish();
     for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
       const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
-      note_stage(task, stage + 1, begin, taken, worker);
-      begin += taken;  // a stage that is entered several times is drawn as one
+      note_stage(task, stage + 1, now, taken, worker);
+      now += taken;  // a stage that is entered several times is drawn as one
     }
     return status;
   } catch (const Error& error) {
@@ -173,7 +172,7 @@ Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_poin
   now = Clock::now();
   std::uint64_t bytes = 0;
   for (const RecordField& field : record.fields()) bytes += field.bytes.size();
-  worker.encoded_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  worker.encoded_bytes.add(bytes);
   note_stage(task, 0, begin, now - begin, worker);
   return record;
 }
@@ -181,7 +180,7 @@ Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_poin
 void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                              std::chrono::nanoseconds taken, Worker& worker) {
   worker.stages[stage].add(taken);
-  worker.busy_ns.fetch_add(static_cast<std::uint64_t>(taken.count()), std::memory_order_relaxed);
+  worker.busy_ns.add(static_cast<std::uint64_t>(taken.count()));
   if (worker.lane != nullptr)
     worker.lane->add(span_names_[stage], begin, begin + taken, task.batch,
                      worker.record.load(std::memory_order_relaxed));
@@ -285,10 +284,10 @@ WorkCounts SampleMaker::counts() const {
   WorkCounts counts;
   counts.stages.resize(stages_.size());
   for (const auto& worker : workers_) {
-    counts.samples += worker->samples.load(std::memory_order_relaxed);
-    counts.encoded_bytes += worker->encoded_bytes.load(std::memory_order_relaxed);
-    counts.cache.hits += worker->cache_hits.load(std::memory_order_relaxed);
-    counts.cache.misses += worker->cache_misses.load(std::memory_order_relaxed);
+    counts.samples += worker->samples.value();
+    counts.encoded_bytes += worker->encoded_bytes.value();
+    counts.cache.hits += worker->cache_hits.value();
+    counts.cache.misses += worker->cache_misses.value();
     worker->ways.add_to(counts.ways);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
@@ -299,13 +298,13 @@ WorkCounts SampleMaker::counts() const {
 std::uint64_t SampleMaker::samples_by(unsigned first, unsigned workers) const {
   std::uint64_t samples = 0;
   for (unsigned number = first; number < first + workers; ++number)
-    samples += workers_.at(number)->samples.load(std::memory_order_relaxed);
+    samples += workers_.at(number)->samples.value();
   return samples;
 }
 
 std::chrono::nanoseconds SampleMaker::busy() const {
   std::uint64_t busy_ns = 0;
-  for (const auto& worker : workers_) busy_ns += worker->busy_ns.load(std::memory_order_relaxed);
+  for (const auto& worker : workers_) busy_ns += worker->busy_ns.value();
   return std::chrono::nanoseconds(busy_ns);
 }
 

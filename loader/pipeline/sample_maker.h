@@ -24,6 +24,7 @@
 #include "dataset/sample_cache.h"
 #include "pipeline/road/run_meter.h"
 #include "pipeline/road/slot_layout.h"
+#include "report/count.h"
 #include "report/histogram.h"
 #include "report/tally.h"
 
@@ -74,8 +75,12 @@ class SampleMaker {
               KeptOfRecords kept = {},
               std::shared_ptr<const BatchTransform> batch_transform = nullptr);
 
+  using Clock = std::chrono::steady_clock;
+
+  /// Makes a sample, which begins at `now`, and moves `now` to its end: whoever makes one after the
+  /// other need not look at the clock between them, which takes as long as much of a small sample.
   /// Throws `Error` with stage and record when the run must end.
-  Made make(const Task& task, unsigned worker);
+  Made make(const Task& task, unsigned worker, Clock::time_point& now);
 
   /// Whether batches are changed once their samples are made.
   bool finishes_batches() const { return batch_transform_ != nullptr; }
@@ -108,6 +113,7 @@ class SampleMaker {
   struct alignas(64) Worker {
     std::unique_ptr<TransformWorker> transform;
     std::unique_ptr<DatasetReader> reader;
+    /// Only where they lie differs from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Sample::NoteBuffers notes;
@@ -116,22 +122,19 @@ class SampleMaker {
     std::vector<Histogram> stages;
     Tally ways;
     // Looked at by others; counts and marks that order nothing.
-    std::atomic<std::uint64_t> busy_ns{0};
-    std::atomic<std::uint64_t> samples{0};
-    std::atomic<std::uint64_t> encoded_bytes{0};
-    std::atomic<std::uint64_t> cache_hits{0};
-    std::atomic<std::uint64_t> cache_misses{0};
+    Count busy_ns;
+    Count samples;
+    Count encoded_bytes;
+    Count cache_hits;
+    Count cache_misses;
     std::atomic<std::uint64_t> record{0};
     std::atomic<std::size_t> stage{0};
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
   };
 
-  using Clock = std::chrono::steady_clock;
-
   // A stage begins when the one before it ends: each reading of the clock costs as much as some
-  // samples do.
-  Status try_record(const Task& task, std::uint64_t index, Clock::time_point begin, Worker& worker);
-  /// Moves `now` from the read's begin to its end.
+  // samples do. Where it begins is `now`, which is moved to its end.
+  Status try_record(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
   Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                   std::chrono::nanoseconds taken, Worker& worker);

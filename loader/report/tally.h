@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include "report/count.h"
+
 namespace millrace {
 
 /// Counts by a text. One thread adds; others may look meanwhile. What comes after `most` texts is
@@ -28,12 +30,12 @@ class Tally {
       }
       ++place;
     }
-    counts_[place].fetch_add(1, std::memory_order_relaxed);
+    counts_[place].add(1);
   }
 
   void add_to(std::map<std::string, std::uint64_t>& sums) const {
     for (std::size_t place = 0; place <= most; ++place) {
-      const std::uint64_t count = counts_[place].load(std::memory_order_relaxed);
+      const std::uint64_t count = counts_[place].value();
       const char* text = place < most ? texts_[place].load(std::memory_order_acquire) : other;
       if (text != nullptr && count > 0) sums[text] += count;
     }
@@ -42,7 +44,7 @@ class Tally {
  private:
   static constexpr const char* other = "other";
   std::array<std::atomic<const char*>, most> texts_{};
-  std::array<std::atomic<std::uint64_t>, most + 1> counts_{};
+  std::array<Count, most + 1> counts_{};
 };
 
 }  // namespace millrace

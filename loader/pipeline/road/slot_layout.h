@@ -47,6 +47,10 @@ class SlotLayout {
   Tensor field(std::byte* base, std::size_t field, std::size_t first, std::size_t count) const;
   /// One sample's place in a field of the slot at `base`.
   Tensor sample(std::byte* base, std::size_t field, std::size_t sample) const;
+  /// The same, without its shape.
+  std::byte* place(std::byte* base, std::size_t field, std::size_t sample) const {
+    return base + piece(field, sample, 1).offset;
+  }
   /// Samples [first, first + count) of a field, which lie in one micro-batch.
   Piece piece(std::size_t field, std::size_t first, std::size_t count) const;
   /// All fields of the first `count` samples of a micro-batch. Between the fields of one that is
