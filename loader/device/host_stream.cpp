@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/owner_process.h"
 
@@ -89,6 +90,29 @@ class HostStream::Queue {
     wakes.add(changed_);
   }
 
+  /// The same of work whose effect shows in what comes behind it alone: the thread sleeps on until
+  /// there is more.
+  void push_quietly(Work work) {
+    MutexLock lock(mutex_);
+    works_.push_back({std::move(work), Clock::now()});
+  }
+
+  /// Records a point of an event. A stream that has nothing to do is there already, so that its
+  /// thread need not wake to say so.
+  void record(const std::shared_ptr<EventPoints>& points) {
+    const std::uint64_t point = points->record();
+    Wakes wakes;
+    MutexLock lock(mutex_);
+    const Clock::time_point now = Clock::now();
+    if (idle_at_ && works_.empty()) {
+      idle_at_ = std::max(*idle_at_, now);
+      return points->reach(point, *idle_at_);
+    }
+    works_.push_back(
+        {[points, point](Clock::time_point& clock) { points->reach(point, clock); }, now});
+    wakes.add(changed_);
+  }
+
   /// Counts a step of the stream.
   void note_step(Clock::time_point start, std::chrono::nanoseconds duration) {
     MutexLock lock(mutex_);
@@ -117,18 +141,20 @@ class HostStream::Queue {
 
   void serve() {
     Clock::time_point clock{};  // where the stream is in time
-    while (std::optional<Queued> work = take()) {
+    while (std::optional<Queued> work = take(clock)) {
       clock = std::max(clock, work->at);
       work->run(clock);
     }
   }
 
-  std::optional<Queued> take() {
+  std::optional<Queued> take(Clock::time_point& clock) {
     MutexLock lock(mutex_);
+    idle_at_ = clock;
     while (works_.empty()) {
       if (closed_) return std::nullopt;
       changed_.wait(mutex_);
     }
+    clock = *std::exchange(idle_at_, std::nullopt);
     Queued work = std::move(works_.front());
     works_.pop_front();
     return work;
@@ -139,6 +165,8 @@ class HostStream::Queue {
   Condition changed_;
   std::deque<Queued> works_ MILLRACE_GUARDED_BY(mutex_);
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
+  /// Where the stream is in time, while its thread has nothing in hand.
+  std::optional<Clock::time_point> idle_at_ MILLRACE_GUARDED_BY(mutex_);
   StepStatistics steps_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> last_step_end_ MILLRACE_GUARDED_BY(mutex_);
   std::thread thread_;
@@ -169,16 +197,13 @@ void HostStream::copy_on_device(void* destination, const void* source, std::size
 
 void HostStream::launch(const DeviceWork& work) { launch(work.on_host()); }
 
-void HostStream::record(Event& event) {
-  const auto& points = host_event(event).points();
-  queue_->push([points, point = points->record()](Clock::time_point& clock) {
-    points->reach(point, clock);
-  });
-}
+void HostStream::record(Event& event) { queue_->record(host_event(event).points()); }
 
 void HostStream::wait(const Event& event) {
   const auto& points = host_event(const_cast<Event&>(event)).points();
-  queue_->push([points, point = points->last()](Clock::time_point& clock) {
+  const std::uint64_t point = points->last();
+  if (points->reached(point)) return;  // in the past of all that is enqueued from now on
+  queue_->push_quietly([points, point](Clock::time_point& clock) {
     points->wait(point, Clock::time_point::max());
     clock = std::max(clock, points->time());
   });

@@ -18,9 +18,10 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset, Sampler sampler,
       end_(first) {}
 
 void Prefetcher::planned(std::uint64_t number) {
+  Wakes wakes;
   MutexLock lock(mutex_);
   end_ = number + read_ahead_ + 1;
-  changed_.notify_one();
+  wakes.add(changed_);
 }
 
 void Prefetcher::close() {

@@ -81,7 +81,7 @@ bool Road::planned(HostSlot& host, Clock::time_point began, unsigned workers) {
   unbegun_.fetch_add(host.plan.size, std::memory_order_relaxed);
   queues_.planned.push_back(&host);
   note(host.planned_at);
-  feeder_wakes_.notify_all();
+  if (host.made.front()) made_wakes_.notify_all();  // it has no samples
   return true;
 }
 
@@ -129,7 +129,7 @@ void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples,
     ++progress_.made;
     note(Clock::now());
   }
-  wakes.add(feeder_wakes_);
+  if (queues_.planned.front() == &host && host.fed == number) wakes.add(made_wakes_);
 }
 
 // ---- feeder
@@ -145,7 +145,7 @@ std::optional<Road::Made> Road::next_made(Clock::time_point since, Clock::time_p
       if (++host.fed == run_.micro_batches.count) queues_.planned.pop_front();
       return made;
     }
-    if (!feeder_wakes_.wait_until(mutex_, until)) break;
+    if (!made_wakes_.wait_until(mutex_, until)) break;
   }
   return std::nullopt;
 }
@@ -153,7 +153,7 @@ std::optional<Road::Made> Road::next_made(Clock::time_point since, Clock::time_p
 Lease* Road::wait_for_lease(std::uint64_t batch) {
   const Clock::time_point begin = Clock::now();
   MutexLock lock(mutex_);
-  while (!closed() && queues_.free_leases.empty()) feeder_wakes_.wait(mutex_);
+  while (!closed() && queues_.free_leases.empty()) lease_wakes_.wait(mutex_);
   if (closed()) return nullptr;
   Lease* lease = pop(queues_.free_leases);
   change(*lease, LeaseState::free, LeaseState::filling, "wait_for_lease");
@@ -183,7 +183,8 @@ void Road::on_way(Lease& lease, const HostSlot& host, std::size_t micro_batch,
   meter_.uploaded(began, Clock::now(), host.plan.number, bytes);
   if (lease.state == LeaseState::returned && lease.on_way == run_.micro_batches.count)
     recycle(lease, wakes);
-  wakes.add(trainer_wakes_);
+  wakes.add(micro_batch_wakes_);
+  if (lease.on_way == run_.micro_batches.count) wakes.add(batch_wakes_);
 }
 
 void Road::leave(HostSlot& host) {
@@ -210,6 +211,7 @@ Lease* Road::hand_out(const NextRequest& request) {
   const Clock::time_point asked = Clock::now();
   const Clock::time_point deadline =
       request.timeout ? deadline_after(*request.timeout) : Clock::time_point::max();
+  Condition& wakes = request.in_parts ? micro_batch_wakes_ : batch_wakes_;
   MutexLock lock(mutex_);
   for (;;) {
     throw_error();
@@ -219,7 +221,7 @@ Lease* Road::hand_out(const NextRequest& request) {
     if (queues_.ready.empty() && progress_.handed_out >= run_.end) return nullptr;
     const bool exhausted = queues_.ready.empty() && progress_.live == slots_.leases.size();
     if ((exhausted && !request.timeout) ||
-        (!trainer_wakes_.wait_until(mutex_, deadline) && Clock::now() >= deadline))
+        (!wakes.wait_until(mutex_, deadline) && Clock::now() >= deadline))
       refuse_waiting(exhausted, request);
   }
   const Clock::time_point now = Clock::now();
@@ -254,7 +256,7 @@ void Road::wait_for_micro_batch(const Lease& lease, std::size_t micro_batch) {
   require(lease.state == LeaseState::live, lease, "wait_for_micro_batch");
   while (lease.on_way <= micro_batch) {
     throw_error();
-    trainer_wakes_.wait(mutex_);
+    micro_batch_wakes_.wait(mutex_);
   }
 }
 
@@ -295,14 +297,13 @@ void Road::release(Lease& lease) {
   change(lease, LeaseState::live, LeaseState::returned, "release");
   --progress_.live;
   if (lease.on_way == run_.micro_batches.count) recycle(lease, wakes);
-  wakes.add(trainer_wakes_);
 }
 
 void Road::recycle(Lease& lease, Wakes& wakes) {
   change(lease, LeaseState::returned, LeaseState::free, "recycle");
   if (lease.host != nullptr) return set_leaving(*lease.host, "release", wakes);
   queues_.free_leases.push_back(&lease);
-  wakes.add(feeder_wakes_);
+  wakes.add(lease_wakes_);
 }
 
 std::uint64_t Road::next_number() const {
@@ -338,9 +339,8 @@ void Road::close_with(std::exception_ptr error) noexcept {
   if (closed()) return;
   error_ = std::move(error);
   closed_.store(true, std::memory_order_relaxed);
-  feeder_wakes_.notify_all();
-  reaper_wakes_.notify_all();
-  trainer_wakes_.notify_all();
+  for (Condition* wakes : {&made_wakes_, &lease_wakes_, &reaper_wakes_}) wakes->notify_all();
+  for (Condition* wakes : {&batch_wakes_, &micro_batch_wakes_}) wakes->notify_all();
 }
 
 void Road::throw_if_closed() const {

@@ -184,19 +184,22 @@ class Road {
   const std::exception_ptr reserved_;
 
   mutable Mutex mutex_;
-  /// Each for one kind of waiter.
-  Condition feeder_wakes_;
+  /// Each for one kind of waiter and what it waits for, so that nobody wakes in vain: the feeder
+  /// for a made micro-batch and for a lease, the trainer for a whole batch and for a micro-batch.
+  Condition made_wakes_;
+  Condition lease_wakes_;
   Condition reaper_wakes_;
-  Condition trainer_wakes_;
+  Condition batch_wakes_;
+  Condition micro_batch_wakes_;
   /// Read without the mutex by those who only want to end early; the mutex orders it for all who
   /// must not miss it.
   std::atomic<bool> closed_{false};
   /// Every slot has been used; orders nothing.
   std::atomic<bool> watched_{false};
   /// Samples that are planned and that no worker has begun; workers count down, and who takes the
-  /// last one looks at the road.
-  std::atomic<std::size_t> unbegun_{0};
-  std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
+  /// last one looks at the road. On a cache line without what all of them read for each sample.
+  alignas(64) std::atomic<std::size_t> unbegun_{0};
+  alignas(64) std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
   Queues queues_ MILLRACE_GUARDED_BY(mutex_);
   Progress progress_ MILLRACE_GUARDED_BY(mutex_);
   RunMeter meter_ MILLRACE_GUARDED_BY(mutex_);

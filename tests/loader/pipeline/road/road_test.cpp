@@ -6,11 +6,13 @@
 
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
+#include <sys/resource.h>
 
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "loader/pipeline/road/small_road.h"
@@ -92,6 +94,54 @@ TEST(Road, ABatchLetGoEarlyIsFreeWithItsLastMicroBatch) {
   small.road->on_way(lease, host, 1, now(), 0);
   EXPECT_EQ(lease.state, LeaseState::free);
   EXPECT_EQ(host.state, HostState::leaving);
+}
+
+/// How often the calling thread went to sleep in `call`.
+template <typename Call>
+long sleeps_in(Call call) {
+  const auto so_far = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+  };
+  const long before = so_far();
+  call();
+  return so_far() - before;
+}
+
+TEST(Road, TheFeederSleepsWhileBatchesAreLetGo) {
+  constexpr int batches = 30;
+  SmallRoad small;
+  for (int batch = 0; batch < batches; ++batch)
+    small.road->left(small.send(small.add_lease(), true));
+  (void)small.plan();  // and never made
+  auto feeder = std::async(std::launch::async, [&] {
+    return sleeps_in([&] { EXPECT_FALSE(small.road->next_made(now(), now() + patience)); });
+  });
+  for (int batch = 0; batch < batches; ++batch) {
+    std::this_thread::sleep_for(2ms);
+    small.road->release(*small.road->hand_out({}));
+  }
+  small.road->close();
+  EXPECT_LT(feeder.get(), batches / 3);
+}
+
+TEST(Road, WhoWaitsForABatchSleepsUntilAllOfItIsThere) {
+  constexpr std::size_t parts = 30;
+  SmallRoad small({.micro_batches = {parts, parts}});
+  Lease& lease = small.add_lease();
+  HostSlot& host = small.plan(parts);
+  small.make(host, 0, parts);
+  small.road->fill(lease);
+  auto trainer = std::async(std::launch::async, [&] {
+    return sleeps_in([&] { EXPECT_EQ(small.road->hand_out({}), &lease); });
+  });
+  for (std::size_t part = 0; part < parts; ++part) {
+    std::this_thread::sleep_for(2ms);
+    (void)small.next_made();
+    small.road->on_way(lease, host, part, now(), 0);
+  }
+  EXPECT_LT(trainer.get(), static_cast<long>(parts / 3));
 }
 
 TEST(Road, CallsInAWrongStateAreInternalErrors) {
