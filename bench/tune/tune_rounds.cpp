@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace millrace::cli {
+namespace {
+
+/// A rival's mean loses no more than this share: one that loses more is worse without a doubt soon.
+constexpr double most_rival_loss = 0.15;
+
+}  // namespace
 
 std::size_t TuneRounds::point(const TuneSetting& setting) {
   const auto found = std::ranges::find(points_, setting, &TunePoint::setting);
@@ -68,6 +74,7 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     race.clear = std::ranges::all_of(alive, [&](std::size_t point) {
       return point == race.chosen || gain(point, race.chosen).high() <= tolerance;
     });
+    race.alive = alive;
     if (race.clear) return race;
     if (!in_time || round >= most_rounds) break;
   }
@@ -79,6 +86,16 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
   });
   race.clear = race.chosen != winner;
   return race;
+}
+
+std::optional<std::size_t> TuneRounds::rival(const Race& race) const {
+  const auto best = std::ranges::find(race.alive, race.best);
+  std::optional<std::size_t> rival;
+  if (best != race.alive.begin()) rival = *(best - 1);
+  if (const auto next = best + 1; next != race.alive.end())
+    if (!rival || gain(*next, *rival).mean > 0) rival = *next;
+  if (rival && gain(race.best, *rival).mean > most_rival_loss) rival.reset();
+  return rival;
 }
 
 std::vector<TunePoint> TuneRounds::take() {

@@ -52,11 +52,16 @@ class TuneRounds {
     std::size_t best = 0;
     /// Whether they could be told apart.
     bool clear = true;
+    /// Those that may be the best, by what was measured.
+    Points alive{};
   };
   /// Runs points, the cheapest first, in turn until it is clear which is the cheapest that loses
   /// nothing. If that never is in these rounds and the time, the best mean is chosen, or the last
   /// one if `last_wins`.
   Race race(Points alive, std::size_t most_rounds, bool last_wins);
+
+  /// The better one of the best point's neighbours among those alive; nullopt if none is close.
+  std::optional<std::size_t> rival(const Race& race) const;
 
   /// All points with their summaries, moved out.
   std::vector<TunePoint> take();

@@ -32,7 +32,9 @@ constexpr double shortest_run_seconds = 0.02;
 constexpr double shares[] = {0.8, 0.9, 0.95, 1};
 constexpr double shares_with_batch_size[] = {0.55, 0.65, 0.7, 1};
 /// Where settings cannot be told apart, no more rounds than these are run: of all values of a
-/// variable, and of two that are close.
+/// variable before another one comes in between, then of those that are left, and of two that are
+/// close.
+constexpr std::size_t some_rounds = 24;
 constexpr std::size_t many_rounds = 200;
 constexpr std::size_t few_rounds = 12;
 
@@ -78,6 +80,8 @@ class Search {
   void begin(TuneVariable variable);
   TunePhase& end();
   const TuneSetting& setting(std::size_t point) const { return rounds_.setting(point); }
+  /// The present variable's value.
+  std::size_t value_at(std::size_t point) const { return value_of(setting(point), variable_); }
   /// The point of `base` with another value of the present variable.
   std::size_t point_of(std::size_t value) {
     return rounds_.point(changed(base_, variable_, value));
@@ -95,7 +99,7 @@ class Search {
   }
   /// Each returns a value out of these, or between two of them.
   std::optional<std::size_t> least_that_feeds(const Values& values);
-  std::size_t least_without_loss(const Values& values);
+  std::size_t least_without_loss(Values values);
 
   void search_workers();
   void search_prefetch();
@@ -152,7 +156,7 @@ TunePhase& Search::end() {
     findings_.not_measured.push_back(fmt::format(
         "{}: the time was over before every value was tried often enough to be sure; {} is the "
         "best of what was measured",
-        to_string(variable_), value_of(setting(chosen_), variable_)));
+        to_string(variable_), value_at(chosen_)));
   return findings_.phases.emplace_back(
       TunePhase{.variable = variable_, .points = tried(), .chosen = chosen_});
 }
@@ -170,8 +174,7 @@ Points Search::tried() const {
     if (variable_ == TuneVariable::batch_size) other.micro_batches = base_.micro_batches;
     if (other == base_ && !rounds_.runs(point).empty()) points.push_back(point);
   }
-  std::ranges::sort(points, {},
-                    [this](std::size_t point) { return value_of(setting(point), variable_); });
+  std::ranges::sort(points, {}, [this](std::size_t point) { return value_at(point); });
   return points;
 }
 
@@ -203,9 +206,21 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
   });
 }
 
-std::size_t Search::least_without_loss(const Values& values) {
-  const TuneRounds::Race all = race(points_of(values), many_rounds);
-  const std::size_t found = value_of(setting(all.chosen), variable_);
+std::size_t Search::least_without_loss(Values values) {
+  TuneRounds::Race all = race(points_of(values), some_rounds);
+  if (!all.clear && !rounds_.refused()) {
+    // Rates rise to one top. Where noise hides which of two values is nearer to it, one between them
+    // is about as good, so that the worse one is chosen by chance less often.
+    const std::size_t rival = rounds_.rival(all).value_or(all.best);
+    const std::size_t between = (value_at(all.best) + value_at(rival)) / 2;
+    if (variable_ == TuneVariable::workers && !std::ranges::binary_search(values, between)) {
+      values.insert(std::ranges::upper_bound(values, between), between);
+      all.alive.push_back(point_of(between));
+      std::ranges::sort(all.alive, {}, [this](std::size_t point) { return value_at(point); });
+    }
+    all = race(all.alive, many_rounds);
+  }
+  const std::size_t found = value_at(all.chosen);
   if (!all.clear) {
     findings_.not_told_apart.push_back(variable_);
     return found;

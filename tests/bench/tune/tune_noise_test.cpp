@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include "bench/tune/made_up_machine.h"
@@ -74,10 +73,10 @@ double best_of(const FakeMachine& machine) {
   return best;
 }
 
-// Multiplicative noise of 30% a run, and a drift that takes a quarter and gives it back. Where the
-// two best worker counts are 8% apart there are a few more errors.
+// Multiplicative noise of 30% a run, and a drift that takes a quarter and gives it back. By 1,000
+// seeds it is 97 of 100 with a wide top, where two numbers of workers are 8% apart, and 98 or more
+// elsewhere.
 TEST(TuneNoise, TheChoiceIsWithin5PercentOfTheBestIn95Of100) {
-  int all = 0;
   for (const Kind& kind : kinds()) {
     int good = 0;
     for (unsigned seed = 0; seed < 100; ++seed) {
@@ -89,10 +88,21 @@ TEST(TuneNoise, TheChoiceIsWithin5PercentOfTheBestIn95Of100) {
       good += machine.worth(found.chosen) >= 0.95 * best_of(machine) ? 1 : 0;
       EXPECT_LE(machine.now, machine.goal.budget_seconds) << kind.name;
     }
-    EXPECT_GE(good, kind.name == std::string("contention with a wide top") ? 90 : 95) << kind.name;
-    all += good;
+    EXPECT_GE(good, 95) << kind.name;
   }
-  EXPECT_GE(all, 95 * static_cast<int>(kinds().size()));
+}
+
+// 4 and 8 workers are 8% apart, and 6 are better than both.
+TEST(TuneNoise, AValueBetweenTwoThatNoiseHidesIsTriedAsWell) {
+  FakeMachine machine;
+  machine.goal.max_workers = 16;
+  machine.rate = [](const TuneSetting& setting) {
+    return UslFit{.lambda = 1000, .sigma = 0.1, .kappa = 0.02}.rate(setting.workers);
+  };
+  machine.noise = 0.3;
+  const TuneFindings found = machine.tune();
+  const auto has_six = [](const TunePoint& point) { return point.setting.workers == 6; };
+  EXPECT_THAT(found.points, Contains(::testing::Truly(has_six)));
 }
 
 TEST(TuneNoise, WhereNothingFeedsItIsTheBestMean) {
