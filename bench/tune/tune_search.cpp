@@ -209,8 +209,8 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
 std::size_t Search::least_without_loss(Values values) {
   TuneRounds::Race all = race(points_of(values), some_rounds);
   if (!all.clear && !rounds_.refused()) {
-    // Rates rise to one top. Where noise hides which of two values is nearer to it, one between them
-    // is about as good, so that the worse one is chosen by chance less often.
+    // Rates rise to one top. Where noise hides which of two values is nearer to it, one between
+    // them is about as good, so that the worse one is chosen by chance less often.
     const std::size_t rival = rounds_.rival(all).value_or(all.best);
     const std::size_t between = (value_at(all.best) + value_at(rival)) / 2;
     if (variable_ == TuneVariable::workers && !std::ranges::binary_search(values, between)) {
