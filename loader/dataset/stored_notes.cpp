@@ -25,8 +25,6 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 8> notes_format = {'M', 'R', 'n', 'o', 't', 'e', 's', '1'};
 
-std::string reason_of(int number) { return std::generic_category().message(number); }
-
 }  // namespace
 
 fs::path stored_notes_path(const fs::path& file) {
@@ -76,10 +74,11 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
   FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!opened) {
     if (errno == ENOENT) return nullptr;
-    return refuse("cannot be opened: " + reason_of(errno));
+    return refuse("cannot be opened: " + std::generic_category().message(errno));
   }
   struct stat status {};
-  if (::fstat(opened.get(), &status) != 0) return refuse("cannot be read: " + reason_of(errno));
+  if (::fstat(opened.get(), &status) != 0)
+    return refuse("cannot be read: " + std::generic_category().message(errno));
   auto notes = std::make_unique<StoredNotes>();
   notes->bytes_ = static_cast<std::uint64_t>(status.st_size);
   notes->file_ = std::move(opened);

@@ -145,9 +145,9 @@ TEST(PipelineSpec, FieldsOfSmallIntegersAndBool) {
 }
 
 /// Adds a field and two stages to another transform.
-class WrappingTransform final : public Transform {
+class WeighingTransform final : public Transform {
  public:
-  explicit WrappingTransform(std::shared_ptr<const Transform> inner) : inner_(std::move(inner)) {
+  explicit WeighingTransform(std::shared_ptr<const Transform> inner) : inner_(std::move(inner)) {
     std::vector<FieldSpec> fields{{"weight", DType::float32, {}}};
     fields.insert(fields.end(), inner_->spec().fields().begin(), inner_->spec().fields().end());
     spec_ = SampleSpec(fields);
@@ -166,7 +166,7 @@ class WrappingTransform final : public Transform {
  private:
   class Worker final : public TransformWorker {
    public:
-    explicit Worker(const WrappingTransform& outer)
+    explicit Worker(const WeighingTransform& outer)
         : outer_(outer), inner_(outer.inner_->make_worker()) {}
     Status make(const Record& record, Random& random, Sample& sample) override {
       const SampleSpec& spec = outer_.inner_->spec();
@@ -180,7 +180,7 @@ class WrappingTransform final : public Transform {
     }
 
    private:
-    const WrappingTransform& outer_;
+    const WeighingTransform& outer_;
     std::unique_ptr<TransformWorker> inner_;
   };
   std::shared_ptr<const Transform> inner_;
@@ -195,7 +195,7 @@ TEST(PipelineSpec, StagesOfAWrappedTransformKeepTheirTimes) {
   };
   run.transform->on_begin = nap;
   run.transform->on_end = nap;
-  const auto wrapping = std::make_shared<WrappingTransform>(run.transform);
+  const auto wrapping = std::make_shared<WeighingTransform>(run.transform);
   Pipeline pipeline(run.dataset, wrapping, run.device, run.options);
   while (const Batch batch = pipeline.next()) EXPECT_EQ(batch["weight"].as<float>()[0], 0.5F);
   std::map<std::string, double> seconds;
