@@ -23,7 +23,7 @@ void Entries::leave_out_metadata() {
     }
   }
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   size_ -= found.size();
   left_out_ = std::move(found);
 }

@@ -28,14 +28,17 @@ void look_at_some(
   std::set<std::pair<std::uint64_t, unsigned>> seen;
   for (int n = 0; n < most_samples; ++n) {
     try {
-      const auto [leaf, at] = cursor.with([&](const LmdbPages& pages) {
+      const std::pair<LmdbLeaf, unsigned> place = cursor.with([&](const LmdbPages& pages) {
         return pages.entry_near(tree, static_cast<double>(n) / most_samples);
       });
-      if (!seen.emplace(leaf.page, at).second) continue;
-      const std::string key =
-          cursor.with([&](const LmdbPages& pages) { return text_of(pages.entry_key(leaf, at)); });
+      if (!seen.emplace(place.first.page, place.second).second) continue;
+      const std::string key = cursor.with([&](const LmdbPages& pages) {
+        return text_of(pages.entry_key(place.first, place.second));
+      });
       if (is_metadata_key(key)) continue;
-      look(key, cursor.with([&](const LmdbPages& pages) { return pages.entry_value(leaf, at); }));
+      look(key, cursor.with([&](const LmdbPages& pages) {
+        return pages.entry_value(place.first, place.second);
+      }));
     } catch (const LmdbDamage& damage) {
       bad(damage.what());
     }

@@ -119,7 +119,7 @@ TEST(LeafTable, FindsEachEntryWhereALmdbCursorDoes) {
   const TemporaryFolder folder;
   std::uint64_t number = 0, leaves = 0;
   for (const unsigned flags : {0U, unsigned{MDB_INTEGERKEY}, unsigned{MDB_REVERSEKEY}})
-    for (const std::size_t entries : {0, 1, 4, 12, 300, 2000, 10'000}) {
+    for (const std::size_t entries : {0U, 1U, 4U, 12U, 300U, 2000U, 10'000U}) {
       SCOPED_TRACE(std::to_string(flags) + ", " + std::to_string(entries) + " entries");
       const std::filesystem::path path = folder / std::to_string(number);
       const KeyValues expected = write_random(path, flags, entries, Random(number++, 0));
