@@ -129,7 +129,7 @@ Status probe_npy(const fs::path& path) {
              : Status::bad("it does not begin as numpy's files do");
 }
 
-std::shared_ptr<const Dataset> open_npy(const fs::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions& options) {
   ArrayDescription description;
   std::shared_ptr<const ArrayFile> file = ArrayFile::open(path, options.map);
   description.files.push_back(file->name());
@@ -151,7 +151,7 @@ Status probe_arrays(const fs::path& path) {
              : Status::bad("it is no JSON text with \"format\": \"arrays\"");
 }
 
-std::shared_ptr<const Dataset> open_arrays(const fs::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_arrays(const fs::path& path, const OpenOptions& options) {
   const std::string text = first_bytes_of(path, max_json_bytes);
   return std::make_shared<ArrayDataset>(
       path.string(), read_array_description(text, path, options.map),

@@ -16,9 +16,11 @@ namespace millrace {
 
 Status probe_npy(const std::filesystem::path& path);
 /// A dataset of one field, which has the file's name without its ending.
-std::shared_ptr<const Dataset> open_npy(const std::filesystem::path& path, OpenOptions options);
+std::shared_ptr<const Dataset> open_npy(const std::filesystem::path& path,
+                                        const OpenOptions& options);
 
 Status probe_arrays(const std::filesystem::path& path);
-std::shared_ptr<const Dataset> open_arrays(const std::filesystem::path& path, OpenOptions options);
+std::shared_ptr<const Dataset> open_arrays(const std::filesystem::path& path,
+                                           const OpenOptions& options);
 
 }  // namespace millrace

@@ -189,7 +189,7 @@ Status probe_image_folder(const fs::path& path) {
                                    : Status::bad("it is a folder without folders or images in it");
 }
 
-std::shared_ptr<const Dataset> open_image_folder(const fs::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_image_folder(const fs::path& path, const OpenOptions& options) {
   ListedImages images = list_image_folder(path);
   const std::string reason =
       images.classes.empty()
@@ -216,7 +216,7 @@ Status probe_image_list(const fs::path& path) {
   return parse_label(line.substr(comma + 1)) ? Status::ok() : no_list;
 }
 
-std::shared_ptr<const Dataset> open_image_list(const fs::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_image_list(const fs::path& path, const OpenOptions& options) {
   ListedImages images;
   read_image_list(path, [&](std::string_view file, std::int64_t label) {
     images.paths.add(file);

@@ -21,10 +21,10 @@ namespace millrace {
 
 Status probe_image_folder(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_image_folder(const std::filesystem::path& path,
-                                                 OpenOptions options);
+                                                 const OpenOptions& options);
 
 Status probe_image_list(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_image_list(const std::filesystem::path& path,
-                                               OpenOptions options);
+                                               const OpenOptions& options);
 
 }  // namespace millrace

@@ -37,7 +37,8 @@ Status probe_databases(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
-                                              OpenOptions options) {
+                                              const OpenOptions& given) {
+  OpenOptions options = given;
   if (options.images.empty()) {
     const ForeignFile file(path, options);
     const std::vector<std::string> names =

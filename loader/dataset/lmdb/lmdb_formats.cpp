@@ -21,7 +21,7 @@ Status probe_caffe_datum(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_caffe_datum(const std::filesystem::path& path,
-                                                OpenOptions options) {
+                                                const OpenOptions& options) {
   return ForeignFile(path, options).open(caffe_datum(), "caffe-datum");
 }
 
@@ -30,7 +30,7 @@ Status probe_caffe2_tensors(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_caffe2_tensors(const std::filesystem::path& path,
-                                                   OpenOptions options) {
+                                                   const OpenOptions& options) {
   return ForeignFile(path, options).open(caffe2_tensors(), "caffe2-tensors");
 }
 
@@ -39,7 +39,7 @@ Status probe_plain_images(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_plain_images(const std::filesystem::path& path,
-                                                 OpenOptions options) {
+                                                 const OpenOptions& options) {
   return ForeignFile(path, options).open(plain_images(), "images");
 }
 
@@ -47,7 +47,8 @@ Status probe_tuples(const std::filesystem::path& path) {
   return look_at_main(path, look_for<tuples>);
 }
 
-std::shared_ptr<const Dataset> open_tuples(const std::filesystem::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_tuples(const std::filesystem::path& path,
+                                           const OpenOptions& options) {
   return ForeignFile(path, options).open(tuples(), "tuples");
 }
 

@@ -16,27 +16,29 @@ namespace millrace {
 
 Status probe_caffe_datum(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_caffe_datum(const std::filesystem::path& path,
-                                                OpenOptions options);
+                                                const OpenOptions& options);
 
 Status probe_caffe2_tensors(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_caffe2_tensors(const std::filesystem::path& path,
-                                                   OpenOptions options);
+                                                   const OpenOptions& options);
 
 Status probe_plain_images(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_plain_images(const std::filesystem::path& path,
-                                                 OpenOptions options);
+                                                 const OpenOptions& options);
 
 Status probe_tuples(const std::filesystem::path& path);
-std::shared_ptr<const Dataset> open_tuples(const std::filesystem::path& path, OpenOptions options);
+std::shared_ptr<const Dataset> open_tuples(const std::filesystem::path& path,
+                                           const OpenOptions& options);
 
 /// Text recognition: num-samples, image-000000001, label-000000001 ...
 Status probe_ocr(const std::filesystem::path& path);
-std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path, OpenOptions options);
+std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path,
+                                        const OpenOptions& options);
 
 /// Named databases: of images, whose values are of any of the other flavours but the last, and of
 /// labels.
 Status probe_databases(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
-                                              OpenOptions options);
+                                              const OpenOptions& options);
 
 }  // namespace millrace

@@ -69,7 +69,8 @@ void keep(Entries& entries, std::string_view begin, std::uint64_t count) {
 
 Status probe_ocr(const std::filesystem::path& path) { return look_at_main(path, look); }
 
-std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path,
+                                        const OpenOptions& options) {
   ForeignFile file(path, options);
   const LmdbTree main = file.database("");
   const auto count = file.guarded([&] {

@@ -33,7 +33,7 @@ std::shared_ptr<const Dataset> open_as(const Format& format, const std::filesyst
 
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
-                                              OpenOptions options) {
+                                              const OpenOptions& options) {
   std::error_code ignored;
   const bool is_there =
       std::filesystem::status(path, ignored).type() != std::filesystem::file_type::not_found;

@@ -22,7 +22,8 @@ struct Format {
   /// reads no more than a beginning. Throws `Error` (`io`) if that cannot be read.
   Status (*probe)(const std::filesystem::path& path);
   /// Opens what the probe took. Throws as `open_dataset` does.
-  std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path, OpenOptions options);
+  std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path,
+                                         const OpenOptions& options);
   /// Whether it has a use for `OpenOptions::images` and `labels`; else it is not opened with them.
   bool has_databases = false;
   /// Whether a name at which nothing lies is of this format all the same: a pattern, say. Null if
@@ -36,6 +37,6 @@ struct Format {
 /// it, and what its format throws.
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
-                                              OpenOptions options);
+                                              const OpenOptions& options);
 
 }  // namespace millrace

@@ -30,7 +30,7 @@ constexpr Format formats[] = {
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
-                                            OpenOptions options) {
+                                            const OpenOptions& options) {
   return open_by_format(formats, path, options);
 }
 

@@ -14,7 +14,8 @@ namespace {
 
 class PackedDataset final : public Dataset, public std::enable_shared_from_this<PackedDataset> {
  public:
-  PackedDataset(std::string name, std::shared_ptr<const DatasetFile> file, OpenOptions options)
+  PackedDataset(std::string name, std::shared_ptr<const DatasetFile> file,
+                const OpenOptions& options)
       : name_(std::move(name)), file_(std::move(file)), options_(options) {
     if (options_.notes && options_.verify_checksums)
       notes_ = StoredNotes::open(
@@ -165,7 +166,7 @@ Status probe_packed_file(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& folder_or_file,
-                                                OpenOptions options) {
+                                                const OpenOptions& options) {
   const std::filesystem::path path = lmdb_file_at(folder_or_file);
   std::shared_ptr<const DatasetFile> file = DatasetFile::open(path, options.map);
   if (!file->description().complete) throw_incomplete(path, file->description().records);
@@ -177,7 +178,7 @@ Status probe_shard_list(const std::filesystem::path& path) {
 }
 
 std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path,
-                                               OpenOptions options) {
+                                               const OpenOptions& options) {
   ShardIndex index = read_shard_index(path);
   if (!index.complete) throw_incomplete(path, committed_records(path, index));
   std::vector<std::shared_ptr<const Dataset>> shards;

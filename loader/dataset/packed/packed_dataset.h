@@ -15,11 +15,11 @@ namespace millrace {
 
 Status probe_packed_file(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& path,
-                                                OpenOptions options);
+                                                const OpenOptions& options);
 
 Status probe_shard_list(const std::filesystem::path& path);
 /// Opens the shards that the list at `path` names as one dataset, in order.
 std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path,
-                                               OpenOptions options);
+                                               const OpenOptions& options);
 
 }  // namespace millrace

@@ -218,7 +218,7 @@ Status probe_tars(const fs::path& path) {
   return Status::ok();
 }
 
-std::shared_ptr<const Dataset> open_tars(const fs::path& path, OpenOptions options) {
+std::shared_ptr<const Dataset> open_tars(const fs::path& path, const OpenOptions& options) {
   NamedTars named = tars_of(path);
   std::vector<std::shared_ptr<const Dataset>> tars;
   std::optional<TarFields> needed;

@@ -17,6 +17,7 @@ namespace millrace {
 Status probe_tar_pattern(const std::filesystem::path& path);
 Status probe_tars(const std::filesystem::path& path);
 /// Opens each tar (`TarFile`); several are one dataset, in their order.
-std::shared_ptr<const Dataset> open_tars(const std::filesystem::path& path, OpenOptions options);
+std::shared_ptr<const Dataset> open_tars(const std::filesystem::path& path,
+                                         const OpenOptions& options);
 
 }  // namespace millrace

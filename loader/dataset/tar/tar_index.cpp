@@ -19,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little && sizeof(SampleBlocks) == 8);
 
 constexpr std::array<char, 8> index_mark = {'M', 'R', 'm', 'e', 'm', 'b', 'e', 'r'};
-constexpr std::uint64_t index_format = 1;
+constexpr std::uint64_t members_format = 1;
 /// What stands before the samples, and with the checksum behind them.
 constexpr std::size_t head_bytes = 8 * sizeof(std::uint64_t);
 
@@ -99,7 +99,7 @@ bool is_tar_index(const std::filesystem::path& path) {
 
 std::vector<std::byte> packed_index(const TarIndex& index) {
   const std::uint64_t head[] = {
-      index_format,          index.of.bytes,       static_cast<std::uint64_t>(index.of.modified_ns),
+      members_format,          index.of.bytes,       static_cast<std::uint64_t>(index.of.modified_ns),
       index.of.first_header, index.of.last_header, index.fingerprint,
       index.samples.size()};
   static_assert(sizeof index_mark + sizeof head == head_bytes);
@@ -124,7 +124,7 @@ std::optional<TarIndex> unpack_index(std::span<const std::byte> bytes) {
   const std::size_t samples_bytes = bytes.size() - head_bytes - checksum_bytes;
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, bytes.data() + head_bytes + samples_bytes, sizeof checksum);
-  if (head[0] != index_format || samples_bytes % sizeof(SampleBlocks) != 0 ||
+  if (head[0] != members_format || samples_bytes % sizeof(SampleBlocks) != 0 ||
       head[6] != samples_bytes / sizeof(SampleBlocks) ||
       checksum != XXH3_64bits(bytes.data(), head_bytes + samples_bytes))
     return {};

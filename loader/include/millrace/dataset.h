@@ -209,6 +209,6 @@ struct OpenOptions {
 /// format, and for a shard that is not the one listed; `incomplete` for a dataset whose packing was
 /// interrupted or still goes on; `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
-                                            OpenOptions options = {});
+                                            const OpenOptions& options = {});
 
 }  // namespace millrace

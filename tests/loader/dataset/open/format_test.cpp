@@ -23,7 +23,8 @@ Status probe(const std::filesystem::path& path) {
 }
 
 template <std::uint64_t records>
-std::shared_ptr<const Dataset> open_made_up(const std::filesystem::path&, OpenOptions options) {
+std::shared_ptr<const Dataset> open_made_up(const std::filesystem::path&,
+                                            const OpenOptions& options) {
   if (!options.verify_checksums) throw Error(ErrorCode::incomplete, "the opener's own");
   return std::make_shared<MemoryDataset>(records);
 }
