@@ -40,7 +40,7 @@ class DatumParser final : public EntryParser {
   std::string kind() const override {
     if (!datum_.encoded)
       return shape_text(shape_) + (datum_.floats.empty() ? " raw values of 8 bits" : " floats");
-    const std::string_view image = image_kind(datum_.data);
+    const std::string_view image = picture_kind(datum_.data);
     return image.empty() ? "" : std::string(image) + " images";
   }
 

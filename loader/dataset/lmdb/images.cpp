@@ -94,7 +94,7 @@ class ImageParser final : public EntryParser {
   }
 
   std::string kind() const override {
-    const std::string_view image = image_kind(image_);
+    const std::string_view image = picture_kind(image_);
     return image.empty() ? "" : std::string(image) + " images";
   }
 

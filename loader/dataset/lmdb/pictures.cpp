@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-std::string_view image_kind(std::span<const std::byte> bytes) {
+std::string_view picture_kind(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   using namespace std::string_view_literals;
   if (text.starts_with("\xFF\xD8\xFF"sv)) return "JPEG";

@@ -12,7 +12,7 @@ namespace millrace {
 
 /// The format of an encoded image by its signature: "JPEG", "PNG"; empty for none that is known.
 /// What a decoder takes is another question.
-std::string_view image_kind(std::span<const std::byte> bytes);
+std::string_view picture_kind(std::span<const std::byte> bytes);
 
 /// How raw pixels of 8 bits lie.
 struct RawPixels {

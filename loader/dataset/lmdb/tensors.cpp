@@ -26,7 +26,7 @@ class TensorsParser final : public EntryParser {
  private:
   void add_values(const Caffe2Tensor& tensor, std::vector<RecordField>& fields) {
     if (tensor.type == Caffe2Type::string && tensor.strings.size() == 1) {
-      const std::string_view image = image_kind(tensor.strings[0]);
+      const std::string_view image = picture_kind(tensor.strings[0]);
       if (!image.empty()) kind_ = std::string(image) + " images";
       fields.push_back({"image", tensor.strings[0]});
       return;

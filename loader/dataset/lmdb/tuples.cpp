@@ -85,7 +85,7 @@ class TupleParser final : public EntryParser {
     text += collection_ == Collection::tuple  ? "tuples"
             : collection_ == Collection::list ? "lists"
                                               : "dictionaries";
-    const std::string_view image = image_kind(image_);
+    const std::string_view image = picture_kind(image_);
     return image.empty() ? text : text + " with " + std::string(image) + " images";
   }
 
@@ -117,7 +117,7 @@ class TupleParser final : public EntryParser {
       if (!text) return Status::bad("it has " + described(key) + " as a key");
       std::string_view name = *text;
       const auto* bytes = std::get_if<std::span<const std::byte>>(&value);
-      if (!has_image && bytes != nullptr && !image_kind(*bytes).empty())
+      if (!has_image && bytes != nullptr && !picture_kind(*bytes).empty())
         name = "image", has_image = true;
       else if (!has_label && std::holds_alternative<std::int64_t>(value))
         name = "label", has_label = true;
