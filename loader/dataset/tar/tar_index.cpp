@@ -99,7 +99,7 @@ bool is_tar_index(const std::filesystem::path& path) {
 
 std::vector<std::byte> packed_index(const TarIndex& index) {
   const std::uint64_t head[] = {
-      members_format,          index.of.bytes,       static_cast<std::uint64_t>(index.of.modified_ns),
+      members_format,        index.of.bytes,       static_cast<std::uint64_t>(index.of.modified_ns),
       index.of.first_header, index.of.last_header, index.fingerprint,
       index.samples.size()};
   static_assert(sizeof index_mark + sizeof head == head_bytes);
