@@ -9,8 +9,8 @@
 #include <cstring>
 #include <limits>
 
-#include "support/fake_dataset.h"
 #include "loader/dataset/array/npy_files.h"
+#include "support/fake_dataset.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
