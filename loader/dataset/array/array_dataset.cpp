@@ -115,8 +115,9 @@ std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
   std::ifstream file(path, std::ios::binary);
   std::string text = read_text(file, bytes);
   if (!file.is_open() || file.bad())
-    throw Error(ErrorCode::io,
-                path.string() + " cannot be read: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::io, path.string() +
+                                   (file.is_open() ? " cannot be read: " : " cannot be opened: ") +
+                                   std::generic_category().message(errno));
   return text;
 }
 
@@ -124,9 +125,8 @@ std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
 
 Status probe_npy(const fs::path& path) {
   const std::string beginning = first_bytes_of(path, 8);
-  return is_npy(std::as_bytes(std::span(beginning)))
-             ? Status::ok()
-             : Status::bad("it does not begin as numpy's files do");
+  return is_npy(std::as_bytes(std::span(beginning))) ? Status::ok()
+                                                     : Status::bad("it has no header of numpy's");
 }
 
 std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions& options) {
@@ -137,7 +137,7 @@ std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions&
   description.fields.emplace_back(stem, npy_array(std::move(file)));
   return std::make_shared<ArrayDataset>(
       path.string(), std::move(description),
-      DatasetFacts{.format = "npy file", .format_reason = "it begins as numpy's files do"});
+      DatasetFacts{.format = "npy file", .format_reason = "it has a header of numpy's"});
 }
 
 Status probe_arrays(const fs::path& path) {
@@ -145,7 +145,7 @@ Status probe_arrays(const fs::path& path) {
   const std::string beginning = first_bytes_of(path, 4096);
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || beginning[first] != '{')
-    return Status::bad("it is no JSON text that begins with \"{\"");
+    return Status::bad("it does not begin with \"{\"");
   return is_array_description(first_bytes_of(path, max_json_bytes))
              ? Status::ok()
              : Status::bad("it is no JSON text with \"format\": \"arrays\"");

@@ -62,8 +62,8 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
   }
   reasons += names + ": " + last;
   throw Error(ErrorCode::corrupt,
-              path.string() + " is no dataset of a format that millrace knows (" + reasons +
-                  "); make one of a folder of images with `millrace pack`",
+              path.string() + " is no dataset that millrace knows (" + reasons +
+                  "); make one with `millrace pack`",
               "", {}, reasons);
 }
 

@@ -174,7 +174,7 @@ std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& fol
 }
 
 Status probe_shard_list(const std::filesystem::path& path) {
-  return is_shard_index(path) ? Status::ok() : Status::bad("it is no file that begins with \"{\"");
+  return is_shard_index(path) ? Status::ok() : Status::bad("it does not begin with \"{\"");
 }
 
 std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path,

@@ -159,7 +159,7 @@ std::string TarDataset::key(std::uint64_t index) const {
 
 DatasetFacts TarDataset::facts() const {
   return {.format = format_name,
-          .format_reason = "it begins with a tar's header",
+          .format_reason = "it begins with a tar header",
           .files = {file_.name()},
           .fields = fields_,
           .fingerprint = file_.index().fingerprint,
@@ -189,7 +189,7 @@ NamedTars tars_of(const fs::path& path) {
     return named;
   }
   if (TarFile::probe(path).is_ok() || !is_tar_list(path))
-    return {.tars = {path}, .reason = "it begins with a tar's header"};
+    return {.tars = {path}, .reason = "it begins with a tar header"};
   NamedTars named{.tars = read_tar_list(path)};
   named.reason = "it lists " + std::to_string(named.tars.size()) + " tars";
   return named;

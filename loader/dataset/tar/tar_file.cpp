@@ -70,7 +70,7 @@ Status probe_begin(std::span<const std::byte> begin) {
                        ", and cannot be read in place; unpack it, or have it packed by "
                        "`millrace pack`");
   return begins_with_header(begin) ? Status::ok()
-                                   : Status::bad("it does not begin with a tar's header");
+                                   : Status::bad("it has no tar header");
 }
 
 }  // namespace

@@ -242,7 +242,6 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
            {"/dev/null", "there is no image to pack in /dev/null"}})
     expect_refused({"pack", at("photos"), at("out"), "--list", path}, 1, says);
   for (const auto& [path, says] : std::vector<std::pair<std::string, std::string>>{
-           {at("environment") + "/data.mdb", "data.mdb is an LMDB file"},
            {at("nothing"), "nothing is empty, and no tar"},
            {at("empty.mdb"), "empty.mdb is an LMDB file"},
            {at("text"), "text is no folder and no tar that can be read"},

@@ -313,7 +313,7 @@ TEST_P(ArrayDataset, AFileThatIsMadeShorterIsABadRecord) {
   };
   EXPECT_EQ(outcome(0), "");
   // Record 1 ends 128 bytes behind the file's end, in its last page.
-  for (const std::uint64_t index : {1, 2, 5})
+  for (const std::uint64_t index : {1U, 2U, 5U})
     EXPECT_THAT(outcome(index), HasSubstr((folder_ / "rows.npy").string() + " cannot be read at"));
   EXPECT_EQ(outcome(0), "");
 }
@@ -365,8 +365,8 @@ TEST_P(ArrayDataset, DescriptionsAreToldFromListsOfShards) {
   EXPECT_THAT(problem(R"({"format": 1})"), HasSubstr("undamaged list of shards"));
   EXPECT_THAT(problem(R"({"millrace_shards": 1, "fields": {}})"), HasSubstr("list of shards"));
   EXPECT_THAT(problem("{" + std::string(5000, ' ')), HasSubstr("list of shards"));
-  EXPECT_THAT(problem("  [1]"), AllOf(HasSubstr("arrays: it is no JSON text that begins"),
-                                      HasSubstr("npy file: it does not begin as numpy's")));
+  EXPECT_THAT(problem("  [1]"), AllOf(HasSubstr("arrays, list of shards: it does not begin with"),
+                                      HasSubstr("npy file: it has no header of numpy's")));
   std::string deep = R"({"format": "arrays", "fields": )";
   for (int n = 0; n < 100; ++n) deep += R"({"a": )";
   EXPECT_THAT(problem(deep), HasSubstr("nested in more than 64 levels"));

@@ -213,7 +213,7 @@ TEST(TarDataset, RefusesWhatCannotBeReadInPlace) {
   EXPECT_THAT(reason_of("\x1f\x8b" + std::string(600, 'x')),
               HasSubstr("compressed with gzip, and cannot be read in place; unpack it, or have it "
                         "packed by `millrace pack`"));
-  EXPECT_THAT(reason_of(std::string(600, 'x')), HasSubstr("does not begin with a tar's header"));
+  EXPECT_THAT(reason_of(std::string(600, 'x')), HasSubstr("it has no tar header"));
   EXPECT_THAT(reason_of(std::string(2048, '\0')), HasSubstr("has no samples"));
   EXPECT_THAT(reason_of(sound.substr(0, 3584)), HasSubstr("without a tar's end mark"));
   EXPECT_THAT(reason_of(sound.substr(0, 2600)), HasSubstr("it ends within a header"));
