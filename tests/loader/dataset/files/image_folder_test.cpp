@@ -10,6 +10,7 @@
 #include "support/run_program.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
+#include "support/waiting.h"
 
 namespace millrace {
 namespace {
@@ -181,6 +182,9 @@ TEST(ImageList, AFileThatCannotBeReadIsABadRecord) {
 }
 
 TEST(ImageList, TooManyOpenFilesEndTheRun) {
+#if defined(MILLRACE_ASAN)
+  GTEST_SKIP() << "the sanitizer opens a pipe to look at an object, and finds none without a handle";
+#endif
   const TemporaryFolder folder;
   write_below(folder / "a.jpg");
   write_file(folder / "list.csv", "a.jpg,0\n");
