@@ -183,7 +183,7 @@ TEST(ImageList, AFileThatCannotBeReadIsABadRecord) {
 
 TEST(ImageList, TooManyOpenFilesEndTheRun) {
 #if defined(MILLRACE_ASAN)
-  GTEST_SKIP() << "the sanitizer opens a pipe to look at an object, and finds none without a handle";
+  GTEST_SKIP() << "the sanitizer takes an object for none if it gets no handle";
 #endif
   const TemporaryFolder folder;
   write_below(folder / "a.jpg");
