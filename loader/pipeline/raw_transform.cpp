@@ -137,11 +137,11 @@ class RawWorker final : public TransformWorker {
 
 class RawTransform final : public Transform {
  public:
-  explicit RawTransform(std::vector<RawField> fields) {
+  explicit RawTransform(const std::vector<RawField>& fields) {
     std::vector<FieldSpec> made;
     std::vector<FieldSpec> lengths;
-    for (RawField& field : fields) {
-      FieldSpec& spec = field.spec;
+    for (const RawField& field : fields) {
+      const FieldSpec& spec = field.spec;
       if (spec.variable && spec.shape.rank() > 0 && spec.shape[0] == 0)
         refuse_raw_field(spec,
                          "varies in length, and nothing says how long it is at most: give it a "
@@ -203,8 +203,8 @@ std::vector<RawField> raw_fields(const Dataset& dataset) {
   return fields;
 }
 
-std::shared_ptr<const Transform> raw_transform(std::vector<RawField> fields) {
-  return std::make_shared<RawTransform>(std::move(fields));
+std::shared_ptr<const Transform> raw_transform(const std::vector<RawField>& fields) {
+  return std::make_shared<RawTransform>(fields);
 }
 
 std::shared_ptr<const Transform> raw_transform(const Dataset& dataset) {

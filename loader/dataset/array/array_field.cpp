@@ -45,7 +45,7 @@ void make_int64(std::span<const std::byte> stored, DType dtype, std::vector<std:
     for (std::size_t n = 0; n < count; ++n) {
       Integer value;
       std::memcpy(&value, stored.data() + n * sizeof value, sizeof value);
-      const auto wide = static_cast<std::int64_t>(value);
+      const std::int64_t wide{value};  // NOLINT(bugprone-signed-char-misuse): a number
       std::memcpy(made.data() + n * sizeof wide, &wide, sizeof wide);
     }
   });
@@ -141,7 +141,7 @@ ReadRange ArrayField::locate(std::uint64_t record, std::vector<std::byte>& buffe
     } else {
       with_integer(offsets_->dtype, [&](auto value) {
         std::memcpy(&value, at, sizeof value);
-        limits[n] = static_cast<std::int64_t>(value);
+        limits[n] = std::int64_t{value};  // NOLINT(bugprone-signed-char-misuse): a number
       });
     }
   }

@@ -202,7 +202,7 @@ std::shared_ptr<const Dataset> open_image_folder(const fs::path& path, const Ope
 
 Status probe_image_list(const fs::path& path) {
   std::error_code ignored;
-  const Status no_list = Status::bad("its first line is not path,label");
+  Status no_list = Status::bad("its first line is not path,label");
   if (!fs::is_regular_file(path, ignored)) return Status::bad("it is no regular file");
   std::ifstream file(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);

@@ -212,7 +212,7 @@ Status probe_tar_pattern(const fs::path& path) {
 }
 
 Status probe_tars(const fs::path& path) {
-  const Status tar = TarFile::probe(path);
+  Status tar = TarFile::probe(path);
   std::error_code ignored;
   if (tar.is_ok() || !fs::is_regular_file(path, ignored) || !is_tar_list(path)) return tar;
   return Status::ok();

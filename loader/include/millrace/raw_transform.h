@@ -37,7 +37,7 @@ std::vector<RawField> raw_fields(const Dataset& dataset);
 /// bad one. With a `fill` other than 0 the sample's field counts as one of fixed shape, since what
 /// is behind the length of a variable one is 0. Throws `Error` (`invalid_argument`) as `SampleSpec`
 /// does, if nothing says how long a field is at most, and for a `fill` that the dtype cannot hold.
-std::shared_ptr<const Transform> raw_transform(std::vector<RawField> fields);
+std::shared_ptr<const Transform> raw_transform(const std::vector<RawField>& fields);
 /// The same of all fields that the dataset says anything of.
 std::shared_ptr<const Transform> raw_transform(const Dataset& dataset);
 
