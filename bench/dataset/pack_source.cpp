@@ -208,6 +208,12 @@ std::string PackSource::path(std::size_t item) const {
 
 UncheckedImage PackSource::record(std::uint64_t index) {
   UncheckedImage image{.rest = RecordRest{.has_image = has_images_}};
+  // Only what was read may be left out; a later try may find the rest.
+  const auto check_read = [&] {
+    if (const Status intact = reader_->intact(); !intact.is_ok())
+      throw Error(ErrorCode::io,
+                  fmt::format("record {} of {}: {}", index, dataset_->name(), intact.reason()));
+  };
   try {
     const Record record = reader_->read(index);
     const auto copy_of = [&](const std::string& name) {
@@ -218,9 +224,10 @@ UncheckedImage PackSource::record(std::uint64_t index) {
     };
     if (has_images_) image.bytes = copy_of("image");
     for (const std::string& name : kept_) image.rest->fields.push_back({name, copy_of(name)});
-    if (const Status intact = reader_->intact(); !intact.is_ok()) image.status = intact;
+    check_read();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
+    check_read();
     image.status = Status::bad(error.reason());
   }
   return image;

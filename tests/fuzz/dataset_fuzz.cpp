@@ -5,13 +5,13 @@
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "fuzz/fuzz_seeds.h"
+#include "fuzz/read_all.h"
 #include "support/temporary_folder.h"
 
 namespace {
@@ -19,9 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace millrace;
 using namespace millrace::testing;
-
-/// As many records as a file of a fuzzer's length can hold, and more.
-constexpr std::uint64_t most_records = 10'000;
 
 /// A few records, small and large ones, in commits of their own.
 void write_dataset(const fs::path& path, bool finish, std::size_t bytes) {
@@ -34,27 +31,6 @@ void write_dataset(const fs::path& path, bool finish, std::size_t bytes) {
     writer.leave_out("no image");
   }
   if (finish) writer.finish();
-}
-
-void read_all(const fs::path& path, bool checksums) {
-  const auto dataset = open_dataset(path, {.verify_checksums = checksums});
-  const auto reader = dataset->make_reader();
-  std::vector<std::uint64_t> indices;
-  unsigned sum = 0;
-  for (std::uint64_t index = 0; index < std::min(dataset->size(), most_records); ++index) {
-    indices.push_back(index);
-    (void)dataset->key(index);
-    (void)dataset->stored(index);
-    try {
-      for (const RecordField& field : reader->read(index).fields())
-        for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
-    } catch (const Error& error) {
-      expect_damage(error);
-    }
-  }
-  dataset->prefetch(indices);
-  static volatile unsigned seen = 0;
-  seen = seen + sum;  // so that the bytes are read
 }
 
 /// Goes on behind the records that are there, as far as it may.
@@ -97,7 +73,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
   for (const bool checksums : {true, false}) {
     try {
-      read_all(path, checksums);
+      read_all(*open_dataset(path, {.verify_checksums = checksums}));
     } catch (const Error& error) {
       expect_damage(error);
     }

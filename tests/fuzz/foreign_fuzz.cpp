@@ -4,7 +4,6 @@
 // `Error`.
 #include <millrace/dataset.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "fuzz/foreign_seeds.h"
 #include "fuzz/fuzz_seeds.h"
+#include "fuzz/read_all.h"
 #include "support/temporary_folder.h"
 
 namespace {
@@ -19,28 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace millrace;
 using namespace millrace::testing;
-
-constexpr std::uint64_t most_records = 2000;
-
-void read_all(const fs::path& path, const OpenOptions& options) {
-  const auto dataset = open_dataset(path, options);
-  const auto reader = dataset->make_reader();
-  std::vector<std::uint64_t> indices;
-  unsigned sum = 0;
-  for (std::uint64_t index = 0; index < std::min(dataset->size(), most_records); ++index) {
-    indices.push_back(index);
-    (void)dataset->key(index);
-    try {
-      for (const RecordField& field : reader->read(index).fields())
-        for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
-    } catch (const Error& error) {
-      expect_damage(error);
-    }
-  }
-  dataset->prefetch(indices);
-  static volatile unsigned seen = 0;
-  seen = seen + sum;  // so that the bytes are read
-}
 
 }  // namespace
 
@@ -59,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const char* format :
        {"", "images", "ocr", "caffe-datum", "caffe2-tensors", "tuples", "databases"}) {
     try {
-      read_all(path, {.map = size % 2 == 0, .format = format});
+      read_all(*open_dataset(path, {.map = size % 2 == 0, .format = format}), 2000);
     } catch (const Error& error) {
       expect_damage(error);
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fuzz/fuzz_seeds.h"
+#include "fuzz/read_all.h"
 #include "support/tars.h"
 #include "support/temporary_folder.h"
 
@@ -43,27 +44,6 @@ void write_tar(const fs::path& path, bool extended) {
 void write_bytes(const fs::path& path, const std::uint8_t* data, std::size_t size) {
   std::ofstream(path, std::ios::binary | std::ios::trunc)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
-}
-
-void read_all(const fs::path& path, bool map) {
-  const auto dataset = open_dataset(path, {.map = map, .format = "tars"});
-  const auto reader = dataset->make_reader();
-  std::vector<std::uint64_t> indices;
-  unsigned sum = 0;
-  for (std::uint64_t index = 0; index < dataset->size(); ++index) {
-    indices.push_back(index);
-    (void)dataset->key(index);
-    (void)dataset->stored(index);
-    try {
-      for (const RecordField& field : reader->read(index).fields())
-        for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
-    } catch (const Error& error) {
-      expect_damage(error);
-    }
-  }
-  dataset->prefetch(indices);
-  static volatile unsigned seen = 0;
-  seen = seen + sum;  // so that the bytes are read
 }
 
 /// An index with the right identity and checksum whose samples are what the input says.
@@ -110,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const bool map : {true, false}) {
     try {
-      read_all(path, map);
+      read_all(*open_dataset(path, {.map = map, .format = "tars"}));
     } catch (const Error& error) {
       expect_damage(error);
     }

@@ -62,11 +62,13 @@ class ArrayDataset::Reader final : public DatasetReader {
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
     ranges_.clear();
+    unreadable_ = Status::ok();
     for (std::size_t number = 0; number < fields_.size(); ++number) try {
         fields_[number].bytes = dataset_->fields()[number].read(index, buffers_[number], ranges_);
       } catch (const Error& error) {
         const std::string reason =
             "field \"" + cut(std::string(fields_[number].name)) + "\": " + error.reason();
+        if (error.code() == ErrorCode::io) unreadable_ = Status::bad(reason);
         throw Error(ErrorCode::bad_record,
                     record_name(*dataset_, index, reason) + " cannot be read: " + reason, "", index,
                     reason);
@@ -75,6 +77,7 @@ class ArrayDataset::Reader final : public DatasetReader {
   }
 
   Status intact() const override {
+    if (!unreadable_.is_ok()) return unreadable_;
     for (const auto& [file, range] : ranges_)
       if (Status kept = file->check_kept(range); !kept.is_ok()) return kept;
     return Status::ok();
@@ -86,6 +89,7 @@ class ArrayDataset::Reader final : public DatasetReader {
   std::vector<RecordField> fields_;
   /// Where the last record was read.
   std::vector<ReadRange> ranges_;
+  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> ArrayDataset::make_reader() const {

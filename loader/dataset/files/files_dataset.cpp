@@ -91,10 +91,12 @@ class FilesDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
+    unreadable_ = Status::ok();
     const std::string file = dataset_->file(index);
     std::size_t bytes = 0;
     if (const Status status = read_file(file, index, bytes); !status.is_ok()) {
       const std::string reason = file + " " + status.reason();
+      if (!unreadable_.is_ok()) unreadable_ = Status::bad(reason);
       throw Error(ErrorCode::bad_record, record_name(*dataset_, index) + ": " + reason, "", index,
                   reason);
     }
@@ -104,6 +106,8 @@ class FilesDataset::Reader final : public DatasetReader {
     return Record(index, fields_);
   }
 
+  Status intact() const override { return unreadable_; }
+
  private:
   Status read_file(const std::string& name, std::uint64_t index, std::size_t& bytes);
 
@@ -111,6 +115,8 @@ class FilesDataset::Reader final : public DatasetReader {
   std::vector<std::byte> buffer_;
   std::int64_t label_ = 0;
   std::array<RecordField, 2> fields_{};
+  /// What the system refused of the file that was read last.
+  Status unreadable_ = Status::ok();
 };
 
 Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t index,
@@ -118,7 +124,9 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
   const auto refused = [&](int error) {
     if (ends_run(error))
       throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(error), "", index);
-    return Status::bad("cannot be read: " + reason_of(error));
+    Status status = Status::bad("cannot be read: " + reason_of(error));
+    if (error != ENOENT && error != ENOTDIR) unreadable_ = status;
+    return status;
   };
   const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return refused(errno);
@@ -138,7 +146,8 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
     if (read == 0) break;
     bytes += static_cast<std::size_t>(read);
   }
-  return bytes == length ? Status::ok() : Status::bad("was changed while it was read");
+  if (bytes != length) unreadable_ = Status::bad("was changed while it was read");
+  return unreadable_;
 }
 
 std::unique_ptr<DatasetReader> FilesDataset::make_reader() const {

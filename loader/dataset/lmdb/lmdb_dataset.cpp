@@ -62,6 +62,7 @@ class LmdbDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
+    unreadable_ = Status::ok();
     std::string reason, cannot_be_read = " cannot be read";
     try {
       if (const Status made = make(index); made.is_ok())
@@ -74,6 +75,7 @@ class LmdbDataset::Reader final : public DatasetReader {
       reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
     } catch (const Error& error) {
       reason = error.reason(), cannot_be_read.clear();
+      unreadable_ = Status::bad(reason);
     }
     throw Error(ErrorCode::bad_record,
                 record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason, "", index,
@@ -81,6 +83,7 @@ class LmdbDataset::Reader final : public DatasetReader {
   }
 
   Status intact() const override {
+    if (!unreadable_.is_ok()) return unreadable_;
     if (Status kept = cursor_.check_kept(value_); !kept.is_ok()) return kept;
     return label_cursor_ ? label_cursor_->check_kept(label_value_) : Status::ok();
   }
@@ -116,6 +119,7 @@ class LmdbDataset::Reader final : public DatasetReader {
   std::span<const std::byte> value_, label_value_;
   std::int64_t label_number_ = 0;
   std::vector<RecordField> fields_;
+  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> LmdbDataset::make_reader() const {

@@ -55,6 +55,7 @@ class PackedDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
+    unreadable_ = Status::ok();
     std::string reason, cannot_be_read = " cannot be read";
     try {
       value_ = cursor_.find(index);
@@ -71,19 +72,23 @@ class PackedDataset::Reader final : public DatasetReader {
       reason = std::string("the file's pages that lead to it are damaged: ") + damage.what();
     } catch (const Error& error) {
       reason = error.reason(), cannot_be_read.clear();
+      unreadable_ = Status::bad(reason);
     }
     throw Error(ErrorCode::bad_record,
                 record_name(*dataset_, index, reason) + cannot_be_read + ": " + reason, "", index,
                 reason);
   }
 
-  Status intact() const override { return cursor_.check_kept(value_); }
+  Status intact() const override {
+    return unreadable_.is_ok() ? cursor_.check_kept(value_) : unreadable_;
+  }
 
  private:
   std::shared_ptr<const PackedDataset> dataset_;
   DatasetCursor cursor_;
   std::span<const std::byte> value_;
   std::vector<RecordField> fields_;
+  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> PackedDataset::make_reader() const {

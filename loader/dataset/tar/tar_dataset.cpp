@@ -87,6 +87,7 @@ class TarDataset::Reader final : public DatasetReader {
     const TarFile& file = dataset_->file_;
     std::string reason;
     bytes_ = {};
+    unreadable_ = Status::ok();
     if (dataset_->sample_bytes(index) > most_sample_bytes) {
       reason = "is " + std::to_string(dataset_->sample_bytes(index)) +
                " bytes long with its headers; at most 4 GiB are read";
@@ -99,19 +100,23 @@ class TarDataset::Reader final : public DatasetReader {
         reason = kept.is_ok() ? status.reason() : kept.reason();
       } catch (const Error& error) {
         reason = error.reason();
+        unreadable_ = Status::bad(reason);
       }
     }
     throw Error(ErrorCode::bad_record, record_name(*dataset_, index, reason) + ": " + reason, "",
                 index, reason);
   }
 
-  Status intact() const override { return dataset_->file_.check_kept(bytes_); }
+  Status intact() const override {
+    return unreadable_.is_ok() ? dataset_->file_.check_kept(bytes_) : unreadable_;
+  }
 
  private:
   std::shared_ptr<const TarDataset> dataset_;
   std::span<const std::byte> bytes_;
   std::vector<std::byte> buffer_;
   TarSample sample_;
+  Status unreadable_ = Status::ok();
 };
 
 std::unique_ptr<DatasetReader> TarDataset::make_reader() const {

@@ -74,7 +74,9 @@ class DatasetReader {
   /// Whether the record that `read` gave last is still what it was. Bytes of a map can be lost
   /// while they are used, by an I/O error or because the file is made shorter; they are zeros then.
   /// Who has made something of a record asks this afterwards: a pipeline does, and a record that
-  /// was lost is a bad one. The reason names the file and the offset in it. Ok by default.
+  /// was lost is a bad one. The reason names the file and the offset in it. Of a read that threw
+  /// `bad_record` it says whether the system could not give the bytes, or, if it is ok, the record
+  /// itself is at fault. Ok by default.
   virtual Status intact() const;
 };
 

@@ -2,7 +2,6 @@
 //
 // inspect, verify, bench and tune on arrays.
 #include <gmock/gmock.h>
-#include <millrace/image_decoder.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -108,9 +107,6 @@ TEST_F(Arrays, BenchSaysWhatItCannot) {
 
 // The same pixels as planes and side by side.
 TEST_F(Arrays, RecipesRunOnRawImages) {
-  const std::string pnm = "P6\n1 1\n255\nrgb";
-  if (!check_image_kind(std::as_bytes(std::span(pnm))).is_ok())
-    GTEST_SKIP() << "PPM images are not decoded";
   constexpr std::size_t images = 12, side = 32, pixels = side * side;
   const Image noisy = noise(static_cast<int>(side), static_cast<int>(side * images), 5);
   std::string planes;

@@ -78,6 +78,21 @@ TEST_F(PackDataset, WhatDoesNotDecodeIsLeftOut) {
   EXPECT_THAT(contents(out_), ElementsAre("images/cat/1.jpg 4"));
 }
 
+// A path that leads to itself is no missing file: the system refuses to read it.
+TEST_F(PackDataset, WhatCannotBeReadEndsItAndIsTriedAgain) {
+  write_classes();
+  write_text(folder_ / "list.csv", "images/cat/1.jpg,4\nloop.jpg,5\n");
+  fs::create_symlink("loop.jpg", folder_ / "loop.jpg");
+  const auto ended = pack(folder_ / "list.csv", out_, {"--skip-bad"});
+  EXPECT_EQ(ended.exit_code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("loop.jpg cannot be read: Too many levels of symbolic links"));
+  fs::remove(folder_ / "loop.jpg");
+  write_jpeg(folder_ / "loop.jpg", 20, 30);
+  const auto result = pack(folder_ / "list.csv", out_, {"--skip-bad", "--resume"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(contents(out_), ElementsAre("images/cat/1.jpg 4", "loop.jpg 5"));
+}
+
 TEST_F(PackDataset, AFolderIsInspectedVerifiedAndIndexed) {
   write_classes();
   const std::string images = (folder_ / "images").string();

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/error.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "fuzz/fuzz_seeds.h"
+
+namespace millrace::testing {
+
+/// Asks for all that there is of up to so many records, and reads each byte of them. A file of a
+/// fuzzer's length cannot hold as many as the default.
+inline void read_all(const Dataset& dataset, std::uint64_t most_records = 10'000) {
+  const auto reader = dataset.make_reader();
+  std::vector<std::uint64_t> indices;
+  unsigned sum = 0;
+  for (std::uint64_t index = 0; index < std::min(dataset.size(), most_records); ++index) {
+    indices.push_back(index);
+    (void)dataset.key(index);
+    (void)dataset.stored(index);
+    try {
+      for (const RecordField& field : reader->read(index).fields())
+        for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
+    } catch (const Error& error) {
+      expect_damage(error);
+    }
+  }
+  dataset.prefetch(indices);
+  static volatile unsigned seen = 0;
+  seen = seen + sum;  // so that the bytes are read
+}
+
+}  // namespace millrace::testing
