@@ -69,8 +69,7 @@ Status probe_begin(std::span<const std::byte> begin) {
     return Status::bad(std::string("it is compressed with ") + compression +
                        ", and cannot be read in place; unpack it, or have it packed by "
                        "`millrace pack`");
-  return begins_with_header(begin) ? Status::ok()
-                                   : Status::bad("it has no tar header");
+  return begins_with_header(begin) ? Status::ok() : Status::bad("it has no tar header");
 }
 
 }  // namespace
