@@ -28,6 +28,10 @@ Status check_limits(Size image, std::size_t encoded_bytes, std::uint64_t needed_
     return Status::bad(text_of(image) + " pixels in " + std::to_string(encoded_bytes) +
                        " bytes; at most " + std::to_string(limits.max_pixels_per_byte) +
                        " pixels per byte are decoded (max_pixels_per_byte)");
+  return check_memory(image, needed_bytes, limits);
+}
+
+Status check_memory(Size image, std::uint64_t needed_bytes, const DecodeLimits& limits) {
   if (needed_bytes > DecodeBudget::small_bytes && needed_bytes > limits.max_decode_bytes)
     return Status::bad(text_of(image) + " pixels take " + std::to_string(needed_bytes) +
                        " bytes of memory to decode; at most " +

@@ -18,6 +18,9 @@ Status check_pixels(Size image);
 Status check_limits(Size image, std::size_t encoded_bytes, std::uint64_t needed_bytes,
                     const DecodeLimits& limits);
 
+/// Bad for an image that takes more memory to decode than the limits allow.
+Status check_memory(Size image, std::uint64_t needed_bytes, const DecodeLimits& limits);
+
 /// Throws `Error` (`invalid_argument`) unless the region lies in an image of that size and has a
 /// pixel.
 void check_inside(const Region& region, Size image);

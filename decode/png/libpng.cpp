@@ -80,6 +80,18 @@ Status Libpng::start() {
   });
 }
 
+Status Libpng::start_values() {
+  return guarded([&] {
+    const int bits = png_get_bit_depth(png_, info_);
+    const bool is_grey = png_get_color_type(png_, info_) == PNG_COLOR_TYPE_GRAY;
+    if (is_grey && (bits == 2 || bits == 4))
+      png_set_expand_gray_1_2_4_to_8(png_);
+    else
+      png_set_packing(png_);
+    png_start_read_image(png_);
+  });
+}
+
 Status Libpng::read_row(std::uint8_t* row) {
   return guarded([&] { png_read_row(png_, row, nullptr); });
 }

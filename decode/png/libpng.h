@@ -27,6 +27,9 @@ class Libpng {
   Status open(std::span<const std::byte> encoded);
   /// Begins output: 3 bytes a pixel, or 2, the higher first, for grey of 16 bits.
   Status start();
+  /// Begins output of the values of grey or of a palette, as Pillow gives them: a byte a pixel, or
+  /// 2, the higher first, for 16 bits. Grey of 2 and 4 bits is scaled to 0 to 255.
+  Status start_values();
   /// Reads the next row, to a buffer of the whole width; nullptr drops it. The rows of interlaced
   /// images come pass by pass, as many and as long as each has.
   Status read_row(std::uint8_t* row);
@@ -34,6 +37,12 @@ class Libpng {
   Status finish();
   /// Gives the memory for the image back.
   void end();
+
+  /// Calls `end` at the end of a scope.
+  struct End {
+    Libpng& libpng;
+    ~End() { libpng.end(); }
+  };
 
  private:
   static Libpng& of(png_structp png) { return *static_cast<Libpng*>(png_get_error_ptr(png)); }

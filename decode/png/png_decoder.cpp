@@ -2,40 +2,15 @@
 #include "png/png_decoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+
+#include "png/passes.h"
 
 namespace millrace {
 namespace {
 
-/// Which pixels of an image a pass holds (PNG, third edition, 8.2: Adam7).
-struct Pass {
-  int left, top, across, down;
-
-  int columns(int width) const { return (width - left + across - 1) / across; }
-  int rows(int height) const { return (height - top + down - 1) / down; }
-};
-constexpr std::array<Pass, 7> interlaced{{{0, 0, 8, 8},
-                                          {4, 0, 8, 8},
-                                          {0, 4, 4, 8},
-                                          {2, 0, 4, 4},
-                                          {0, 2, 2, 4},
-                                          {1, 0, 2, 2},
-                                          {0, 1, 1, 2}}};
-constexpr std::array<Pass, 1> in_order{{{0, 0, 1, 1}}};
-
-std::span<const Pass> passes_of(const PngInfo& info) {
-  if (info.interlaced) return interlaced;
-  return in_order;
-}
-
-struct EndOf {
-  Libpng& libpng;
-  ~EndOf() { libpng.end(); }
-};
-
 /// Copies the pixels of a pass's row that are in the region to their places in its row.
-void place(const std::uint8_t* row, const Pass& pass, bool is_grey_16, const Region& region,
+void place(const std::uint8_t* row, const PngPass& pass, bool is_grey_16, const Region& region,
            std::uint8_t* to) {
   if (pass.across == 1 && !is_grey_16) {
     std::memcpy(to, row + std::size_t{3} * static_cast<std::size_t>(region.x - pass.left),
@@ -78,14 +53,14 @@ Status PngDecoder::read_region(const Region& region, PixelView& view) {
   std::uint8_t* const row = pixels + pixel_bytes;
   const bool is_direct = !info_.interlaced && !is_grey_16() && region.width == info_.width;
 
-  const EndOf at_end{libpng_};
+  const Libpng::End at_end{libpng_};
   if (Status started = libpng_.start(); !started.is_ok()) return started;
-  const std::span<const Pass> passes = passes_of(info_);
-  const auto reaches = [&](const Pass& pass) { return pass.top < region.y + region.height; };
-  const Pass* last = &passes.back();
+  const std::span<const PngPass> passes = png_passes(info_.interlaced);
+  const auto reaches = [&](const PngPass& pass) { return pass.top < region.y + region.height; };
+  const PngPass* last = &passes.back();
   while (!reaches(*last) || last->columns(info_.width) == 0 || last->rows(info_.height) == 0)
     --last;
-  for (const Pass& pass : passes) {
+  for (const PngPass& pass : passes) {
     if (pass.columns(info_.width) <= 0) continue;
     const int rows = pass.rows(&pass == last ? region.y + region.height : info_.height);
     for (int n = 0; n < rows; ++n) {
@@ -104,9 +79,9 @@ Status PngDecoder::read_region(const Region& region, PixelView& view) {
 }
 
 Status PngDecoder::read_all() {
-  const EndOf at_end{libpng_};
+  const Libpng::End at_end{libpng_};
   if (Status started = libpng_.start(); !started.is_ok()) return started;
-  for (const Pass& pass : passes_of(info_))
+  for (const PngPass& pass : png_passes(info_.interlaced))
     if (pass.columns(info_.width) > 0)
       for (int n = 0; n < pass.rows(info_.height); ++n)
         if (Status read = libpng_.read_row(nullptr); !read.is_ok()) return read;

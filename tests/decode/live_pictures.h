@@ -26,6 +26,7 @@ struct LivePicture {
   Size size;
   /// By EXIF; 0 if it says none.
   int orientation = 0;
+  /// Of a mask its values, 2 bytes each, the lower first.
   std::vector<std::uint8_t> rgb;
 };
 

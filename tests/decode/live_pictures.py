@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """live_pictures.py KIND FOLDER: pictures of a kind, and what this machine's Pillow makes of them.
 
-KIND is png, webp, pnm or exif. It writes NAME.png, say, and NAME.rgb, the bytes of Pillow's
-convert("RGB"), and prints "NAME.png WIDTH HEIGHT ORIENTATION" for each; the orientation is 0 where
-Pillow finds none. Pillow cannot write most kinds of PNG, so these are written here. Exits with 77
-where there is no Pillow.
+KIND is png, webp, pnm, exif or mask. It writes NAME.png, say, and NAME.png.rgb, the bytes of
+Pillow's convert("RGB"), of masks the values of numpy.array, 2 bytes each. It prints "NAME.png WIDTH
+HEIGHT ORIENTATION" for each; the orientation is 0 where Pillow finds none. Pillow cannot write most
+kinds of PNG, so these are written here. Exits with 77 where there is no Pillow.
 """
 
 import io
@@ -115,6 +115,36 @@ def pngs(draw):
     yield "pillow_P.png", saved(image(draw, "RGB", 61, 43).quantize(30), "PNG", transparency=3)
 
 
+def masks(draw):
+    for colour, depths in {0: [1, 2, 4, 8, 16], 3: [1, 2, 4, 8]}.items():
+        for bits in depths:
+            for n, (width, height) in enumerate([*SIZES, (13, 7), (40, 30)]):
+                for interlaced in (0, 1):
+                    yield (f"{colour}_{bits}_{width}x{height}_{interlaced}.png",
+                           png(draw, width, height, colour, bits, interlaced, n % 2))
+    for colours in (2, 4, 9, 200):  # of 1, 2, 4 and 8 bits
+        yield (f"pillow_P_{colours}.png",
+               saved(image(draw, "RGB", 39, 23).quantize(colours), "PNG", transparency=1))
+    yield "pillow_1.png", saved(image(draw, "L", 39, 23).convert("1"), "PNG")
+    wide = Image.frombytes("I;16", (39, 23), draw.randbytes(2 * 39 * 23))
+    yield "pillow_I16.png", saved(wide, "PNG")
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    yield "turned.png", saved(image(draw, "L", 39, 23), "PNG", exif=exif)
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 1, 8, 3, 0, 0, 0))
+    pixels = chunk(b"IDAT", zlib.compress(bytes([0, 0, 1, 2, 255])))
+    yield ("short_palette.png", b"\x89PNG\r\n\x1a\n" + header + chunk(b"PLTE", bytes(6)) + pixels +
+           chunk(b"IEND", b""))
+
+
+def values(picture):
+    """The numbers that numpy.array(picture) has, row after row."""
+    pixels = picture.load()
+    scale = 255 if picture.mode == "1" else 1
+    numbers = [pixels[x, y] // scale for y in range(picture.height) for x in range(picture.width)]
+    return struct.pack(f"<{len(numbers)}H", *numbers)
+
+
 def webp_chunk(name, data):
     return name + struct.pack("<I", len(data)) + data + b"\0" * (len(data) % 2)
 
@@ -176,11 +206,13 @@ def exifs(draw):
 
 def main(kind, folder):
     draw = random.Random(7)
-    for name, encoded in {"png": pngs, "webp": webps, "pnm": pnms, "exif": exifs}[kind](draw):
+    kinds = {"png": pngs, "webp": webps, "pnm": pnms, "exif": exifs, "mask": masks}
+    for name, encoded in kinds[kind](draw):
         path = Path(folder, name)
         path.write_bytes(encoded)
         with Image.open(path) as opened:
-            path.with_suffix(path.suffix + ".rgb").write_bytes(opened.convert("RGB").tobytes())
+            made = values(opened) if kind == "mask" else opened.convert("RGB").tobytes()
+            path.with_suffix(path.suffix + ".rgb").write_bytes(made)
             print(name, *opened.size, opened.getexif().get(ORIENTATION, 0))
 
 

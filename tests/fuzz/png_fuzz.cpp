@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The road of a PNG, with the checksums of its chunks as they are and set right, since nothing
-// would come past them else; and of the PGM and PPM files.
+// would come past them else, as an image and as a mask; and of the PGM and PPM files.
+#include <millrace/detail/mask_decoder.h>
 #include <png.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +38,28 @@ void set_checksums(std::vector<std::uint8_t>& bytes) {
       bytes[at + 8 + length + n] = static_cast<std::uint8_t>(sum >> (24 - 8 * n));
     at += std::size_t{12} + length;
   }
+}
+
+/// A PNG as a mask of the size that its header says. Aborts where a decoder that has had all of the
+/// inputs before does anything else than one that has had none, and where another PNG is a mask
+/// than one without colours and alpha that is sound as an image.
+void expect_sound_mask(std::span<const std::byte> encoded) {
+  ImageInfo info;
+  if (!read_image_info(encoded, info).is_ok()) return;
+  if (std::int64_t{info.width} * info.height > 100'000) return;
+  static MaskDecoder used(std::make_shared<DecodeBudget>());
+  MaskDecoder fresh(std::make_shared<DecodeBudget>());
+  MaskView mask;
+  MaskView again;
+  const Status decoded = fresh.decode(encoded, info.size(), mask);
+  if (used.decode(encoded, info.size(), again).reason() != decoded.reason()) std::abort();
+  if (decoded.is_ok() &&
+      !std::equal(mask.values, mask.values + info.width * info.height, again.values))
+    std::abort();
+  const auto image = make_image_decoder(
+      std::make_shared<DecodeBudget>(DecodeLimits{.max_pixels_per_byte = 100'000}));
+  const bool is_sound = image->open(encoded).is_ok() && image->check().is_ok();
+  if (decoded.is_ok() != (is_sound && info.components == 1)) std::abort();
 }
 
 /// A PNG of a colour type, as libpng writes it.
@@ -94,5 +121,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::uint8_t> mended(data, data + size);
   millrace::set_checksums(mended);
   millrace::testing::expect_sound_codec(std::as_bytes(std::span(mended)));
+  millrace::expect_sound_mask(std::as_bytes(std::span(data, size)));
+  millrace::expect_sound_mask(std::as_bytes(std::span(mended)));
   return 0;
 }

@@ -1,66 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <png.h>
-#include <zlib.h>
 
 #include "decode/live_pictures.h"
+#include "decode/png/chunks.h"
 
 namespace millrace {
 namespace {
 
 using testing::Bytes;
 using testing::bytes_of;
+using testing::chunk;
 using testing::cut;
+using testing::deflated;
+using testing::end_chunk;
 using ::testing::HasSubstr;
+using testing::header;
 using testing::Image;
 using testing::noise;
+using testing::png;
 using testing::why_unsound;
-
-std::vector<std::uint8_t> big_endian(std::size_t number) {
-  return {static_cast<std::uint8_t>(number >> 24), static_cast<std::uint8_t>(number >> 16),
-          static_cast<std::uint8_t>(number >> 8), static_cast<std::uint8_t>(number)};
-}
-
-void append(Bytes& bytes, const std::vector<std::uint8_t>& more) {
-  for (const std::uint8_t byte : more) bytes.push_back(std::byte{byte});
-}
-
-Bytes chunk(const std::string& name, const std::vector<std::uint8_t>& data) {
-  std::vector<std::uint8_t> checked(name.begin(), name.end());
-  checked.insert(checked.end(), data.begin(), data.end());
-  Bytes bytes;
-  append(bytes, big_endian(data.size()));
-  append(bytes, checked);
-  append(bytes, big_endian(crc32(0, checked.data(), static_cast<unsigned>(checked.size()))));
-  return bytes;
-}
-
-/// A PNG of chunks.
-Bytes png(const std::vector<Bytes>& chunks) {
-  Bytes bytes;
-  append(bytes, {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'});
-  for (const Bytes& part : chunks) bytes.insert(bytes.end(), part.begin(), part.end());
-  return bytes;
-}
-
-Bytes header(int width, int height, int bits = 8, int colour = 2, int interlaced = 0) {
-  auto data = big_endian(static_cast<std::size_t>(width));
-  const auto rows = big_endian(static_cast<std::size_t>(height));
-  data.insert(data.end(), rows.begin(), rows.end());
-  for (const int value : {bits, colour, 0, 0, interlaced})
-    data.push_back(static_cast<std::uint8_t>(value));
-  return chunk("IHDR", data);
-}
-
-std::vector<std::uint8_t> deflated(const std::vector<std::uint8_t>& data) {
-  uLongf length = compressBound(data.size());
-  std::vector<std::uint8_t> out(length);
-  EXPECT_EQ(compress(out.data(), &length, data.data(), data.size()), Z_OK);
-  out.resize(length);
-  return out;
-}
-
-const Bytes end_chunk = chunk("IEND", {});
 
 /// By libpng's own writer.
 Bytes encoded_by_libpng(const Image& picture) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Masks: PNGs whose pixels are numbers, of classes or instances. For millrace's own folders; not
+// installed.
+#pragma once
+
+#include <millrace/decode_budget.h>
+#include <millrace/detail/export.h>
+#include <millrace/error.h>
+#include <millrace/image.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace millrace {
+class Libpng;
+class PixelScratch;
+}  // namespace millrace
+
+namespace MILLRACE_API millrace {
+
+/// A mask's values, row after row without gaps.
+struct MaskView {
+  const std::uint16_t* values = nullptr;
+  Size size;
+};
+
+/// Decodes masks, one after the other. It is used again and again and is not for two threads at
+/// once. Values are those of `numpy.array(PIL.Image.open(file))`: of a palette its indices, whether
+/// it has such colours or not; of grey the values, where those of 2 and 4 bits are scaled to 0 to
+/// 255 and those of one bit are 0 and 1. Rows are as they are stored: an orientation is not looked
+/// at, nor is transparency (tRNS).
+class MaskDecoder {
+ public:
+  explicit MaskDecoder(std::shared_ptr<DecodeBudget> budget);
+  MaskDecoder(const MaskDecoder&) = delete;
+  MaskDecoder& operator=(const MaskDecoder&) = delete;
+  ~MaskDecoder();
+
+  /// Decodes the whole mask of an image of `size`, up to the end of the file. Bad, with the reason,
+  /// if the bytes are no PNG, damaged (wherever: each chunk has a checksum), cut short, coloured,
+  /// or of another size than that, which is told from the header, before memory is taken; and if it
+  /// takes more memory than `max_decode_bytes`. Of the other limits none is asked: a mask is no
+  /// larger than its image, and one of nothing but background has more pixels per byte than any
+  /// photograph. The view is valid until the next call or `close`.
+  ///
+  /// A mask of over 16 megapixels waits for the budget (`DecodeBudget::take`), so an image that has
+  /// a part of the same budget is to be closed before. Throws `std::bad_alloc`.
+  Status decode(std::span<const std::byte> encoded, Size size, MaskView& view);
+
+  /// Gives its memory back to the budget.
+  void close();
+
+ private:
+  std::shared_ptr<DecodeBudget> budget_;
+  DecodeBudget::Lease lease_;
+  std::unique_ptr<Libpng> libpng_;
+  std::unique_ptr<PixelScratch> scratch_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+
+namespace millrace {
+
+/// Which pixels of an image a pass holds (PNG, third edition, 8.2: Adam7).
+struct PngPass {
+  int left, top, across, down;
+
+  /// None, 0 or less, where the image is too narrow or too low for the pass.
+  int columns(int width) const { return (width - left + across - 1) / across; }
+  int rows(int height) const { return (height - top + down - 1) / down; }
+};
+
+/// The passes of an image in the order of the file; `PngPass::columns` tells which have no rows.
+inline std::span<const PngPass> png_passes(bool interlaced) {
+  static constexpr std::array<PngPass, 7> adam7{{{0, 0, 8, 8},
+                                                 {4, 0, 8, 8},
+                                                 {0, 4, 4, 8},
+                                                 {2, 0, 4, 4},
+                                                 {0, 2, 2, 4},
+                                                 {1, 0, 2, 2},
+                                                 {0, 1, 1, 2}}};
+  static constexpr std::array<PngPass, 1> in_order{{{0, 0, 1, 1}}};
+  if (interlaced) return adam7;
+  return in_order;
+}
+
+}  // namespace millrace
