@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 void take_line(std::string_view line, const std::string& where, const TakeListed& take) {
   const auto refuse = [&](const std::string& what) {
-    return Error(ErrorCode::invalid_argument, where + ": " + what);
+    return Error(ErrorCode::corrupt, where + ": " + what);
   };
   const auto quoted = [](std::string_view text) { return "\"" + cut(std::string(text)) + "\""; };
   const std::size_t comma = line.rfind(',');
@@ -73,8 +73,7 @@ void read_image_list(const fs::path& list, const TakeListed& take) {
     if (!line.empty()) take_line(line, where(), take);
   }
   if (file.bad()) throw Error(ErrorCode::io, list.string() + " cannot be read to its end");
-  if (!file.eof())
-    throw Error(ErrorCode::invalid_argument, where() + ": the line is longer than any path");
+  if (!file.eof()) throw Error(ErrorCode::corrupt, where() + ": the line is longer than any path");
 }
 
 FileId id_of_file(const fs::path& path) {

@@ -116,6 +116,20 @@ bool is_tar_list(const fs::path& path) {
   return line.ends_with(".tar") && line.find('\0') == line.npos;
 }
 
+namespace {
+
+/// The tars of a pattern in a list: one that is none is the list's fault, and not the caller's.
+std::vector<fs::path> expand_listed(const fs::path& name, const fs::path& list) {
+  try {
+    return expand_tar_pattern(name);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    throw Error(ErrorCode::corrupt, list.string() + ": " + error.what());
+  }
+}
+
+}  // namespace
+
 std::vector<fs::path> read_tar_list(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text = read_text(file, most_list_bytes);
@@ -123,7 +137,7 @@ std::vector<fs::path> read_tar_list(const fs::path& path) {
     throw Error(ErrorCode::io,
                 path.string() + " cannot be read: " + std::generic_category().message(errno));
   if (text.size() > most_list_bytes)
-    throw Error(ErrorCode::invalid_argument, path.string() + " is longer than any list of tars");
+    throw Error(ErrorCode::corrupt, path.string() + " is longer than any list of tars");
   std::vector<fs::path> tars;
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -132,16 +146,17 @@ std::vector<fs::path> read_tar_list(const fs::path& path) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
     if (line.size() >= PATH_MAX)
-      throw Error(ErrorCode::invalid_argument,
-                  path.string() + " has a line that is longer than any path");
+      throw Error(ErrorCode::corrupt, path.string() + " has a line that is longer than any path");
     // The name may be absolute.
     const fs::path name = path.parent_path() / fs::path(line);
     std::error_code ignored;
-    if (is_tar_pattern(name) && !fs::exists(name, ignored))
-      std::ranges::copy(expand_tar_pattern(name), std::back_inserter(tars));
-    else
+    if (!is_tar_pattern(name) || fs::exists(name, ignored))
       tars.push_back(name);
-    if (tars.size() > most_tars) refuse_count(path);
+    else
+      std::ranges::copy(expand_listed(name, path), std::back_inserter(tars));
+    if (tars.size() > most_tars)
+      throw Error(ErrorCode::corrupt,
+                  path.string() + " names more than " + std::to_string(most_tars) + " tars");
   }
   return tars;
 }

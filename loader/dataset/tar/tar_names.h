@@ -23,8 +23,8 @@ std::vector<std::filesystem::path> expand_tar_pattern(const std::filesystem::pat
 /// (`io`).
 bool is_tar_list(const std::filesystem::path& path);
 /// The tars that a text file lists, a line each, which may be relative to the file's folder and may
-/// be a pattern. Empty lines do not count. Throws `Error` (`io`, `invalid_argument`) and as
-/// `expand_tar_pattern` does.
+/// be a pattern. Empty lines do not count. Throws `Error`: `corrupt` for what is no
+/// such list, `io`, and `not_found` as `expand_tar_pattern` does.
 std::vector<std::filesystem::path> read_tar_list(const std::filesystem::path& path);
 
 }  // namespace millrace

@@ -23,7 +23,7 @@ using TakeListed = std::function<void(std::string_view path, std::int64_t label)
 
 /// The files that a text file lists, in its order: a line is a path relative to a folder, a comma
 /// (its last one) and the label. Empty lines do not count. Throws `Error` (`not_found`,
-/// `invalid_argument` with the line's number, `io`), and what `take` throws.
+/// `corrupt` with the line's number, `io`), and what `take` throws.
 void read_image_list(const std::filesystem::path& list, const TakeListed& take);
 
 /// Device and inode: what tells folders apart that have several names.

@@ -148,6 +148,16 @@ TEST(ImageList, HasTheFilesInItsOrder) {
               HasSubstr("wrong.csv:2: label \"seven\" is no number from -1 up"));
 }
 
+TEST(ImageList, ALineThatIsNoneIsCorrupt) {
+  const TemporaryFolder folder;
+  for (const char* line : {"b.jpg", ",7", "/b.jpg,7", "b.jpg,seven"}) {
+    write_file(folder / "list.csv", "a.jpg,1\n" + std::string(line) + "\n");
+    const Error error = thrown_by([&] { (void)open_dataset(folder / "list.csv"); });
+    EXPECT_EQ(error.code(), ErrorCode::corrupt) << line;
+    EXPECT_THAT(error.what(), HasSubstr("list.csv:2: "));
+  }
+}
+
 TEST(ImageList, AFileThatCannotBeReadIsABadRecord) {
   const TemporaryFolder folder;
   write_below(folder / "image.jpg");

@@ -131,6 +131,18 @@ TEST(TarDataset, ARangeMustBeThereAndBeBounded) {
   EXPECT_EQ(code("part-{02..00}.tar"), ErrorCode::not_found);
 }
 
+TEST(TarDataset, AListThatIsNoneIsCorrupt) {
+  const TemporaryFolder folder;
+  const auto error = [&](const std::string& text) {
+    write_file(folder / "list", text);
+    return thrown_by([&] { (void)open_dataset(folder / "list"); });
+  };
+  const Error range = error("a.tar\npart-{00..999999999999}.tar\n");
+  EXPECT_EQ(range.code(), ErrorCode::corrupt);
+  EXPECT_THAT(range.what(), HasSubstr("list: "));
+  EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
+}
+
 TEST(TarDataset, SamplesAreConsecutiveMembersOfOneKey) {
   const TemporaryFolder folder;
   TarFile tar;
