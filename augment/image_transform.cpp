@@ -12,25 +12,27 @@
 #include <vector>
 
 #include "ops/program.h"
+#include "targets/targets.h"
 
 namespace millrace {
 namespace {
 
 constexpr std::size_t image_field = 0;
-constexpr std::size_t label_field = 1;
+constexpr std::size_t first_target = 1;
 constexpr std::size_t augment_stage = 1;
 
 /// A very narrow image would grow to gigabytes when its shorter side is resized.
 constexpr std::int64_t max_resized_pixels = 100'000'000;
 
-SampleSpec spec_of(Size output, const Program& program) {
+SampleSpec spec_of(const Recipe& recipe, const Program& program) {
+  const Size output = recipe.output;
   const auto height = static_cast<std::size_t>(output.height);
   const auto width = static_cast<std::size_t>(output.width);
   const auto views = static_cast<std::size_t>(program.views());
   const Shape image{height, width, 3};
   std::vector<FieldSpec> fields{
-      {"image", DType::uint8, views > 1 ? image.with_outer(views) : image},
-      {"label", DType::int64, {}}};
+      {"image", DType::uint8, views > 1 ? image.with_outer(views) : image}};
+  for (FieldSpec& field : fields_of(recipe.targets, output)) fields.push_back(std::move(field));
   for (FieldSpec& field : program.fields()) fields.push_back(std::move(field));
   return SampleSpec(std::move(fields));
 }
@@ -41,8 +43,11 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
   if (const ImageOperation* random = program.random_geometry(); random != nullptr)
     return {.why_none = std::string("the recipe's ") + random->name() +
                         " gives an image other pixels each time"};
+  if (has_moving(recipe.targets))
+    return {.why_none = "the recipe has masks, boxes or keypoints, which are made with the image"};
   Recipe geometry = recipe;
   geometry.mix.reset();
+  geometry.targets = Recipe().targets;
   std::erase_if(geometry.ops, [](const Operation& op) {
     return dynamic_cast<const GeometricOperation*>(&op.held()) == nullptr;
   });
@@ -59,28 +64,29 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
 
 class ImageWorker : public TransformWorker {
  public:
-  ImageWorker(const Program& program, Size output, Resolution resolution,
-              std::shared_ptr<DecodeBudget> budget)
+  ImageWorker(const Program& program, const Recipe& recipe,
+              const std::shared_ptr<DecodeBudget>& budget)
       : program_(program),
-        output_(output),
-        resolution_(resolution),
+        output_(recipe.output),
+        resolution_(recipe.resolution),
         views_(static_cast<std::size_t>(program.views())),
-        geometry_is_fixed_(program.random_geometry() == nullptr),
+        may_be_kept_(program.random_geometry() == nullptr && !has_moving(recipe.targets)),
         needs_orientation_(program.needs_orientation()),
-        decoder_(make_image_decoder(std::move(budget))) {}
+        decoder_(make_image_decoder(budget)),
+        targets_(recipe.targets, first_target, budget) {}
 
   Status make(const Record& record, Random& random, Sample& sample) override {
-    const std::int64_t label = record.integer("label");
+    if (Status taken = targets_.take(record); !taken.is_ok()) return taken;
     SampleImage image{static_cast<std::uint8_t*>(sample[image_field].data), output_, sample,
-                      scratch_};
+                      scratch_, targets_.move() ? &targets_ : nullptr};
     const std::size_t bytes = views_ * image.bytes();
     std::span<const std::byte> kept;
-    if (geometry_is_fixed_) kept = sample.cached();
+    if (may_be_kept_) kept = sample.cached();
     if (kept.size() == bytes) {
       sample.enter_stage(augment_stage);
     } else {
       std::span<std::byte> room;
-      if (geometry_is_fixed_) room = sample.room_in_cache();
+      if (may_be_kept_) room = sample.room_in_cache();
       // What a transform that wraps this one keeps is none of its business.
       if (room.size() != bytes) room = {};
       if (Status made = make_pixels(record, random, sample, room, image.pixels); !made.is_ok())
@@ -99,8 +105,7 @@ class ImageWorker : public TransformWorker {
       SampleImage one = view_of(image, view);
       program_.run(one, random);
     }
-    std::memcpy(sample[label_field].data, &label, sizeof label);
-    return Status::ok();
+    return targets_.write(sample);
   }
 
  private:
@@ -129,6 +134,8 @@ class ImageWorker : public TransformWorker {
                          std::to_string(to.height) + " pixels; at most " +
                          std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
+    if (targets_.move())
+      if (Status placed = targets_.place(stored, folds_.front()); !placed.is_ok()) return placed;
     const int reduction = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
     Region needed{};
     for (Fold& fold : folds_) {
@@ -232,7 +239,7 @@ class ImageWorker : public TransformWorker {
   const Size output_;
   const Resolution resolution_;
   const std::size_t views_;
-  const bool geometry_is_fixed_;
+  const bool may_be_kept_;
   const bool needs_orientation_;
   ImageInfo info_;
   std::unique_ptr<ImageDecoder> decoder_;
@@ -240,40 +247,39 @@ class ImageWorker : public TransformWorker {
   /// Of the sample that is made, one for each of its images.
   std::vector<Fold> folds_;
   Scratch scratch_;
+  TargetWorkers targets_;
 };
 
 class ImageTransform : public Transform {
  public:
   ImageTransform(const Recipe& recipe, const DecodeLimits& limits)
       : budget_(std::make_shared<DecodeBudget>(limits)),
-        recipe_(recipe.to_json()),
+        recipe_(recipe),
+        json_(recipe.to_json()),
         program_(recipe.output, recipe.ops, recipe.like),
-        resolution_(recipe.resolution),
         mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
-        output_(recipe.output),
-        spec_(spec_of(recipe.output, program_)),
+        spec_(spec_of(recipe, program_)),
         fixed_part_(fixed_part_of(recipe, limits, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
-  std::string description() const override { return recipe_; }
+  std::string description() const override { return json_; }
   std::string fingerprint_of() const override { return "recipe"; }
   std::optional<std::uint64_t> fingerprint() const override {
-    return XXH3_64bits(recipe_.data(), recipe_.size());
+    return XXH3_64bits(json_.data(), json_.size());
   }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   FixedPart fixed_part() const override { return fixed_part_; }
   std::unique_ptr<TransformWorker> make_worker() const override {
-    return std::make_unique<ImageWorker>(program_, output_, resolution_, budget_);
+    return std::make_unique<ImageWorker>(program_, recipe_, budget_);
   }
 
  private:
   std::shared_ptr<DecodeBudget> budget_;
-  std::string recipe_;
+  Recipe recipe_;
+  std::string json_;
   Program program_;
-  Resolution resolution_;
   std::shared_ptr<const BatchTransform> mix_;
-  Size output_;
   SampleSpec spec_;
   FixedPart fixed_part_;
 };

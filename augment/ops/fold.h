@@ -62,6 +62,7 @@ struct Fold {
 
   /// Makes an output of the padded image from (left, top) on; what it shows beyond that is zero.
   void show(int left, int top) {
+    shown = {left, top};
     if (!frame.borders.empty()) {
       frame.show({left, top, output.width, output.height}, resampling.to);
       const Frame::Window window = frame.window();
@@ -129,6 +130,11 @@ struct Fold {
   int x = 0;
   int y = 0;
   Frame frame{};
+  /// Where the output's left and top edges lie in the padded image, before it is flipped.
+  struct Corner {
+    int left = 0;
+    int top = 0;
+  } shown{};
   /// Whether an operation has changed the resampling's size.
   bool resized = false;
   /// Whether an operation has turned the image.

@@ -13,6 +13,7 @@
 
 #include "ops/fold.h"
 #include "ops/scratch.h"
+#include "pixels/warp.h"
 
 namespace millrace {
 
@@ -46,10 +47,13 @@ class Parameters {
   /// Where the limits are not below 0, its upper end is above 0. Else one number in JSON is the
   /// range from minus that to it.
   virtual void range(const char* key, Range& value, Range limits) = 0;
+  /// An empty list is not written.
   virtual void numbers(const char* key, std::vector<double>& value, const NumberList& list) = 0;
   /// A region of an image: [x, y, width, height], none of them negative, not empty.
   virtual void region(const char* key, Region& value) = 0;
   virtual void flag(const char* key, bool& value) = 0;
+  /// The name of something else; an empty one is not written.
+  virtual void name(const char* key, std::string& value) = 0;
   /// Red, green and blue.
   virtual void colour(const char* key, Colour& value) = 0;
   /// Operations that this one runs, which run in place on pixels; at least one.
@@ -105,6 +109,16 @@ class GeometricOperation : public ImageOperation {
   virtual const char* fold(Fold& fold, Random& random) const = 0;
 };
 
+/// What else of a sample moves with its image: masks, boxes, keypoints. They are told of each warp
+/// of it.
+class Followers {
+ public:
+  virtual ~Followers() = default;
+  virtual void warp(const AffineMap& map) = 0;
+  virtual void warp(const PerspectiveMap& map) = 0;
+  virtual void rotate(double degrees) = 0;
+};
+
 /// A sample's image of the output's size, and what its operations need besides.
 struct SampleImage {
   /// 8-bit RGB, rows without gaps.
@@ -113,6 +127,8 @@ struct SampleImage {
   Sample& sample;
   /// The worker's own.
   Scratch& scratch;
+  /// Nullptr if nothing follows.
+  Followers* followers = nullptr;
 
   std::size_t bytes() const {
     return 3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
@@ -127,6 +143,8 @@ class PixelOperation : public ImageOperation {
   virtual bool folds() const { return false; }
   virtual void fold(Fold&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;
+  /// Whether it moves pixels without telling `SampleImage::followers`; false by default.
+  virtual bool moves_alone() const { return false; }
   /// A field that it adds to the sample and fills, for the device to do the rest; none by default.
   virtual std::vector<FieldSpec> fields() const { return {}; }
 };

@@ -15,6 +15,8 @@ const PixelOperation* as_in_place(const Operation& op) {
   return dynamic_cast<const PixelOperation*>(&op.held());
 }
 
+}  // namespace
+
 bool flips_on_device(const Operation& op) {
   const PixelOperation* pixels = as_in_place(op);
   return pixels != nullptr && std::ranges::any_of(pixels->fields(), [](const FieldSpec& field) {
@@ -22,7 +24,10 @@ bool flips_on_device(const Operation& op) {
          });
 }
 
-}  // namespace
+bool moves_alone(const Operation& op) {
+  const PixelOperation* pixels = as_in_place(op);
+  return pixels != nullptr && pixels->moves_alone();
+}
 
 std::string place_of(std::span<const Operation> ops, std::size_t number) {
   return "ops[" + std::to_string(number) + "] (" + ops[number].held().name() + ")";

@@ -25,6 +25,12 @@ int views_of(std::span<const Operation> ops);
 /// Whether an operation leaves its work to the device.
 bool runs_on_device(const Operation& op);
 
+/// Whether that is a flip.
+bool flips_on_device(const Operation& op);
+
+/// Whether an operation, or one that it runs, moves pixels without telling what else should follow.
+bool moves_alone(const Operation& op);
+
 /// Operations as workers run them: those that fold folded, then the others in place. They draw
 /// their random numbers in their own order. Immutable; workers share one.
 class Program {

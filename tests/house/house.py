@@ -27,7 +27,7 @@ ROOMS = {
                "report", "pipeline/options", "pipeline/road", "pipeline"],
     "decode": ["codec", "jpeg", "png", "webp", "pnm", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
-                "*"],
+                "targets", "*"],
     "gpu": ["pixel", "device"],
     "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
               "image", "diagnose", "tune", "micro", "main.cpp", "c"],

@@ -6,6 +6,7 @@
 #include <millrace/detail/export.h>
 #include <millrace/mix.h>
 #include <millrace/operation.h>
+#include <millrace/target.h>
 
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct Recipe {
   /// `reduced` is faster where what is resized is at least twice as wide and high as the output,
   /// and inexact there. Images that are turned upright, and `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
+  /// The further fields of records that a sample has. Masks, boxes and keypoints among them go
+  /// where the operations take the pixels.
+  std::vector<Target> targets{{"label", ValuesTarget{}}};
   /// How the samples of a batch are mixed with each other; nullopt = they are not.
   std::optional<Mix> mix{};
 
@@ -55,7 +59,11 @@ struct Recipe {
   /// with output as [width, height], like as "pillow-13" or "pillow-12", "resolution" (which is
   /// written only if it is not the default) as "exact" or "reduced", in "resize" and
   /// "random_resized_crop" "interpolation": "bilinear", "bicubic", "box", "hamming", "lanczos" or
-  /// "nearest", in "random_horizontal_flip" "on": "worker" or "device", and "mix" as
+  /// "nearest", in "random_horizontal_flip" "on": "worker" or "device", "targets" as
+  ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
+  ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
+  /// ("is" as "mask", "boxes", "keypoints" or "values", and the members of that one's struct), which
+  /// is written only if it is not the label alone, and "mix" as
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`
   /// (`invalid_argument`) for malformed JSON, an unknown key or operation, a value out of range or

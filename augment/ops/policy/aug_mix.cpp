@@ -31,6 +31,7 @@ class AugMixOperation final : public PixelOperation {
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::bilinear);
     parameters.colour("fill", parameters_.fill);
   }
+  bool moves_alone() const override { return true; }
   void run(SampleImage& image, Random& random) const override {
     const auto chains = static_cast<std::size_t>(parameters_.mixture_width);
     const std::vector<float> shares = drawn_dirichlet(parameters_.alpha, 2, random);

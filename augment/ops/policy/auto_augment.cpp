@@ -21,6 +21,7 @@ class AutoAugmentOperation final : public PixelOperation {
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
     parameters.colour("fill", parameters_.fill);
   }
+  bool moves_alone() const override { return true; }
   void run(SampleImage& image, Random& random) const override {
     const AugmentationPair& pair = policy_of(parameters_.policy)[random.below(augmentation_pairs)];
     const std::array<double, 2> draws{random.uniform(), random.uniform()};

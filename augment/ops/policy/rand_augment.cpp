@@ -22,6 +22,7 @@ class RandAugmentOperation final : public PixelOperation {
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
     parameters.colour("fill", parameters_.fill);
   }
+  bool moves_alone() const override { return true; }
   void run(SampleImage& image, Random& random) const override {
     const std::span<const Augmenting> space = rand_augment_space();
     for (int n = 0; n < parameters_.num_ops; ++n)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ops/operations.h"
+#include "ops/program.h"
 
 namespace millrace {
 namespace {
@@ -17,6 +19,9 @@ class RandomApplyOperation final : public PixelOperation {
   void describe(Parameters& parameters) override {
     parameters.operations("ops", parameters_.ops);
     parameters.number("p", parameters_.p, {0, 1});
+  }
+  bool moves_alone() const override {
+    return std::ranges::any_of(parameters_.ops, millrace::moves_alone);
   }
   void run(SampleImage& image, Random& random) const override {
     if (random.uniform() >= parameters_.p) return;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ops/operations.h"
+#include "ops/program.h"
 
 namespace millrace {
 namespace {
@@ -15,6 +17,9 @@ class RandomChoiceOperation final : public PixelOperation {
 
   const char* name() const override { return "random_choice"; }
   void describe(Parameters& parameters) override { parameters.operations("ops", parameters_.ops); }
+  bool moves_alone() const override {
+    return std::ranges::any_of(parameters_.ops, millrace::moves_alone);
+  }
   void run(SampleImage& image, Random& random) const override {
     const Operation& op = parameters_.ops[random.below(parameters_.ops.size())];
     static_cast<const PixelOperation&>(op.held()).run(image, random);

@@ -21,6 +21,7 @@ class TrivialAugmentWideOperation final : public PixelOperation {
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
     parameters.colour("fill", parameters_.fill);
   }
+  bool moves_alone() const override { return true; }
   void run(SampleImage& image, Random& random) const override {
     const std::span<const Augmenting> space = trivial_augment_wide_space();
     const Augmenting& what = space[random.below(space.size())];

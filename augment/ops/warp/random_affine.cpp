@@ -53,6 +53,7 @@ class RandomAffineOperation final : public PixelOperation {
     remake(image, [&](const std::uint8_t* copy) {
       warp(copy, image.size, map, parameters_.interpolation, parameters_.fill, image.pixels);
     });
+    if (image.followers != nullptr) image.followers->warp(map);
   }
 
  private:

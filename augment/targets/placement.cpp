@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+/// What an axis of the output shows of that of the upright image.
+struct OutputAxis {
+  int from;    // pixels of the box
+  int offset;  // where the box begins
+  int to;      // pixels it is resized to
+  int begin;   // of the window
+  int count;   // of the window
+  int at;      // where the window comes to
+  int length;  // of the output
+  bool mirrored;
+};
+
+int nearest_source(int place, int from, int to) {
+  if (from == to) return place;
+  const float scale = static_cast<float>(from) / static_cast<float>(to);
+  return std::min(static_cast<int>(std::floor(static_cast<float>(place) * scale)), from - 1);
+}
+
+void find_axis(const OutputAxis& axis, std::span<const int> framed, int upright, bool turned_back,
+               std::vector<int>& places) {
+  places.resize(static_cast<std::size_t>(axis.length));
+  for (int n = 0; n < axis.length; ++n) {
+    int place = -1;
+    if (!framed.empty()) {
+      place = framed[static_cast<std::size_t>(n)];
+    } else if (n >= axis.at && n < axis.at + axis.count) {
+      const int in_window = axis.mirrored ? axis.at + axis.count - 1 - n : n - axis.at;
+      place = axis.begin + in_window;
+    }
+    if (place >= 0) {
+      place = axis.offset + nearest_source(place, axis.from, axis.to);
+      if (turned_back) place = upright - 1 - place;
+    }
+    places[static_cast<std::size_t>(n)] = place;
+  }
+}
+
+void clip(Box& box, Size size) {
+  const auto width = static_cast<float>(size.width);
+  const auto height = static_cast<float>(size.height);
+  box.left = std::clamp(box.left, 0.0F, width);
+  box.right = std::clamp(box.right, 0.0F, width);
+  box.top = std::clamp(box.top, 0.0F, height);
+  box.bottom = std::clamp(box.bottom, 0.0F, height);
+}
+
+void move(Box& box, int x, int y) {
+  box.left += static_cast<float>(x);
+  box.right += static_cast<float>(x);
+  box.top += static_cast<float>(y);
+  box.bottom += static_cast<float>(y);
+}
+
+void mirror(Box& box, int width) {
+  const float left = box.left;
+  box.left = static_cast<float>(width) - box.right;
+  box.right = static_cast<float>(width) - left;
+}
+
+void flip(Box& box, int height) {
+  const float top = box.top;
+  box.top = static_cast<float>(height) - box.bottom;
+  box.bottom = static_cast<float>(height) - top;
+}
+
+struct Ratios {
+  explicit Ratios(const Resampling& resampling)
+      : across(
+            static_cast<float>(static_cast<double>(resampling.to.width) / resampling.from.width)),
+        down(static_cast<float>(static_cast<double>(resampling.to.height) /
+                                resampling.from.height)) {}
+  float across;
+  float down;
+};
+
+/// A matrix by which homogeneous coordinates are multiplied; its inverse up to a factor.
+void invert(const double (&map)[3][3], double (&inverse)[3][3]) {
+  for (int row = 0; row < 3; ++row)
+    for (int column = 0; column < 3; ++column) {
+      const int a = (column + 1) % 3;
+      const int b = (column + 2) % 3;
+      const int c = (row + 1) % 3;
+      const int d = (row + 2) % 3;
+      inverse[row][column] = map[a][c] * map[b][d] - map[a][d] * map[b][c];
+    }
+}
+
+}  // namespace
+
+void NearestPlaces::find(const Fold& fold) {
+  const Resampling& resampling = fold.resampling;
+  const Region& window = resampling.window;
+  const Turn turn = resampling.turn;
+  const Frame& frame = fold.frame;
+  find_axis({resampling.from.width, fold.box.x, resampling.to.width, window.x, window.width, fold.x,
+             fold.output.width, resampling.mirrored},
+            frame.columns, fold.image.width, turn.mirrored, columns);
+  find_axis({resampling.from.height, fold.box.y, resampling.to.height, window.y, window.height,
+             fold.y, fold.output.height, resampling.flipped},
+            frame.rows, fold.image.height, turn.flipped, rows);
+  transposed = turn.transposed;
+}
+
+void place_boxes(const Fold& fold, std::span<Box> boxes) {
+  const Resampling& resampling = fold.resampling;
+  const Turn turn = resampling.turn;
+  const Ratios ratios(resampling);
+  for (Box& box : boxes) {
+    if (turn.transposed) {
+      std::swap(box.left, box.top);
+      std::swap(box.right, box.bottom);
+    }
+    if (turn.mirrored) mirror(box, fold.image.width);
+    if (turn.flipped) flip(box, fold.image.height);
+    clip(box, fold.image);
+    move(box, -fold.box.x, -fold.box.y);
+    clip(box, resampling.from);
+    box.left *= ratios.across;
+    box.right *= ratios.across;
+    box.top *= ratios.down;
+    box.bottom *= ratios.down;
+    for (const Border& border : fold.frame.borders)
+      move(box, border.padding.left, border.padding.top);
+    move(box, -fold.shown.left, -fold.shown.top);
+    clip(box, fold.output);
+    if (resampling.mirrored) mirror(box, fold.output.width);
+    if (resampling.flipped) flip(box, fold.output.height);
+  }
+}
+
+FloatPoint placed(const Fold& fold, FloatPoint point) {
+  const Resampling& resampling = fold.resampling;
+  const Turn turn = resampling.turn;
+  const auto exchanged = [](float at, int side) { return static_cast<float>(side - 1) - at; };
+  if (turn.transposed) std::swap(point.x, point.y);
+  if (turn.mirrored) point.x = exchanged(point.x, fold.image.width);
+  if (turn.flipped) point.y = exchanged(point.y, fold.image.height);
+  point.x -= static_cast<float>(fold.box.x);
+  point.y -= static_cast<float>(fold.box.y);
+  const Ratios ratios(resampling);
+  point.x *= ratios.across;
+  point.y *= ratios.down;
+  for (const Border& border : fold.frame.borders) {
+    point.x += static_cast<float>(border.padding.left);
+    point.y += static_cast<float>(border.padding.top);
+  }
+  point.x -= static_cast<float>(fold.shown.left);
+  point.y -= static_cast<float>(fold.shown.top);
+  if (resampling.mirrored) point.x = exchanged(point.x, fold.output.width);
+  if (resampling.flipped) point.y = exchanged(point.y, fold.output.height);
+  return point;
+}
+
+ForwardWarp::ForwardWarp(const AffineMap& map) {
+  const double matrix[3][3] = {{map[0], map[1], map[2]}, {map[3], map[4], map[5]}, {0, 0, 1}};
+  invert(matrix, rows_);
+}
+
+ForwardWarp::ForwardWarp(const PerspectiveMap& map) {
+  const double matrix[3][3] = {
+      {map[0], map[1], map[2]}, {map[3], map[4], map[5]}, {map[6], map[7], 1}};
+  invert(matrix, rows_);
+}
+
+FloatPoint ForwardWarp::operator()(FloatPoint point) const {
+  double made[3];
+  for (int row = 0; row < 3; ++row)
+    made[row] = rows_[row][0] * static_cast<double>(point.x) +
+                rows_[row][1] * static_cast<double>(point.y) + rows_[row][2];
+  return {static_cast<float>(made[0] / made[2]), static_cast<float>(made[1] / made[2])};
+}
+
+Box ForwardWarp::operator()(const Box& box, Size size) const {
+  const FloatPoint corners[] = {(*this)({box.left, box.top}), (*this)({box.right, box.top}),
+                                (*this)({box.right, box.bottom}), (*this)({box.left, box.bottom})};
+  Box around{corners[0].x, corners[0].y, corners[0].x, corners[0].y};
+  for (const FloatPoint& corner : corners) {
+    around.left = std::min(around.left, corner.x);
+    around.right = std::max(around.right, corner.x);
+    around.top = std::min(around.top, corner.y);
+    around.bottom = std::max(around.bottom, corner.y);
+  }
+  clip(around, size);
+  return around;
+}
+
+AffineMap rotation_map(Size size, double degrees) {
+  return affine_map(middle(size), -degrees, {0, 0}, 1, {0, 0});
+}
+
+}  // namespace millrace

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "targets/target_worker.h"
+
+namespace millrace {
+
+/// Writes rows of `row_bytes` each to a sample's field that varies in length, of those that belong
+/// to boxes the kept ones. Bad, with the reason, if there is not one for each box.
+inline Status write_rows(std::span<const std::byte> bytes, std::size_t row_bytes, bool is_owned,
+                         const TargetWorker::Kept& kept, Sample& sample, std::size_t field) {
+  auto* to = static_cast<std::byte*>(sample[field].data);
+  const std::size_t rows = bytes.size() / row_bytes;
+  if (!is_owned) {
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+    sample.set_length(field, rows);
+    return Status::ok();
+  }
+  if (rows != kept.boxes)
+    return Status::bad("has " + std::to_string(rows) + " rows, and the record " +
+                       std::to_string(kept.boxes) + " boxes");
+  for (const std::uint32_t row : kept.rows) {
+    std::memcpy(to, bytes.data() + row * row_bytes, row_bytes);
+    to += row_bytes;
+  }
+  sample.set_length(field, kept.rows.size());
+  return Status::ok();
+}
+
+/// Bad, with the reason, if the bytes are not rows, or those are too many.
+inline Status check_rows(std::span<const std::byte> bytes, std::size_t row_bytes, int max_length,
+                         bool is_owned) {
+  if (bytes.size() % row_bytes != 0)
+    return Status::bad("has " + std::to_string(bytes.size()) + " bytes; a row has " +
+                       std::to_string(row_bytes));
+  const std::size_t rows = bytes.size() / row_bytes;
+  if (!is_owned && rows > static_cast<std::size_t>(max_length))
+    return Status::bad("has " + std::to_string(rows) + " rows; the recipe's \"max_length\" is " +
+                       std::to_string(max_length));
+  return Status::ok();
+}
+
+}  // namespace millrace

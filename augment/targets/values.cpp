@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <string>
+
+#include "targets/rows.h"
+
+namespace millrace {
+namespace {
+
+class ValuesWorker final : public TargetWorker {
+ public:
+  explicit ValuesWorker(const ValuesTarget& target)
+      : target_(target), row_bytes_(target.shape.elements() * size_of(target.dtype)) {}
+
+  Status take(std::span<const std::byte> bytes) override {
+    bytes_ = bytes;
+    if (varies()) return check_rows(bytes, row_bytes_, target_.max_length, is_owned());
+    if (bytes.size() == row_bytes_) return Status::ok();
+    return Status::bad("has " + std::to_string(bytes.size()) + " bytes; " +
+                       to_string(target_.dtype) + ' ' + target_.shape.to_string() + " has " +
+                       std::to_string(row_bytes_));
+  }
+
+  Status write(Sample& sample, std::size_t field, const Kept& kept) override {
+    if (varies()) return write_rows(bytes_, row_bytes_, is_owned(), kept, sample, field);
+    std::memcpy(sample[field].data, bytes_.data(), row_bytes_);
+    return Status::ok();
+  }
+
+ private:
+  bool is_owned() const { return !target_.of.empty(); }
+  bool varies() const { return is_owned() || target_.max_length > 0; }
+
+  ValuesTarget target_;
+  std::size_t row_bytes_;
+  /// The record's.
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<TargetWorker> make_values_worker(const ValuesTarget& target) {
+  return std::make_unique<ValuesWorker>(target);
+}
+
+}  // namespace millrace
