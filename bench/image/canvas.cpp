@@ -32,6 +32,12 @@ std::size_t row_bytes(const MadeImage& image) {
 
 }  // namespace
 
+Colour colour_of(std::size_t number) {
+  constexpr Colour colours[] = {{230, 159, 0}, {86, 180, 233}, {0, 158, 115},  {240, 228, 66},
+                                {0, 114, 178}, {213, 94, 0},   {204, 121, 167}};
+  return colours[number % std::size(colours)];
+}
+
 Canvas::Canvas(Size size, Colour background) {
   image_.size = size;
   image_.rgb.resize(row_bytes(image_) * static_cast<std::size_t>(size.height));

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "image/made_image.h"
 
@@ -10,10 +12,15 @@ namespace millrace::cli {
 
 using Colour = std::array<std::uint8_t, 3>;
 
+/// Colours that stay apart for those who tell red from green badly, again and again. Source: Okabe
+/// and Ito, "Color universal design", 2008.
+Colour colour_of(std::size_t number);
+
 /// An image that is drawn on. What does not lie on it is left out.
 class Canvas {
  public:
   Canvas(Size size, Colour background);
+  explicit Canvas(MadeImage image) : image_(std::move(image)) {}
 
   void place(const MadeImage& image, int x, int y);
   void fill(const Region& region, Colour colour);

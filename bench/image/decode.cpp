@@ -109,10 +109,13 @@ void decode(const DecodeArguments& arguments, const std::string& file, ImageDeco
   ImageInfo info;
   check(read_image_info(image.bytes, info));
   const Turn turn = arguments.upright ? turn_of(info.orientation.value_or(1)) : Turn{};
-  const Recipe recipe = recipe_of(arguments, turned(image.header.size(), turn));
+  Recipe recipe = recipe_of(arguments, turned(image.header.size(), turn));
+  recipe.targets.clear();  // A file has nothing but its image.
+  const std::array fields{RecordField{"image", image.bytes}};
   Random random(arguments.seed, 0);
-  MadeImage made;
-  check(make_image(*image_transform(recipe, arguments.limits), image.bytes, random, made));
+  MadeSample sample;
+  check(sample.make(*image_transform(recipe, arguments.limits), Record(0, fields), random));
+  const MadeImage made = sample.image();
 
   if (!arguments.png.empty()) write_text(arguments.png, png_of(made));
   if (!arguments.raw.empty())

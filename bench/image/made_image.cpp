@@ -10,31 +10,37 @@
 
 namespace millrace::cli {
 
-Status make_image(const Transform& transform, std::span<const std::byte> encoded, Random& random,
-                  MadeImage& made) {
-  const std::int64_t label = 0;
-  const std::array fields{RecordField{"image", encoded},
-                          RecordField{"label", std::as_bytes(std::span(&label, 1))}};
-  std::vector<std::vector<std::byte>> memory;
-  std::vector<Tensor> places;
-  for (const FieldSpec& field : transform.spec().fields()) {
+Status MadeSample::make(const Transform& transform, const Record& record, Random& random) {
+  spec_ = transform.spec();
+  memory_.clear();
+  places_.clear();
+  for (const FieldSpec& field : spec_.fields()) {
     Tensor place{nullptr, field.dtype, field.shape};
-    place.data = memory.emplace_back(place.bytes()).data();
-    places.push_back(place);
+    place.data = memory_.emplace_back(place.bytes()).data();
+    places_.push_back(place);
   }
-  Sample sample(transform.spec(), places);
-  Status status = transform.make_worker()->make(Record(0, fields), random, sample);
+  Sample sample(spec_, places_);
+  Status status = transform.make_worker()->make(record, random, sample);
   sample.finish();
-  if (!status.is_ok()) return status;
-  const Tensor& image = sample["image"];
-  // Several images of a sample come below each other.
+  return status;
+}
+
+const Tensor& MadeSample::operator[](std::string_view field) const {
+  return places_[spec_.index_of(field)];
+}
+
+std::size_t MadeSample::length(std::string_view field) const {
+  return places_[spec_.length_of(spec_.index_of(field))].as<std::uint32_t>()[0];
+}
+
+MadeImage MadeSample::image() const {
+  const Tensor& image = (*this)["image"];
   const Shape& shape = image.shape;
   const std::size_t views = shape.rank() == 4 ? shape[0] : 1;
-  made.size = {static_cast<int>(shape[shape.rank() - 2]),
-               static_cast<int>(views * shape[shape.rank() - 3])};
   const auto* rgb = static_cast<const std::uint8_t*>(image.data);
-  made.rgb.assign(rgb, rgb + image.bytes());
-  return status;
+  return {{static_cast<int>(shape[shape.rank() - 2]),
+           static_cast<int>(views * shape[shape.rank() - 3])},
+          {rgb, rgb + image.bytes()}};
 }
 
 std::string png_of(const MadeImage& image) {

@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace millrace::cli {
@@ -18,10 +18,25 @@ struct MadeImage {
   std::vector<std::uint8_t> rgb;
 };
 
-/// Makes a sample of an encoded image as a pipeline's worker does. `random` is the sample's. Bad
-/// for an image that the transform refuses. Throws what it throws.
-Status make_image(const Transform& transform, std::span<const std::byte> encoded, Random& random,
-                  MadeImage& made);
+/// A sample in memory of its own, made as a pipeline's worker does.
+class MadeSample {
+ public:
+  /// Makes one of a record. `random` is the sample's. Bad for a record that the transform refuses.
+  /// Throws what it throws.
+  Status make(const Transform& transform, const Record& record, Random& random);
+
+  /// A field, valid until the next sample is made; of one that varies in length all of the longest.
+  const Tensor& operator[](std::string_view field) const;
+  /// The length of a field that varies.
+  std::size_t length(std::string_view field) const;
+  /// The field "image"; several images of a sample come below each other.
+  MadeImage image() const;
+
+ private:
+  SampleSpec spec_;
+  std::vector<std::vector<std::byte>> memory_;
+  std::vector<Tensor> places_;
+};
 
 /// The image as a PNG file. Throws `Error` (`io`) where libpng cannot write it.
 std::string png_of(const MadeImage& image);

@@ -13,10 +13,6 @@ namespace {
 
 constexpr Colour white{255, 255, 255};
 constexpr Colour black{0, 0, 0};
-/// They stay apart for those who tell red from green badly. Source: Okabe and Ito, "Color universal
-/// design", 2008.
-constexpr Colour colours[] = {{230, 159, 0}, {86, 180, 233}, {0, 158, 115},  {240, 228, 66},
-                              {0, 114, 178}, {213, 94, 0},   {204, 121, 167}};
 constexpr int gap = 12;
 constexpr int frame_width = 3;
 constexpr int longest_original = 560;
@@ -58,7 +54,7 @@ MadeImage draw_sheet(const std::vector<std::string>& titles, const MadeImage& or
   canvas.place(image, gap, top);
   for (int n = 0; n < count; ++n) {
     const ShownSample& sample = samples[static_cast<std::size_t>(n)];
-    const Colour colour = colours[static_cast<std::size_t>(n) % std::size(colours)];
+    const Colour colour = colour_of(static_cast<std::size_t>(n));
     Region box = in_pixels(sample.geometry, image.size);
     box.x += gap;
     box.y += top;

@@ -17,6 +17,7 @@
 #include "console/streams.h"
 #include "console/text.h"
 #include "dataset/inspect_output.h"
+#include "image/drawn_targets.h"
 #include "image/made_image.h"
 #include "image/sheet.h"
 #include "measure/pipeline_options.h"
@@ -35,15 +36,15 @@ struct ViewArguments {
   DecodeLimits limits{};
 };
 
-/// Makes samples of one record's image.
+/// Makes samples of one record.
 class Samples {
  public:
-  Samples(const ViewArguments& arguments, std::span<const std::byte> encoded)
+  Samples(const ViewArguments& arguments, const Record& record)
       : arguments_(arguments),
-        encoded_(encoded),
+        record_(record),
         recipe_(load_recipe(arguments.recipe, arguments.size)),
         transform_(image_transform(recipe_, arguments.limits)) {
-    check(read_image_info(encoded, info_));
+    check(read_image_info(record["image"], info_));
   }
 
   const ImageInfo& info() const { return info_; }
@@ -52,7 +53,7 @@ class Samples {
   ShownSample sample(std::uint64_t position) const {
     ShownSample shown;
     Random random(arguments_.seed, position);
-    check(make_image(*transform_, encoded_, random, shown.image));
+    shown.image = drawn(*transform_, random);
     Random same(arguments_.seed, position);
     shown.geometry = sample_geometry(recipe_, info_.size(), info_.orientation.value_or(1), same);
     return shown;
@@ -60,22 +61,28 @@ class Samples {
 
   /// The whole image, turned as the samples are.
   MadeImage original(Size size) const {
-    Recipe recipe{.output = size, .ops = {ResizedCrop{{0, 0, size.width, size.height}}}};
+    Recipe recipe{.output = size,
+                  .ops = {ResizedCrop{{0, 0, size.width, size.height}}},
+                  .targets = recipe_.targets};
     const Operation turn{ExifTranspose{}};
     if (recipe_.ops.front() == turn) recipe.ops.insert(recipe.ops.begin(), turn);
-    MadeImage made;
     Random random(0, 0);
-    check(make_image(*image_transform(recipe, arguments_.limits), encoded_, random, made));
-    return made;
+    return drawn(*image_transform(recipe, arguments_.limits), random);
   }
 
  private:
+  MadeImage drawn(const Transform& transform, Random& random) const {
+    MadeSample sample;
+    check(sample.make(transform, record_, random));
+    return with_targets(sample, recipe_.targets);
+  }
+
   void check(const Status& status) const {
     if (!status.is_ok()) throw Error(ErrorCode::bad_record, status.reason());
   }
 
   const ViewArguments& arguments_;
-  std::span<const std::byte> encoded_;
+  const Record& record_;
   Recipe recipe_;
   std::shared_ptr<const Transform> transform_;
   ImageInfo info_;
@@ -101,7 +108,7 @@ int run(const ViewArguments& arguments) {
   std::string text = fmt::format("{} of {}\n", name, printable(dataset->name()));
   MadeImage original;
   try {
-    const Samples samples(arguments, record["image"]);
+    const Samples samples(arguments, record);
     for (std::uint64_t position = 0; position < arguments.samples; ++position)
       shown.push_back(samples.sample(position));
     original = samples.original(shown.front().geometry.image);
@@ -150,7 +157,8 @@ Command add_view(CLI::App& millrace) {
   add_decode_limits(*app, arguments->limits);
   app->footer(
       R"(Sample N is what a run with that seed makes of the record where it comes at position N.
-Each has a colour: that of its box in the image and of its own frame.
+Each has a colour: that of its box in the image and of its own frame. Masks, boxes and keypoints
+that the recipe has among its targets are drawn on both, in a colour for each class.
 
 Examples:
   millrace view train.lmdb --record 1234

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
 #include <png.h>
 
+#include <array>
 #include <optional>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "image/canvas.h"
 #include "support/damaged_files.h"
@@ -107,6 +111,47 @@ TEST_F(View, DrawsTheBoxIntoTheImage) {
     EXPECT_TRUE(std::equal(&whole.pixels[at(whole, x - place->x, y - place->y + 65)],
                            &whole.pixels[at(whole, x - place->x, y - place->y + 65)] + 3,
                            &sheet.pixels[at(sheet, x, y)]));
+}
+
+TEST_F(View, DrawsMasksBoxesAndKeypoints) {
+  constexpr int width = 40;
+  constexpr int height = 30;
+  std::string grey = "P5 40 30 255\n" + std::string(width * height, char{100});
+  std::string mask(width * height, char{0});
+  for (int y = 0; y < height; ++y) std::fill_n(&mask[static_cast<std::size_t>(y * width)], 8, '\1');
+  const std::vector<float> boxes{20, 5, 35, 25};
+  const std::vector<std::int64_t> labels{2};
+  const std::vector<float> point{12, 20};
+  const std::string set = folder_ / "targets.lmdb";
+  DatasetWriter writer(set);
+  writer.append(std::array{RecordField{"image", std::as_bytes(std::span(grey))},
+                           RecordField{"mask", std::as_bytes(std::span(mask))},
+                           RecordField{"boxes", std::as_bytes(std::span(boxes))},
+                           RecordField{"labels", std::as_bytes(std::span(labels))},
+                           RecordField{"point", std::as_bytes(std::span(point))}});
+  writer.finish();
+  const std::string recipe = folder_ / "recipe.json";
+  testing::write_text(recipe, R"({"output": [40, 30], "ops": [{"op": "center_crop"}], "targets": {
+      "mask": {"is": "mask"}, "boxes": {"is": "boxes"}, "labels": {"is": "values", "of": "boxes"},
+      "point": {"is": "keypoints"}}})");
+  const Result result = millrace_command(
+      {"view", set, "--record", "0", "--recipe", recipe, "--samples", "1", "--png", "-"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+
+  Image expected{width, height, 3, std::vector<std::uint8_t>(width * height * 3, 100)};
+  const auto paint = [&](const Region& region, const Colour& colour) {
+    for (int y = region.y; y < region.y + region.height; ++y)
+      for (int x = region.x; x < region.x + region.width; ++x)
+        std::ranges::copy(colour, &expected.pixels[at(expected, x, y)]);
+  };
+  paint({0, 0, 8, height}, {165, 129, 50});
+  const Image inside = cut(expected, {22, 7, 11, 16});
+  paint({20, 5, 15, 20}, {0, 158, 115});
+  for (int y = 0; y < inside.height; ++y)
+    std::copy_n(&inside.pixels[at(inside, 0, y)], 3 * inside.width,
+                &expected.pixels[at(expected, 22, 7 + y)]);
+  paint({11, 19, 3, 3}, {230, 159, 0});
+  EXPECT_TRUE(place_of(expected, read_png(result.out)));
 }
 
 TEST_F(View, NamesWhatIsWrong) {
