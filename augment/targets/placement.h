@@ -27,8 +27,8 @@ struct FloatPoint {
 };
 
 /// Which column and row of the image as it is stored each column and row of the output shows, of
-/// what torch calls "nearest"; below 0 where it shows none. `transposed`: they are rows and columns.
-/// Source: nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
+/// what torch calls "nearest"; below 0 where it shows none. `transposed`: they are rows and
+/// columns. Source: nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
 struct NearestPlaces {
   std::vector<int> columns{};
   std::vector<int> rows{};
@@ -38,8 +38,8 @@ struct NearestPlaces {
 };
 
 /// Moves boxes of the stored image to the output, clipped to what it shows, step by step in float32
-/// as torchvision's crop_, resize_, pad_ and horizontal_flip_bounding_boxes do. What lies beyond the
-/// image is clipped first.
+/// as torchvision's crop_, resize_, pad_ and horizontal_flip_bounding_boxes do. What lies beyond
+/// the image is clipped first.
 void place_boxes(const Fold& fold, std::span<Box> boxes);
 /// The same of points, which are not clipped. A turn or a flip exchanges the middles of pixels.
 FloatPoint placed(const Fold& fold, FloatPoint point);

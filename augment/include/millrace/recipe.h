@@ -62,8 +62,8 @@ struct Recipe {
   /// "nearest", in "random_horizontal_flip" "on": "worker" or "device", "targets" as
   ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
   ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
-  /// ("is" as "mask", "boxes", "keypoints" or "values", and the members of that one's struct), which
-  /// is written only if it is not the label alone, and "mix" as
+  /// ("is" as "mask", "boxes", "keypoints" or "values", and the members of that one's struct),
+  /// which is written only if it is not the label alone, and "mix" as
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`
   /// (`invalid_argument`) for malformed JSON, an unknown key or operation, a value out of range or

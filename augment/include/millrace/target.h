@@ -13,10 +13,10 @@
 namespace MILLRACE_API millrace {
 
 /// A number for each pixel, of a class or an instance. The record's field is a PNG file of grey or
-/// with a palette, whose values are `numpy.array(PIL.Image.open(...))`'s, or the numbers themselves,
-/// of `dtype`, row after row; it has the size of the image as stored. The sample's is [output
-/// height, output width] of `dtype`. It is resampled as torchvision does masks: `nearest`, of what
-/// torch calls that.
+/// with a palette, whose values are `numpy.array(PIL.Image.open(...))`'s, or the numbers
+/// themselves, of `dtype`, row after row; it has the size of the image as stored. The sample's is
+/// [output height, output width] of `dtype`. It is resampled as torchvision does masks: `nearest`,
+/// of what torch calls that.
 struct MaskTarget {
   /// `uint8` or `uint16`. A number that it does not hold is a bad record.
   DType dtype = DType::uint8;
