@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace millrace {
@@ -27,5 +28,10 @@ class FileDescriptor {
  private:
   int number_ = -1;
 };
+
+/// Whether an error of open(2) says that there is no file of that name.
+inline bool names_no_file(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+}
 
 }  // namespace millrace

@@ -28,7 +28,7 @@ std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& pa
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
     const int error = errno;
-    const bool missing = error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
+    const bool missing = names_no_file(error);
     throw Error(
         missing ? ErrorCode::not_found : ErrorCode::io,
         name + (missing ? " does not exist" : " cannot be opened: " + system_reason(error)));

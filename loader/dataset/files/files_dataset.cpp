@@ -125,7 +125,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
     if (ends_run(error))
       throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(error), "", index);
     Status status = Status::bad("cannot be read: " + reason_of(error));
-    if (error != ENOENT && error != ENOTDIR) unreadable_ = status;
+    if (!names_no_file(error)) unreadable_ = status;
     return status;
   };
   const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

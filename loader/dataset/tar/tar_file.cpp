@@ -26,7 +26,7 @@ FileDescriptor open_file(const std::string& name) {
   FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file) return file;
   const int reason = errno;
-  throw Error(reason == ENOENT || reason == ENOTDIR ? ErrorCode::not_found : ErrorCode::io,
+  throw Error(names_no_file(reason) ? ErrorCode::not_found : ErrorCode::io,
               name + " cannot be opened: " + reason_of(reason));
 }
 

@@ -141,6 +141,7 @@ TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   EXPECT_EQ(range.code(), ErrorCode::corrupt);
   EXPECT_THAT(range.what(), HasSubstr("list: "));
   EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
+  EXPECT_EQ(error(std::string(300, 'x') + ".tar\n").code(), ErrorCode::not_found);
 }
 
 TEST(TarDataset, SamplesAreConsecutiveMembersOfOneKey) {
