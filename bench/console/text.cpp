@@ -48,9 +48,9 @@ std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * sha
 
 std::string count_text(std::uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun,
-                     count == 1                                    ? ""
-                     : noun.ends_with("s") || noun.ends_with("ch") ? "es"
-                                                                   : "s");
+                     count == 1                                                           ? ""
+                     : noun.ends_with("s") || noun.ends_with("x") || noun.ends_with("ch") ? "es"
+                                                                                          : "s");
 }
 
 std::string capitalised(std::string text) {

@@ -11,6 +11,7 @@
 #include "console/figures.h"
 #include "console/text.h"
 #include "dataset/inspect_output.h"
+#include "dataset/inspect_training.h"
 
 namespace millrace::cli {
 namespace {
@@ -83,9 +84,12 @@ std::string values_text(const FieldSpec& spec, std::span<const std::byte> bytes)
 }
 
 std::string field_text(const Dataset& dataset, const Record& record, const RecordField& field) {
-  if (field.name == "image" || field.bytes.empty()) return "";
-  for (const FieldSpec& spec : dataset.field_specs())
-    if (spec.name == field.name) return values_text(spec, field.bytes);
+  if (field.name == "image") return "";
+  if (!field.bytes.empty())
+    for (const FieldSpec& spec : dataset.field_specs())
+      if (spec.name == field.name) return values_text(spec, field.bytes);
+  if (std::string text = annotation_text(record, field); !text.empty()) return text;
+  if (field.bytes.empty()) return "";
   if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
     return fmt::format("{}", record.integer(field.name));
   return short_text(field).value_or("");

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
+#include <span>
 
 #include "console/figures.h"
 #include "console/text.h"
@@ -27,9 +29,22 @@ bool is_text(std::span<const std::byte> bytes) {
       bytes, [](std::byte byte) { return std::iscntrl(std::to_integer<int>(byte)) != 0; });
 }
 
-/// By its name and length, since nothing else says what bytes are.
-std::string field_text(const Record& record, const RecordField& field) {
+/// Values that lie in a field, the first of so many of them.
+template <typename Value>
+std::string first_of(std::span<const std::byte> bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t n = 0; n < count; ++n) {
+    Value value;
+    std::memcpy(&value, bytes.data() + n * sizeof value, sizeof value);
+    text += fmt::format(" {}", value);
+  }
+  return bytes.empty() ? "" : ", the first" + text;
+}
+
+/// By its name and length, where nothing else says what bytes are.
+std::string field_text(const Record& record, const RecordField& field, bool is_typed) {
   constexpr std::size_t most_shown = 40;
+  if (std::string text = is_typed ? "" : annotation_text(record, field); !text.empty()) return text;
   if (field.bytes.empty()) return "nothing";
   if (field.name == "image") return image_text(field.bytes);
   if (field.name == "shape" && field.bytes.size() % sizeof(std::int64_t) == 0) return "integers";
@@ -62,16 +77,38 @@ void find_missing(const Record& record, SampleRecord& sample) {
 
 }  // namespace
 
+std::string annotation_text(const Record& record, const RecordField& field) {
+  constexpr std::size_t box_numbers = 4, box_bytes = box_numbers * sizeof(float);
+  constexpr std::size_t point_numbers = 3, point_bytes = point_numbers * sizeof(float);
+  const std::size_t bytes = field.bytes.size();
+  if (field.name == "mask" && bytes > 0) return image_text(field.bytes);
+  if (field.name == "boxes" && bytes % box_bytes == 0)
+    return count_text(bytes / box_bytes, "box") + first_of<float>(field.bytes, box_numbers);
+  if (field.name == "labels" && bytes % sizeof(std::int64_t) == 0)
+    return count_text(bytes / sizeof(std::int64_t), "integer") +
+           first_of<std::int64_t>(field.bytes, 1);
+  if (field.name != "keypoints" || bytes % point_bytes != 0) return "";
+  const std::size_t boxes = record.has("boxes") ? record["boxes"].size() / box_bytes : 0;
+  const std::size_t points = bytes / point_bytes;
+  return (boxes > 0 && points % boxes == 0
+              ? fmt::format("{} x {}", boxes, count_text(points / boxes, "keypoint"))
+              : count_text(points, "keypoint")) +
+         first_of<float>(field.bytes, point_numbers);
+}
+
 SampleRecord look_at_record(const Dataset& dataset) {
   constexpr std::uint64_t tried = 16;
   const auto reader = dataset.make_reader();
+  const std::vector<FieldSpec> specs = dataset.field_specs();
   for (std::uint64_t index = 0; index < std::min(tried, dataset.size()); ++index) {
     try {
       SampleRecord sample{.index = index, .key = dataset.key(index)};
       const Record record = reader->read(index);
-      for (const RecordField& field : record.fields())
+      for (const RecordField& field : record.fields()) {
+        const bool is_typed = std::ranges::find(specs, field.name, &FieldSpec::name) != specs.end();
         sample.fields.push_back(
-            {std::string(field.name), field.bytes.size(), field_text(record, field)});
+            {std::string(field.name), field.bytes.size(), field_text(record, field, is_typed)});
+      }
       find_missing(record, sample);
       if (reader->intact().is_ok()) return sample;
     } catch (const Error& error) {

@@ -27,6 +27,11 @@ struct SampleRecord {
   std::vector<std::string> missing{};
 };
 
+/// What a field holds that has the name and the length of an annotation: "2 boxes, the first 0 1 9
+/// 12", "2 integers, the first 4", "2 x 17 keypoints, the first 20 31 2", or a mask's kind and
+/// size. Empty for all others.
+std::string annotation_text(const Record& record, const RecordField& field);
+
 /// Looks at the first record that can be read. Throws what `DatasetReader::read` throws that is no
 /// `bad_record`.
 SampleRecord look_at_record(const Dataset& dataset);

@@ -30,6 +30,15 @@ image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls o
 "cls" of a .json. Samples come in the tars' order, without class names. One that lacks its image or
 label is left out as above; a tar that was cut short is an error.
 
+With --masks each image goes in with a PNG file, untouched, of the same path below another folder
+and as large: a/b.png for a/b.jpg. One without such a mask is left out. Masks are not decoded.
+
+With --coco the images are those of a JSON file as COCO has it ("instances", "person_keypoints"),
+in its order, with label -1. Their records have image_id, boxes (float32: x1, y1, x2, y2 in pixels),
+labels (int64: places in the categories, sorted by id) and, if there are any, keypoints (float32: x,
+y, visibility). Left out are annotations of crowds and empty boxes. Masks of objects, which it has
+as "segmentation", are not taken: --masks packs masks that were drawn before.
+
 Of a dataset of another format, or of an own one, each record goes in with all its fields, and path,
 width and height anew; what cannot be read or does not decode is left out as above.
 
@@ -45,10 +54,20 @@ Examples:
   millrace pack photos train.lmdb --list train.csv --force
   millrace pack scraped all.lmdb --skip-bad --workers 8 2> left-out.txt
   millrace pack imagenet/train train.lmdb --shard-bytes 2GB --resume
+  millrace pack photos train.lmdb --masks photos-masks
+  millrace pack train2017 train.lmdb --coco annotations/instances_train2017.json
   millrace pack 'cc3m/*.tar' cc3m.lmdb --shards 16)";
 
 /// What CLI11 cannot say by itself.
 void check_usage(const PackOptions& options) {
+  for (const auto& [name, value] :
+       {std::pair{"--masks", options.masks}, {"--coco", options.coco}}) {
+    if (value.empty()) continue;
+    for (const std::string& input : options.inputs)
+      if (options.inputs.size() > 1 || (fs::exists(input) && !is_image_folder(input)))
+        throw CLI::ValidationError(
+            name, fmt::format("goes with one folder of images; {} is none", input));
+  }
   if (options.inputs.size() < 2) return;
   for (const std::string& input : options.inputs)
     if (!is_pattern(input) && !fs::is_regular_file(input))
@@ -83,6 +102,13 @@ Command add_pack(CLI::App& millrace) {
                   "Take images and labels from this file: a line path,label for each, with paths "
                   "relative to the folder")
       ->check(input_check());
+  CLI::Option* masks = app->add_option(
+      "--masks", options->masks,
+      "Pack with each image of the folder its mask, the PNG file of the same path in this one");
+  masks->type_name("FOLDER")->check(input_check());
+  CLI::Option* coco = app->add_option(
+      "--coco", options->coco, "Pack the images of this JSON file of COCO's form with their boxes");
+  coco->type_name("FILE")->check(input_check())->excludes("--list");
   const auto how = [app](const char* option, std::string& value, const char* text) {
     app->add_option(option, value, text)->type_name("NAME")->check(input_check());
   };
@@ -90,6 +116,8 @@ Command add_pack(CLI::App& millrace) {
   how("--images", options->dataset.images,
       "Of an LMDB file with several databases, the one with the images");
   how("--labels", options->dataset.labels, "The one with their labels");
+  for (CLI::Option* option : {masks, coco})
+    for (const char* other : {"--format", "--images", "--labels"}) option->excludes(other);
   CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
   app->add_flag("--resume", options->resume,
                 "Go on where a pack was interrupted; begin where there is no OUT")

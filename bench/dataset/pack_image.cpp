@@ -50,7 +50,9 @@ void read_up_to(std::FILE* file, std::size_t end, std::vector<std::byte>& bytes,
   throw_unread(path, "it was changed: it is shorter than it was a moment ago");
 }
 
-Status read_checked(const fs::path& path, ImageDecoder& decoder, std::vector<std::byte>& bytes) {
+/// Reads a file if `check_kind` finds nothing bad in its first bytes.
+Status read_regular(const fs::path& path, Status (*check_kind)(std::span<const std::byte>),
+                    std::vector<std::byte>& bytes) {
   struct stat there {};
   if (stat(path.c_str(), &there) != 0) return not_there(path, errno);
   if (S_ISDIR(there.st_mode)) return Status::bad("is a folder");
@@ -64,12 +66,11 @@ Status read_checked(const fs::path& path, ImageDecoder& decoder, std::vector<std
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
 
   read_up_to(file.get(), std::min(size, head_bytes), bytes, path);
-  if (Status known = check_image_kind(bytes); !known.is_ok()) return known;
+  if (Status known = check_kind(bytes); !known.is_ok()) return known;
   read_up_to(file.get(), size, bytes, path);
   if (std::fgetc(file.get()) != EOF)
     throw_unread(path, "it was changed: it is longer than it was a moment ago");
-  if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
-  return decoder.check();
+  return Status::ok();
 }
 
 Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
@@ -78,7 +79,60 @@ Status checked(std::span<const std::byte> bytes, ImageDecoder& decoder) {
   return decoder.check();
 }
 
+Status read_checked(const fs::path& path, ImageDecoder& decoder, std::vector<std::byte>& bytes) {
+  if (Status read = read_regular(path, check_image_kind, bytes); !read.is_ok()) return read;
+  return checked(bytes, decoder);
+}
+
+Status check_png(std::span<const std::byte> head) {
+  const ImageKind kind = image_kind(head);
+  if (kind == ImageKind::png) return Status::ok();
+  return Status::bad(kind == ImageKind::unknown
+                         ? "is no PNG"
+                         : fmt::format("is a {} image, and masks are PNG", to_string(kind)));
+}
+
+/// A mask goes in as it is: which values of its pixels stand for what, only a trainer knows.
+Status read_mask(const fs::path& path, Size size, std::vector<std::byte>& bytes) {
+  struct stat there {};
+  if (stat(path.c_str(), &there) != 0 && errno == ENOENT)
+    return Status::bad("it has no mask: " + path.string() + " does not exist");
+  const std::string mask = "its mask " + path.string() + " ";
+  if (const Status read = read_regular(path, check_png, bytes); !read.is_ok())
+    return Status::bad(mask + read.reason());
+  ImageInfo info;
+  if (const Status known = read_image_info(bytes, info); !known.is_ok())
+    return Status::bad(mask + "has no sound header: " + known.reason());
+  if (info.size() != size)
+    return Status::bad(fmt::format("{}is {} x {}, the image {} x {}", mask, info.width, info.height,
+                                   size.width, size.height));
+  return Status::ok();
+}
+
+/// Checks what annotations say of an image, and adds its mask.
+Status check_annotations(const UncheckedImage& unchecked, CheckedImage& image) {
+  const auto is_another = [](std::int64_t said, int side) { return said != 0 && said != side; };
+  const Size size = image.header.size();
+  if (is_another(unchecked.width, size.width))
+    return Status::bad(
+        fmt::format("is {} wide, and its \"width\" is {}", size.width, unchecked.width));
+  if (is_another(unchecked.height, size.height))
+    return Status::bad(
+        fmt::format("is {} high, and its \"height\" is {}", size.height, unchecked.height));
+  if (unchecked.mask.empty()) return Status::ok();
+  if (!image.rest) image.rest.emplace();
+  image.rest->fields.push_back({"mask", {}});
+  return read_mask(unchecked.mask, size, image.rest->fields.back().bytes);
+}
+
 }  // namespace
+
+std::size_t UncheckedImage::held_bytes() const {
+  std::size_t held = bytes.size();
+  if (rest)
+    for (const RecordRest::Field& field : rest->fields) held += field.bytes.size();
+  return held;
+}
 
 std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits) {
   const auto budget = std::make_shared<DecodeBudget>(limits);
@@ -95,10 +149,14 @@ CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder) {
   if (!image.status.is_ok() || (image.rest && !image.rest->has_image)) return image;
   image.status = unchecked.file.empty() ? checked(image.bytes, decoder)
                                         : read_checked(unchecked.file, decoder, image.bytes);
-  if (image.status.is_ok())
+  if (image.status.is_ok()) {
     image.header = decoder.header();
-  else
+    image.status = check_annotations(unchecked, image);
+  }
+  if (!image.status.is_ok()) {
     image.bytes = {};
+    image.rest = {};
+  }
   return image;
 }
 

@@ -13,21 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "dataset/annotations/record_rest.h"
+
 namespace millrace::cli {
 
 /// The longest file that is packed.
 inline constexpr std::uintmax_t max_image_bytes = std::uintmax_t{1} << 30;
-
-/// What a record of a dataset has beside its image. Without an image it is copied as it is.
-struct RecordRest {
-  struct Field {
-    std::string name;
-    std::vector<std::byte> bytes;
-  };
-  bool has_image = true;
-  /// As they are stored, but for the image and what is said of it anew.
-  std::vector<Field> fields = {};
-};
 
 /// An image's bytes, if they decode; else the reason.
 struct CheckedImage {
@@ -41,16 +32,25 @@ struct CheckedImage {
 struct UncheckedImage {
   std::filesystem::path file = {};
   std::vector<std::byte> bytes = {};
-  /// Of a record of a dataset; `status` is bad if that could not be read.
+  /// Of a record of a dataset; `status` is bad if that could not be read. Or of annotations.
   std::optional<RecordRest> rest = {};
   Status status = Status::ok();
+  /// What annotations say of its size in pixels, as it is stored; 0 = nothing.
+  std::int64_t width = 0;
+  std::int64_t height = 0;
+  /// The PNG file that becomes its field `mask`; empty = it has none.
+  std::filesystem::path mask = {};
+
+  /// In memory before it is read.
+  std::size_t held_bytes() const;
 };
 
 /// A decoder for each worker of a runtime.
 using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
 std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits);
 
-/// Bad is what was read and does not decode, and a path without a regular file. Throws `Error`
+/// Bad is what was read and does not decode, a path without a regular file, and an image whose mask
+/// or size is not as it must be. Throws `Error`
 /// (`io`) where the system refused to read, or the file was changed meanwhile.
 CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder);
 

@@ -43,6 +43,7 @@ class Packing {
   void check_arguments() const;
   void check_free() const;
   void open_writer();
+  void tell_annotations_left_out() const;
   void take_up();
   void pack_all();
   void append(const CheckedImage& image);
@@ -75,11 +76,11 @@ class Packing {
 
 int Packing::run() {
   check_arguments();
-  source_.emplace(options_.inputs, options_.list, options_.max_expansion, options_.dataset,
-                  options_.out);
+  source_.emplace(options_);
   interrupt_.emplace();
   if (listing().hidden > 0)
     print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
+  tell_annotations_left_out();
   if (options_.shards > listing().images.size() && !listing().images.empty())
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("--shards {} is more than there are images ({})", options_.shards,
@@ -103,10 +104,12 @@ int Packing::run() {
 
   if (!writer_) {
     report_left_out();
-    throw Error(
-        ErrorCode::not_found,
-        fmt::format("there is no image to pack in {}; {} was not written",
-                    options_.list.empty() ? options_.inputs[0] : options_.list, options_.out));
+    throw Error(ErrorCode::not_found,
+                fmt::format("there is no image to pack in {}; {} was not written",
+                            !options_.list.empty()   ? options_.list
+                            : !options_.coco.empty() ? options_.coco
+                                                     : options_.inputs[0],
+                            options_.out));
   }
   writer_->finish();
   const std::string before =
@@ -178,6 +181,15 @@ void Packing::open_writer() {
   if (!writer_->complete()) writer_->set_classes(listing().classes);
 }
 
+void Packing::tell_annotations_left_out() const {
+  const CocoFile* coco = source_->coco();
+  if (coco != nullptr && coco->crowds > 0)
+    print_note(fmt::format("left out, as annotations of crowds (iscrowd 1): {}", coco->crowds));
+  if (coco != nullptr && coco->empty_boxes > 0)
+    print_note(fmt::format("left out, as boxes that are not wider and higher than 0: {}",
+                           coco->empty_boxes));
+}
+
 /// Goes to where the interrupted pack was.
 void Packing::take_up() {
   open_writer();
@@ -227,10 +239,10 @@ void Packing::pack_all() {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    // Of tars the bytes are read here.
+    // Of tars and datasets the bytes are read here.
     constexpr std::size_t most_bytes = 64 << 20;
     for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
-      bytes += images.emplace_back(read([&] { return source_->image(begun); })).bytes.size();
+      bytes += images.emplace_back(read([&] { return source_->image(begun); })).held_bytes();
     if (images.empty()) return;
     reading.push_back(std::make_shared<ReadImages>(std::move(images), decoders));
     pool.submit(this, reading.back());
@@ -318,6 +330,8 @@ void Packing::report_left_out() const {
 
 std::string Packing::classes_text() const {
   const std::size_t used = labels_.size() - labels_.count(-1);
+  if (source_->coco() != nullptr)
+    return count_text(listing().classes.size(), "class") + " of boxes";
   if (const std::size_t all = listing().classes.size(); all > used)
     return fmt::format("{} classes, {} of them empty", all, all - used);
   return used == 0 ? "no classes" : count_text(used, "class");

@@ -16,6 +16,9 @@ struct PackOptions {
   std::vector<std::string> inputs;
   std::string out;
   std::string list;
+  /// Of a folder's images: the folder of their masks, and a JSON file of COCO's form.
+  std::string masks;
+  std::string coco;
   /// How an input that is a dataset is opened.
   OpenOptions dataset;
   bool force = false;

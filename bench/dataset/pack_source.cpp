@@ -80,6 +80,24 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
+/// The dataset at `out` from the last time, with what lies beside it.
+std::vector<fs::path> datasets_at(const fs::path& out) {
+  std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
+  std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
+  const std::string index = stored_notes_path(out).string();
+  for (const std::string& name : {index, index + ".replacement"})
+    if (fs::exists(name)) datasets.emplace_back(name);
+  return datasets;
+}
+
+/// The mask of an image by its path in its folder.
+fs::path mask_of(const fs::path& masks, const std::string& image) {
+  return (masks / image).replace_extension(".png");
+}
+
+}  // namespace
+
+/// Of all that records depend on.
 class ListingHash {
  public:
   void add(std::string_view text) {
@@ -110,14 +128,15 @@ class ListingHash {
   std::unique_ptr<XXH3_state_t, Deleter> state_{begin()};
 };
 
-}  // namespace
+bool is_image_folder(const fs::path& input) {
+  return fs::is_directory(input) && !fs::exists(input / "data.mdb");
+}
 
 bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
 
 std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
   if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);
-  if (fs::is_directory(input))
-    return fs::exists(fs::path(input) / "data.mdb") ? open_dataset(input, how) : nullptr;
+  if (fs::is_directory(input)) return is_image_folder(input) ? nullptr : open_dataset(input, how);
   // What is packed by other code, which also knows of compressed tars.
   if (!fs::is_regular_file(input) || fs::path(input).extension() == ".tar") return nullptr;
   if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, how);
@@ -132,74 +151,119 @@ std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const 
   }
 }
 
-PackSource::PackSource(const std::vector<std::string>& inputs, const std::string& list,
-                       std::uint64_t max_expansion, const OpenOptions& how, const fs::path& out) {
+PackSource::PackSource(const PackOptions& options) {
+  const std::vector<std::string>& inputs = options.inputs;
+  if (inputs.size() == 1 && options.list.empty()) dataset_ = open(inputs[0], options.dataset);
+  const bool is_folder = inputs.size() == 1 && fs::is_directory(inputs[0]);
+  if ((dataset_ || !is_folder) && !(options.masks.empty() && options.coco.empty()))
+    throw Error(ErrorCode::invalid_argument,
+                inputs[0] + " is no folder of images, and --masks and --coco are of one's images");
   ListingHash hash;
-  std::string what;
-  if (inputs.size() == 1 && list.empty()) dataset_ = open(inputs[0], how);
-  if (dataset_) {
-    const DatasetFacts facts = dataset_->facts();
-    for (const std::string& file : facts.files) check_not_input(out, file);
-    check_not_input(out, inputs[0]);
-    reader_ = dataset_->make_reader();
-    kept_ = facts.fields;
-    if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
-      kept_.erase(image);
-      has_images_ = true;
-      // These are made anew.
-      std::erase_if(kept_, [](const std::string& field) {
-        return field == "path" || field == "width" || field == "height";
-      });
-    }
-    listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
-    listing_.classes = dataset_->classes();
-    hash.add(facts.fingerprint.value_or(0));
-    std::error_code is_pattern_or_gone;
-    const fs::path real = fs::canonical(inputs[0], is_pattern_or_gone);
-    what = is_pattern_or_gone ? inputs[0] : real.string();
-  } else if (inputs.size() == 1 && fs::is_directory(inputs[0])) {
-    folder_ = inputs[0];
-    take_folder(list, out);
-    what = fs::canonical(folder_).string() + (list.empty() ? "" : " by a list");
-  } else {
-    const std::vector<fs::path> tars = tars_of(inputs);
-    for (const fs::path& tar : tars) check_not_input(out, tar);
-    if (!list.empty())
-      throw Error(ErrorCode::invalid_argument,
-                  tars[0].string() + " is no folder, and --list names files of one");
-    listing_ = list_tars(tars, max_expansion);
-    for (const fs::path& tar : tars) {
-      hash.add(fs::canonical(tar).string());
-      hash.add(fs::file_size(tar));
-    }
-    what = fs::canonical(tars[0]).string() +
-           (tars.size() == 1 ? "" : fmt::format(" and {} more tars", tars.size() - 1));
-    tars_.emplace(tars);
-  }
+  const std::string what = dataset_    ? take_dataset(options, hash)
+                           : is_folder ? take_folder(options, hash)
+                                       : take_tars(options, hash);
   hash.add(listing_);
   // As the dataset keeps it, which is text.
   identity_ = fmt::format("{}: {} images, listing {:016x}", printable(what), listing_.images.size(),
                           hash.value());
 }
 
-void PackSource::take_folder(const std::string& list, const fs::path& out) {
-  if (!list.empty()) check_not_input(out, list);
-  // A dataset in the folder is there from the last time.
-  std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
-  std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
-  const std::string index = stored_notes_path(out).string();
-  for (const std::string& name : {index, index + ".replacement"})
-    if (fs::exists(name)) datasets.emplace_back(name);
-  listing_ = list.empty() ? list_folder(folder_, datasets) : read_list(list);
+std::string PackSource::take_dataset(const PackOptions& options, ListingHash& hash) {
+  const std::string& input = options.inputs[0];
+  const DatasetFacts facts = dataset_->facts();
+  for (const std::string& file : facts.files) check_not_input(options.out, file);
+  check_not_input(options.out, input);
+  reader_ = dataset_->make_reader();
+  kept_ = facts.fields;
+  if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
+    kept_.erase(image);
+    has_images_ = true;
+    // These are made anew.
+    std::erase_if(kept_, [](const std::string& field) {
+      return field == "path" || field == "width" || field == "height";
+    });
+  }
+  listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
+  listing_.classes = dataset_->classes();
+  hash.add(facts.fingerprint.value_or(0));
+  std::error_code is_pattern_or_gone;
+  const fs::path real = fs::canonical(input, is_pattern_or_gone);
+  return is_pattern_or_gone ? input : real.string();
+}
+
+std::string PackSource::take_tars(const PackOptions& options, ListingHash& hash) {
+  std::vector<fs::path> tars = tars_of(options.inputs);
+  for (const fs::path& tar : tars) check_not_input(options.out, tar);
+  if (!options.list.empty())
+    throw Error(ErrorCode::invalid_argument,
+                tars[0].string() + " is no folder, and --list names files of one");
+  listing_ = list_tars(tars, options.max_expansion);
+  for (const fs::path& tar : tars) {
+    hash.add(fs::canonical(tar).string());
+    hash.add(fs::file_size(tar));
+  }
+  std::string what = fs::canonical(tars[0]).string() +
+                     (tars.size() == 1 ? "" : fmt::format(" and {} more tars", tars.size() - 1));
+  tars_.emplace(std::move(tars));
+  return what;
+}
+
+std::string PackSource::take_folder(const PackOptions& options, ListingHash& hash) {
+  const fs::path out = options.out;
+  folder_ = options.inputs[0];
+  std::string what = fs::canonical(folder_).string();
+  if (!options.coco.empty()) {
+    check_not_input(out, options.coco);
+    coco_ = read_coco(options.coco);
+    for (const CocoImage& image : coco_->images) listing_.images.push_back({.path = image.file});
+    listing_.classes = coco_->classes;
+    hash.add(coco_->hash);
+    what += " by " + fs::canonical(options.coco).string();
+  } else if (!options.list.empty()) {
+    check_not_input(out, options.list);
+    listing_ = read_list(options.list);
+    what += " by a list";
+  } else {
+    listing_ = list_folder(folder_, datasets_at(out));
+  }
+  if (!options.masks.empty()) what += take_masks(options, hash);
   if (fs::exists(out) && !is_dataset(out))
-    for (const ListedImage& image : listing_.images) check_not_input(out, folder_ / image.path);
+    for (const ListedImage& image : listing_.images) {
+      check_not_input(out, folder_ / image.path);
+      if (!masks_.empty()) check_not_input(out, mask_of(masks_, image.path));
+    }
+  return what;
+}
+
+std::string PackSource::take_masks(const PackOptions& options, ListingHash& hash) {
+  masks_ = options.masks;
+  const auto refuse = [&](ErrorCode code, const char* what) {
+    throw Error(code, options.masks + what);
+  };
+  if (!fs::exists(masks_)) refuse(ErrorCode::not_found, " does not exist");
+  if (!fs::is_directory(masks_))
+    refuse(ErrorCode::invalid_argument, " is no folder; --masks names the folder of the masks");
+  const fs::path masks = fs::canonical(masks_), images = fs::canonical(folder_);
+  const bool is_listed = !options.coco.empty() || !options.list.empty();
+  if (!is_listed && std::ranges::mismatch(images, masks).in1 == images.end())
+    refuse(ErrorCode::invalid_argument,
+           " lies in the folder of the images, of which every file is packed; move it elsewhere");
+  hash.add(masks.string());
+  return " with masks of " + masks.string();
 }
 
 UncheckedImage PackSource::image(std::size_t item) {
   if (dataset_) return record(item);
   const ListedImage& listed = listing_.images[item];
   if (tars_) return {.bytes = tars_->read(listed)};
-  return {.file = folder_ / listed.path};
+  UncheckedImage image{.file = folder_ / listed.path};
+  if (!masks_.empty()) image.mask = mask_of(masks_, listed.path);
+  if (coco_) {
+    image.rest = coco_fields(*coco_, item);
+    image.width = coco_->images[item].width;
+    image.height = coco_->images[item].height;
+  }
+  return image;
 }
 
 std::string PackSource::path(std::size_t item) const {

@@ -11,22 +11,26 @@
 #include <string>
 #include <vector>
 
+#include "dataset/annotations/coco.h"
 #include "dataset/pack_image.h"
 #include "dataset/pack_listing.h"
+#include "dataset/pack_run.h"
 #include "dataset/pack_tar.h"
 
 namespace millrace::cli {
 
-/// What there is to pack: a folder of images, by a list or without one, tars, or the records of a
-/// dataset.
+class ListingHash;
+
+/// What there is to pack: a folder of images, by a list or without one, with annotations or without
+/// any, tars, or the records of a dataset.
 class PackSource {
  public:
-  /// Looks through all of it. `inputs`: one folder, tars and patterns (glob(7)) of tars, or what
-  /// `open_dataset` takes by `how` and is neither; `list` may be empty; `out` is passed over if it
-  /// is a dataset, with its index. Throws `Error`: `invalid_argument` if `out` is among the inputs,
-  /// and as `list_folder`, `read_list`, `list_tars` and `open_dataset` do.
-  PackSource(const std::vector<std::string>& inputs, const std::string& list,
-             std::uint64_t max_expansion, const OpenOptions& how, const std::filesystem::path& out);
+  /// Looks through all of it. The options' inputs are one folder, tars and patterns (glob(7)) of
+  /// tars, or what `open_dataset` takes and is neither; OUT is passed over if it is a dataset, with
+  /// its index. Throws `Error`: `invalid_argument` if OUT is among the inputs, or if annotations
+  /// are given for anything else than a folder of images, `not_found` if these are not there, and
+  /// as `list_folder`, `read_list`, `read_coco`, `list_tars` and `open_dataset` do.
+  explicit PackSource(const PackOptions& options);
 
   const Listing& listing() const { return listing_; }
   /// For a person, with a hash of all that is listed.
@@ -35,16 +39,24 @@ class PackSource {
   UncheckedImage image(std::size_t item);
   /// What a person can find it by.
   std::string path(std::size_t item) const;
+  /// The boxes' annotations; null if there are none.
+  const CocoFile* coco() const { return coco_ ? &*coco_ : nullptr; }
   /// "file", or what else the listing counts.
   const char* noun() const { return dataset_ ? "record" : "file"; }
 
  private:
-  void take_folder(const std::string& list, const std::filesystem::path& out);
+  // These return what a person calls it.
+  std::string take_dataset(const PackOptions& options, ListingHash& hash);
+  std::string take_folder(const PackOptions& options, ListingHash& hash);
+  std::string take_tars(const PackOptions& options, ListingHash& hash);
+  std::string take_masks(const PackOptions& options, ListingHash& hash);
   /// Throws `Error` as the constructor does.
   static std::shared_ptr<const Dataset> open(const std::string& input, const OpenOptions& how);
   UncheckedImage record(std::uint64_t index);
 
   std::filesystem::path folder_;
+  std::filesystem::path masks_;
+  std::optional<CocoFile> coco_;
   std::optional<TarImages> tars_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<DatasetReader> reader_;
@@ -55,6 +67,8 @@ class PackSource {
   std::string identity_;
 };
 
+/// Whether an input is a folder, and not an LMDB folder.
+bool is_image_folder(const std::filesystem::path& input);
 /// Whether a name has the wildcards of glob(7).
 bool is_pattern(const std::string& name);
 

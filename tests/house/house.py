@@ -29,8 +29,9 @@ ROOMS = {
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],
     "gpu": ["pixel", "device"],
-    "bench": ["command.h", "console", "machine", "page", "measure/device", "measure", "dataset",
-              "image", "diagnose", "tune", "micro", "main.cpp", "c"],
+    "bench": ["command.h", "console", "machine", "page", "measure/device", "measure",
+              "dataset/annotations", "dataset", "image", "diagnose", "tune", "micro", "main.cpp",
+              "c"],
 }
 # The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}

@@ -150,6 +150,12 @@ TEST_F(PackErrors, WhatMayNotBeReadEndsThePack) {
                   .err,
               HasSubstr("secret/a.jpg cannot be read: Permission denied"));
   fs::remove(folder_ / "out.lmdb");
+  // A mask that is perhaps there.
+  EXPECT_THAT(run_program(without_rights(command(folder_ / "photos", folder_ / "out.lmdb",
+                                                 {"--masks", secret})))
+                  .err,
+              HasSubstr("cannot be read: Permission denied"));
+  fs::remove(folder_ / "out.lmdb");
   // A pattern of tars that somebody hid some of is not a pattern of fewer.
   fs::create_directory(folder_ / "tars");
   fs::copy(folder_ / "samples.tar", folder_ / "tars" / "a.tar");
