@@ -9,6 +9,10 @@ elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   list(APPEND millrace_warnings -Wno-restrict
        "$<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-array-bounds>")
 endif()
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Where sources are joined, GCC takes their unnamed namespaces for those of a header.
+  list(APPEND millrace_warnings -Wno-subobject-linkage)
+endif()
 if(MILLRACE_WERROR)
   list(APPEND millrace_warnings -Werror)
 endif()
