@@ -83,7 +83,7 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file) return file;
   const int reason = errno;
-  if (names_no_file(reason))
+  if (reason == ENOENT || reason == ENOTDIR)
     throw Error(ErrorCode::not_found, name + " does not exist; make it with `millrace pack`");
   throw Error(ErrorCode::io, name + " cannot be opened: " + reason_of(reason));
 }
