@@ -15,11 +15,11 @@
 
 namespace MILLRACE_API millrace {
 
-/// Makes a transform from the record fields "image" (an encoded image) and "label" (int64,
-/// little-endian) to the sample fields
+/// Makes a transform from the record field "image" (an encoded image) and those that the recipe's
+/// `targets` name, by default "label" (int64, little-endian), to the sample fields
 ///     image  uint8  [output.height, output.width, 3]   RGB, NHWC in the batch; of a recipe with
 ///                   `FiveCrop` or `TenCrop` [5 or 10, output.height, output.width, 3]
-///     label  int64  scalar
+///     label  int64  scalar, or what `targets` says in its place (`millrace/target.h`)
 /// and, for a recipe whose last operation flips on the device, the images unflipped and
 ///     flip   uint8  scalar   1 where "image" is to be flipped (`FieldSpec::flips`)
 /// A recipe's `mix` adds the field "target" to its batches (`mix_transform`), and the stage "mix".
