@@ -37,14 +37,13 @@ int run_index(const IndexOptions& options) {
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
   // Of another program's LMDB: then opening need not read its pages.
-  if (save_page_table(*dataset)) {
+  if (save_page_table(*dataset))
     print_text(printable(fmt::format("stored where the pages of {} lie", options.dataset.path)) +
                "\n");
-    const std::vector<std::string> fields = dataset->facts().fields;
-    if (std::ranges::find(fields, "image") == fields.end()) {
-      print_text("its records have no images, so there is nothing to index in them\n");
-      return 0;
-    }
+  const std::vector<std::string> fields = dataset->facts().fields;
+  if (!fields.empty() && std::ranges::find(fields, "image") == fields.end()) {
+    print_text("its records have no images, so there is nothing to index in them\n");
+    return 0;
   }
   const IndexResult result = write_index(dataset, options.limits, runtime, interrupt);
   if (result.interrupted) {

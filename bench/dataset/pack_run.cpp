@@ -54,6 +54,7 @@ class Packing {
   int end_complete(const std::string& done) const;
   void report_left_out() const;
   std::string classes_text() const;
+  bool is_indexed() const { return options_.index && source_->has_images(); }
   std::string kept_text() const;
   const Listing& listing() const { return source_->listing(); }
 
@@ -92,7 +93,7 @@ int Packing::run() {
     const int code = end_complete(fmt::format("{} is complete already, with {} records ({})",
                                               options_.out, writer_->size(), classes_text()));
     // Perhaps it was its index that was interrupted.
-    const bool indexed = !options_.index || open_dataset(options_.out)->has_stored_notes();
+    const bool indexed = !is_indexed() || open_dataset(options_.out)->has_stored_notes();
     return indexed || store_index() ? code : interrupt_->exit_code();
   }
 
@@ -117,7 +118,7 @@ int Packing::run() {
   const int code = end_complete(fmt::format(
       "packed {} records ({}, {:.1f} MB) in {:.1f} s{}: {}", writer_->size(), classes_text(),
       static_cast<double>(bytes_) / 1e6, seconds, before, options_.out));
-  return options_.index && !store_index() ? interrupt_->exit_code() : code;
+  return is_indexed() && !store_index() ? interrupt_->exit_code() : code;
 }
 
 /// False if it was interrupted.
@@ -177,6 +178,7 @@ void Packing::open_writer() {
   options.shards = options_.shards;
   options.source_items = listing().images.size();
   options.shard_bytes = options_.shard_bytes;
+  options.field_specs = source_->field_specs();
   writer_.emplace(options_.out, std::move(options));
   if (!writer_->complete()) writer_->set_classes(listing().classes);
 }

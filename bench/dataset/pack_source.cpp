@@ -266,6 +266,15 @@ UncheckedImage PackSource::image(std::size_t item) {
   return image;
 }
 
+std::vector<FieldSpec> PackSource::field_specs() const {
+  if (!dataset_) return {};
+  std::vector<FieldSpec> specs = dataset_->field_specs();
+  std::erase_if(specs, [&](const FieldSpec& spec) {
+    return std::ranges::find(kept_, spec.name) == kept_.end();
+  });
+  return specs;
+}
+
 std::string PackSource::path(std::size_t item) const {
   return dataset_ ? dataset_->key(item) : listing_.images[item].path;
 }

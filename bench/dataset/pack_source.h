@@ -37,6 +37,9 @@ class PackSource {
   const std::string& identity() const { return identity_; }
   /// An image of the listing. Asked for in order, though not from the first on.
   UncheckedImage image(std::size_t item);
+  bool has_images() const { return !dataset_ || has_images_; }
+  /// What a dataset says of the fields that are kept.
+  std::vector<FieldSpec> field_specs() const;
   /// What a person can find it by.
   std::string path(std::size_t item) const;
   /// The boxes' annotations; null if there are none.

@@ -38,6 +38,12 @@ const char* to_string(DType dtype) {
   return facts == nullptr ? "unknown" : facts->name;
 }
 
+std::optional<DType> dtype_of(std::string_view name) {
+  for (int number = 0; number <= static_cast<int>(DType::boolean); ++number)
+    if (const auto dtype = static_cast<DType>(number); name == to_string(dtype)) return dtype;
+  return {};
+}
+
 Float16::operator float() const {
   const std::uint32_t sign = (bits & 0x8000U) << 16U;
   const std::uint32_t rest = (bits & 0x7FFFU) << 13U;  // where float32 has exponent and mantissa

@@ -28,12 +28,11 @@ constexpr std::uint64_t most_count = most_value_bytes;
 DType read_dtype(const Members& members, const Place& place) {
   const Json* value = members.find("dtype");
   if (value == nullptr) place.fail(place.name("dtype") + " is missing; a raw file does not say it");
+  if (value->is_string())
+    if (const auto dtype = dtype_of(value->get_ref<const std::string&>())) return *dtype;
   std::string names;
-  for (auto number = 0; number <= static_cast<int>(DType::boolean); ++number) {
-    const auto dtype = static_cast<DType>(number);
-    if (*value == to_string(dtype)) return dtype;
-    names += (names.empty() ? "" : ", ") + std::string(to_string(dtype));
-  }
+  for (auto number = 0; number <= static_cast<int>(DType::boolean); ++number)
+    names += (names.empty() ? "" : ", ") + std::string(to_string(static_cast<DType>(number)));
   place.fail("dtype", *value, "one of " + names);
 }
 

@@ -44,6 +44,7 @@ FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,
   description_.fields = std::move(fields);
   description_.source = options_.source;
   description_.created_by = this_version();
+  description_.field_specs = options_.field_specs;
   if (options_.resume) lock_ = lock_existing(path_);
   if (lock_)
     take_up();
@@ -124,6 +125,9 @@ void FileWriter::check_fields(std::span<const RecordField> fields) {
         refuse("has two fields named \"" + std::string(field.name) + "\"");
       names.emplace_back(field.name);
     }
+    for (const FieldSpec& spec : description_.field_specs)
+      if (std::ranges::find(names, spec.name) == names.end())
+        refuse("has no field \"" + spec.name + "\", which WriterOptions::field_specs names");
     description_.fields = std::move(names);
   }
   if (!std::ranges::equal(fields, description_.fields, {}, &RecordField::name))

@@ -27,6 +27,7 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::uint64_t size() const override { return file_->description().records; }
   std::string name() const override { return name_; }
   std::vector<std::string> classes() const override { return file_->description().classes; }
+  std::vector<FieldSpec> field_specs() const override { return file_->description().field_specs; }
   std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;

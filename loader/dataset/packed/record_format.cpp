@@ -45,6 +45,28 @@ std::string checksum_of_description(const nlohmann::json& without_checksum) {
   return hex16(XXH3_64bits(text.data(), text.size()));
 }
 
+nlohmann::json to_json(const FieldSpec& spec) {
+  nlohmann::json extents = nlohmann::json::array();
+  for (const std::size_t extent : spec.shape.extents()) extents.push_back(extent);
+  return {spec.name, to_string(spec.dtype), extents, spec.variable};
+}
+
+FieldSpec spec_of(const nlohmann::json& json) {
+  const auto refuse = [&] {
+    throw Error(ErrorCode::corrupt,
+                "its \"field_specs\" has " + cut(json.dump()) +
+                    ", must have [name, dtype, shape, whether the outermost extent varies]");
+  };
+  const nlohmann::json& extents = json.at(2);
+  const std::optional<DType> dtype = dtype_of(json.at(1).get<std::string>());
+  if (!dtype || !extents.is_array() || extents.size() > Shape::max_rank) refuse();
+  FieldSpec spec{json.at(0), *dtype, Shape(), json.at(3)};
+  for (std::size_t axis = extents.size(); axis-- > 0;)
+    spec.shape = spec.shape.with_outer(count_of(extents[axis], "field_specs"));
+  if (spec.variable && extents.empty()) refuse();
+  return spec;
+}
+
 }  // namespace
 
 std::string this_version() { return std::string("millrace ") + MILLRACE_VERSION; }
@@ -63,6 +85,8 @@ void check_same_pack(const std::filesystem::path& path, const Origin& begun, con
 std::string to_json(const Description& description) {
   nlohmann::json left_out = nlohmann::json::array();
   for (const LeftOutItem& item : description.left_out) left_out.push_back({item.item, item.reason});
+  nlohmann::json specs = nlohmann::json::array();
+  for (const FieldSpec& spec : description.field_specs) specs.push_back(to_json(spec));
   nlohmann::json json = {{"format", dataset_format},
                          {"complete", description.complete},
                          {"records", description.records},
@@ -73,7 +97,8 @@ std::string to_json(const Description& description) {
                          {"source", description.source},
                          {"bytes", description.bytes},
                          {"items", description.items},
-                         {"left_out", left_out}};
+                         {"left_out", left_out},
+                         {"field_specs", specs}};
   // The checksum is that of the written text, in which what is no UTF-8 is replaced.
   json = nlohmann::json::parse(text_of(json));
   json["checksum"] = checksum_of_description(json);
@@ -114,6 +139,8 @@ Description parse_description(std::string_view json, const std::string& file) {
     found.items = count_of(parsed.value("items", nlohmann::json(found.records)), "items");
     for (const nlohmann::json& item : parsed.value("left_out", nlohmann::json::array()))
       found.left_out.push_back({count_of(item.at(0), "left_out"), item.at(1)});
+    for (const nlohmann::json& spec : parsed.value("field_specs", nlohmann::json::array()))
+      found.field_specs.push_back(spec_of(spec));
     return found;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::corrupt,

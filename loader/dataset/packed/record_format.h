@@ -41,6 +41,8 @@
 //                  compares it
 //     bytes        length of all the records' values
 //     items        of the source, with a record or without one
+//     field_specs  what is known of the fields' values: [name, dtype, shape, whether the outermost
+//                  extent varies] each; files may lack it
 //     left_out     the items without a record: [number, reason] each
 
 namespace millrace {
@@ -65,6 +67,7 @@ struct Description {
   std::uint64_t bytes = 0;
   std::uint64_t items = 0;
   std::vector<LeftOutItem> left_out;
+  std::vector<FieldSpec> field_specs;
 };
 
 /// Who began a dataset, from what.

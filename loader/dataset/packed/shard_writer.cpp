@@ -110,6 +110,7 @@ void ShardWriter::open_shard(std::string name) {
   WriterOptions options;
   options.resume = options_.resume;
   options.commit_bytes = options_.commit_bytes;
+  options.field_specs = options_.field_specs;
   options.source = options_.source + ", " + index_.plan + ", shard " + std::to_string(number);
   file_.emplace(shard_path(path_, index_.begun), std::move(options), fields_);
   if (!file_->complete()) file_->set_classes(index_.classes);

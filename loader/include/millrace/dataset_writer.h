@@ -6,6 +6,7 @@
 
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
+#include <millrace/sample_spec.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,10 @@ struct WriterOptions {
   /// Write as many files as it takes so that none has more than this many bytes of records; a
   /// record that is larger has a file to itself. Not together with `shards`.
   std::uint64_t shard_bytes = 0;
+  /// What is known of the fields' values, for `Dataset::field_specs`: `raw_transform` then takes
+  /// the dataset without being told. The records must have these fields; their bytes are not
+  /// compared.
+  std::vector<FieldSpec> field_specs = {};
 };
 
 /// An item of the source that no record was made of.

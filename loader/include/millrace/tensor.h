@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace MILLRACE_API millrace {
@@ -37,6 +39,8 @@ enum class DType : std::uint8_t {
 /// Bytes of one element. Throws `Error` (`invalid_argument`) for what is no dtype.
 std::size_t size_of(DType dtype);
 const char* to_string(DType dtype);
+/// The dtype of this name (`to_string`); nullopt if there is none.
+std::optional<DType> dtype_of(std::string_view name);
 
 /// An IEEE 754 half-precision number, as its bits.
 struct Float16 {

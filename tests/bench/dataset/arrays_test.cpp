@@ -90,6 +90,36 @@ TEST_F(Arrays, BenchHandsFieldsOnAsTheyAre) {
   EXPECT_NE(digest({"--seed", "1"}), one);
 }
 
+TEST_F(Arrays, PackedOnesSayOfTheirFieldsTheSame) {
+  // The second list is left out: its end lies beyond the values.
+  write_npy(folder_ / "offsets.npy", "<i8", std::vector<std::int64_t>{0, 2, 9, 3, 3});
+  for (const char* arrays : {"tokens.json", "lists.json"})
+    for (const char* shards : {"0", "2"}) {
+      const std::string out = path("packed.lmdb");
+      std::vector<std::string> command{"pack", path(arrays), out, "--force", "--skip-bad"};
+      if (*shards != '0') command.insert(command.end(), {"--shards", shards});
+      const auto packed = millrace_command(command);
+      ASSERT_EQ(packed.exit_code, 0) << packed.err;
+      EXPECT_THAT(packed.out, Not(HasSubstr("indexed"))) << "there are no images";
+      const auto source = open_dataset(path(arrays)), dataset = open_dataset(out);
+      EXPECT_EQ(dataset->field_specs(), source->field_specs());
+      ASSERT_EQ(dataset->size(), *arrays == 't' ? 100U : 2U);
+      for (const std::uint64_t record : {std::uint64_t{0}, dataset->size() - 1}) {
+        const std::uint64_t there = *arrays == 't' ? record : 3 * record;
+        const auto reader = dataset->make_reader(), its_reader = source->make_reader();
+        for (const RecordField& field : its_reader->read(there).fields())
+          EXPECT_TRUE(std::ranges::equal(reader->read(record)[field.name], field.bytes));
+      }
+      const auto bench = millrace_command(
+          {"bench", out, "--batches", "2", "--warmup", "0", "--batch-size", "2", "--json", "-"});
+      ASSERT_EQ(bench.exit_code, 0) << bench.err;
+      EXPECT_EQ(Json::parse(bench.out)["options"]["recipe"], "none (raw)");
+    }
+  const auto index = millrace_command({"index", path("packed.lmdb")});
+  EXPECT_EQ(index.exit_code, 0);
+  EXPECT_THAT(index.out, HasSubstr("no images, so there is nothing to index"));
+}
+
 TEST_F(Arrays, BenchSaysWhatItCannot) {
   const auto says = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"bench", path("tokens.json"), "--batches", "1"});

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "dataset/packed/record_format.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
@@ -185,6 +186,47 @@ TEST(DatasetWriter, KeepsClassNamesThatAreNoUtf8) {
   writer.finish();
   EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(),
             (std::vector<std::string>{"caf\xc3\xa9", "caf\xef\xbf\xbd"}));
+}
+
+TEST(DatasetWriter, KeepsWhatIsSaidOfFields) {
+  const TemporaryFolder folder;
+  const std::vector<FieldSpec> specs = {{"image", DType::uint8, {7, 2}, true},
+                                        {"score", DType::bfloat16, {}}};
+  {
+    DatasetWriter writer(folder / "a.lmdb", {.field_specs = specs});
+    EXPECT_THAT(thrown_by([&] { append_bytes(writer, 4); }).what(),
+                HasSubstr("record 0 of " + (folder / "a.lmdb").string() +
+                          " has no field \"score\", which WriterOptions::field_specs names"));
+    const std::vector<std::byte> bytes(6);
+    const RecordField fields[] = {{"image", bytes}, {"score", std::span(bytes).first(2)}};
+    writer.append(fields);
+  }
+  DatasetWriter writer(folder / "a.lmdb", {.resume = true, .field_specs = specs});
+  writer.finish();
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->field_specs(), specs);
+}
+
+TEST(RecordFormat, RefusesDescriptionsOfNoField) {
+  Description description;
+  description.fields = {"a"};
+  const std::string json = to_json(description);
+  const std::string none = "\"field_specs\":[]";
+  const std::string unchecked = json.substr(0, json.find("\"checksum\"")) +
+                                json.substr(json.find(',', json.find("\"checksum\"")) + 1);
+  const auto with = [&](const std::string& spec) {
+    std::string text = unchecked;
+    return text.replace(text.find(none), none.size(), "\"field_specs\":[" + spec + "]");
+  };
+  const Description good = parse_description(with(R"(["a","int16",[3,4],false])"), "f");
+  EXPECT_THAT(good.field_specs, ::testing::ElementsAre(FieldSpec{"a", DType::int16, {3, 4}}));
+  for (const char* bad :
+       {R"(["a","int24",[3],false])", R"(["a","int16",[3,-4],false])", R"(["a","int16",3,false])",
+        R"(["a","int16",[1,1,1,1,1,1,1],false])", R"(["a","int16",[],true])",
+        R"(["a","int16",[3],1])", R"(["a","int16",[3]])", R"([1,"int16",[3],false])", "7"}) {
+    const Error error = thrown_by([&] { (void)parse_description(with(bad), "f"); });
+    EXPECT_EQ(error.code(), ErrorCode::corrupt) << bad;
+    EXPECT_THAT(error.what(), ::testing::StartsWith("f ")) << bad;
+  }
 }
 
 // Appends until it fails, and checks what it says and leaves behind, also when there is room again.
