@@ -31,7 +31,8 @@ image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls o
 label is left out as above; a tar that was cut short is an error.
 
 With --masks each image goes in with a PNG file, untouched, of the same path below another folder
-and as large: a/b.png for a/b.jpg. One without such a mask is left out. Masks are not decoded.
+and as large: a/b.png for a/b.jpg. One without such a mask, or with one that does not decode, is
+left out.
 
 With --coco the images are those of a JSON file as COCO has it ("instances", "person_keypoints"),
 in its order, with label -1. Their records have image_id, boxes (float32: x1, y1, x2, y2 in pixels),

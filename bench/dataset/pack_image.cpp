@@ -93,7 +93,8 @@ Status check_png(std::span<const std::byte> head) {
 }
 
 /// A mask goes in as it is: which values of its pixels stand for what, only a trainer knows.
-Status read_mask(const fs::path& path, Size size, std::vector<std::byte>& bytes) {
+Status read_mask(const fs::path& path, Size size, ImageDecoder& decoder,
+                 std::vector<std::byte>& bytes) {
   struct stat there {};
   if (stat(path.c_str(), &there) != 0 && errno == ENOENT)
     return Status::bad("it has no mask: " + path.string() + " does not exist");
@@ -106,11 +107,13 @@ Status read_mask(const fs::path& path, Size size, std::vector<std::byte>& bytes)
   if (info.size() != size)
     return Status::bad(fmt::format("{}is {} x {}, the image {} x {}", mask, info.width, info.height,
                                    size.width, size.height));
-  return Status::ok();
+  const Status sound = checked(bytes, decoder);
+  return sound.is_ok() ? sound : Status::bad(mask + "does not decode: " + sound.reason());
 }
 
 /// Checks what annotations say of an image, and adds its mask.
-Status check_annotations(const UncheckedImage& unchecked, CheckedImage& image) {
+Status check_annotations(const UncheckedImage& unchecked, ImageDecoder& decoder,
+                         CheckedImage& image) {
   const auto is_another = [](std::int64_t said, int side) { return said != 0 && said != side; };
   const Size size = image.header.size();
   if (is_another(unchecked.width, size.width))
@@ -122,7 +125,7 @@ Status check_annotations(const UncheckedImage& unchecked, CheckedImage& image) {
   if (unchecked.mask.empty()) return Status::ok();
   if (!image.rest) image.rest.emplace();
   image.rest->fields.push_back({"mask", {}});
-  return read_mask(unchecked.mask, size, image.rest->fields.back().bytes);
+  return read_mask(unchecked.mask, size, decoder, image.rest->fields.back().bytes);
 }
 
 }  // namespace
@@ -151,7 +154,7 @@ CheckedImage check_image(UncheckedImage unchecked, ImageDecoder& decoder) {
                                         : read_checked(unchecked.file, decoder, image.bytes);
   if (image.status.is_ok()) {
     image.header = decoder.header();
-    image.status = check_annotations(unchecked, image);
+    image.status = check_annotations(unchecked, decoder, image);
   }
   if (!image.status.is_ok()) {
     image.bytes = {};

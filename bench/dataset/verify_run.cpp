@@ -63,6 +63,14 @@ Status decode_image(const Record& record, ImageDecoder& decoder) {
   return decoder.check();
 }
 
+/// A PNG in the field "mask", as `pack --masks` stores it; other bytes are a trainer's own.
+Status decode_mask(const Record& record, ImageDecoder& decoder) {
+  if (!record.has("mask") || image_kind(record["mask"]) != ImageKind::png) return Status::ok();
+  Status sound = decoder.open(record["mask"]);
+  if (sound.is_ok()) sound = decoder.check();
+  return sound.is_ok() ? sound : Status::bad("its mask does not decode: " + sound.reason());
+}
+
 /// Decodes the image that the decoder has opened, and makes a checksum of its pixels.
 Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
   const Size size = decoder.header().size();
@@ -108,8 +116,9 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
     if (depth >= VerifyDepth::images && record.has("image")) {
       reason = decode_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
+      if (reason.empty()) reason = decode_mask(record, *place.decoder).reason();
     }
-    if (depth == VerifyDepth::indices && checked.decoded) {
+    if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
       dataset.stored_note(index, place.index);
       if (!place.index.empty()) reason = prove_index(record, place).reason();
       checked.proved = !place.index.empty() && reason.empty();

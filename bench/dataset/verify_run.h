@@ -24,7 +24,7 @@ struct BadRecord {
 /// How much of a record is looked at.
 enum class VerifyDepth : std::uint8_t {
   records,  ///< it is read
-  images,   ///< its image is decoded, too
+  images,   ///< its image and mask are decoded, too
   indices,  ///< and once more with the stored seek index, which is proved
 };
 
@@ -54,10 +54,10 @@ struct VerifyResult {
   }
 };
 
-/// Reads all records of a dataset that was opened with checksums, decodes their field "image"
-/// within `limits` by `depth`, and compares the dataset's fingerprint, on the runtime's workers;
-/// shows its progress on stderr. A record whose stored index is not right is bad. Throws what
-/// `DatasetReader::read` throws that is no `bad_record`.
+/// Reads all records of a dataset that was opened with checksums, decodes their fields "image" and
+/// "mask" within `limits` by `depth`, and compares the dataset's fingerprint, on the runtime's
+/// workers; shows its progress on stderr. A record whose stored index is not right is bad. Throws
+/// what `DatasetReader::read` throws that is no `bad_record`.
 VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 

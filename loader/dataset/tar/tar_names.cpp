@@ -17,6 +17,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/file_descriptor.h"
+
 namespace millrace {
 namespace {
 
@@ -67,7 +69,7 @@ void add_matches(const std::string& pattern, std::vector<fs::path>& files) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Passing over a folder that cannot be read would leave out its files.
-  const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
+  const auto ends = [](const char*, int error) { return names_no_file(error) ? 0 : 1; };
   const int result = glob(pattern.c_str(), 0, ends, &found);
   if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
   if (result != 0)

@@ -2,6 +2,7 @@
 //
 // Images that are packed with their masks.
 #include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
 
 #include <algorithm>
 #include <string>
@@ -30,6 +31,13 @@ std::string png(int width, int height, std::uint8_t value) {
   return cli::png_of(
       {{width, height},
        std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), value)});
+}
+
+/// Its header is sound, its pixels are not.
+std::string broken_png() {
+  std::string bytes = png(20, 20, 1);
+  bytes.resize(bytes.size() - 20);
+  return bytes;
 }
 
 class PackMasks : public ::testing::Test {
@@ -93,7 +101,7 @@ TEST_F(PackMasks, AreAsLargeAsTheImageIsStored) {
 }
 
 TEST_F(PackMasks, AnImageWithoutAFittingOneIsLeftOut) {
-  for (const char* name : {"a", "b", "c", "d", "e", "f", "g"})
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"})
     write_jpeg(photos_ / "cat" / (std::string(name) + ".jpg"), 20, 20);
   const fs::path cats = masks_ / "cat";
   write_text(cats / "b.png", png(10, 10, 1));
@@ -102,20 +110,40 @@ TEST_F(PackMasks, AnImageWithoutAFittingOneIsLeftOut) {
   write_text(cats / "e.png", png(20, 20, 1).substr(0, 20));
   write_text(cats / "f.png", "");
   fs::create_directory(cats / "g.png");
+  write_text(cats / "h.png", broken_png());
   const Result result = pack_all();
   EXPECT_EQ(result.exit_code, 1);
   const std::string at = cats.string() + "/";
   EXPECT_THAT(
       result.err,
-      AllOf(HasSubstr("left out 7 files:\n"),
+      AllOf(HasSubstr("left out 8 files:\n"),
             HasSubstr("  cat/a.jpg: it has no mask: " + at + "a.png does not exist\n"),
             HasSubstr("  cat/b.jpg: its mask " + at + "b.png is 10 x 10, the image 20 x 20\n"),
             HasSubstr("  cat/c.jpg: its mask " + at + "c.png is a JPEG image, and masks are PNG\n"),
             HasSubstr("  cat/d.jpg: its mask " + at + "d.png is no PNG\n"),
             HasSubstr("  cat/e.jpg: its mask " + at + "e.png has no sound header: "),
             HasSubstr("  cat/f.jpg: its mask " + at + "f.png is empty\n"),
-            HasSubstr("  cat/g.jpg: its mask " + at + "g.png is a folder\n")));
+            HasSubstr("  cat/g.jpg: its mask " + at + "g.png is a folder\n"),
+            HasSubstr("  cat/h.jpg: its mask " + at + "h.png does not decode: ")));
   expect_masks({"cat/1.png", "cat/deep/2.x.png", "dog/3.png"});
+}
+
+TEST_F(PackMasks, VerifyDecodesThem) {
+  const auto as_bytes = [](const std::string& text) { return std::as_bytes(std::span(text)); };
+  const std::string sound = png(20, 20, 1), broken = broken_png(), numbers = "no PNG";
+  DatasetWriter writer(out_);
+  for (const std::string& mask : {sound, broken, numbers}) {
+    const RecordField fields[] = {{"image", as_bytes(sound)}, {"mask", as_bytes(mask)}};
+    writer.append(fields);
+  }
+  writer.finish();
+  for (const char* how : {"--deep", "--limit=20"}) {
+    const Result result = millrace_command({"verify", out_, how});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("1 of 3 records"),
+                                  ContainsRegex("\n +1  record 1: its mask does not decode: ")));
+  }
+  EXPECT_EQ(millrace_command({"verify", out_, "--quick"}).exit_code, 0);
 }
 
 // A file of the kernel's has a length that is not its own.

@@ -142,6 +142,8 @@ TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   EXPECT_THAT(range.what(), HasSubstr("list: "));
   EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
   EXPECT_EQ(error(std::string(300, 'x') + ".tar\n").code(), ErrorCode::not_found);
+  EXPECT_EQ(error(std::string(300, 'x') + "./?x.tar\n").code(), ErrorCode::not_found);
+  EXPECT_EQ(error(std::string(300, 'x') + "/?x.tar\n").code(), ErrorCode::not_found);
 }
 
 TEST(TarDataset, SamplesAreConsecutiveMembersOfOneKey) {
