@@ -11,11 +11,11 @@
 #include <climits>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/file_descriptor.h"
 
@@ -33,6 +33,28 @@ bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != n
   throw Error(ErrorCode::invalid_argument,
               name.string() + " stands for more than " + std::to_string(most_tars) + " tars");
 }
+
+/// Names, of bounded number and length: a few ranges one behind the other make a short pattern
+/// stand for many long ones.
+class Names {
+ public:
+  void add(fs::path name, const fs::path& pattern) {
+    letters_ += name.native().size();
+    if (letters_ > most_letters)
+      throw Error(ErrorCode::invalid_argument, pattern.string() +
+                                                   " stands for names of more than " +
+                                                   std::to_string(most_letters >> 20) + " MiB");
+    if (files_.size() == most_tars) refuse_count(pattern);
+    files_.push_back(std::move(name));
+  }
+  std::vector<fs::path> take() { return std::move(files_); }
+
+ private:
+  static constexpr std::size_t most_letters = std::size_t{32} << 20;
+
+  std::vector<fs::path> files_;
+  std::size_t letters_ = 0;
+};
 
 /// "{000..012}" in a name.
 struct BraceRange {
@@ -65,7 +87,7 @@ std::optional<BraceRange> brace_range(std::string_view name) {
   return {};
 }
 
-void add_matches(const std::string& pattern, std::vector<fs::path>& files) {
+void add_matches(const std::string& pattern, Names& names) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Passing over a folder that cannot be read would leave out its files.
@@ -75,19 +97,18 @@ void add_matches(const std::string& pattern, std::vector<fs::path>& files) {
   if (result != 0)
     throw Error(ErrorCode::io,
                 pattern + " cannot be looked for: " + std::generic_category().message(errno));
-  if (found.gl_pathc > most_tars) refuse_count(pattern);
-  files.insert(files.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  for (std::size_t n = 0; n < found.gl_pathc; ++n) names.add(found.gl_pathv[n], pattern);
 }
 
-void expand(const std::string& name, std::vector<fs::path>& files) {
-  if (files.size() > most_tars) refuse_count(name);
-  const std::optional<BraceRange> range = brace_range(name);
-  if (!range) return has_wildcard(name) ? add_matches(name, files) : files.push_back(name);
-  if (range->last - range->first >= most_tars) refuse_count(name);
+/// Adds what a part of `pattern`, whose first ranges stand for one number each, stands for.
+void expand(const std::string& part, const fs::path& pattern, Names& names) {
+  const std::optional<BraceRange> range = brace_range(part);
+  if (!range) return has_wildcard(part) ? add_matches(part, names) : names.add(part, pattern);
+  if (range->last - range->first >= most_tars) refuse_count(pattern);
   for (std::uint64_t number = range->first; number <= range->last; ++number) {
     std::string digits = std::to_string(number);
     digits.insert(0, range->digits - std::min(range->digits, digits.size()), '0');
-    expand(name.substr(0, range->begin) + digits + name.substr(range->end), files);
+    expand(part.substr(0, range->begin) + digits + part.substr(range->end), pattern, names);
   }
 }
 
@@ -100,10 +121,9 @@ bool is_tar_pattern(const fs::path& name) {
 }
 
 std::vector<fs::path> expand_tar_pattern(const fs::path& name) {
-  std::vector<fs::path> files;
-  expand(name.string(), files);
-  if (files.size() > most_tars) refuse_count(name);
-  return files;
+  Names names;
+  expand(name.string(), name, names);
+  return names.take();
 }
 
 bool is_tar_list(const fs::path& path) {
@@ -120,10 +140,15 @@ bool is_tar_list(const fs::path& path) {
 
 namespace {
 
-/// The tars of a pattern in a list: one that is none is the list's fault, and not the caller's.
-std::vector<fs::path> expand_listed(const fs::path& name, const fs::path& list) {
+/// Adds what a line of a list stands for. What is too much is the list's fault, and not the
+/// caller's.
+void add_line(const fs::path& name, const fs::path& list, Names& tars) {
+  std::error_code ignored;
   try {
-    return expand_tar_pattern(name);
+    if (!is_tar_pattern(name) || fs::exists(name, ignored))
+      tars.add(name, list);
+    else
+      expand(name.string(), name, tars);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     throw Error(ErrorCode::corrupt, list.string() + ": " + error.what());
@@ -140,7 +165,7 @@ std::vector<fs::path> read_tar_list(const fs::path& path) {
                 path.string() + " cannot be read: " + std::generic_category().message(errno));
   if (text.size() > most_list_bytes)
     throw Error(ErrorCode::corrupt, path.string() + " is longer than any list of tars");
-  std::vector<fs::path> tars;
+  Names tars;
   std::string_view rest = text;
   while (!rest.empty()) {
     std::string_view line = rest.substr(0, rest.find('\n'));
@@ -150,17 +175,9 @@ std::vector<fs::path> read_tar_list(const fs::path& path) {
     if (line.size() >= PATH_MAX)
       throw Error(ErrorCode::corrupt, path.string() + " has a line that is longer than any path");
     // The name may be absolute.
-    const fs::path name = path.parent_path() / fs::path(line);
-    std::error_code ignored;
-    if (!is_tar_pattern(name) || fs::exists(name, ignored))
-      tars.push_back(name);
-    else
-      std::ranges::copy(expand_listed(name, path), std::back_inserter(tars));
-    if (tars.size() > most_tars)
-      throw Error(ErrorCode::corrupt,
-                  path.string() + " names more than " + std::to_string(most_tars) + " tars");
+    add_line(path.parent_path() / fs::path(line), path, tars);
   }
-  return tars;
+  return tars.take();
 }
 
 }  // namespace millrace

@@ -16,7 +16,7 @@ inline constexpr std::size_t most_tars = 99999;
 bool is_tar_pattern(const std::filesystem::path& name);
 /// The files that a pattern stands for: those of a range in its order, of which each must be there,
 /// and those that wildcards match sorted by name. Throws `Error`: `not_found` where nothing
-/// matches; `invalid_argument` for a range that is none or has more than `most_tars`; `io`.
+/// matches; `invalid_argument` for more than `most_tars`, or names of more than 32 MiB; `io`.
 std::vector<std::filesystem::path> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Whether a file's first line that is not empty ends with ".tar", as a list's does. Throws `Error`

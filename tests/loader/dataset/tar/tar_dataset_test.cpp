@@ -131,6 +131,23 @@ TEST(TarDataset, ARangeMustBeThereAndBeBounded) {
   EXPECT_EQ(code("part-{02..00}.tar"), ErrorCode::not_found);
 }
 
+/// A name of `count` ranges, below `folders` folders: it stands for 3^count tars.
+std::string many_ranges(int count, int folders) {
+  std::string name;
+  for (int n = 0; n < folders; ++n) name += "x/";
+  for (int n = 0; n < count; ++n) name += "{2..4}";
+  return name + ".tar";
+}
+
+TEST(TarDataset, NamesThatFillMemoryAreRefused) {
+  const TemporaryFolder folder;
+  const Error error = thrown_by([&] { (void)open_dataset(folder / many_ranges(10, 700)); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.what(), HasSubstr(".tar stands for names of more than 32 MiB"));
+  EXPECT_EQ(thrown_by([&] { (void)open_dataset(folder / many_ranges(9, 500)); }).code(),
+            ErrorCode::not_found);
+}
+
 TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   const TemporaryFolder folder;
   const auto error = [&](const std::string& text) {
@@ -141,6 +158,9 @@ TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   EXPECT_EQ(range.code(), ErrorCode::corrupt);
   EXPECT_THAT(range.what(), HasSubstr("list: "));
   EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
+  // Each line's names would be few enough.
+  const std::string line = many_ranges(9, 500) + "\n";
+  EXPECT_THAT(error("a.tar\n" + line + line).what(), HasSubstr("names of more than 32 MiB"));
   EXPECT_EQ(error(std::string(300, 'x') + ".tar\n").code(), ErrorCode::not_found);
   EXPECT_EQ(error(std::string(300, 'x') + "./?x.tar\n").code(), ErrorCode::not_found);
   EXPECT_EQ(error(std::string(300, 'x') + "/?x.tar\n").code(), ErrorCode::not_found);
