@@ -8,15 +8,12 @@
 #include <numbers>
 #include <utility>
 
+#include "resample/bilinear.h"
+
 namespace millrace {
 namespace {
 
 double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
-
-double bilinear(double x) {
-  x = std::abs(x);
-  return x < 1.0 ? 1.0 - x : 0.0;
-}
 
 double hamming(double x) {
   x = std::abs(x);
@@ -68,7 +65,7 @@ void ResampleAxis::make(const Wanted& wanted) {
   taps_ = 1;
   switch (wanted.interpolation) {
     case Interpolation::bilinear:
-      weigh(wanted, 1.0, [](double x) { return bilinear(x); });
+      weigh_bilinear(wanted);
       break;
     case Interpolation::bicubic:
       weigh(wanted, 2.0, [](double x) { return bicubic(x); });
@@ -99,6 +96,30 @@ void ResampleAxis::reverse_source(int from) {
     begins_[place] = from - begins_[place] - length;
   }
   first_ = from - std::exchange(end_, from - first_);
+}
+
+void ResampleAxis::weigh_bilinear(const Wanted& wanted) {
+  weigh_bilinearly(wanted, scale_of(wanted), bilinear_);
+  const int taps = bilinear_.taps;
+  const std::size_t apart = bilinear_.stride;
+  stride_ = static_cast<std::size_t>(taps);
+  weights_.resize(stride_ * begins_.size());
+  std::int32_t* weights = weights_.data();
+  for (int place = 0; place < wanted.count; ++place, weights += stride_) {
+    const std::int32_t* from = bilinear_.weights.data() + place;
+    int begin = bilinear_.begins[static_cast<std::size_t>(place)];
+    for (int tap = 0; tap < taps; ++tap) weights[tap] = from[static_cast<std::size_t>(tap) * apart];
+    int length = taps;
+    while (length > 0 && weights[length - 1] == 0) --length;
+    if (length > 0 && weights[0] == 0) {
+      const auto first = std::find_if(weights, weights + length, [](auto one) { return one != 0; });
+      const auto zeros = static_cast<int>(first - weights);
+      std::rotate(weights, first, weights + length);
+      begin += zeros;
+      length -= zeros;
+    }
+    add(place, begin, length);
+  }
 }
 
 template <typename Filter>

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "resample/digits.h"
 #include "resample/passes.h"
 
 namespace millrace {
@@ -107,23 +108,54 @@ Region Resampler::prepare(const Resampling& resampling) {
   if (upwards_) down.mirrored = !down.mirrored;
   horizontal_.make(across);
   vertical_.make(down);
-  across_.pack(horizontal_);
-  down_.pack(vertical_);
   vertical_first_ = vertical_first(resampling) != transposed_;
   kept_rows_ = rows_at_once(vertical_);
-  taps_.resize(2 * static_cast<std::size_t>(down_.pairs));
+  pack();
   return {horizontal_.first(), vertical_.first(), horizontal_.needed(), vertical_.needed()};
 }
 
+void Resampler::pack() {
+  across_by_digits_ = down_by_digits_ = has_digit_passes();
+  if (across_by_digits_) {
+    across_digits_.pack(horizontal_);
+    across_by_digits_ = across_digits_.arrange();
+  }
+  if (!across_by_digits_) across_.pack(horizontal_);
+  constexpr std::size_t vector_bytes = 64;
+  const std::size_t bytes = rgb_bytes(vertical_first_ ? horizontal_.needed() : horizontal_.count());
+  down_by_digits_ = down_by_digits_ && bytes >= vector_bytes;
+  if (down_by_digits_)
+    down_digits_.pack(vertical_);
+  else
+    down_.pack(vertical_);
+  taps_.resize(
+      static_cast<std::size_t>(down_by_digits_ ? 4 * down_digits_.quads : 2 * down_.pairs));
+}
+
+void Resampler::pass_across(const std::uint8_t* const* rows, std::uint8_t* const* made,
+                            std::size_t count) {
+  if (across_by_digits_)
+    horizontal_digits(across_digits_, rows, made, count);
+  else
+    horizontal_pass(across_, rows, made, count);
+}
+
+void Resampler::pass_down(int y, std::uint8_t* made, std::size_t bytes) {
+  if (down_by_digits_)
+    vertical_digits(down_digits_.digits_of(y), down_digits_.quads, taps_.data(), made, bytes);
+  else
+    vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), made, bytes);
+}
+
 void Resampler::run(const PixelView& source, std::uint8_t* window, std::size_t stride) {
-  const std::size_t row = transposed_ ? rgb_bytes(across_.count) : stride;
-  const auto rows = static_cast<std::size_t>(down_.count);
+  const std::size_t row = transposed_ ? rgb_bytes(horizontal_.count()) : stride;
+  const auto rows = static_cast<std::size_t>(vertical_.count());
   std::uint8_t* first = transposed_ ? reserve(stored_, row * rows) : window;
   if (upwards_)
     make_rows(source, first + (rows - 1) * row, -static_cast<std::ptrdiff_t>(row));
   else
     make_rows(source, first, static_cast<std::ptrdiff_t>(row));
-  if (transposed_) transpose(first, {across_.count, down_.count}, window, stride);
+  if (transposed_) transpose(first, {horizontal_.count(), vertical_.count()}, window, stride);
 }
 
 void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
@@ -135,6 +167,7 @@ void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::pt
 
 /// How many bytes of a row the horizontal pass reads.
 std::size_t Resampler::row_reach() const {
+  if (across_by_digits_) return across_digits_.reach;
   return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +
          pass_reach(across_);
 }
@@ -154,10 +187,10 @@ void Resampler::rows_first(const PixelView& source, std::uint8_t* row_to, std::p
     return row < safe ? source.pixels + row * source.stride : copies + (row - safe) * room;
   };
 
-  const std::size_t made_bytes = rgb_bytes(across_.count);
+  const std::size_t made_bytes = rgb_bytes(horizontal_.count());
   std::uint8_t* ring = reserve(rows_, kept_rows_ * made_bytes);
   std::size_t made = 0;
-  for (int y = 0; y < down_.count; ++y) {
+  for (int y = 0; y < vertical_.count(); ++y) {
     const auto begin = static_cast<std::size_t>(vertical_.begin(y));
     const std::size_t end = std::min(begin + static_cast<std::size_t>(vertical_.taps()), height);
     while (made < end) {
@@ -168,11 +201,11 @@ void Resampler::rows_first(const PixelView& source, std::uint8_t* row_to, std::p
         from[row] = source_row(made);
         to[row] = ring + made % kept_rows_ * made_bytes;
       }
-      horizontal_pass(across_, from, to, count);
+      pass_across(from, to, count);
     }
     for (std::size_t tap = 0; tap < taps_.size(); ++tap)
       taps_[tap] = ring + std::min(begin + tap, end - 1) % kept_rows_ * made_bytes;
-    vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), row_to + y * step, made_bytes);
+    pass_down(y, row_to + y * step, made_bytes);
   }
 }
 
@@ -181,19 +214,19 @@ void Resampler::columns_first(const PixelView& source, std::uint8_t* row_to, std
   const std::size_t room = std::max(row_reach(), row_bytes);
   std::uint8_t* rows = reserve(rows_, pass_rows * room);
   const auto last = static_cast<std::size_t>(source.height) - 1;
-  for (int y = 0; y < down_.count;) {
+  for (int y = 0; y < vertical_.count();) {
     const std::uint8_t* from[pass_rows];
     std::uint8_t* to[pass_rows];
     std::size_t count = 0;
-    for (; count < pass_rows && y < down_.count; ++count, ++y) {
+    for (; count < pass_rows && y < vertical_.count(); ++count, ++y) {
       const auto begin = static_cast<std::size_t>(vertical_.begin(y));
       for (std::size_t tap = 0; tap < taps_.size(); ++tap)
         taps_[tap] = source.pixels + std::min(begin + tap, last) * source.stride;
-      vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), rows + count * room, row_bytes);
+      pass_down(y, rows + count * room, row_bytes);
       from[count] = rows + count * room;
       to[count] = row_to + y * step;
     }
-    horizontal_pass(across_, from, to, count);
+    pass_across(from, to, count);
   }
 }
 

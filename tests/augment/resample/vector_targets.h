@@ -24,15 +24,17 @@ class OnTarget {
   OnTarget& operator=(const OnTarget&) = delete;
 };
 
-/// Every instruction set that this processor has and code is compiled for; one is none.
+/// Every instruction set that this processor has and code is compiled for; one is none. With that of
+/// `digits.h` goes the next smaller one, for what it has no code for.
 inline std::vector<std::int64_t> vector_targets() {
   std::vector<std::int64_t> targets;
   const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;
   for (int bit = 0; bit < 63; ++bit)
     if ((all >> bit & 1) != 0) targets.push_back(std::int64_t{1} << bit);
+  if ((hwy::SupportedTargets() & HWY_AVX3_DL) != 0) targets.push_back(HWY_AVX3_DL | HWY_AVX3);
   return targets;
 }
 
-inline std::string name_of(std::int64_t target) { return hwy::TargetName(target); }
+inline std::string name_of(std::int64_t target) { return hwy::TargetName(target & -target); }
 
 }  // namespace millrace::testing

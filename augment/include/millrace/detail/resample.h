@@ -41,6 +41,18 @@ struct Resampling {
   Turn turn = {};
 };
 
+/// The bilinear filter's weights of all pixels of an axis.
+struct BilinearWeights {
+  /// Of each pixel: the source pixel of its first weight.
+  std::vector<std::int32_t> begins;
+  /// All pixels' first weights, then all second ones ...: `taps` lists that are `stride` numbers
+  /// apart. Those behind a pixel's own are 0.
+  std::vector<std::int32_t> weights;
+  int taps = 0;
+  std::size_t stride = 0;
+  std::vector<double> shares;  // scratch
+};
+
 /// Of what the pixels along one axis of a window are made: each is the sum of some source pixels
 /// in a row, by weights in units of 2^-22. Source: precompute_coeffs and normalize_coeffs_8bpc in
 /// Pillow's Resample.c; for `nearest`, ImagingScaleAffine in its Geometry.c.
@@ -83,6 +95,7 @@ class ResampleAxis {
  private:
   template <typename Filter>
   void weigh(const Wanted& wanted, double support, Filter filter);
+  void weigh_bilinear(const Wanted& wanted);
   void pick_nearest(const Wanted& wanted);
   /// Makes the weights those of `from` pixels that are stored backwards.
   void reverse_source(int from);
@@ -97,6 +110,7 @@ class ResampleAxis {
   std::vector<int> begins_;
   std::vector<std::int32_t> weights_;
   std::vector<double> shares_;  // scratch: one pixel's weights
+  BilinearWeights bilinear_;    // scratch
 };
 
 /// An axis as the passes take it. A weight of 22 bits does not fit a factor of 16: it is
@@ -113,6 +127,39 @@ struct PackedAxis {
   void pack(const ResampleAxis& axis);
   const std::int32_t* weights_of(int pixel) const {
     return weights.data() + static_cast<std::size_t>(pixel) * static_cast<std::size_t>(2 * pairs);
+  }
+};
+
+/// An axis as processors take it that multiply and add four bytes at once: a weight is three digits
+/// of 8 bits with a sign, d2 x 2^16 + d1 x 2^8 + d0.
+struct DigitAxis {
+  /// As many sums of 32 bits as a vector has.
+  static constexpr int lanes = 16;
+  static constexpr int most_quads = 4;
+
+  int count = 0;
+  int taps = 0;
+  /// Weights per pixel, by four.
+  int quads = 0;
+  /// Of each quad of each pixel: four digits d0, four d1, four d2, and nothing.
+  std::vector<std::uint32_t> digits;
+  std::vector<int> begins;
+
+  /// For the horizontal pass, which makes `lanes` bytes of a row at a time: of each such group the
+  /// source's byte from which it reads a vector, or two if it is `wide`; and of each of its quads
+  /// the places therein of the lanes' bytes, then their digits d2, d1, d0. Whole vectors of bytes:
+  /// the last groups may be of none.
+  std::vector<int> bases;
+  std::vector<std::uint32_t> table;
+  bool wide = false;
+  /// How many bytes of a row are read.
+  std::size_t reach = 0;
+
+  void pack(const ResampleAxis& axis);
+  /// Makes what the horizontal pass takes; false if a group's pixels lie too far apart for it.
+  bool arrange();
+  const std::uint32_t* digits_of(int pixel) const {
+    return digits.data() + static_cast<std::size_t>(pixel) * static_cast<std::size_t>(4 * quads);
   }
 };
 
@@ -136,6 +183,11 @@ class Resampler {
   void rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   void columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   std::size_t row_reach() const;
+  void pack();
+  /// The horizontal pass over at most `pass_rows` rows, and the vertical one that makes row `y` of
+  /// the rows in `taps_`.
+  void pass_across(const std::uint8_t* const* rows, std::uint8_t* const* made, std::size_t count);
+  void pass_down(int y, std::uint8_t* made, std::size_t bytes);
 
   bool vertical_first_ = false;
   bool transposed_ = false;
@@ -143,8 +195,13 @@ class Resampler {
   bool upwards_ = false;
   ResampleAxis horizontal_;
   ResampleAxis vertical_;
+  /// Each axis by digits or not.
   PackedAxis across_;
   PackedAxis down_;
+  DigitAxis across_digits_;
+  DigitAxis down_digits_;
+  bool across_by_digits_ = false;
+  bool down_by_digits_ = false;
   /// Rows that went through the horizontal pass and are still needed, in a ring of so many.
   std::size_t kept_rows_ = 0;
   std::vector<std::uint8_t> rows_;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled once for each instruction set (Highway's foreach_target.h), without fused
+// multiply-adds, which would give other weights.
+#include "resample/bilinear.h"
+
+#include <algorithm>
+#include <cmath>
+
+// The size of a vector is known at compile time.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "resample/bilinear.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using D32 = hn::Rebind<std::int32_t, D>;
+using V = hn::Vec<D>;
+
+void weigh_pixels(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made) {
+  constexpr auto step = static_cast<int>(hn::MaxLanes(D()));
+  const D d;
+  const D32 d32;
+  const V half = hn::Set(d, 0.5);
+  const V one = hn::Set(d, 1.0);
+  const V reach = hn::Set(d, std::max(scale, 1.0));
+  const V inverse = hn::Set(d, 1.0 / std::max(scale, 1.0));
+  for (int place = 0; place < wanted.count; place += step) {
+    const V steps = hn::Iota(d, 0);
+    const V pixels = wanted.mirrored
+                         ? hn::Sub(hn::Set(d, wanted.begin + wanted.count - 1 - place), steps)
+                         : hn::Add(hn::Set(d, wanted.begin + place), steps);
+    const V centre = hn::Add(hn::Set(d, static_cast<double>(wanted.low)),
+                             hn::Mul(hn::Add(pixels, half), hn::Set(d, scale)));
+    // Cut off, as Pillow does.
+    const auto low = hn::DemoteTo(d32, hn::Add(hn::Sub(centre, reach), half));
+    const auto high = hn::DemoteTo(d32, hn::Add(hn::Add(centre, reach), half));
+    const auto begin = hn::Max(low, hn::Zero(d32));
+    const auto end = hn::Min(high, hn::Set(d32, wanted.from));
+    const V taps = hn::PromoteTo(d, hn::Sub(end, begin));
+    hn::StoreU(begin, d32, made.begins.data() + place);
+    V sum = hn::Zero(d);
+    double* shares = made.shares.data();
+    for (int tap = 0; tap < made.taps; ++tap, shares += step) {
+      const V source = hn::PromoteTo(d, hn::Add(begin, hn::Set(d32, tap)));
+      const V x = hn::Abs(hn::Mul(hn::Add(hn::Sub(source, centre), half), inverse));
+      const V share = hn::IfThenElseZero(hn::And(hn::Lt(x, one), hn::Lt(hn::Set(d, tap), taps)),
+                                         hn::Sub(one, x));
+      hn::StoreU(share, d, shares);
+      sum = hn::Add(sum, share);
+    }
+    sum = hn::IfThenElse(hn::Eq(sum, hn::Zero(d)), one, sum);
+    const V unit = hn::Set(d, 1 << ResampleAxis::precision_bits);
+    shares = made.shares.data();
+    std::int32_t* weights = made.weights.data() + place;
+    for (int tap = 0; tap < made.taps; ++tap, shares += step, weights += made.stride)
+      hn::StoreU(
+          hn::DemoteTo(d32, hn::Add(half, hn::Mul(hn::Div(hn::LoadU(d, shares), sum), unit))), d32,
+          weights);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace millrace {
+namespace {
+
+HWY_EXPORT(weigh_pixels);
+
+}  // namespace
+
+void weigh_bilinearly(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made) {
+  constexpr std::size_t most_step = 8;
+  made.taps = static_cast<int>(std::ceil(std::max(scale, 1.0))) * 2 + 1;
+  // The last pixels' vectors may reach beyond them.
+  made.stride = static_cast<std::size_t>(wanted.count) + most_step;
+  const auto lists = static_cast<std::size_t>(made.taps);
+  made.begins.resize(std::max(made.begins.size(), made.stride));
+  made.weights.resize(std::max(made.weights.size(), lists * made.stride));
+  made.shares.resize(std::max(made.shares.size(), lists * most_step));
+  HWY_DYNAMIC_DISPATCH(weigh_pixels)(wanted, scale, made);
+}
+
+}  // namespace millrace
+#endif
