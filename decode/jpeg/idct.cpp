@@ -5,8 +5,7 @@
 #include "jpeg/idct.h"
 
 #include <algorithm>
-
-#include "jpeg/idct_constants.h"
+#include <bit>
 
 // The size of a block's vector is known at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -214,7 +213,8 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
 void transform_groups(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                       std::uint8_t* samples, std::size_t stride) {
   for (; count > 0; --count, ++groups, samples += BlockGroup::row_values) {
-    if (groups->last == std::array<std::uint8_t, BlockGroup::blocks>{})
+    // As one number: compared as arrays, they would be by a call.
+    if (std::bit_cast<std::uint32_t>(groups->last) == 0)
       transform_flat(*groups, steps, samples, stride);
     else
       transform(*groups, steps, samples, stride);

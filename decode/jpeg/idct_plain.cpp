@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "jpeg/idct.h"
-#include "jpeg/idct_constants.h"
 
 namespace millrace::jpeg {
 namespace {

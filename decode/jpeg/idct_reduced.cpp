@@ -3,7 +3,6 @@
 #include <array>
 
 #include "jpeg/idct.h"
-#include "jpeg/idct_constants.h"
 
 namespace millrace::jpeg {
 namespace {

@@ -24,8 +24,8 @@ class OnTarget {
   OnTarget& operator=(const OnTarget&) = delete;
 };
 
-/// Every instruction set that this processor has and code is compiled for; one is none. With that of
-/// `digits.h` goes the next smaller one, for what it has no code for.
+/// Every instruction set that this processor has and code is compiled for; one is none. That of
+/// `digits.h` comes with the next smaller one, for what it has no code for.
 inline std::vector<std::int64_t> vector_targets() {
   std::vector<std::int64_t> targets;
   const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included once for each instruction set: how the bits of a block are taken.
+#if defined(MILLRACE_JPEG_BLOCKS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MILLRACE_JPEG_BLOCKS_INL_H
+#undef MILLRACE_JPEG_BLOCKS_INL_H
+#else
+#define MILLRACE_JPEG_BLOCKS_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "jpeg/coefficients.h"
+#include "jpeg/huffman.h"
+#include "jpeg/mcus.h"
+#include "jpeg/scan_bytes.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace::jpeg {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int last_place = 63;
+
+HWY_INLINE std::uint64_t big_endian(const std::uint8_t* bytes) {
+  std::uint64_t value;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap64(value);
+}
+
+/// Makes it 56 bits at least.
+HWY_INLINE void refill(ScanBits& bits) {
+  const std::uint32_t count = bits.count & 63;
+  bits.buffer |= big_endian(bits.next) >> count;
+  bits.next += (63 - count) >> 3;
+  bits.count = count | 56;
+}
+
+/// `amount` may have anything above its low byte.
+HWY_INLINE void drop(ScanBits& bits, std::uint32_t amount) {
+  bits.buffer <<= amount & 63;
+  bits.count -= amount;
+}
+
+template <class Table>
+HWY_INLINE std::uint32_t look_up(const Table& table, const ScanBits& bits) {
+  return table.entries[bits.buffer >> (64 - Table::index_bits)];
+}
+
+/// Takes a value of `length` bits, as differences and coefficients are stored (T.81, F.2.2.1).
+HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
+  const auto stored = static_cast<std::uint32_t>(bits.buffer >> 1 >> (63 - length));
+  const auto negative = static_cast<std::uint32_t>(~(static_cast<std::int64_t>(bits.buffer) >> 63));
+  drop(bits, length);
+  return static_cast<std::int32_t>(stored - (negative & ((1U << length) - 1)));
+}
+
+/// Takes a DC coefficient's difference, of at most 27 bits; false if no code has these bits.
+HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32_t& difference) {
+  const std::uint32_t entry = look_up(table, bits);
+  auto length = static_cast<int>(entry & 0xFF);
+  auto value_bits = static_cast<int>(entry >> 8);
+  if (length == 0) [[unlikely]] {
+    int found = 0;
+    value_bits = table.long_codes.find(bits.buffer, found);
+    length = found;
+    if (value_bits < 0) return false;
+  }
+  drop(bits, static_cast<std::uint32_t>(length));
+  difference = take_value(bits, static_cast<std::uint32_t>(value_bits));
+  return true;
+}
+
+/// One symbol of AC coefficients. `place` is where it belongs, if it is a value.
+struct Symbol {
+  enum Kind { value_of_place, end, nothing };
+  ScanBits rest;
+  int place;
+  std::int32_t value;
+  Kind kind;
+};
+
+/// Takes one symbol, whatever it is, that follows the coefficient at `place`. At least 56 bits are
+/// left. In and out by value: what has an address is not kept in registers.
+HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) {
+  refill(bits);
+  const std::uint32_t entry = look_up(table, bits);
+  std::int32_t value = 0;
+  if ((entry >> 8 & AcTable::other) == 0) {
+    drop(bits, entry & 0xFF);
+    place += static_cast<int>(entry >> 8 & 0xFF);
+    value = static_cast<std::int16_t>(entry >> 16);
+  } else {
+    auto length = static_cast<int>(entry & 0xFF);
+    int symbol = static_cast<int>(entry >> 16);
+    if (length == 0) symbol = table.long_codes.find(bits.buffer, length);
+    if (symbol < 0) return {bits, place, 0, Symbol::nothing};
+    drop(bits, static_cast<std::uint32_t>(length));
+    if (symbol == 0) return {bits, place, 0, Symbol::end};
+    const int value_bits = symbol & 15;
+    if ((value_bits == 0 && symbol != 0xF0) || value_bits > AcTable::most_bits)
+      return {bits, place, 0, Symbol::nothing};
+    place += (symbol >> 4) + 1;
+    value = take_value(bits, static_cast<std::uint32_t>(value_bits));
+  }
+  refill(bits);
+  return {bits, place, value, place > last_place ? Symbol::nothing : Symbol::value_of_place};
+}
+
+/// Sees to it that a block can be taken: false behind the scan's end.
+HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
+  if (bits.next < bytes.limit()) [[likely]]
+    return true;
+  const std::uint8_t* next = bits.next;
+  const bool there = bytes.ensure(next);
+  bits.next = next;
+  return there;
+}
+
+enum class Turn { goes_on, ends, nothing };
+
+/// Takes one coefficient, or a block's end. At least `AcTable::index_bits` bits are left.
+HWY_INLINE Turn take_turn(ScanBits& bits, const AcTable& table, std::int16_t* block, int& place) {
+  const std::uint32_t entry = look_up(table, bits);
+  const int next = place + static_cast<int>(entry >> 8 & 0xFF);
+  if (next < last_place) [[likely]] {
+    drop(bits, entry);
+    place = next;
+    block[places_in_group[static_cast<std::size_t>(place)]] =
+        static_cast<std::int16_t>(entry >> 16);
+    return Turn::goes_on;
+  }
+  if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {  // the usual end
+    drop(bits, entry);
+    return Turn::ends;
+  }
+  // A value that did not fit into the index: one of twenty-five.
+  const std::uint32_t value_bits = entry >> 16 & 15;
+  const int far = place + static_cast<int>(entry >> 20 & 15) + 1;
+  if ((entry & 0xFF) != 0 && value_bits != 0 && value_bits <= AcTable::most_bits &&
+      next >= static_cast<int>(AcTable::other) && far < last_place) {
+    refill(bits);
+    drop(bits, entry & 0xFF);
+    place = far;
+    block[places_in_group[static_cast<std::size_t>(place)]] =
+        static_cast<std::int16_t>(take_value(bits, value_bits));
+    refill(bits);
+    return Turn::goes_on;
+  }
+  const Symbol symbol = take_symbol(bits, table, place);
+  bits = symbol.rest;
+  place = symbol.place;
+  if (symbol.kind == Symbol::nothing) return Turn::nothing;
+  if (symbol.kind == Symbol::end) return Turn::ends;
+  block[places_in_group[static_cast<std::size_t>(place)]] = static_cast<std::int16_t>(symbol.value);
+  return place == last_place ? Turn::ends : Turn::goes_on;
+}
+
+/// Decodes a block's AC coefficients behind `place`; returns the place of the last one, or -1.
+HWY_INLINE int decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
+                                   int place = 0) {
+  // Each look-up takes at most as many bits as the index has.
+  static_assert(5 * AcTable::index_bits <= 56);
+  for (;;) {
+    refill(bits);
+    for (int n = 0; n < 5; ++n) {
+      const Turn turn = take_turn(bits, table, block, place);
+      if (turn != Turn::goes_on) return turn == Turn::ends ? place : -1;
+    }
+  }
+}
+
+/// Passes over a block's AC coefficients behind `place`; false if they are not sound.
+HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
+                                  int place = 0) {
+  static_assert(4 * SkipTable::most_bits <= 56);
+  for (;;) {
+    refill(bits);
+    for (int n = 0; n < 4; ++n) {
+      const std::uint32_t entry = look_up(skip, bits);
+      const int next = place + static_cast<int>(entry >> 8);
+      if (next < last_place) [[likely]] {
+        drop(bits, entry);
+        place = next;
+        continue;
+      }
+      const auto moved = entry >> 8;
+      const bool has_end = (moved & SkipTable::end) != 0;
+      const int last = next - (has_end ? static_cast<int>(SkipTable::end) : 0);
+      // The symbols before an end must leave room for it.
+      if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
+        drop(bits, entry);
+        return true;
+      }
+      const Symbol symbol = take_symbol(bits, table, place);
+      bits = symbol.rest;
+      place = symbol.place;
+      if (symbol.kind == Symbol::nothing) return false;
+      if (symbol.kind == Symbol::end || place == last_place) return true;
+    }
+  }
+}
+
+/// Decodes a block's AC coefficients up to the place `limit`, which is below the last one, and
+/// passes over the rest; returns the place of the last one that is kept, or -1.
+HWY_INLINE int decode_first_coefficients(ScanBits& bits, const AcTable& table,
+                                         const SkipTable& skip, int limit, std::int16_t* block) {
+  int place = 0;
+  while (place < limit) {
+    refill(bits);
+    std::uint32_t entry = look_up(table, bits);
+    int next = place + static_cast<int>(entry >> 8 & 0xFF);
+    for (int n = 0; n < 4 && next <= limit; ++n) {
+      drop(bits, entry);
+      place = next;
+      block[places_in_group[static_cast<std::size_t>(place)]] =
+          static_cast<std::int16_t>(entry >> 16);
+      entry = look_up(table, bits);
+      next = place + static_cast<int>(entry >> 8 & 0xFF);
+    }
+    if (next <= limit) continue;
+    if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {
+      drop(bits, entry);
+      return place;
+    }
+    if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies behind the limit
+    const Symbol symbol = take_symbol(bits, table, place);
+    bits = symbol.rest;
+    if (symbol.kind == Symbol::nothing) return -1;
+    if (symbol.kind == Symbol::end || symbol.place == last_place) return place;
+    if (symbol.place > limit)
+      return skip_coefficients(bits, table, skip, symbol.place) ? place : -1;
+    place = symbol.place;
+    block[places_in_group[static_cast<std::size_t>(place)]] =
+        static_cast<std::int16_t>(symbol.value);
+  }
+  return skip_coefficients(bits, table, skip, place) ? place : -1;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace::jpeg
+HWY_AFTER_NAMESPACE();
+
+#endif
