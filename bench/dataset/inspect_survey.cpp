@@ -17,7 +17,7 @@ namespace {
 struct Glance {
   std::uint64_t index = 0;
   std::uint64_t bytes = 0;
-  std::optional<std::int64_t> label{};
+  std::vector<std::int64_t> labels{};
   std::optional<std::uint64_t> image_bytes{};
   std::optional<ImageInfo> image{};
   /// Why there is nothing more, and the record's key; empty where there is.
@@ -31,12 +31,28 @@ struct Looker {
   std::unique_ptr<ImageDecoder> decoder;
 };
 
+/// A record's label; of one without a class, those of its boxes, each once.
+std::vector<std::int64_t> labels_of(const Record& record) {
+  const std::optional<std::int64_t> label = label_of(record);
+  std::vector<std::int64_t> labels;
+  if (label.value_or(-1) == -1 && record.has("labels") &&
+      record["labels"].size() % sizeof(std::int64_t) == 0) {
+    const std::span<const std::byte> bytes = record["labels"];
+    labels.resize(bytes.size() / sizeof(std::int64_t));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(labels)).begin());
+    std::ranges::sort(labels);
+    labels.erase(std::ranges::unique(labels).begin(), labels.end());
+  }
+  if (labels.empty() && label) labels.push_back(*label);
+  return labels;
+}
+
 Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& looker) {
   Glance glance{.index = index};
   try {
     const Record record = looker.reader->read(index);
     for (const RecordField& field : record.fields()) glance.bytes += field.bytes.size();
-    glance.label = label_of(record);
+    glance.labels = labels_of(record);
     if (!record.has("image")) return glance;
     const std::span<const std::byte> image = record["image"];
     glance.image_bytes = image.size();
@@ -63,7 +79,7 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& look
 void take(Survey& survey, Glance&& glance) {
   ++survey.looked_at;
   survey.bytes += glance.bytes;
-  if (glance.label) ++survey.labels[*glance.label];
+  for (const std::int64_t label : glance.labels) ++survey.labels[label];
   if (glance.image_bytes) survey.image_bytes.add(*glance.image_bytes);
   if (!glance.reason.empty())
     survey.unread.push_back({glance.index, std::move(glance.key), std::move(glance.reason)});

@@ -34,6 +34,7 @@ struct Survey {
   double seconds = 0;
   /// Of the records that were looked at: bytes of all fields.
   std::uint64_t bytes = 0;
+  /// How many records have a label, or a box of it.
   std::map<std::int64_t, std::uint64_t> labels{};
 
   /// Of those with a field "image".

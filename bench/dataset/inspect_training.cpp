@@ -109,7 +109,8 @@ SampleRecord look_at_record(const Dataset& dataset) {
         sample.fields.push_back(
             {std::string(field.name), field.bytes.size(), field_text(record, field, is_typed)});
       }
-      find_missing(record, sample);
+      // Arrays are for a transform of values.
+      if (record.has("image") || specs.empty()) find_missing(record, sample);
       if (reader->intact().is_ok()) return sample;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_record) throw;

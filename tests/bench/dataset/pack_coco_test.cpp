@@ -122,6 +122,10 @@ TEST_F(PackCoco, TakesBoxesLabelsAndKeypoints) {
               AllOf(ContainsRegex("\n  boxes +32 bytes +2 boxes, the first 0.1 0.2 0.7"),
                     ContainsRegex("\n  labels +16 bytes +2 integers, the first 0\n"),
                     ContainsRegex("\n  keypoints +48 bytes +2 x 2 keypoints, the first 0 0 0\n")));
+  // Of the records with boxes their classes; one has no box.
+  EXPECT_THAT(millrace_command({"inspect", out_}).out,
+              AllOf(ContainsRegex("\n  -1 .no class. +1 "), ContainsRegex("\n  dog +1 "),
+                    ContainsRegex("\n  zebra +2 "), Not(HasSubstr("missing"))));
   const Result last = millrace_command({"inspect", out_, "--record", "2"});
   EXPECT_THAT(last.out, AllOf(ContainsRegex("\n  boxes +0 bytes +0 boxes\n"),
                               ContainsRegex("\n  labels +0 bytes +0 integers\n"),
