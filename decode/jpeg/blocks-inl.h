@@ -101,7 +101,7 @@ HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) 
     drop(bits, static_cast<std::uint32_t>(length));
     if (symbol == 0) return {bits, place, 0, Symbol::end};
     const int value_bits = symbol & 15;
-    if ((value_bits == 0 && symbol != 0xF0) || value_bits > AcTable::most_bits)
+    if ((value_bits == 0 && symbol != sixteen_zeros) || value_bits > AcTable::most_bits)
       return {bits, place, 0, Symbol::nothing};
     place += (symbol >> 4) + 1;
     value = take_value(bits, static_cast<std::uint32_t>(value_bits));
@@ -135,6 +135,12 @@ HWY_INLINE Turn take_turn(ScanBits& bits, const AcTable& table, std::int16_t* bl
   }
   if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {  // the usual end
     drop(bits, entry);
+    return Turn::ends;
+  }
+  if (next == last_place) {
+    drop(bits, entry);
+    place = next;
+    block[places_in_group[last_place]] = static_cast<std::int16_t>(entry >> 16);
     return Turn::ends;
   }
   // A value that did not fit into the index: one of twenty-five.

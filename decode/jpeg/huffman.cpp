@@ -64,7 +64,7 @@ bool AcTable::set(const HuffmanCode& code) {
     const int bits = symbol & 15;
     const int free = index_bits - length;
     std::uint32_t* entry = entries.data() + (value << free);
-    if (bits == 0 || bits > most_bits || bits > free) {
+    if ((bits == 0 && symbol != sixteen_zeros) || bits > most_bits || bits > free) {
       std::fill_n(entry, 1 << free, static_cast<std::uint32_t>(symbol << 16 | length) | other << 8);
       return;
     }
@@ -96,7 +96,7 @@ void SkipTable::set(const HuffmanCode& code) {
       const std::size_t entries_of_code = std::size_t{1} << free;
       const bool ends = symbol == 0;
       const bool is_known =
-          ends || symbol == 0xF0 || (value_bits > 0 && value_bits <= AcTable::most_bits);
+          ends || symbol == sixteen_zeros || (value_bits > 0 && value_bits <= AcTable::most_bits);
       if (!is_known || taken > most_bits) return;
       const unsigned place = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
       const auto one = static_cast<std::uint16_t>(place << 8 | static_cast<unsigned>(taken));

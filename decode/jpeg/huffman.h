@@ -15,6 +15,9 @@ struct HuffmanCode {
   std::array<std::uint8_t, 256> symbols{};
 };
 
+/// The symbol of AC coefficients that stands for as many zeros.
+inline constexpr int sixteen_zeros = 0xF0;
+
 /// Finds symbols one by one, of codes that are too long for a table.
 class LongCodes {
  public:
@@ -55,9 +58,9 @@ struct DcTable {
 /// AC coefficients, one an entry, with their values:
 /// - bits 0 to 7: how many bits it takes, the value's among them;
 /// - bits 8 to 15: how far its place is behind the one before (1 to 16), or `other` and more;
-/// - bits 16 to 31: its value, as an int16.
+/// - bits 16 to 31: its value, as an int16. Sixteen zeros are a coefficient of 0.
 /// In an entry `other`, bits 0 to 7 are the code's length (0: too long) and bits 16 to 23 the
-/// symbol: the end of the block, sixteen zeros, and values that do not fit into the index.
+/// symbol: the end of the block, and values that do not fit into the index.
 struct AcTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t other = 128;

@@ -182,7 +182,7 @@ void TarDataset::save_members() const {
 
 /// What a name stands for, and why.
 struct NamedTars {
-  std::vector<fs::path> tars{};
+  std::vector<std::string> tars{};
   std::string reason{};
 };
 
@@ -194,7 +194,7 @@ NamedTars tars_of(const fs::path& path) {
     return named;
   }
   if (TarFile::probe(path).is_ok() || !is_tar_list(path))
-    return {.tars = {path}, .reason = "it begins with a tar header"};
+    return {.tars = {path.string()}, .reason = "it begins with a tar header"};
   NamedTars named{.tars = read_tar_list(path)};
   named.reason = "it lists " + std::to_string(named.tars.size()) + " tars";
   return named;
@@ -231,7 +231,7 @@ std::shared_ptr<const Dataset> open_tars(const fs::path& path, const OpenOptions
   JoinedDescription joined{
       .name = path.string(),
       .facts = {.format = format_name, .format_reason = std::move(named.reason), .fingerprint = 0}};
-  for (const fs::path& name : named.tars) {
+  for (const std::string& name : named.tars) {
     const auto tar = std::make_shared<TarDataset>(name, options, needed);
     const DatasetFacts facts = tar->facts();
     if (joined.facts.fields.empty()) joined.facts.fields = facts.fields;

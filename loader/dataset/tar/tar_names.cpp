@@ -38,8 +38,8 @@ bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != n
 /// stand for many long ones.
 class Names {
  public:
-  void add(fs::path name, const fs::path& pattern) {
-    letters_ += name.native().size();
+  void add(std::string name, const fs::path& pattern) {
+    letters_ += name.size();
     if (letters_ > most_letters)
       throw Error(ErrorCode::invalid_argument, pattern.string() +
                                                    " stands for names of more than " +
@@ -47,12 +47,12 @@ class Names {
     if (files_.size() == most_tars) refuse_count(pattern);
     files_.push_back(std::move(name));
   }
-  std::vector<fs::path> take() { return std::move(files_); }
+  std::vector<std::string> take() { return std::move(files_); }
 
  private:
   static constexpr std::size_t most_letters = std::size_t{32} << 20;
 
-  std::vector<fs::path> files_;
+  std::vector<std::string> files_;
   std::size_t letters_ = 0;
 };
 
@@ -120,7 +120,7 @@ bool is_tar_pattern(const fs::path& name) {
          (has_wildcard(text) || brace_range(text));
 }
 
-std::vector<fs::path> expand_tar_pattern(const fs::path& name) {
+std::vector<std::string> expand_tar_pattern(const fs::path& name) {
   Names names;
   expand(name.string(), name, names);
   return names.take();
@@ -146,7 +146,7 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
   std::error_code ignored;
   try {
     if (!is_tar_pattern(name) || fs::exists(name, ignored))
-      tars.add(name, list);
+      tars.add(name.string(), list);
     else
       expand(name.string(), name, tars);
   } catch (const Error& error) {
@@ -157,7 +157,7 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
 
 }  // namespace
 
-std::vector<fs::path> read_tar_list(const fs::path& path) {
+std::vector<std::string> read_tar_list(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text = read_text(file, most_list_bytes);
   if (!file.is_open() || file.bad())

@@ -15,9 +15,10 @@ inline constexpr std::size_t most_tars = 99999;
 /// ("{000..012}"), and ends with ".tar".
 bool is_tar_pattern(const std::filesystem::path& name);
 /// The files that a pattern stands for: those of a range in its order, of which each must be there,
-/// and those that wildcards match sorted by name. Throws `Error`: `not_found` where nothing
-/// matches; `invalid_argument` for more than `most_tars`, or names of more than 32 MiB; `io`.
-std::vector<std::filesystem::path> expand_tar_pattern(const std::filesystem::path& name);
+/// and those that wildcards match sorted by name. They are strings, since as many paths take much
+/// more memory. Throws `Error`: `not_found` where nothing matches; `invalid_argument` for more than
+/// `most_tars`, or names of more than 32 MiB; `io`.
+std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Whether a file's first line that is not empty ends with ".tar", as a list's does. Throws `Error`
 /// (`io`).
@@ -25,6 +26,6 @@ bool is_tar_list(const std::filesystem::path& path);
 /// The tars that a text file lists, a line each, which may be relative to the file's folder and may
 /// be a pattern. Empty lines do not count. Throws `Error`: `corrupt` for what is no
 /// such list, `io`, and `not_found` as `expand_tar_pattern` does.
-std::vector<std::filesystem::path> read_tar_list(const std::filesystem::path& path);
+std::vector<std::string> read_tar_list(const std::filesystem::path& path);
 
 }  // namespace millrace
