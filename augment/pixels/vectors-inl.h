@@ -37,6 +37,10 @@ using VF = hn::Vec<DF>;
 template <class V>
 struct Two {
   V low, high;
+
+  // Written out: implicit ones would be compiled without the instruction set.
+  HWY_INLINE Two() {}
+  HWY_INLINE Two(V low_half, V high_half) : low(low_half), high(high_half) {}
 };
 
 HWY_INLINE Two<V16> widened(V8 bytes) {
