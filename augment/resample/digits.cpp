@@ -9,11 +9,14 @@
 #include <bit>
 
 #ifdef __x86_64__
-// GCC 12 takes what its own header leaves undefined on purpose for a fault.
+#ifdef __clang__
+#include <immintrin.h>
+#else  // GCC 12 takes what its own header leaves undefined on purpose for a fault.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
 #pragma GCC diagnostic pop
+#endif
 #define MILLRACE_DIGITS \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vnni")))
 #endif

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiled once for each instruction set (Highway's foreach_target.h), for the shifts of the newer
-// ones: a value waits for the shift by the length of the one before.
+// ones: a value waits for the shift by the length of the one before. AVX2's have these, and AVX-512
+// adds nothing.
 #include "jpeg/mcus.h"
 
 #include <array>
 #include <tuple>
 
+#define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/mcus.cpp"
 #include <hwy/foreach_target.h>
