@@ -41,7 +41,7 @@ std::vector<std::int64_t> labels_of(const Record& record) {
     labels.resize(bytes.size() / sizeof(std::int64_t));
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(labels)).begin());
     std::ranges::sort(labels);
-    labels.erase(std::ranges::unique(labels).begin(), labels.end());
+    labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
   }
   if (labels.empty() && label) labels.push_back(*label);
   return labels;

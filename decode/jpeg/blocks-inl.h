@@ -23,7 +23,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-constexpr int last_place = 63;
+inline constexpr int last_place = 63;
 
 HWY_INLINE std::uint64_t big_endian(const std::uint8_t* bytes) {
   std::uint64_t value;
@@ -85,7 +85,7 @@ struct Symbol {
 
 /// Takes one symbol, whatever it is, that follows the coefficient at `place`. At least 56 bits are
 /// left. In and out by value: what has an address is not kept in registers.
-HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) {
+inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) {
   refill(bits);
   const std::uint32_t entry = look_up(table, bits);
   std::int32_t value = 0;
