@@ -35,7 +35,7 @@ struct Looker {
 std::vector<std::int64_t> labels_of(const Record& record) {
   const std::optional<std::int64_t> label = label_of(record);
   std::vector<std::int64_t> labels;
-  if (label.value_or(-1) == -1 && record.has("labels") &&
+  if (label.value_or(-1) == -1 && record.has("boxes") && record.has("labels") &&
       record["labels"].size() % sizeof(std::int64_t) == 0) {
     const std::span<const std::byte> bytes = record["labels"];
     labels.resize(bytes.size() / sizeof(std::int64_t));

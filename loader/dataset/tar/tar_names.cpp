@@ -29,22 +29,17 @@ constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
 
 bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
 
-[[noreturn]] void refuse_count(const fs::path& name) {
-  throw Error(ErrorCode::invalid_argument,
-              name.string() + " stands for more than " + std::to_string(most_tars) + " tars");
-}
-
-/// Names, of bounded number and length: a few ranges one behind the other make a short pattern
-/// stand for many long ones.
+/// What a pattern or a list stands for. A few ranges one behind the other make a short pattern
+/// stand for many long names, so these are bounded in number and length.
 class Names {
  public:
-  void add(std::string name, const fs::path& pattern) {
+  /// Beyond the bounds `of` is at fault, with the error `code`.
+  Names(const fs::path& of, ErrorCode code) : of_(of), code_(code) {}
+
+  void add(std::string name) {
     letters_ += name.size();
-    if (letters_ > most_letters)
-      throw Error(ErrorCode::invalid_argument, pattern.string() +
-                                                   " stands for names of more than " +
-                                                   std::to_string(most_letters >> 20) + " MiB");
-    if (files_.size() == most_tars) refuse_count(pattern);
+    if (files_.size() == most_tars) refuse(std::to_string(most_tars) + " tars");
+    if (letters_ > most_letters) refuse(std::to_string(most_letters >> 20) + " MiB of names");
     files_.push_back(std::move(name));
   }
   std::vector<std::string> take() { return std::move(files_); }
@@ -52,6 +47,12 @@ class Names {
  private:
   static constexpr std::size_t most_letters = std::size_t{32} << 20;
 
+  [[noreturn]] void refuse(const std::string& most) const {
+    throw Error(code_, of_.string() + " stands for more than " + most);
+  }
+
+  fs::path of_;
+  ErrorCode code_;
   std::vector<std::string> files_;
   std::size_t letters_ = 0;
 };
@@ -97,14 +98,16 @@ void add_matches(const std::string& pattern, Names& names) {
   if (result != 0)
     throw Error(ErrorCode::io,
                 pattern + " cannot be looked for: " + std::generic_category().message(errno));
-  for (std::size_t n = 0; n < found.gl_pathc; ++n) names.add(found.gl_pathv[n], pattern);
+  for (std::size_t n = 0; n < found.gl_pathc; ++n) names.add(found.gl_pathv[n]);
 }
 
 /// Adds what a part of `pattern`, whose first ranges stand for one number each, stands for.
 void expand(const std::string& part, const fs::path& pattern, Names& names) {
   const std::optional<BraceRange> range = brace_range(part);
-  if (!range) return has_wildcard(part) ? add_matches(part, names) : names.add(part, pattern);
-  if (range->last - range->first >= most_tars) refuse_count(pattern);
+  if (!range) return has_wildcard(part) ? add_matches(part, names) : names.add(part);
+  if (range->last - range->first >= most_tars)
+    throw Error(ErrorCode::invalid_argument,
+                pattern.string() + " stands for more than " + std::to_string(most_tars) + " tars");
   for (std::uint64_t number = range->first; number <= range->last; ++number) {
     std::string digits = std::to_string(number);
     digits.insert(0, range->digits - std::min(range->digits, digits.size()), '0');
@@ -121,7 +124,7 @@ bool is_tar_pattern(const fs::path& name) {
 }
 
 std::vector<std::string> expand_tar_pattern(const fs::path& name) {
-  Names names;
+  Names names(name, ErrorCode::invalid_argument);
   expand(name.string(), name, names);
   return names.take();
 }
@@ -140,13 +143,13 @@ bool is_tar_list(const fs::path& path) {
 
 namespace {
 
-/// Adds what a line of a list stands for. What is too much is the list's fault, and not the
+/// Adds what a line of a list stands for. A range that is too long is the list's fault, and not the
 /// caller's.
 void add_line(const fs::path& name, const fs::path& list, Names& tars) {
   std::error_code ignored;
   try {
     if (!is_tar_pattern(name) || fs::exists(name, ignored))
-      tars.add(name.string(), list);
+      tars.add(name.string());
     else
       expand(name.string(), name, tars);
   } catch (const Error& error) {
@@ -165,7 +168,7 @@ std::vector<std::string> read_tar_list(const fs::path& path) {
                 path.string() + " cannot be read: " + std::generic_category().message(errno));
   if (text.size() > most_list_bytes)
     throw Error(ErrorCode::corrupt, path.string() + " is longer than any list of tars");
-  Names tars;
+  Names tars(path, ErrorCode::corrupt);
   std::string_view rest = text;
   while (!rest.empty()) {
     std::string_view line = rest.substr(0, rest.find('\n'));

@@ -17,7 +17,7 @@ bool is_tar_pattern(const std::filesystem::path& name);
 /// The files that a pattern stands for: those of a range in its order, of which each must be there,
 /// and those that wildcards match sorted by name. They are strings, since as many paths take much
 /// more memory. Throws `Error`: `not_found` where nothing matches; `invalid_argument` for more than
-/// `most_tars`, or names of more than 32 MiB; `io`.
+/// `most_tars`, or 32 MiB of names; `io`.
 std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Whether a file's first line that is not empty ends with ".tar", as a list's does. Throws `Error`

@@ -52,6 +52,16 @@ TEST_F(Arrays, InspectTellsWhatFieldsAre) {
                                HasSubstr("they must not go backwards")));
 }
 
+// Numbers of tokens to come are often called so.
+TEST_F(Arrays, LabelsWithoutBoxesAreNoClasses) {
+  write_npy(folder_ / "labels.npy", "<i8", std::vector<std::int64_t>{7, 8, 9, 10, 11, 12});
+  write_bytes(folder_ / "labels.json", R"({"format": "arrays", "fields": {"labels":
+      {"npy": "labels.npy", "window": {"length": 3, "stride": 3}}}})");
+  const auto labels = millrace_command({"inspect", path("labels.json")});
+  ASSERT_EQ(labels.exit_code, 0) << labels.err;
+  EXPECT_THAT(labels.out, AllOf(HasSubstr("labels int64 [3]"), HasSubstr("\nno labels\n")));
+}
+
 TEST_F(Arrays, InspectShowsARecordsFirstValues) {
   const auto tokens = millrace_command({"inspect", path("tokens.json"), "--record", "2"});
   ASSERT_EQ(tokens.exit_code, 0) << tokens.err;

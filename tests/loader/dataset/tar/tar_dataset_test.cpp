@@ -143,7 +143,7 @@ TEST(TarDataset, NamesThatFillMemoryAreRefused) {
   const TemporaryFolder folder;
   const Error error = thrown_by([&] { (void)open_dataset(folder / many_ranges(10, 700)); });
   EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
-  EXPECT_THAT(error.what(), HasSubstr(".tar stands for names of more than 32 MiB"));
+  EXPECT_THAT(error.what(), HasSubstr(".tar stands for more than 32 MiB of names"));
   EXPECT_EQ(thrown_by([&] { (void)open_dataset(folder / many_ranges(9, 500)); }).code(),
             ErrorCode::not_found);
 }
@@ -158,9 +158,15 @@ TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   EXPECT_EQ(range.code(), ErrorCode::corrupt);
   EXPECT_THAT(range.what(), HasSubstr("list: "));
   EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
-  // Each line's names would be few enough.
+  // Each line's names would be few enough, so the list is at fault.
   const std::string line = many_ranges(9, 500) + "\n";
-  EXPECT_THAT(error("a.tar\n" + line + line).what(), HasSubstr("names of more than 32 MiB"));
+  const std::string of_list = (folder / "list").string() + " stands for more than ";
+  const Error long_names = error("a.tar\n" + line + line);
+  EXPECT_EQ(long_names.code(), ErrorCode::corrupt);
+  EXPECT_EQ(long_names.what(), of_list + "32 MiB of names");
+  const Error many = error("a.tar\npart-{00001..50000}.tar\npart-{00001..50000}.tar\n");
+  EXPECT_EQ(many.code(), ErrorCode::corrupt);
+  EXPECT_EQ(many.what(), of_list + "99999 tars");
   EXPECT_EQ(error(std::string(300, 'x') + ".tar\n").code(), ErrorCode::not_found);
   EXPECT_EQ(error(std::string(300, 'x') + "./?x.tar\n").code(), ErrorCode::not_found);
   EXPECT_EQ(error(std::string(300, 'x') + "/?x.tar\n").code(), ErrorCode::not_found);
