@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "jpeg/baseline.h"
 #include "jpeg/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
 #include "png/png_decoder.h"
@@ -81,6 +82,8 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
                      hex(encoded.first(std::min<std::size_t>(encoded.size(), 4))) + ")");
 }
 
+}  // namespace
+
 /// Hands each image to the decoder of its kind.
 class AnyDecoder final : public ImageDecoder {
  public:
@@ -105,6 +108,7 @@ class AnyDecoder final : public ImageDecoder {
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override {
     return current().decode_reduced(region, reduction, view);
   }
+  bool begin(const Region& region) override { return current().begin(region); }
   bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum) override {
     return current().use_index(index, checksum);
   }
@@ -115,6 +119,9 @@ class AnyDecoder final : public ImageDecoder {
   }
 
  private:
+  jpeg::BaselineDecoder* begun() override {
+    return current_ != nullptr ? current_->begun() : nullptr;
+  }
   ImageDecoder& current() const {
     if (current_ == nullptr)
       throw Error(ErrorCode::invalid_argument, "no image is open; call open() first");
@@ -126,7 +133,16 @@ class AnyDecoder final : public ImageDecoder {
   ImageDecoder* current_ = nullptr;
 };
 
-}  // namespace
+bool ImageDecoder::begin(const Region&) { return false; }
+
+bool ImageDecoder::has_turns() {
+  const jpeg::BaselineDecoder* const decoder = begun();
+  return decoder != nullptr && decoder->has_turns();
+}
+
+void ImageDecoder::take_turns(ImageDecoder& a, ImageDecoder& b) {
+  if (a.has_turns() && b.has_turns()) jpeg::BaselineDecoder::take_turns(*a.begun(), *b.begun());
+}
 
 bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>) {
   return false;

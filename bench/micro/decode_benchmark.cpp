@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What it costs to decode a photograph as a whole, and the box of a training crop of it: without an
-// index, noting one on the way, and with the index of the whole image.
+// index, noting one on the way, and with the index of the whole image; and in turn with another
+// photograph's, as the pipeline's workers do.
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
 #include "micro/photographs.h"
 
 namespace millrace {
@@ -25,7 +32,7 @@ std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& pho
   return {index.begin(), index.end()};
 }
 
-/// Decodes regions of photographs, as the pipeline's workers do.
+/// Decodes regions of photographs.
 class Regions {
  public:
   Regions(Region (*region_of)(Size, std::size_t), Index index)
@@ -90,12 +97,66 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
   });
   if (index == Index::whole) state.counters["index_of_jpeg"] = regions.index_share();
 }
+/// Decodes crops of photographs, two in turn; each call begins one and ends those that are done.
+class CropsInTurn {
+ public:
+  explicit CropsInTurn(Index index) : index_(index) {}
+
+  double seconds(const std::string& photograph, std::size_t number, Size size) {
+    const Region region = crop_of(size, number);
+    const double begin = micro::thread_seconds();
+    Place& free = places_[places_.front().under_way ? 1 : 0];
+    free.region = region;
+    if (!free.decoder->open(micro::bytes_of(photograph)).is_ok())
+      throw std::runtime_error("a photograph cannot be opened");
+    if (index_ != Index::none) free.decoder->use_index({}, number);
+    free.under_way = free.decoder->begin(region);
+    if (!free.under_way) end(free);
+    auto& [a, b] = places_;
+    if (a.under_way && b.under_way) {
+      ImageDecoder::take_turns(*a.decoder, *b.decoder);
+      for (Place& place : places_)
+        if (!place.decoder->has_turns()) end(place);
+    }
+    return micro::thread_seconds() - begin;
+  }
+
+ private:
+  struct Place {
+    std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
+    Region region;
+    bool under_way = false;
+  };
+  void end(Place& place) {
+    PixelView view;
+    if (!place.decoder->decode(place.region, view).is_ok())
+      throw std::runtime_error("a photograph cannot be decoded");
+    benchmark::DoNotOptimize(view.pixels);
+    if (index_ != Index::none) benchmark::DoNotOptimize(place.decoder->new_index().size());
+    place.under_way = false;
+  }
+
+  Index index_;
+  std::array<Place, 2> places_;
+};
+
+void decode_in_turn(benchmark::State& state, Index index) {
+  CropsInTurn crops(index);
+  micro::beside_whole_decode(state,
+                             [&](const std::string& photograph, std::size_t number, Size size) {
+                               return crops.seconds(photograph, number, size);
+                             });
+}
 BENCHMARK_CAPTURE(decode, whole, whole_of, Index::none)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop, crop_of, Index::none)->UseManualTime()->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop_noting, crop_of, Index::noted)
     ->UseManualTime()
     ->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop_indexed, crop_of, Index::whole)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode_in_turn, train_crop, Index::none)->UseManualTime()->Iterations(1000);
+BENCHMARK_CAPTURE(decode_in_turn, train_crop_noting, Index::noted)
     ->UseManualTime()
     ->Iterations(1000);
 

@@ -13,6 +13,10 @@ namespace {
 /// The first sample of a smoothed row of sums, in front of which its neighbour lies.
 constexpr std::size_t first_sum = 32;
 
+std::int64_t mcus_of(const Frame& frame) {
+  return std::int64_t{frame.mcus_across} * frame.mcus_down;
+}
+
 }  // namespace
 
 std::size_t BaselineDecoder::stride_of(int width) {
@@ -86,47 +90,104 @@ std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* 
 
 bool BaselineDecoder::decode(const Frame& frame, const Region& region, int reduction,
                              std::uint8_t* pixels, SeekIndex* index) {
+  start(frame, region, reduction, pixels, index);
+  return finish();
+}
+
+void BaselineDecoder::begin(const Frame& frame, const Region& region, int reduction,
+                            std::uint8_t* pixels, SeekIndex* index) {
+  start(frame, region, reduction, pixels, index);
+  const int mcus = window_.last_mcu - window_.first_mcu + 1;
+  const bool has_two = sound_ && window_.first_mcu_row < window_.last_mcu_row &&
+                       entropy_.can_take_two(first_mcu(window_.last_mcu_row), mcus);
+  run_ = has_two ? nullptr : next_run();
+}
+
+void BaselineDecoder::start(const Frame& frame, const Region& region, int reduction,
+                            std::uint8_t* pixels, SeekIndex* index) {
+  frame_ = &frame;
+  pixels_ = pixels;
   lay_out(frame, reduction);
   window_ = window_of(region);
   shape(frame);
-  if (!entropy_.begin(frame, skipped_mcus(frame, index), last_places(), index) ||
-      !decode_rows(frame, pixels))
-    return false;
+  mcu_row_ = window_.first_mcu_row;
+  aimed_ = false;
+  sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_places(), index);
+}
+
+/// The next run of the entropy stage that can take turns; nullptr if there is none.
+McuRun* BaselineDecoder::next_run() {
+  while (sound_ && mcu_row_ <= window_.last_mcu_row) {
+    if (!aimed_) aim();
+    while (McuRun* run = sound_ ? entropy_.next_run() : nullptr) {
+      if (can_take_turns(*run)) return run;
+      jpeg::finish(*run);
+    }
+    finish_rows(1);
+  }
+  return nullptr;
+}
+
+void BaselineDecoder::take_turns(BaselineDecoder& a, BaselineDecoder& b) {
+  while (a.has_turns() && b.has_turns()) {
+    jpeg::take_turns(*a.run_, *b.run_);
+    for (BaselineDecoder* one : {&a, &b})
+      if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
+  }
+}
+
+void BaselineDecoder::aim() {
+  const int mcus = window_.last_mcu - window_.first_mcu + 1;
+  sound_ = entropy_.aim(first_mcu(mcu_row_), mcus, rows_.front());
+  aimed_ = true;
+}
+
+bool BaselineDecoder::finish() {
+  run_ = nullptr;
+  const int mcus = window_.last_mcu - window_.first_mcu + 1;
+  while (sound_ && mcu_row_ <= window_.last_mcu_row) {
+    if (!aimed_ && mcu_row_ < window_.last_mcu_row &&
+        entropy_.can_take_two(first_mcu(mcu_row_ + 1), mcus)) {
+      sound_ = entropy_.decode_two(first_mcu(mcu_row_), first_mcu(mcu_row_ + 1), mcus, rows_[0],
+                                   rows_[1]);
+      finish_rows(2);
+    } else {
+      if (!aimed_) aim();
+      finish_rows(1);
+    }
+  }
+  const bool at_end = window_.last_mcu_row == frame_->mcus_down - 1;
+  if (!sound_ || !(at_end ? reach_end() : entropy_.is_sound())) return false;
   entropy_.extend_index();
   return true;
 }
 
-bool BaselineDecoder::decode_rows(const Frame& frame, std::uint8_t* pixels) {
-  const int mcus = window_.last_mcu - window_.first_mcu + 1;
-  const std::int64_t across = frame.mcus_across;
-  const auto first_mcu = [&](int row) { return across * row + window_.first_mcu; };
-  for (int row = window_.first_mcu_row; row <= window_.last_mcu_row;) {
-    const bool two = row < window_.last_mcu_row && entropy_.can_take_two(first_mcu(row + 1), mcus);
-    const bool sound =
-        two ? entropy_.decode_two(first_mcu(row), first_mcu(row + 1), mcus, rows_[0], rows_[1])
-            : entropy_.go_to(first_mcu(row), mcus) && entropy_.decode(mcus, rows_[0]);
-    if (!sound) return false;
-    for (int n = 0; n < (two ? 2 : 1); ++n, ++row) {
-      make_samples(frame, rows_[static_cast<std::size_t>(n)]);
-      make_pixels(frame, row, pixels);
-      keep_last_rows(frame);
-    }
+/// Makes the pixels of the next `count` rows of MCUs, once their coefficients are there.
+void BaselineDecoder::finish_rows(int count) {
+  sound_ = sound_ && entropy_.finish();
+  aimed_ = false;
+  for (int n = 0; sound_ && n < count; ++n, ++mcu_row_) {
+    make_samples(rows_[static_cast<std::size_t>(n)]);
+    make_pixels(mcu_row_);
+    keep_last_rows();
   }
-  if (window_.last_mcu_row < frame.mcus_down - 1) return entropy_.is_sound();
-  return entropy_.go_to(across * frame.mcus_down) && entropy_.is_at_end();
+}
+
+/// Passes over what is left of the image, which must end then.
+bool BaselineDecoder::reach_end() {
+  return entropy_.aim(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
+         entropy_.is_at_end();
 }
 
 bool BaselineDecoder::check(const Frame& frame, SeekIndex* index) {
-  const std::int64_t mcus = std::int64_t{frame.mcus_across} * frame.mcus_down;
-  if (!entropy_.begin(frame, mcus, {63, 63, 63}, index) || !entropy_.go_to(mcus) ||
-      !entropy_.is_at_end())
-    return false;
+  frame_ = &frame;
+  if (!entropy_.begin(frame, mcus_of(frame), {63, 63, 63}, index) || !reach_end()) return false;
   entropy_.extend_index();
   return true;
 }
 
-void BaselineDecoder::make_samples(const Frame& frame, const CoefficientRow& coefficients) {
-  for (int number = 0; number < frame.component_count; ++number) {
+void BaselineDecoder::make_samples(const CoefficientRow& coefficients) {
+  for (int number = 0; number < frame_->component_count; ++number) {
     Plane& plane = planes_[static_cast<std::size_t>(number)];
     const CoefficientRow::Blocks& blocks = coefficients[number];
     const int side = side_of(number);
@@ -143,7 +204,7 @@ void BaselineDecoder::make_samples(const Frame& frame, const CoefficientRow& coe
 
 /// Makes the pixels that have all of their samples by now: where rows of chroma are smoothed, the
 /// last row of a row of MCUs waits for the next one.
-void BaselineDecoder::make_pixels(const Frame& frame, int mcu_row, std::uint8_t* pixels) {
+void BaselineDecoder::make_pixels(int mcu_row) {
   const Region& region = window_.region;
   const int top = mcu_row * grid_.mcu_height;
   const int waiting = grid_.down > 1 ? 1 : 0;
@@ -157,8 +218,8 @@ void BaselineDecoder::make_pixels(const Frame& frame, int mcu_row, std::uint8_t*
   const auto column = static_cast<std::size_t>(region.x - window_.first_mcu * grid_.mcu_width);
   for (int y = begin; y < end; ++y) {
     const std::uint8_t* light = planes_[0].row(y - top) + column;
-    std::uint8_t* const row = pixels + static_cast<std::size_t>(y - region.y) * stride;
-    if (frame.component_count == 1)
+    std::uint8_t* const row = pixels_ + static_cast<std::size_t>(y - region.y) * stride;
+    if (frame_->component_count == 1)
       grey_to_rgb(light, row, width);
     else
       ycc_to_rgb(light, chroma_row(1, mcu_row, y), chroma_row(2, mcu_row, y), row, width);
@@ -200,9 +261,9 @@ const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int 
   return made + window_.region.x % grid_.across;
 }
 
-void BaselineDecoder::keep_last_rows(const Frame& frame) {
+void BaselineDecoder::keep_last_rows() {
   if (grid_.down == 1) return;
-  for (int number = 0; number < frame.component_count; ++number) {
+  for (int number = 0; number < frame_->component_count; ++number) {
     Plane& plane = planes_[static_cast<std::size_t>(number)];
     std::memcpy(plane.row(-1), plane.row(rows_.front()[number].down * side_of(number) - 1),
                 plane.stride);

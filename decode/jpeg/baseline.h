@@ -32,6 +32,17 @@ class BaselineDecoder {
   /// An index makes it quicker where it has points, and gets those that are noted on the way.
   bool decode(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
               SeekIndex* index = nullptr);
+  /// The same in two steps, between which `take_turns` may do some or all of it: what was given to
+  /// `begin` must outlive `finish`.
+  void begin(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
+             SeekIndex* index = nullptr);
+  bool finish();
+  /// Goes on with two decodes that have begun, in turn, until no turns are left to one of them:
+  /// this takes less time than one after the other. At once if that is so already.
+  static void take_turns(BaselineDecoder& a, BaselineDecoder& b);
+  /// Whether there are turns left. There are none where the index knows all rows: `finish` decodes
+  /// two of these in turn, which is faster, since they share their tables.
+  bool has_turns() const { return run_ != nullptr; }
   /// Passes over all MCUs up to the image's end. An index, which is empty, gets all its points.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
 
@@ -75,14 +86,31 @@ class BaselineDecoder {
     return {last_place_of(side_of(0)), last_place_of(side_of(1)), last_place_of(side_of(2))};
   }
   std::int64_t skipped_mcus(const Frame& frame, const SeekIndex* index) const;
-  bool decode_rows(const Frame& frame, std::uint8_t* pixels);
+  std::int64_t first_mcu(int row) const {
+    return std::int64_t{frame_->mcus_across} * row + window_.first_mcu;
+  }
+  void start(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
+             SeekIndex* index);
+  void aim();
+  bool reach_end();
+  McuRun* next_run();
+  void finish_rows(int count);
   void shape(const Frame& frame);
-  void make_samples(const Frame& frame, const CoefficientRow& coefficients);
-  void make_pixels(const Frame& frame, int mcu_row, std::uint8_t* pixels);
+  void make_samples(const CoefficientRow& coefficients);
+  void make_pixels(int mcu_row);
   const std::uint8_t* chroma_row(int component, int mcu_row, int y);
-  void keep_last_rows(const Frame& frame);
+  void keep_last_rows();
 
+  const Frame* frame_ = nullptr;
+  std::uint8_t* pixels_ = nullptr;
   EntropyDecoder entropy_;
+  /// Not yet found to be unsound.
+  bool sound_ = false;
+  /// The row of MCUs that comes next, and whether the entropy stage aims at it.
+  int mcu_row_ = 0;
+  bool aimed_ = false;
+  /// Of that row, if there are turns left to take.
+  McuRun* run_ = nullptr;
   /// Two rows of MCUs are decoded at once where the index allows it.
   std::array<CoefficientRow, 2> rows_;
   Grid grid_;

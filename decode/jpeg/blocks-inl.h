@@ -122,21 +122,28 @@ HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
 
 enum class Turn { goes_on, ends, nothing };
 
-/// Takes one coefficient, or a block's end. At least `AcTable::index_bits` bits are left.
-HWY_INLINE Turn take_turn(ScanBits& bits, const AcTable& table, std::int16_t* block, int& place) {
+/// Takes one coefficient, the usual way; false if that is none, and nothing was taken. At least
+/// `AcTable::index_bits` bits are left.
+HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int16_t* block,
+                                 int& place) {
   const std::uint32_t entry = look_up(table, bits);
   const int next = place + static_cast<int>(entry >> 8 & 0xFF);
-  if (next < last_place) [[likely]] {
-    drop(bits, entry);
-    place = next;
-    block[places_in_group[static_cast<std::size_t>(place)]] =
-        static_cast<std::int16_t>(entry >> 16);
-    return Turn::goes_on;
-  }
+  if (next >= last_place) [[unlikely]]
+    return false;
+  drop(bits, entry);
+  place = next;
+  block[places_in_group[static_cast<std::size_t>(place)]] = static_cast<std::int16_t>(entry >> 16);
+  return true;
+}
+
+/// Takes what `take_coefficient` has not taken: another coefficient, or a block's end.
+HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* block, int& place) {
+  const std::uint32_t entry = look_up(table, bits);
   if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {  // the usual end
     drop(bits, entry);
     return Turn::ends;
   }
+  const int next = place + static_cast<int>(entry >> 8 & 0xFF);
   if (next == last_place) {
     drop(bits, entry);
     place = next;
@@ -153,7 +160,6 @@ HWY_INLINE Turn take_turn(ScanBits& bits, const AcTable& table, std::int16_t* bl
     place = far;
     block[places_in_group[static_cast<std::size_t>(place)]] =
         static_cast<std::int16_t>(take_value(bits, value_bits));
-    refill(bits);
     return Turn::goes_on;
   }
   const Symbol symbol = take_symbol(bits, table, place);
@@ -170,43 +176,57 @@ HWY_INLINE int decode_coefficients(ScanBits& bits, const AcTable& table, std::in
                                    int place = 0) {
   // Each look-up takes at most as many bits as the index has.
   static_assert(5 * AcTable::index_bits <= 56);
+  const auto take = [&] { return take_coefficient(bits, table, block, place); };
   for (;;) {
     refill(bits);
-    for (int n = 0; n < 5; ++n) {
-      const Turn turn = take_turn(bits, table, block, place);
-      if (turn != Turn::goes_on) return turn == Turn::ends ? place : -1;
-    }
+    if (take() && take() && take() && take() && take()) continue;
+    const Turn turn = take_other(bits, table, block, place);
+    if (turn != Turn::goes_on) return turn == Turn::ends ? place : -1;
   }
+}
+
+/// Passes over symbols, the usual way, as `take_coefficient` takes one. At least
+/// `SkipTable::most_bits` bits are left.
+HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, int& place) {
+  const std::uint32_t entry = look_up(skip, bits);
+  const int next = place + static_cast<int>(entry >> 8);
+  if (next >= last_place) [[unlikely]]
+    return false;
+  drop(bits, entry);
+  place = next;
+  return true;
+}
+
+/// Passes over what `skip_symbols` has not passed over.
+HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable& skip,
+                           int& place) {
+  const std::uint32_t entry = look_up(skip, bits);
+  const auto moved = entry >> 8;
+  const bool has_end = (moved & SkipTable::end) != 0;
+  const int last =
+      place + static_cast<int>(moved) - (has_end ? static_cast<int>(SkipTable::end) : 0);
+  // The symbols before an end must leave room for it.
+  if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
+    drop(bits, entry);
+    return Turn::ends;
+  }
+  const Symbol symbol = take_symbol(bits, table, place);
+  bits = symbol.rest;
+  place = symbol.place;
+  if (symbol.kind == Symbol::nothing) return Turn::nothing;
+  return symbol.kind == Symbol::end || place == last_place ? Turn::ends : Turn::goes_on;
 }
 
 /// Passes over a block's AC coefficients behind `place`; false if they are not sound.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
                                   int place = 0) {
   static_assert(4 * SkipTable::most_bits <= 56);
+  const auto take = [&] { return skip_symbols(bits, skip, place); };
   for (;;) {
     refill(bits);
-    for (int n = 0; n < 4; ++n) {
-      const std::uint32_t entry = look_up(skip, bits);
-      const int next = place + static_cast<int>(entry >> 8);
-      if (next < last_place) [[likely]] {
-        drop(bits, entry);
-        place = next;
-        continue;
-      }
-      const auto moved = entry >> 8;
-      const bool has_end = (moved & SkipTable::end) != 0;
-      const int last = next - (has_end ? static_cast<int>(SkipTable::end) : 0);
-      // The symbols before an end must leave room for it.
-      if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
-        drop(bits, entry);
-        return true;
-      }
-      const Symbol symbol = take_symbol(bits, table, place);
-      bits = symbol.rest;
-      place = symbol.place;
-      if (symbol.kind == Symbol::nothing) return false;
-      if (symbol.kind == Symbol::end || place == last_place) return true;
-    }
+    if (take() && take() && take() && take()) continue;
+    const Turn turn = skip_other(bits, table, skip, place);
+    if (turn != Turn::goes_on) return turn == Turn::ends;
   }
 }
 

@@ -12,7 +12,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
   frame_ = &frame;
   current_ = 0;
   begin_noting(index);
-  done_ = 0;
+  done_ = skipped_to_ = decoded_to_ = run_mcus_ = 0;
   next_restart_ = 0;
   before_restart_ = frame.restart_interval > 0 ? frame.restart_interval
                                                : std::numeric_limits<std::int64_t>::max();
@@ -73,25 +73,6 @@ bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
   return true;
 }
 
-/// Goes over MCUs, `run(how many are done, how many to do)` between two restart markers at a time.
-template <typename Run>
-bool EntropyDecoder::in_intervals(std::int64_t mcus, const Run& run) {
-  for (std::int64_t done = 0; done < mcus;) {
-    if (before_restart_ == 0 && !restart()) return false;
-    const bool notes = done_ >= noted_from_;
-    const std::int64_t now =
-        std::min({mcus - done, before_restart_, notes ? mcus : noted_from_ - done_});
-    state().noted = notes ? next_noted_ : nullptr;
-    if (notes) state().column = static_cast<int>(done_ % state().row_mcus);
-    if (!run(done, now)) return false;
-    if (notes) next_noted_ = state().noted;
-    done += now;
-    done_ += now;
-    before_restart_ -= now;
-  }
-  return true;
-}
-
 bool EntropyDecoder::restart() {
   constexpr int first_marker = 0xD0;
   if (!state().bytes.ends_with(first_marker + next_restart_, state().bits.next,
@@ -113,11 +94,49 @@ void EntropyDecoder::clear(CoefficientRow& row) const {
   }
 }
 
-bool EntropyDecoder::decode(int mcus, CoefficientRow& row) {
-  clear(row);
-  return in_intervals(mcus, [&](std::int64_t done, std::int64_t now) {
-    return decode_mcus(state(), static_cast<int>(done), static_cast<int>(now), row);
-  });
+bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
+  if (index_ != nullptr && !index_->empty()) {
+    const Tiles tiles(*frame_);
+    const std::int64_t known = static_cast<std::int64_t>(index_->size());
+    const std::int64_t tile = std::min(tiles.of(first), known - 1);
+    if (tiles.first_mcu(tile) > done_ && !seek(tiles, tile, tiles.of(first + mcus - 1) + 1))
+      return false;
+  }
+  if (mcus > 0) clear(row);
+  row_ = &row;
+  skipped_to_ = first;
+  decoded_to_ = first + mcus;
+  return true;
+}
+
+McuRun* EntropyDecoder::next_run() {
+  ScanState& scan = state();
+  if (run_mcus_ > 0) {
+    if (run_.state == McuRun::State::unsound) return nullptr;
+    if (scan.noted != nullptr) next_noted_ = scan.noted;
+    done_ += run_mcus_;
+    before_restart_ -= run_mcus_;
+    run_mcus_ = 0;
+  }
+  if (done_ == decoded_to_) return nullptr;
+  if (before_restart_ == 0 && !restart()) return nullptr;
+  const std::int64_t end = done_ < skipped_to_ ? skipped_to_ : decoded_to_;
+  const bool notes = done_ >= noted_from_;
+  run_mcus_ = std::min({end - done_, before_restart_, notes ? end : noted_from_ - done_});
+  scan.noted = notes ? next_noted_ : nullptr;
+  if (notes) scan.column = static_cast<int>(done_ % scan.row_mcus);
+  if (done_ < skipped_to_)
+    begin_skipping(run_, scan, run_mcus_);
+  else
+    begin_decoding(run_, scan, *row_, static_cast<int>(done_ - skipped_to_),
+                   static_cast<int>(run_mcus_));
+  return &run_;
+}
+
+bool EntropyDecoder::finish() {
+  if (run_mcus_ > 0 && run_.state == McuRun::State::open) jpeg::finish(run_);
+  while (McuRun* run = next_run()) jpeg::finish(*run);
+  return done_ == decoded_to_;
 }
 
 bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
@@ -127,26 +146,24 @@ bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
 
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
                                 CoefficientRow& first_row, CoefficientRow& second_row) {
-  if (!go_to(first, mcus)) return false;
+  const auto begin = [&](std::int64_t mcu, CoefficientRow& row) {
+    return aim(mcu, 0, row) && finish();
+  };
+  if (!begin(first, first_row)) return false;
   ScanState& state_of_first = state();
   current_ = 1 - current_;
-  if (!go_to(second, mcus)) return false;
+  if (!begin(second, second_row)) return false;
   clear(first_row);
   clear(second_row);
-  done_ += mcus;
-  return decode_in_turn(state_of_first, first_row, state(), second_row, mcus);
-}
-
-bool EntropyDecoder::go_to(std::int64_t mcu, int mcus) {
-  if (index_ != nullptr && !index_->empty()) {
-    const Tiles tiles(*frame_);
-    const std::int64_t known = static_cast<std::int64_t>(index_->size());
-    const std::int64_t tile = std::min(tiles.of(mcu), known - 1);
-    if (tiles.first_mcu(tile) > done_ && !seek(tiles, tile, tiles.of(mcu + mcus - 1) + 1))
-      return false;
+  begin_decoding(run_, state_of_first, first_row, 0, mcus);
+  begin_decoding(second_run_, state(), second_row, 0, mcus);
+  take_turns(run_, second_run_);
+  done_ = decoded_to_ = second + mcus;
+  for (McuRun* run : {&run_, &second_run_}) {
+    if (run->state == McuRun::State::open) jpeg::finish(*run);
+    if (run->state == McuRun::State::unsound) return false;
   }
-  return in_intervals(mcu - done_,
-                      [&](std::int64_t, std::int64_t now) { return skip_mcus(state(), now); });
+  return true;
 }
 
 /// Goes to a tile that the index has, to read as far as another one.

@@ -21,23 +21,28 @@ class EntropyDecoder {
   /// Begins with the frame's first MCU; the frame must outlive the calls that follow. `skipped` is
   /// about how many MCUs will be passed over: tables for that are made if they pay. Coefficients of
   /// a component behind its last place, in the zigzag order, are passed over. With an index, which
-  /// must outlive the calls too, `go_to` seeks where it has points, and tiles behind its last one
+  /// must outlive the calls too, `aim` seeks where it has points, and tiles behind its last one
   /// are noted. False for bad Huffman tables.
   bool begin(const Frame& frame, std::int64_t skipped,
              std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
 
-  /// Decodes the next `mcus` MCUs, which lie in one row, into `row`, which must be shaped for them.
-  bool decode(int mcus, CoefficientRow& row);
+  /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on, which is at or
+  /// behind the next one. What follows passes over those between, unless the index has a point
+  /// there, and decodes them into `row`, which must be shaped for them. False where the index
+  /// points nowhere.
+  bool aim(std::int64_t first, int mcus, CoefficientRow& row);
+  /// The run that comes next of what is aimed at, open, when the one before is not open any more.
+  /// Nullptr if all is done, or the scan is not sound.
+  McuRun* next_run();
+  /// Does all that is left of what is aimed at.
+  bool finish();
   /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of another
   /// row before: the index has them, there are no restart markers, all coefficients are wanted.
   bool can_take_two(std::int64_t second, int mcus) const;
-  /// Goes to an MCU and to one of a later row, and decodes `mcus` MCUs from each, both at once,
-  /// which takes less time than one after the other. Goes on behind those of the later row.
+  /// Decodes `mcus` MCUs of a row and of a later one, both at once, which takes less time than one
+  /// after the other. Goes on behind those of the later row.
   bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
                   CoefficientRow& second_row);
-  /// Goes on with an MCU at or behind the next one: passes over those between, unless the index has
-  /// a point there. About `mcus` MCUs will be decoded.
-  bool go_to(std::int64_t mcu, int mcus = 1);
   /// Whether what was decoded so far lies before the scan's end.
   bool is_sound() const;
   /// Whether all of the image's MCUs are decoded or passed over and end the image: no byte is left
@@ -54,13 +59,19 @@ class EntropyDecoder {
   bool restart();
   void begin_noting(SeekIndex* index);
   bool seek(const Tiles& tiles, std::int64_t tile, std::int64_t end);
-  template <typename Run>
-  bool in_intervals(std::int64_t mcus, const Run& run);
-
   std::array<ScanState, 2> states_;
   std::size_t current_ = 0;
   const Frame* frame_ = nullptr;
   std::int64_t done_ = 0;
+  /// What is aimed at: MCUs up to `skipped_to_` are passed over, those up to `decoded_to_` decoded.
+  std::int64_t skipped_to_ = 0;
+  std::int64_t decoded_to_ = 0;
+  CoefficientRow* row_ = nullptr;
+  /// Of the MCUs from `done_` on; there are as many as `run_mcus_`.
+  McuRun run_;
+  std::int64_t run_mcus_ = 0;
+  /// The other one of two rows.
+  McuRun second_run_;
   /// MCUs up to the next restart marker.
   std::int64_t before_restart_ = 0;
   int next_restart_ = 0;

@@ -132,7 +132,7 @@ Status JpegDecoder::decode_reduced(const Region& region, int reduction, PixelVie
 
 Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& view) {
   view = {};
-  begin();
+  take_image();
   check_inside(region, reduced_size(header_.size(), reduction));
   DecodeBudget::Lease lease = take(region);
   Status status =
@@ -162,7 +162,8 @@ std::span<const std::byte> JpegDecoder::new_index() {
 }
 
 Status JpegDecoder::check() {
-  begin();
+  take_image();
+  begun_.reset();
   const DecodeBudget::Lease lease = take({0, 0, 1, 1});
   Status status = read_all();
   if (status.is_ok() && given_points_ > 0 && !takes_stages_)
@@ -172,6 +173,7 @@ Status JpegDecoder::check() {
 }
 
 void JpegDecoder::close() {
+  begun_.reset();
   scratch_.drop_if_large();
   // What is noted of an image is as long as its data: some kilobytes, or a hostile image.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
@@ -183,23 +185,48 @@ void JpegDecoder::close() {
   lease_ = {};
 }
 
-void JpegDecoder::begin() {
+/// What is opened is used once.
+void JpegDecoder::take_image() {
+  check_open();
+  opened_ = false;
+}
+
+void JpegDecoder::check_open() const {
   if (!opened_)
     throw Error(ErrorCode::invalid_argument,
                 "no image is open; call open() before each decode() or check()");
-  opened_ = false;
+}
+
+bool JpegDecoder::begin(const Region& region) {
+  check_open();
+  check_inside(region, header_.size());
+  // So it needs nothing of the budget, for which it might wait while it keeps a part of it.
+  if (!takes_stages_ || pixels_of({region.width, region.height}) > max_turn_pixels) return false;
+  stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);
+  begun_ = region;
+  return stages_->has_turns();
+}
+
+/// Room for a region's pixels as the stages write them.
+std::uint8_t* JpegDecoder::reserve(const Region& region) {
+  return scratch_.reserve(jpeg::BaselineDecoder::stride_of(region.width) *
+                          static_cast<std::size_t>(region.height));
 }
 
 /// False if libjpeg-turbo has to do it.
 bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView& view) {
   if (!takes_stages_) return false;
-  const std::size_t stride = jpeg::BaselineDecoder::stride_of(region.width);
-  std::uint8_t* pixels = scratch_.reserve(stride * static_cast<std::size_t>(region.height));
-  if (!stages_->decode(*frame_, region, reduction, pixels, uses_index_ ? &index_ : nullptr)) {
+  std::uint8_t* const pixels = reserve(region);
+  const bool is_begun = begun_ == region && reduction == 1;
+  const bool sound = is_begun ? stages_->finish()
+                              : stages_->decode(*frame_, region, reduction, pixels,
+                                                uses_index_ ? &index_ : nullptr);
+  begun_.reset();
+  if (!sound) {
     doubt();
     return false;
   }
-  view = {pixels, region.width, region.height, stride};
+  view = {pixels, region.width, region.height, jpeg::BaselineDecoder::stride_of(region.width)};
   return true;
 }
 

@@ -45,6 +45,7 @@ class JpegDecoder final : public ImageDecoder {
   const JpegHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
+  bool begin(const Region& region) override;
   bool use_index(std::span<const std::byte> index,
                  std::optional<std::uint64_t> checksum = std::nullopt) override;
   std::span<const std::byte> new_index() override;
@@ -52,8 +53,11 @@ class JpegDecoder final : public ImageDecoder {
   void close() override;
 
  private:
+  jpeg::BaselineDecoder* begun() override { return begun_ ? stages_.get() : nullptr; }
   Status check_header(std::size_t encoded_bytes) const;
-  void begin();
+  void take_image();
+  void check_open() const;
+  std::uint8_t* reserve(const Region& region);
   std::uint64_t needed_bytes(Region region) const;
   DecodeBudget::Lease take(const Region& region) const;
   Status start(const Region& region, int reduction, unsigned& left, unsigned& top);
@@ -72,6 +76,8 @@ class JpegDecoder final : public ImageDecoder {
   /// Made for the first image that it takes.
   std::unique_ptr<jpeg::BaselineDecoder> stages_;
   bool takes_stages_ = false;
+  /// What the stages have begun to decode.
+  std::optional<Region> begun_;
   std::span<const std::byte> encoded_;
   /// The seek index, if it is used, how many points were given, and whose it is.
   bool uses_index_ = false;

@@ -5,8 +5,7 @@
 // adds nothing.
 #include "jpeg/mcus.h"
 
-#include <array>
-#include <tuple>
+#include <type_traits>
 
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
@@ -32,162 +31,183 @@ HWY_INLINE void note_tile(ScanState& state, const ScanBits& bits) {
   if (++state.column == state.row_mcus) state.column = 0;
 }
 
-/// Where the blocks of one kind of each MCU go, and what they are decoded by.
-struct BlocksOfKind {
-  BlockGroup* groups;
-  unsigned across;
-  unsigned x;
-  std::uint32_t* predictor;
-  const DcTable* dc;
-  const AcTable* ac;
-  const SkipTable* skip;
-  int last_place;
-};
-using Kinds = std::array<BlocksOfKind, std::tuple_size_v<decltype(ScanState::blocks)>>;
-
-HWY_INLINE Kinds kinds_of(ScanState& state, CoefficientRow& row) {
-  Kinds kinds;
-  for (std::size_t n = 0; n < static_cast<std::size_t>(state.block_count); ++n) {
-    const McuBlock& block = state.blocks[n];
-    const auto component = static_cast<std::size_t>(block.component);
-    kinds[n] = {row[block.component].row(block.y),
-                static_cast<unsigned>(state.across[component]),
-                static_cast<unsigned>(block.x),
-                &state.predictors[component],
-                block.dc,
-                block.ac,
-                block.skip,
-                state.last_places[component]};
-  }
-  return kinds;
-}
-
-/// A block that is being decoded; the place of its last coefficient goes to `last`.
-struct OpenBlock {
-  std::int16_t* values;
-  std::uint8_t* last;
-};
-
-/// Takes a block's DC coefficient; false where there is none.
-HWY_INLINE bool open_block(ScanState& state, const BlocksOfKind& kind, int mcu, ScanBits& bits,
-                           OpenBlock& opened) {
-  if (!ensure(state.bytes, bits)) return false;
+/// Opens a block of MCU `mcu`, up to its AC coefficients; false if it has no DC coefficient.
+template <bool skips>
+HWY_INLINE bool open_block(ScanState& scan, const BlocksOfKind& kind, std::int64_t mcu,
+                           ScanBits& bits, OpenBlock& block) {
+  if (!ensure(scan.bytes, bits)) return false;
   refill(bits);
   std::int32_t difference = 0;
   if (!take_difference(bits, *kind.dc, difference)) return false;
   const std::uint32_t value = *kind.predictor + static_cast<std::uint32_t>(difference);
   *kind.predictor = value;
-  const unsigned column = static_cast<unsigned>(mcu) * kind.across + kind.x;
-  BlockGroup& group = kind.groups[column / BlockGroup::blocks];
-  const unsigned lane = column % BlockGroup::blocks;
-  opened = {group.values.data() + lane * block_side, group.last.data() + lane};
-  opened.values[0] = static_cast<std::int16_t>(value);
+  if constexpr (!skips) {
+    const unsigned column = static_cast<unsigned>(mcu) * kind.across + kind.x;
+    BlockGroup& group = kind.groups[column / BlockGroup::blocks];
+    const unsigned lane = column % BlockGroup::blocks;
+    block = {group.values.data() + lane * block_side, group.last.data() + lane};
+    block.values[0] = static_cast<std::int16_t>(value);
+  }
   return true;
 }
 
-/// Decodes MCUs up to number `end`, from block `number` of MCU `mcu` on.
-HWY_INLINE bool decode_blocks(ScanState& state, const Kinds& kinds, int mcu, int number, int end,
-                              ScanBits bits) {
-  const int count = state.block_count;
-  for (; mcu < end; ++mcu, number = 0) {
-    if (state.noted != nullptr) note_tile(state, bits);
+/// Decodes the rest of a block, or passes over it, from the coefficient behind `place` on; false if
+/// it is not sound.
+template <bool skips>
+HWY_INLINE bool end_block(const BlocksOfKind& kind, const OpenBlock& block, int place,
+                          ScanBits& bits) {
+  if constexpr (skips) {
+    if (kind.skip != nullptr) return skip_coefficients(bits, *kind.ac, *kind.skip, place);
+    BlockGroup unused;
+    return decode_coefficients(bits, *kind.ac, unused.values.data(), place) >= 0;
+  } else {
+    const int last =
+        kind.last_place == last_place
+            ? decode_coefficients(bits, *kind.ac, block.values, place)
+            : decode_first_coefficients(bits, *kind.ac, *kind.skip, kind.last_place, block.values);
+    *block.last = static_cast<std::uint8_t>(last);
+    return last >= 0;
+  }
+}
+
+template <bool skips>
+HWY_INLINE McuRun::State finish_blocks(McuRun& run, ScanBits& bits) {
+  ScanState& scan = *run.scan;
+  int number = run.number;
+  if (run.in_block &&
+      !end_block<skips>(run.kinds[static_cast<std::size_t>(number++)], run.block, run.place, bits))
+    return McuRun::State::unsound;
+  const int count = scan.block_count;
+  for (std::int64_t mcu = run.mcu; mcu < run.end; ++mcu, number = 0) {
+    if (number == 0 && scan.noted != nullptr) note_tile(scan, bits);
     for (; number < count; ++number) {
-      const BlocksOfKind& kind = kinds[static_cast<std::size_t>(number)];
+      const BlocksOfKind& kind = run.kinds[static_cast<std::size_t>(number)];
       OpenBlock block;
-      if (!open_block(state, kind, mcu, bits, block)) return false;
-      const int last = kind.last_place == last_place
-                           ? decode_coefficients(bits, *kind.ac, block.values)
-                           : decode_first_coefficients(bits, *kind.ac, *kind.skip, kind.last_place,
-                                                       block.values);
-      if (last < 0) return false;
-      *block.last = static_cast<std::uint8_t>(last);
+      if (!open_block<skips>(scan, kind, mcu, bits, block) ||
+          !end_block<skips>(kind, block, 0, bits))
+        return McuRun::State::unsound;
     }
   }
-  state.bits = bits;
-  return true;
+  return McuRun::State::done;
 }
 
-bool decode_mcus(ScanState& state, int first, int count, CoefficientRow& row) {
-  return decode_blocks(state, kinds_of(state, row), first, 0, first + count, state.bits);
+void finish(McuRun& run) {
+  ScanBits bits = run.scan->bits;
+  run.state = run.skips ? finish_blocks<true>(run, bits) : finish_blocks<false>(run, bits);
+  run.scan->bits = bits;
 }
 
-/// One of two rows that are decoded in turn, in a block of MCU `mcu`.
-struct RowInTurn {
-  ScanState& state;
-  const Kinds& kinds;
-  ScanBits bits;
-  OpenBlock block{};
-  const AcTable* table = nullptr;
-  int place = 0;
-  int mcu = 0;
-  int number = 0;
+/// One of two runs that take turns, in an open block.
+template <bool skips>
+struct Lane {
+  McuRun& run;
+  ScanState& scan = *run.scan;
+  ScanBits bits = scan.bits;
+  std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
+  OpenBlock block = run.block;
+  int place = run.place;
+  int number = run.number;
+  std::int64_t mcu = run.mcu;
 
-  HWY_INLINE bool open() {
-    const BlocksOfKind& kind = kinds[static_cast<std::size_t>(number)];
-    if (!open_block(state, kind, mcu, bits, block)) return false;
-    table = kind.ac;
-    place = 0;
-    refill(bits);
+  HWY_INLINE bool begin() {
+    if (!run.in_block) return open();
+    use_tables();
     return true;
   }
-  /// Takes a coefficient, or ends the block and opens the next one; `ends` with MCU `end`.
-  HWY_INLINE Turn take(int end) {
-    const Turn turn = take_turn(bits, *table, block.values, place);
-    if (turn != Turn::ends) return turn;
-    *block.last = static_cast<std::uint8_t>(place);
-    if (++number == state.block_count) number = 0, ++mcu;
-    if (mcu < end) return open() ? Turn::goes_on : Turn::nothing;
-    state.bits = bits;
-    return Turn::ends;
+  HWY_INLINE const BlocksOfKind& kind() const {
+    return run.kinds[static_cast<std::size_t>(number)];
   }
-  /// Decodes what is left of the row.
-  HWY_INLINE bool finish(int end) {
-    const int last = decode_coefficients(bits, *table, block.values, place);
-    if (last < 0) return false;
-    *block.last = static_cast<std::uint8_t>(last);
-    return decode_blocks(state, kinds, mcu, number + 1, end, bits);
+  HWY_INLINE void use_tables() {
+    if constexpr (skips)
+      table = kind().skip;
+    else
+      table = kind().ac;
+  }
+  /// Opens block `number`; false if that is behind the run's end, or not sound.
+  HWY_INLINE bool open() {
+    if (number == scan.block_count) number = 0, ++mcu;
+    if (number == 0) {
+      if (mcu == run.end) return ends(McuRun::State::done);
+      if (scan.noted != nullptr) note_tile(scan, bits);
+    }
+    if (!open_block<skips>(scan, kind(), mcu, bits, block)) return ends(McuRun::State::unsound);
+    use_tables();
+    place = 0;
+    return true;
+  }
+  HWY_INLINE bool ends(McuRun::State state) {
+    run.state = state;
+    return false;
+  }
+  HWY_INLINE bool take() {
+    if constexpr (skips)
+      return skip_symbols(bits, *table, place);
+    else
+      return take_coefficient(bits, *table, block.values, place);
+  }
+  /// Takes what `take` has not taken; at a block's end the next one is opened. False if there is
+  /// none, as the run's state says.
+  HWY_INLINE bool take_rest() {
+    Turn turn;
+    if constexpr (skips)
+      turn = skip_other(bits, *kind().ac, *table, place);
+    else
+      turn = take_other(bits, *table, block.values, place);
+    if (turn == Turn::goes_on) return true;
+    if (turn == Turn::nothing) return ends(McuRun::State::unsound);
+    if constexpr (!skips) *block.last = static_cast<std::uint8_t>(place);
+    ++number;
+    return open();
+  }
+  HWY_INLINE void leave() {
+    scan.bits = bits;
+    run.block = block;
+    run.place = place;
+    run.number = number;
+    run.mcu = mcu;
+    run.in_block = run.state == McuRun::State::open;
   }
 };
 
-bool decode_in_turn(ScanState& first, CoefficientRow& first_row, ScanState& second,
-                    CoefficientRow& second_row, int count) {
-  const Kinds kinds_a = kinds_of(first, first_row);
-  const Kinds kinds_b = kinds_of(second, second_row);
-  RowInTurn a{first, kinds_a, first.bits};
-  RowInTurn b{second, kinds_b, second.bits};
-  if (!a.open() || !b.open()) return false;
-  for (;;) {
-    refill(a.bits);
-    refill(b.bits);
-    for (int n = 0; n < 5; ++n) {
-      if (const Turn turn = a.take(count); turn != Turn::goes_on) [[unlikely]]
-        return turn == Turn::ends && b.finish(count);
-      if (const Turn turn = b.take(count); turn != Turn::goes_on) [[unlikely]]
-        return turn == Turn::ends && a.finish(count);
+template <bool a_skips, bool b_skips>
+HWY_NOINLINE void take_turns_of(McuRun& run_a, McuRun& run_b) {
+  Lane<a_skips> a{run_a};
+  Lane<b_skips> b{run_b};
+  // One that is not open leaves the other one where it was.
+  if (a.begin() && b.begin()) {
+    enum class Waits { none, a, b };
+    const auto take_both = [&] {
+      for (int n = 0; n < (a_skips || b_skips ? 4 : 5); ++n) {
+        if (!a.take()) return Waits::a;
+        if (!b.take()) return Waits::b;
+      }
+      return Waits::none;
+    };
+    bool both = true;
+    while (both) {
+      refill(a.bits);
+      refill(b.bits);
+      switch (take_both()) {
+        case Waits::a:
+          both = a.take_rest() && (b.take() || b.take_rest());
+          break;
+        case Waits::b:
+          both = b.take_rest();
+          break;
+        case Waits::none:
+          break;
+      }
     }
   }
+  a.leave();
+  b.leave();
 }
 
-bool skip_mcus(ScanState& state, std::int64_t count) {
-  BlockGroup unused;
-  ScanBits bits = state.bits;
-  for (; count > 0; --count) {
-    if (state.noted != nullptr) note_tile(state, bits);
-    for (int number = 0; number < state.block_count; ++number) {
-      const McuBlock& place = state.blocks[static_cast<std::size_t>(number)];
-      if (!ensure(state.bytes, bits)) return false;
-      refill(bits);
-      std::int32_t difference = 0;
-      if (!take_difference(bits, *place.dc, difference)) return false;
-      state.predictors[static_cast<std::size_t>(place.component)] +=
-          static_cast<std::uint32_t>(difference);
-      if (place.skip != nullptr ? !skip_coefficients(bits, *place.ac, *place.skip)
-                                : decode_coefficients(bits, *place.ac, unused.values.data()) < 0)
-        return false;
-    }
-  }
-  state.bits = bits;
-  return true;
+void take_turns(McuRun& a, McuRun& b) {
+  if (a.skips)
+    b.skips ? take_turns_of<true, true>(a, b) : take_turns_of<true, false>(a, b);
+  else
+    b.skips ? take_turns_of<false, true>(a, b) : take_turns_of<false, false>(a, b);
 }
 
 }  // namespace
@@ -197,23 +217,56 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace millrace::jpeg {
+namespace {
 
-HWY_EXPORT(decode_mcus);
-HWY_EXPORT(decode_in_turn);
-HWY_EXPORT(skip_mcus);
-
-bool decode_mcus(ScanState& state, int first, int count, CoefficientRow& row) {
-  return HWY_DYNAMIC_DISPATCH(decode_mcus)(state, first, count, row);
+void begin_run(McuRun& run, ScanState& scan, std::int64_t first, std::int64_t count) {
+  run.state = McuRun::State::open;
+  run.scan = &scan;
+  run.mcu = first;
+  run.end = first + count;
+  run.number = 0;
+  run.in_block = false;
+  for (std::size_t n = 0; n < static_cast<std::size_t>(scan.block_count); ++n) {
+    const McuBlock& block = scan.blocks[n];
+    const auto component = static_cast<std::size_t>(block.component);
+    BlocksOfKind& kind = run.kinds[n];
+    kind.predictor = &scan.predictors[component];
+    kind.dc = block.dc;
+    kind.ac = block.ac;
+    kind.skip = block.skip;
+    kind.last_place = scan.last_places[component];
+  }
 }
 
-bool decode_in_turn(ScanState& first, CoefficientRow& first_row, ScanState& second,
-                    CoefficientRow& second_row, int count) {
-  return HWY_DYNAMIC_DISPATCH(decode_in_turn)(first, first_row, second, second_row, count);
+}  // namespace
+
+void begin_decoding(McuRun& run, ScanState& scan, CoefficientRow& row, int first, int count) {
+  begin_run(run, scan, first, count);
+  run.skips = false;
+  for (std::size_t n = 0; n < static_cast<std::size_t>(scan.block_count); ++n) {
+    const McuBlock& block = scan.blocks[n];
+    BlocksOfKind& kind = run.kinds[n];
+    kind.groups = row[block.component].row(block.y);
+    kind.across = static_cast<unsigned>(scan.across[static_cast<std::size_t>(block.component)]);
+    kind.x = static_cast<unsigned>(block.x);
+  }
 }
 
-bool skip_mcus(ScanState& state, std::int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(skip_mcus)(state, count);
+void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count) {
+  begin_run(run, scan, 0, count);
+  run.skips = true;
 }
+
+bool can_take_turns(const McuRun& run) {
+  const BlocksOfKind& first = run.kinds.front();
+  return run.skips ? first.skip != nullptr : first.last_place == 63;
+}
+
+HWY_EXPORT(finish);
+HWY_EXPORT(take_turns);
+
+void finish(McuRun& run) { HWY_DYNAMIC_DISPATCH(finish)(run); }
+void take_turns(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(take_turns)(a, b); }
 
 }  // namespace millrace::jpeg
 #endif

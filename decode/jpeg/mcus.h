@@ -32,13 +32,17 @@ struct McuBlock {
   const SkipTable* skip = nullptr;
 };
 
+/// The blocks of an MCU, of which each has at most so many.
+template <typename Block>
+using OfMcu = std::array<Block, 6>;
+
 /// Where in a scan the loops are, and what they use.
 struct ScanState {
   ScanBytes bytes;
   ScanBits bits;
   std::array<std::uint32_t, 3> predictors{};
   /// In the order of the file.
-  std::array<McuBlock, 6> blocks;
+  OfMcu<McuBlock> blocks;
   int block_count = 0;
   std::array<int, 3> across{};
   std::array<int, 3> last_places{};
@@ -50,14 +54,54 @@ struct ScanState {
   int row_mcus = 0;
 };
 
-/// Decodes the next `count` MCUs of a row, as those from number `first` of `row` on; all of them
-/// lie before a restart marker. False for what no sound scan has.
-bool decode_mcus(ScanState& state, int first, int count, CoefficientRow& row);
-/// Decodes the next `count` MCUs of two rows in turn, coefficient by coefficient, so that neither
-/// waits for its own look-ups alone. Of all components all coefficients; nothing is noted.
-bool decode_in_turn(ScanState& first, CoefficientRow& first_row, ScanState& second,
-                    CoefficientRow& second_row, int count);
-/// Passes over the next `count` MCUs, of any rows, as `decode_mcus` would decode them.
-bool skip_mcus(ScanState& state, std::int64_t count);
+/// Where the blocks of one kind of each MCU go, and what they are decoded by.
+struct BlocksOfKind {
+  BlockGroup* groups = nullptr;
+  unsigned across = 0;
+  unsigned x = 0;
+  std::uint32_t* predictor = nullptr;
+  const DcTable* dc = nullptr;
+  const AcTable* ac = nullptr;
+  const SkipTable* skip = nullptr;
+  int last_place = 0;
+};
+
+/// A block that is being decoded; the place of its last coefficient goes to `last`.
+struct OpenBlock {
+  std::int16_t* values = nullptr;
+  std::uint8_t* last = nullptr;
+};
+
+/// MCUs that are decoded or passed over, one after the other, and how far that has come.
+struct McuRun {
+  enum class State { open, done, unsound };
+
+  /// `unsound` for what no sound scan has.
+  State state = State::done;
+  ScanState* scan = nullptr;
+  bool skips = false;
+  OfMcu<BlocksOfKind> kinds;
+  std::int64_t mcu = 0;
+  std::int64_t end = 0;
+  /// The block's number in its MCU, and whether it is open: then how far it has come.
+  int number = 0;
+  bool in_block = false;
+  OpenBlock block;
+  int place = 0;
+};
+
+/// Begins to decode the next `count` MCUs of a row, as those from number `first` of `row` on; all
+/// of them lie before a restart marker. State and row must outlive the run.
+void begin_decoding(McuRun& run, ScanState& scan, CoefficientRow& row, int first, int count);
+/// Begins to pass over the next `count` MCUs, of any rows, as they would be decoded.
+void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count);
+
+/// Does what is left of an open run.
+void finish(McuRun& run);
+/// Whether a run can take turns: all coefficients are decoded, or passed over by tables.
+bool can_take_turns(const McuRun& run);
+/// Goes on with the open runs of two scans' states in turn, symbol by symbol, so that neither waits
+/// for its own look-ups alone, until one of them is not open any more.
+void take_turns(McuRun& a, McuRun& b);
 
 }  // namespace millrace::jpeg

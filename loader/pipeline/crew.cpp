@@ -22,6 +22,9 @@ constexpr std::chrono::milliseconds adapt_time{100};
 constexpr std::chrono::microseconds moment{20};
 /// How often each worker takes samples of a batch, at least, so that they end at about one time.
 constexpr std::size_t fewest_takes = 4;
+/// How many samples a worker takes at a time that has several in the making, at most: the last one
+/// is made alone.
+constexpr std::size_t most_in_turn = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -110,9 +113,44 @@ std::size_t Crew::samples_at_a_time(std::size_t samples) {
     pace_ = {(busy - pace_.busy) / static_cast<std::int64_t>(made - pace_.samples), made, busy};
   const auto in_a_moment =
       static_cast<std::size_t>(moment / std::max(pace_.each, std::chrono::nanoseconds(1)));
-  return std::clamp<std::size_t>(samples / (fewest_takes * nodes_.workers()), 1,
-                                 std::max<std::size_t>(in_a_moment, 1));
+  const std::size_t share = samples / (fewest_takes * nodes_.workers());
+  if (maker_->at_once() > 1)
+    return std::clamp<std::size_t>(share, samples >= 2 * nodes_.workers() ? 2 : 1, most_in_turn);
+  return std::clamp<std::size_t>(share, 1, std::max<std::size_t>(in_a_moment, 1));
 }
+
+/// The samples of a slot from one number on up to another, as tasks.
+class Crew::Part final : public SampleMaker::Tasks {
+ public:
+  Part(const Crew& crew, const Road& road, HostSlot& host, std::size_t begin, std::size_t end)
+      : crew_(crew), road_(road), host_(host), next_(begin), end_(end), left_(end - begin) {}
+  std::optional<SampleMaker::Task> next() override {
+    if (next_ == end_ || road_.closed()) return std::nullopt;
+    const std::size_t sample = next_++;
+    return SampleMaker::Task{host_.memory.data(), sample, host_.positions[sample],
+                             host_.records.indices[sample], host_.plan.number};
+  }
+  void made(const SampleMaker::Task& task, const SampleMaker::Made& made) override {
+    BatchRecords& records = host_.records;
+    records.indices[task.place] = made.record;
+    if (!made.valid) records.valid[task.place] = 0;
+    const auto write = [&](std::size_t field, const auto& value) {
+      std::memcpy(crew_.layout_.place(task.slot, field, task.place), &value, sizeof value);
+    };
+    if (crew_.fields_.index()) write(*crew_.fields_.index(), records.indices[task.place]);
+    if (crew_.fields_.valid()) write(*crew_.fields_.valid(), records.valid[task.place]);
+    --left_;
+  }
+  bool all_made() const { return left_ == 0; }
+
+ private:
+  const Crew& crew_;
+  const Road& road_;
+  HostSlot& host_;
+  std::size_t next_;
+  const std::size_t end_;
+  std::size_t left_;
+};
 
 void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
                         unsigned worker) noexcept {
@@ -125,11 +163,9 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
     for (const std::size_t end = first + count; first < end;) {
       const BatchPath path(road.watched());
       const std::size_t part_end = std::min(end, micro_batches.begin(micro_batches.of(first) + 1));
-      Clock::time_point now = Clock::now();
-      for (std::size_t sample = first; sample < part_end; ++sample) {
-        if (road.closed()) return;
-        make_sample(host, sample, worker, now);
-      }
+      Part part(*this, road, host, first, part_end);
+      maker_->make(part, worker);
+      if (!part.all_made()) return;  // the road is closed
       nodes_.made(host.number, worker, part_end - first);
       path.check("make");
       road.sample_made(host, first, part_end - first, at_end);
@@ -138,21 +174,6 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
   } catch (...) {
     road.fail("make");
   }
-}
-
-void Crew::make_sample(HostSlot& host, std::size_t sample, unsigned worker,
-                       Clock::time_point& now) {
-  BatchRecords& records = host.records;
-  const SampleMaker::Made made = maker_->make({host.memory.data(), sample, host.positions[sample],
-                                               records.indices[sample], host.plan.number},
-                                              worker, now);
-  records.indices[sample] = made.record;
-  if (!made.valid) records.valid[sample] = 0;
-  const auto write = [&](std::size_t field, const auto& value) {
-    std::memcpy(layout_.place(host.memory.data(), field, sample), &value, sizeof value);
-  };
-  if (fields_.index()) write(*fields_.index(), records.indices[sample]);
-  if (fields_.valid()) write(*fields_.valid(), records.valid[sample]);
 }
 
 void Crew::finish_batch(HostSlot& host, unsigned worker) {

@@ -14,7 +14,7 @@
 #include "pipeline/batch_fields.h"
 #include "pipeline/pipeline_nodes.h"
 #include "pipeline/road/road.h"
-#include "pipeline/sample_maker.h"
+#include "pipeline/samples/sample_maker.h"
 #include "runtime/auto_workers.h"
 
 namespace millrace {
@@ -59,12 +59,12 @@ class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew>
 
  private:
   class BatchJob;
+  class Part;
   class SharedJob;
 
   std::size_t samples_at_a_time(std::size_t samples) MILLRACE_REQUIRES(mutex_);
   void make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
                     unsigned worker) noexcept;
-  void make_sample(HostSlot& host, std::size_t sample, unsigned worker, Clock::time_point& now);
   void finish_batch(HostSlot& host, unsigned worker);
 
   const std::unique_ptr<SampleMaker> maker_;

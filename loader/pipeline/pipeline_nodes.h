@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "pipeline/road/run_meter.h"
-#include "pipeline/sample_maker.h"
+#include "pipeline/samples/sample_maker.h"
 
 namespace millrace {
 

@@ -24,7 +24,8 @@ from pathlib import Path, PurePosixPath
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/lmdb", "dataset/tar",
                "dataset/files", "dataset/array", "dataset/open", "order", "runtime", "device",
-               "report", "pipeline/options", "pipeline/road", "pipeline"],
+               "report", "pipeline/options", "pipeline/road", "pipeline/samples",
+               "pipeline"],
     "decode": ["codec", "jpeg", "png", "webp", "pnm", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],

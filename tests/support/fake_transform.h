@@ -61,6 +61,8 @@ class StampTransform final : public Transform {
         image_bytes_(image_bytes) {}
 
   std::function<void()> on_make_worker;
+  /// Workers take up to two samples at once, and make the later one first.
+  bool in_turn = false;
   /// Before the sample is written.
   std::function<void(const Record&)> on_begin;
   /// After it was written, in the second stage.
@@ -75,6 +77,7 @@ class StampTransform final : public Transform {
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"stamp", "finish"}; }
   std::string description() const override { return "stamps"; }
+  std::size_t samples_at_once() const override { return in_turn ? 2 : 1; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     if (on_make_worker) on_make_worker();
     return std::make_unique<Worker>(*this);
@@ -84,6 +87,8 @@ class StampTransform final : public Transform {
   std::uint64_t begun() const { return begun_; }
   /// Samples finished.
   std::uint64_t made() const { return made_; }
+  /// How often a worker had two at once.
+  std::uint64_t pairs() const { return pairs_; }
 
  private:
   class Worker final : public TransformWorker {
@@ -106,7 +111,32 @@ class StampTransform final : public Transform {
       return status;
     }
 
+    void make_in_turn(SampleSource& source) override {
+      if (!transform_.in_turn) return TransformWorker::make_in_turn(source);
+      for (;;) {
+        SampleTask* const first = source.next();
+        if (first == nullptr) return;
+        first->sample.pause();
+        if (SampleTask* const second = source.next()) {
+          ++transform_.pairs_;
+          finish(*second, source);
+        }
+        first->sample.go_on();
+        finish(*first, source);
+      }
+    }
+
    private:
+    void finish(SampleTask& task, SampleSource& source) {
+      Status status = Status::ok();
+      try {
+        status = make(task.record, task.random, task.sample);
+      } catch (...) {
+        return source.failed(task);
+      }
+      source.made(task, status);
+    }
+
     const StampTransform& transform_;
   };
 
@@ -114,6 +144,7 @@ class StampTransform final : public Transform {
   std::size_t image_bytes_;
   mutable std::atomic<std::uint64_t> begun_{0};
   mutable std::atomic<std::uint64_t> made_{0};
+  mutable std::atomic<std::uint64_t> pairs_{0};
 };
 
 }  // namespace millrace::testing

@@ -18,6 +18,10 @@
 
 namespace MILLRACE_API millrace {
 
+namespace jpeg {
+class BaselineDecoder;
+}
+
 /// What a decoder knows of an image before it decodes any pixel.
 struct ImageHeader {
   ImageKind kind = ImageKind::unknown;
@@ -47,6 +51,9 @@ class ImageDecoder {
   /// the limits that depend on more than the size.
   static constexpr std::int64_t max_pixels = 100'000'000;
 
+  /// Regions of more pixels take no turns.
+  static constexpr std::int64_t max_turn_pixels = 320'000;
+
   virtual ~ImageDecoder() = default;
 
   /// Reads the header of an encoded image and keeps a view of the bytes. Bad for what cannot be
@@ -67,6 +74,19 @@ class ImageDecoder {
   /// frequencies are transformed; so the pixels are close to a resampling of the whole, and not
   /// equal. For others they are means of pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
+
+  /// Begins what `decode` of `region` does, so that `take_turns` can do most of it together with
+  /// that of another image; `decode` then does the rest, or all if it is asked for another region.
+  /// False if it has no turns to take: only a JPEG of the kind that datasets mostly hold has them,
+  /// of a region of at most `max_turn_pixels`, and unless its index lets its own rows take turns.
+  /// Never waits.
+  virtual bool begin(const Region& region);
+  /// Whether there are turns left to take.
+  bool has_turns();
+  /// Goes on with two images that were begun, symbol by symbol in turn, so that neither waits for
+  /// its own look-ups alone: this takes less time than one after the other. Ends as soon as one of
+  /// them has no turns left, at once if that is so already.
+  static void take_turns(ImageDecoder& a, ImageDecoder& b);
 
   /// Lets what follows use an index of the opened image, which says where in its bytes one can
   /// begin, and note more of it on the way: pixels and outcomes are the same, and regions are
@@ -95,6 +115,11 @@ class ImageDecoder {
   ImageDecoder() = default;
   ImageDecoder(const ImageDecoder&) = default;
   ImageDecoder& operator=(const ImageDecoder&) = default;
+
+ private:
+  friend class AnyDecoder;
+  /// Whose decode has begun; nullptr if none has.
+  virtual jpeg::BaselineDecoder* begun() { return nullptr; }
 };
 
 /// Makes a decoder of every kind of image that can be decoded. It tells the kind by the first bytes

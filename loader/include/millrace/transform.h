@@ -28,6 +28,9 @@ class SampleCache;
 /// of `make`.
 class Sample {
  public:
+  /// What others see as the stage of a sample that is paused.
+  static constexpr std::size_t paused_stage = static_cast<std::size_t>(-2);
+
   /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be
   /// empty. `now_in`, where given, always has the current stage, for other threads to look at.
   /// Stage 0 began at `begin`.
@@ -96,16 +99,22 @@ class Sample {
   void use_cache(SampleCache& cache, std::uint64_t record);
   /// Keeps what was made in the room that it gave. The pipeline calls it when the sample is made.
   void store_in_cache();
+  /// While others are made, no time is added to the stage: what passed so far was spent on
+  /// `shared_by` samples alike. Only in `TransformWorker::make_in_turn`, between the two.
+  void pause(unsigned shared_by = 1);
+  void go_on();
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
+  /// When that was.
+  std::chrono::steady_clock::time_point finished_at() const { return since_; }
   /// From here on `profiler` is told of the stages, by `names` and as those of batch `batch`, until
   /// `finish()` or the sample's end. The pipeline calls it before `make`.
   void show(ProfilerRanges& profiler, std::span<const char* const> names, std::uint64_t batch);
 
  private:
   void note_stage();
+  void stop(unsigned shared_by = 1);
   void end_range();
-
   void clear_lengths();
 
   const SampleSpec* spec_;
@@ -116,6 +125,7 @@ class Sample {
   std::span<std::uint64_t> stage_ns_;
   std::atomic<std::size_t>* now_in_ = nullptr;
   std::size_t stage_ = 0;
+  bool paused_ = false;
   std::chrono::steady_clock::time_point since_;
   /// None: nobody is told.
   ProfilerRanges* profiler_ = nullptr;
@@ -136,6 +146,27 @@ class Sample {
   bool from_cache_ = false;
 };
 
+/// What `TransformWorker::make` takes.
+struct SampleTask {
+  const Record& record;
+  Random& random;
+  Sample& sample;
+};
+
+/// Samples that one worker is to make. For one thread.
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+  /// The next sample, to be given back to `made` or `failed`, and valid until then. Up to
+  /// `Transform::samples_at_once()` of them may be in the making. Nullptr if there is no more room,
+  /// or, when none is in the making, if there are no more samples.
+  virtual SampleTask* next() = 0;
+  /// Says what came of a sample, as `make` does. It may come again, from another record.
+  virtual void made(SampleTask& task, const Status& status) = 0;
+  /// Says, where an exception is caught, that the sample threw it. Throws if it ends the run.
+  virtual void failed(SampleTask& task) = 0;
+};
+
 /// One thread's decoder handles and scratch.
 class TransformWorker {
  public:
@@ -144,6 +175,10 @@ class TransformWorker {
   /// with the reason; an exception ends the run. Draws only from `random`, so that the sample is a
   /// pure function of record, seed and position.
   virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
+  /// Makes all samples of `source`, as `make` makes each; one after the other, unless it is
+  /// overridden by a worker that makes several in turn faster. Such a worker lets the time of no
+  /// sample go on (`Sample::pause`) while it works at another one.
+  virtual void make_in_turn(SampleSource& source);
 };
 
 /// What of a transform's samples follows from their records alone, whatever seed and position are,
@@ -178,6 +213,9 @@ class Transform {
   /// What its workers take from the cache and make in it (`Sample::cached`); none by default. A
   /// transform that wraps another one may tell that one's.
   virtual FixedPart fixed_part() const { return {.why_none = "the transform has none to keep"}; }
+  /// How many samples a worker may have in the making at once; 1, the default, for a worker that
+  /// does not override `make_in_turn`. At most 2 are given.
+  virtual std::size_t samples_at_once() const { return 1; }
   /// A worker for the calling thread, which keeps it for itself. The transform outlives its
   /// workers.
   virtual std::unique_ptr<TransformWorker> make_worker() const = 0;

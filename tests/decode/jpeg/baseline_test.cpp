@@ -15,6 +15,7 @@
 #include <string>
 
 #include "augment/resample/vector_targets.h"
+#include "decode/jpeg/damage.h"
 #include "decode/jpeg/libjpeg_alone.h"
 #include "decode/jpeg/regions.h"
 #include "jpeg/jpeg_decoder.h"
@@ -27,6 +28,7 @@ namespace {
 
 using testing::any_region;
 using testing::Bytes;
+using testing::damaged;
 using testing::decode_by_libjpeg_alone;
 using testing::difference_from_libjpeg;
 using testing::difference_of_check;
@@ -152,35 +154,6 @@ TEST(BaselineJpeg, PhotographsEqualLibjpegTurboOnEveryInstructionSet) {
     ++compared;
   }
   EXPECT_EQ(compared, 500 / one_in);
-}
-
-/// Damages entropy-coded data, and sometimes the headers before it.
-Bytes damaged(Bytes encoded, Random& random) {
-  const std::size_t scan = testing::first_scan(encoded);
-  const auto anywhere = [&](std::size_t begin) {
-    return begin + random() % (encoded.size() - begin);
-  };
-  switch (random() % 6) {
-    case 0:
-      encoded.resize(anywhere(scan));
-      break;
-    case 1:
-      encoded.erase(encoded.begin() + static_cast<std::ptrdiff_t>(anywhere(scan)));
-      break;
-    case 2:
-      encoded.insert(encoded.begin() + static_cast<std::ptrdiff_t>(anywhere(scan)),
-                     static_cast<std::byte>(random()));
-      break;
-    case 3:
-      encoded[anywhere(2)] = static_cast<std::byte>(random());
-      break;
-    case 4:
-      encoded[anywhere(scan)] = std::byte{0xFF};
-      break;
-    default:
-      encoded[anywhere(scan)] ^= static_cast<std::byte>(1U << random() % 8);
-  }
-  return encoded;
 }
 
 TEST(BaselineJpeg, DamageIsJudgedAsByLibjpegTurbo) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jpeg/jpeg_decoder.h"
@@ -54,18 +55,16 @@ inline LibjpegAlone decode_by_libjpeg_alone(std::span<const std::byte> encoded) 
   return made;
 }
 
-/// Compares what our own stages make of a region, where they take it, with libjpeg-turbo alone;
-/// says what is wrong. A region that does not reach the image's last rows may be sound in an image
-/// that is not. With an index, that is used and kept up to date.
-inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const std::byte> encoded,
-                                           const LibjpegAlone& alone, const Region& region,
-                                           std::vector<std::byte>* index = nullptr) {
-  if (!decoder.open(encoded).is_ok()) return "";
-  if (index != nullptr) decoder.use_index(*index);
+/// Compares what an opened image's stages make of a region, where they take it, with libjpeg-turbo
+/// alone; says what is wrong. A region that does not reach the image's last rows may be sound in an
+/// image that is not. A seek index that is used is kept up to date.
+inline std::string difference_of_decode(JpegDecoder& decoder, const LibjpegAlone& alone,
+                                        const Region& region,
+                                        std::vector<std::byte>* index = nullptr) {
   const bool is_whole = region == Region{0, 0, decoder.header().width, decoder.header().height};
   PixelView view;
   const Status status = decoder.decode(region, view);
-  if (const auto noted = decoder.new_index(); !noted.empty())
+  if (const auto noted = decoder.new_index(); index != nullptr && !noted.empty())
     index->assign(noted.begin(), noted.end());
   if (is_whole && status.reason() != alone.decoded.reason())
     return "\"" + status.reason() + "\", not \"" + alone.decoded.reason() + "\"";
@@ -84,6 +83,33 @@ inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const
              std::to_string(region.x) + ", " + std::to_string(region.y) + ")";
   }
   return "";
+}
+
+/// The same of an image that is opened for it, with an index or without.
+inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const std::byte> encoded,
+                                           const LibjpegAlone& alone, const Region& region,
+                                           std::vector<std::byte>* index = nullptr) {
+  if (!decoder.open(encoded).is_ok()) return "";
+  if (index != nullptr) decoder.use_index(*index);
+  return difference_of_decode(decoder, alone, region, index);
+}
+
+/// The same of a region that is decoded in turn with one of the image before, as it was left by the
+/// call before.
+inline std::string difference_in_turn(std::span<const std::byte> encoded, const LibjpegAlone& alone,
+                                      const Region& region, std::vector<std::byte> index) {
+  static std::vector<std::byte> other;
+  static JpegDecoder neighbour;
+  static JpegDecoder decoder;
+  const std::vector<std::byte> before = std::exchange(other, {encoded.begin(), encoded.end()});
+  if (!decoder.open(encoded).is_ok() || !neighbour.open(before).is_ok()) return "";
+  decoder.use_index(index);
+  const Size size = neighbour.header().size();
+  if (decoder.begin(region) && neighbour.begin({0, 0, size.width, size.height}))
+    ImageDecoder::take_turns(decoder, neighbour);
+  PixelView view;
+  (void)neighbour.decode({0, 0, size.width, size.height}, view).is_ok();
+  return difference_of_decode(decoder, alone, region);
 }
 
 /// The same of a check of the whole.

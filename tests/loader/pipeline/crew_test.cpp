@@ -9,6 +9,9 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
 #include <utility>
 
 #include "loader/pipeline/image_run.h"
@@ -17,6 +20,7 @@
 #include "support/fake_device.h"
 #include "support/fake_job.h"
 #include "support/fake_transform.h"
+#include "support/small_run.h"
 #include "support/waiting.h"
 
 namespace millrace {
@@ -161,6 +165,81 @@ TEST(CrewOfTinySamples, TakesSeveralAtATime) {
   for (int batch = 0; batch < 20; ++batch) (void)pipeline.next();
   EXPECT_GE(most_between, 2) << "a worker went to its pool for every sample";
   EXPECT_TRUE(runtime->pools().front()->cancel(&owner, testing::patience));
+}
+
+/// Samples of which workers take two at a time and make the later one first.
+testing::SmallRun in_turn(std::uint64_t records) {
+  testing::SmallRun run(records);
+  run.transform->in_turn = true;
+  run.workers(1);
+  return run;
+}
+
+TEST(CrewInTurn, MakesTheSameBatches) {
+  const testing::SmallRun turns = in_turn(100);
+  testing::SmallRun alone(100);
+  Pipeline one = turns.pipeline();
+  Pipeline other = alone.pipeline();
+  EXPECT_EQ(testing::take(one), testing::take(other));
+  EXPECT_GE(turns.transform->pairs(), 48U) << "twelve batches of 8 samples and one of 4";
+  EXPECT_EQ(alone.transform->pairs(), 0U);
+}
+
+TEST(CrewInTurn, TakesOneOfAMicroBatchOfOne) {
+  testing::SmallRun run = in_turn(32);
+  run.options.slots.micro_batches = 8;
+  Pipeline pipeline = run.pipeline();
+  EXPECT_EQ(testing::take(pipeline).size(), 4U);
+  EXPECT_EQ(run.transform->pairs(), 0U);
+}
+
+TEST(CrewInTurn, CountsNoTimeTwice) {
+  const testing::SmallRun run = in_turn(64);
+  run.transform->on_begin = [](const Record&) { std::this_thread::sleep_for(1ms); };
+  const testing::Stopwatch time;
+  Pipeline pipeline = run.pipeline();
+  (void)testing::take(pipeline);
+  double busy = 0;
+  for (const auto& stage : pipeline.report().stages) busy += stage.busy_seconds;
+  EXPECT_GE(busy, 0.064);
+  EXPECT_LE(busy, std::chrono::duration<double>(time.elapsed()).count()) << "of one worker";
+}
+
+TEST(CrewInTurn, NamesTheSampleThatThrows) {
+  for (const std::uint64_t broken : {17U, 18U}) {
+    const testing::SmallRun run = in_turn(40);
+    run.transform->on_begin = [broken](const Record& record) {
+      if (record.index() == broken) throw std::runtime_error("broken");
+    };
+    Pipeline pipeline = run.pipeline();
+    const Error error = testing::error_of([&] { (void)testing::take(pipeline); });
+    EXPECT_EQ(error.record(), broken);
+    EXPECT_EQ(error.stage(), "stamp");
+  }
+}
+
+TEST(CrewInTurn, NamesTheSampleThatIsStuckNotTheOneThatWaits) {
+  for (const std::uint64_t hangs : {16U, 17U, 18U, 19U}) {
+    testing::SmallRun run = in_turn(40);
+    run.options.order = Order::sequential();
+    Gate gate;
+    run.transform->on_begin = [&](const Record& record) {
+      if (record.index() == hangs) {
+        EXPECT_TRUE(gate.pass());
+      }
+    };
+    std::string stuck;
+    run.options.debug.on_stuck = [&](std::string_view what) {
+      stuck = what;
+      gate.open();
+    };
+    run.options.debug.stop_timeout = 50ms;
+    {
+      Pipeline pipeline = run.pipeline();
+      ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
+    }
+    EXPECT_THAT(stuck, HasSubstr("stamp of record " + std::to_string(hangs)));
+  }
 }
 
 TEST(CrewShares, ThePipelinesConversions) {

@@ -5,6 +5,7 @@
 #include <millrace/pipeline.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "support/small_run.h"
@@ -27,10 +29,14 @@ using testing::take;
 
 bool is_bad(std::uint64_t record) { return record % 10 == 3; }
 
+/// Whether batches are copied to the device, and samples made in turn.
+constexpr std::array ways{std::pair(false, false), std::pair(true, false), std::pair(false, true)};
+
 /// A tenth of the records is bad, half of it found by the dataset, half by the transform after it
-/// wrote the whole sample.
-SmallRun run_with_bad(BadRecords policy, bool copies = false) {
+/// wrote the whole sample. Samples are made one by one, or two in turn.
+SmallRun run_with_bad(BadRecords policy, bool copies = false, bool in_turn = false) {
   SmallRun run(100, copies);
+  run.transform->in_turn = in_turn;
   run.options.bad_records = policy;
   run.dataset->on_read = [](std::uint64_t index) {
     if (is_bad(index) && index % 20 == 3) throw Error(ErrorCode::bad_record, "checksum differs");
@@ -42,8 +48,8 @@ SmallRun run_with_bad(BadRecords policy, bool copies = false) {
 }
 
 TEST(PipelineBadRecords, FailNamesKeyAndReason) {
-  for (const bool copies : {false, true}) {
-    const SmallRun run = run_with_bad(BadRecords::fail, copies);
+  for (const auto& [copies, in_turn] : ways) {
+    const SmallRun run = run_with_bad(BadRecords::fail, copies, in_turn);
     Pipeline pipeline = run.pipeline();
     const Error error = error_of([&] { (void)take(pipeline); });
     EXPECT_EQ(error.code(), ErrorCode::bad_record);
@@ -61,8 +67,8 @@ TEST(PipelineBadRecords, FailNamesKeyAndReason) {
 }
 
 TEST(PipelineBadRecords, MarkZeroesTheSampleAndClearsItsBit) {
-  for (const bool copies : {false, true}) {
-    SmallRun run = run_with_bad(BadRecords::mark, copies);
+  for (const auto& [copies, in_turn] : ways) {
+    SmallRun run = run_with_bad(BadRecords::mark, copies, in_turn);
     run.options.epochs = 3;  // slots hold other batches' pixels by then
     run.options.slots.prefetch = 2;
     Pipeline pipeline = run.pipeline();
@@ -97,8 +103,8 @@ TEST(PipelineBadRecords, MarkZeroesTheSampleAndClearsItsBit) {
 TEST(PipelineBadRecords, ReplaceDrawsOthersReproducibly) {
   std::vector<BatchContents> reference;
   for (const unsigned workers : {1U, 2U, 4U})
-    for (const bool copies : {false, true}) {
-      SmallRun run = run_with_bad(BadRecords::replace, copies);
+    for (const auto& [copies, in_turn] : ways) {
+      SmallRun run = run_with_bad(BadRecords::replace, copies, in_turn);
       run.workers(workers);
       run.options.epochs = 2;
       run.options.slots.prefetch = workers;

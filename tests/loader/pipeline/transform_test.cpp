@@ -68,6 +68,28 @@ TEST(Sample, TellsTheTimeOfItsStagesApart) {
   EXPECT_GE(stage_ns[1], 2'000'000U);
 }
 
+TEST(Sample, HasNoTimeWhileItIsPaused) {
+  Place place;
+  std::array<std::uint64_t, 2> stage_ns{};
+  std::atomic<std::size_t> now_in{9};
+  Sample sample(place.spec, place.fields, stage_ns, &now_in);
+  sample.pause();
+  EXPECT_EQ(now_in, Sample::paused_stage);
+  const auto before = stage_ns;
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  sample.pause();
+  EXPECT_EQ(stage_ns, before);
+  sample.go_on();
+  EXPECT_EQ(now_in, 0U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(4));
+  sample.pause(2);
+  EXPECT_GE(stage_ns[0], before[0] + 2'000'000U) << "half of it";
+  sample.go_on();
+  sample.enter_stage(1);
+  EXPECT_EQ(stage_ns[1], 0U);
+  sample.finish();
+}
+
 TEST(Sample, ShowsItsStageToOtherThreads) {
   Place place;
   std::atomic<std::size_t> now_in{9};

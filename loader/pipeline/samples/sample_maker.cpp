@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/sample_maker.h"
+#include "pipeline/samples/sample_maker.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,12 +7,11 @@
 
 #include "dataset/joined_dataset.h"
 #include "device/profiler_range.h"
+#include "pipeline/samples/sample_source.h"
 
 namespace millrace {
 namespace {
 
-constexpr std::size_t reading = static_cast<std::size_t>(-1);
-constexpr unsigned most_replacements = 16;
 constexpr std::size_t most_listed = 100;
 /// Of a batch's random numbers; those of samples have 0 to 17.
 constexpr std::uint32_t batch_stream = 18;
@@ -21,21 +20,6 @@ std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
   return time.time_since_epoch().count();
 }
 std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
-
-/// Makes the sample, unless the record's bytes are lost meanwhile: what becomes of zeros in their
-/// place, an error too, says nothing.
-Status make_of_kept(TransformWorker& transform, const DatasetReader& reader, const Record& record,
-                    Random& random, Sample& sample) {
-  try {
-    Status status = transform.make(record, random, sample);
-    Status intact = reader.intact();
-    return intact.is_ok() ? status : intact;
-  } catch (...) {
-    Status intact = reader.intact();
-    if (intact.is_ok()) throw;
-    return intact;
-  }
-}
 
 }  // namespace
 
@@ -53,7 +37,10 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       profiler_(profiler),
       kept_(std::move(kept)),
       has_stored_notes_(dataset_->has_stored_notes()),
-      batch_transform_(std::move(batch_transform)) {
+      batch_transform_(std::move(batch_transform)),
+      // Ranges of a thread are nested, and cannot be those of two samples in turn.
+      at_once_(profiler != nullptr ? 1
+                                   : std::clamp<std::size_t>(transform_->samples_at_once(), 1, 2)) {
   stages_ = transform_->stages();
   if (stages_.empty())
     throw Error(ErrorCode::invalid_argument,
@@ -70,9 +57,11 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
-    for (const FieldSpec& field : transform_->spec().fields())
-      worker->fields.push_back({nullptr, field.dtype, field.shape});
-    worker->stage_ns.resize(of_samples);
+    for (Place& place : worker->places) {
+      for (const FieldSpec& field : transform_->spec().fields())
+        place.fields.push_back({nullptr, field.dtype, field.shape});
+      place.stage_ns.resize(of_samples);
+    }
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
       worker->lane = &trace->add_lane(group, "worker " + std::to_string(number), "make");
@@ -80,122 +69,30 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
   }
 }
 
-SampleMaker::Made SampleMaker::make(const Task& task, unsigned number, Clock::time_point& now) {
-  Worker& worker = *workers_.at(number);
-  for (std::size_t field = 0; field < worker.fields.size(); ++field)
-    worker.fields[field].data = layout_.place(task.slot, field, task.place);
-  worker.since_ns.store(ns_of(now), std::memory_order_relaxed);
-  const struct Unmark {
-    ~Unmark() { since.store(0, std::memory_order_relaxed); }
-    std::atomic<std::int64_t>& since;
-  } unmark{worker.since_ns};
-
-  Made made{task.record, true};
-  for (unsigned attempt = 1;; ++attempt) {
-    const Status status = try_record(task, made.record, now, worker);
-    if (status.is_ok()) break;
-    note_bad(made.record, status.reason());
-    const std::string what =
-        record_name(*dataset_, made.record, status.reason()) + " is bad: " + status.reason();
-    if (policy_ == BadRecords::fail)
-      throw Error(ErrorCode::bad_record, what,
-                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
-                  status.reason());
-    if (policy_ == BadRecords::mark) {
-      zero(worker);
-      made.valid = false;
-      break;
-    }
-    if (attempt > most_replacements)
-      throw Error(ErrorCode::bad_record,
-                  what + "; so were " + std::to_string(most_replacements) +
-                      " records before it that were drawn to replace each other",
-                  stage_name(worker.stage.load(std::memory_order_relaxed)), made.record,
-                  status.reason());
-    Random random(seed_, task.position, attempt);
-    made.record = sampler_.replacement(random);
-    now = Clock::now();
-  }
-  if (made.valid) clear_tails(task.slot, task.place);
-  worker.samples.add(1);
-  return made;
-}
-
-Status SampleMaker::try_record(const Task& task, std::uint64_t index, Clock::time_point& now,
-                               Worker& worker) {
-  worker.record.store(index, std::memory_order_relaxed);
-  try {
-    if (worker.transform == nullptr) {
-      worker.transform = transform_->make_worker();
-      if (worker.lane != nullptr) worker.lane->runs_here();
-      now = Clock::now();  // that was no reading
-    }
-    const Record record = read(task, index, now, worker);
-    Random random(seed_, task.position);
-    std::fill(worker.stage_ns.begin(), worker.stage_ns.end(), 0);
-    Sample sample(transform_->spec(), worker.fields, worker.stage_ns, &worker.stage, now);
-    if (profiler_ != nullptr)
-      sample.show(*profiler_, std::span(range_names_).subspan(1), task.batch);
-    if (kept_.notes != nullptr || has_stored_notes_)
-      sample.use_notes(kept_.notes.get(), *dataset_, index, worker.notes);
-    if (kept_.cache != nullptr) sample.use_cache(*kept_.cache, index);
-    Status status = make_of_kept(*worker.transform, *worker.reader, record, random, sample);
-    if (status.is_ok()) {
-      sample.store_note();
-      sample.store_in_cache();
-      if (kept_.cache != nullptr)
-        (sample.from_cache() ? worker.cache_hits : worker.cache_misses).add(1);
-      if (sample.way() != nullptr) worker.ways.add(sample.way());
-    }
-    sample.finish();
-    for (std::size_t stage = 0; stage < worker.stage_ns.size(); ++stage) {
-      const std::chrono::nanoseconds taken(worker.stage_ns[stage]);
-      note_stage(task, stage + 1, now, taken, worker);
-      now += taken;  // a stage that is entered several times is drawn as one
-    }
-    return status;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::bad_record) return Status::bad(error.reason());
-    rethrow_with_context(index, worker);
-  } catch (...) {
-    rethrow_with_context(index, worker);
-  }
-}
-
-Record SampleMaker::read(const Task& task, std::uint64_t index, Clock::time_point& now,
-                         Worker& worker) {
-  worker.stage.store(reading, std::memory_order_relaxed);
-  const ProfilerRange range(profiler_, "read", task.batch);
-  const Clock::time_point begin = now;
-  if (worker.reader == nullptr) worker.reader = dataset_->make_reader();
-  const Record record = worker.reader->read(index);
-  now = Clock::now();
-  std::uint64_t bytes = 0;
-  for (const RecordField& field : record.fields()) bytes += field.bytes.size();
-  worker.encoded_bytes.add(bytes);
-  note_stage(task, 0, begin, now - begin, worker);
-  return record;
+void SampleMaker::make(Tasks& tasks, unsigned number) {
+  WorkerSource source(*this, *workers_.at(number), tasks);
+  if (TransformWorker* const transform = source.transform()) transform->make_in_turn(source);
 }
 
 void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
-                             std::chrono::nanoseconds taken, Worker& worker) {
+                             std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker) {
   worker.stages[stage].add(taken);
   worker.busy_ns.add(static_cast<std::uint64_t>(taken.count()));
   if (worker.lane != nullptr)
-    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch,
-                     worker.record.load(std::memory_order_relaxed));
+    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch, record);
 }
 
 void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   const Clock::time_point begin = Clock::now();
-  worker.record.store(task.indices.front(), std::memory_order_relaxed);
-  worker.stage.store(stages_.size() - 2, std::memory_order_relaxed);
-  worker.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+  Place& place = worker.places.front();
+  place.record.store(task.indices.front(), std::memory_order_relaxed);
+  place.stage.store(stages_.size() - 2, std::memory_order_relaxed);
+  place.since_ns.store(ns_of(begin), std::memory_order_relaxed);
   const struct Unmark {
     ~Unmark() { since.store(0, std::memory_order_relaxed); }
     std::atomic<std::int64_t>& since;
-  } unmark{worker.since_ns};
+  } unmark{place.since_ns};
   const ProfilerRange range(profiler_, range_names_.empty() ? "" : range_names_.back(), task.batch);
   const std::size_t samples = task.indices.size();
   const SampleSpec& spec = layout_.spec();
@@ -203,7 +100,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     fields.push_back(layout_.field(task.slot, field, 0, samples));
   // Nothing of the batch that was in this slot before.
-  const std::size_t added = worker.fields.size();
+  const std::size_t added = place.fields.size();
   for (std::size_t field = added; field < added + added_fields_; ++field)
     std::memset(fields[field].data, 0, fields[field].bytes());
   try {
@@ -215,7 +112,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   }
   for (std::size_t sample = 0; sample < samples; ++sample) clear_tails(task.slot, sample);
   note_stage({task.slot, 0, task.position, task.indices.front(), task.batch}, stages_.size() - 1,
-             begin, Clock::now() - begin, worker);
+             begin, Clock::now() - begin, task.indices.front(), worker);
 }
 
 void SampleMaker::rethrow_of_batch(std::uint64_t batch) const {
@@ -246,10 +143,6 @@ void SampleMaker::clear_tails(std::byte* slot, std::size_t place) {
   }
 }
 
-void SampleMaker::zero(Worker& worker) {
-  for (const Tensor& field : worker.fields) std::memset(field.data, 0, field.bytes());
-}
-
 void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
   std::string key = dataset_->key(index);
   MutexLock lock(mutex_);
@@ -258,8 +151,9 @@ void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
     bad_record_list_.push_back({index, std::move(key), reason});
 }
 
-void SampleMaker::rethrow_with_context(std::uint64_t index, const Worker& worker) {
-  const std::string stage = stage_name(worker.stage.load(std::memory_order_relaxed));
+void SampleMaker::rethrow_with_context(const Place& place) {
+  const std::uint64_t index = place.made.record;
+  const std::string stage = stage_name(place.stage.load(std::memory_order_relaxed));
   const std::string where = stage + " of " + record_name(*dataset_, index) + " failed: ";
   const ErrorCode otherwise = stage == stages_.front() ? ErrorCode::io : ErrorCode::transform;
   try {
@@ -327,13 +221,17 @@ std::vector<BadRecord> SampleMaker::bad_record_list() const {
 }
 
 std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
-  const Worker* longest = nullptr;
+  const Place* longest = nullptr;
   std::int64_t since = now_ns();
   for (const auto& worker : workers_) {
-    const std::int64_t begun = worker->since_ns.load(std::memory_order_relaxed);
-    if (begun == 0 || begun >= since) continue;
-    since = begun;
-    longest = worker.get();
+    for (const Place& place : worker->places) {
+      const std::int64_t begun = place.since_ns.load(std::memory_order_relaxed);
+      if (begun == 0 || begun >= since ||
+          place.stage.load(std::memory_order_relaxed) == Sample::paused_stage)
+        continue;
+      since = begun;
+      longest = &place;
+    }
   }
   if (longest == nullptr) return std::nullopt;
   const std::string stage = stage_name(longest->stage.load(std::memory_order_relaxed));

@@ -48,8 +48,9 @@ void Sample::clear_lengths() {
 
 void Sample::enter_stage(std::size_t stage) {
   if (outer_ != nullptr) return outer_->enter_stage(first_stage_ + stage);
-  finish();
+  stop();
   stage_ = stage;
+  paused_ = false;
   note_stage();
 }
 
@@ -137,14 +138,45 @@ void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names,
   note_stage();
 }
 
-void Sample::finish() {
-  if (outer_ != nullptr) return outer_->finish();
+void Sample::pause(unsigned shared_by) {
+  if (outer_ != nullptr) return outer_->pause(shared_by);
+  stop(shared_by);
+  if (now_in_ != nullptr) now_in_->store(paused_stage, std::memory_order_relaxed);
+}
+
+void Sample::stop(unsigned shared_by) {
   const auto now = std::chrono::steady_clock::now();
-  if (stage_ < stage_ns_.size())
-    stage_ns_[stage_] += static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count());
+  const auto taken = std::chrono::duration_cast<std::chrono::nanoseconds>(now - since_).count();
+  if (!paused_ && stage_ < stage_ns_.size())
+    stage_ns_[stage_] += static_cast<std::uint64_t>(taken) / shared_by;
+  paused_ = true;
   since_ = now;
   end_range();
+}
+
+void Sample::go_on() {
+  if (outer_ != nullptr) return outer_->go_on();
+  since_ = std::chrono::steady_clock::now();
+  paused_ = false;
+  note_stage();
+}
+
+void Sample::finish() {
+  if (outer_ != nullptr) return outer_->finish();
+  stop();
+}
+
+void TransformWorker::make_in_turn(SampleSource& source) {
+  while (SampleTask* task = source.next()) {
+    Status status = Status::ok();
+    try {
+      status = make(task->record, task->random, task->sample);
+    } catch (...) {
+      source.failed(*task);
+      continue;
+    }
+    source.made(*task, status);
+  }
 }
 
 }  // namespace millrace

@@ -75,12 +75,22 @@ class SampleMaker {
               KeptOfRecords kept = {},
               std::shared_ptr<const BatchTransform> batch_transform = nullptr);
 
+  /// Where a worker takes its tasks from.
+  class Tasks {
+   public:
+    virtual ~Tasks() = default;
+    /// Nullopt if there are no more.
+    virtual std::optional<Task> next() = 0;
+    virtual void made(const Task& task, const Made& made) = 0;
+  };
+
   using Clock = std::chrono::steady_clock;
 
-  /// Makes a sample, which begins at `now`, and moves `now` to its end: whoever makes one after the
-  /// other need not look at the clock between them, which takes as long as much of a small sample.
-  /// Throws `Error` with stage and record when the run must end.
-  Made make(const Task& task, unsigned worker, Clock::time_point& now);
+  /// Makes all samples of `tasks`, up to `at_once` in turn. Throws `Error` with stage and record
+  /// when the run must end.
+  void make(Tasks& tasks, unsigned worker);
+  /// How many samples a worker has in the making at once.
+  std::size_t at_once() const { return at_once_; }
 
   /// Whether batches are changed once their samples are made.
   bool finishes_batches() const { return batch_transform_ != nullptr; }
@@ -109,41 +119,64 @@ class SampleMaker {
   std::optional<Running> longest_running() const;
 
  private:
-  /// One thread's own; on cache lines of its own.
-  struct alignas(64) Worker {
-    std::unique_ptr<TransformWorker> transform;
+  /// What `SampleTask` refers to.
+  struct Subject {
+    Record record;
+    Random random;
+    Sample sample;
+    SampleTask task{record, random, sample};
+
+    template <typename... Arguments>
+    Subject(const Record& of, Random begin, Arguments&&... of_sample)
+        : record(of), random(begin), sample(std::forward<Arguments>(of_sample)...) {}
+  };
+  /// A place for one of the samples that a worker has in the making.
+  struct Place {
     std::unique_ptr<DatasetReader> reader;
     /// Only where they lie differs from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Sample::NoteBuffers notes;
+    /// Of the sample that is in the making; nullopt if none is.
+    std::optional<Task> task;
+    Made made{};
+    /// Bad records that were tried for it.
+    unsigned bad = 0;
+    /// Nullopt before its record is read, and again if that was bad.
+    std::optional<Subject> subject;
+    // Looked at by others; marks that order nothing.
+    std::atomic<std::uint64_t> record{0};
+    std::atomic<std::size_t> stage{0};
+    std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
+  };
+  /// One thread's own; on cache lines of its own.
+  struct alignas(64) Worker {
+    std::unique_ptr<TransformWorker> transform;
+    /// `at_once` of them are used.
+    std::array<Place, 2> places;
     Trace::Lane* lane = nullptr;
     /// Per stage; others look at them while the worker adds to them.
     std::vector<Histogram> stages;
     Tally ways;
-    // Looked at by others; counts and marks that order nothing.
+    // Looked at by others; counts that order nothing.
     Count busy_ns;
     Count samples;
     Count encoded_bytes;
     Count cache_hits;
     Count cache_misses;
-    std::atomic<std::uint64_t> record{0};
-    std::atomic<std::size_t> stage{0};
-    std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
   };
+  friend class WorkerSource;
 
-  // A stage begins when the one before it ends: each reading of the clock costs as much as some
-  // samples do. Where it begins is `now`, which is moved to its end.
-  Status try_record(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
-  Record read(const Task& task, std::uint64_t index, Clock::time_point& now, Worker& worker);
+  /// The stage of a sample whose record is being read; the transform's have the numbers from 0 on.
+  static constexpr std::size_t reading = static_cast<std::size_t>(-1);
+
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
-                  std::chrono::nanoseconds taken, Worker& worker);
+                  std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker);
   /// Zeroes what lies beyond the lengths of a sample's variable fields.
   void clear_tails(std::byte* slot, std::size_t place);
-  void zero(Worker& worker);
   void note_bad(std::uint64_t index, const std::string& reason);
   [[noreturn]] void rethrow_of_batch(std::uint64_t batch) const;
-  [[noreturn]] void rethrow_with_context(std::uint64_t index, const Worker& worker);
+  [[noreturn]] void rethrow_with_context(const Place& place);
   std::string stage_name(std::size_t stage) const;
 
   std::shared_ptr<const Dataset> dataset_;
@@ -161,6 +194,7 @@ class SampleMaker {
   const KeptOfRecords kept_;
   const bool has_stored_notes_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
+  const std::size_t at_once_;
   /// The fields that it adds behind the transform's, lengths among them.
   std::size_t added_fields_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;

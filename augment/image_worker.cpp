@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image_worker.h"
+
+#include <millrace/image_transform.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace millrace {
+namespace {
+
+constexpr std::size_t image_field = 0;
+constexpr std::size_t first_target = 1;
+constexpr std::size_t augment_stage = 1;
+
+/// A very narrow image would grow to gigabytes when its shorter side is resized.
+constexpr std::int64_t max_resized_pixels = 100'000'000;
+
+/// The smallest region with both.
+Region around(const Region& a, const Region& b) {
+  const int x = std::min(a.x, b.x);
+  const int y = std::min(a.y, b.y);
+  return {x, y, std::max(a.x + a.width, b.x + b.width) - x,
+          std::max(a.y + a.height, b.y + b.height) - y};
+}
+
+void take_kept(std::span<const std::byte> kept, Program::Flips flips, const SampleImage& image) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(kept.data());
+  if (!flips.flipped && !flips.mirrored) {
+    std::memcpy(image.pixels, from, kept.size());
+    return;
+  }
+  const std::size_t row = static_cast<std::size_t>(image.size.width) * 3;
+  std::uint8_t* to = image.pixels + (flips.flipped ? kept.size() : 0);
+  for (int y = 0; y < image.size.height; ++y, from += row) {
+    if (flips.flipped) to -= row;
+    if (flips.mirrored)
+      mirror_rows(from, {image.size.width, 1}, to);
+    else
+      std::memcpy(to, from, row);
+    if (!flips.flipped) to += row;
+  }
+}
+
+}  // namespace
+
+ImageMaker::ImageMaker(const Program& program, const Recipe& recipe,
+                       const std::shared_ptr<DecodeBudget>& budget, Takes takes)
+    : program_(program),
+      output_(recipe.output),
+      resolution_(recipe.resolution),
+      views_(static_cast<std::size_t>(program.views())),
+      may_be_kept_(program.random_geometry() == nullptr && !has_moving(recipe.targets)),
+      needs_orientation_(program.needs_orientation()),
+      takes_(takes),
+      decoder_(make_image_decoder(budget)),
+      targets_(recipe.targets, first_target, budget) {}
+
+Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
+  random_ = &random;
+  sample_ = &sample;
+  decodes_ = declined_ = false;
+  kept_ = {};
+  room_ = {};
+  if (Status taken = targets_.take(record); !taken.is_ok()) return taken;
+  const std::size_t bytes = views_ * view(0).bytes();
+  if (may_be_kept_) {
+    kept_ = sample.cached();
+    if (kept_.size() == bytes) {
+      sample.enter_stage(augment_stage);
+      return Status::ok();
+    }
+    kept_ = {};
+    // What a transform that wraps this one keeps is none of its business.
+    if (const auto room = sample.room_in_cache(); room.size() == bytes) room_ = room;
+  }
+  if (Status opened = open(record["image"]); declined_ || !opened.is_ok()) return opened;
+  decodes_ = true;
+  return begin_image(record);
+}
+
+Status ImageMaker::open(std::span<const std::byte> encoded) {
+  if (takes_ == Takes::all) return decoder_->open(encoded);
+  declined_ = image_kind(encoded) != ImageKind::jpeg || !decoder_->open(encoded).is_ok();
+  if (declined_) return Status::ok();
+  const Size size = decoder_->header().size();
+  declined_ = std::int64_t{size.width} * size.height > ImageDecoder::max_turn_pixels;
+  return Status::ok();
+}
+
+Status ImageMaker::finish() {
+  if (decodes_) {
+    decodes_ = false;
+    if (Status made = finish_image(); !made.is_ok()) return made;
+    kept_ = room_;
+  }
+  if (!kept_.empty()) {
+    const Program::Flips flips = program_.flips(*random_);
+    for (std::size_t number = 0; number < views_; ++number) {
+      const SampleImage image = view(number);
+      take_kept(kept_.subspan(number * image.bytes(), image.bytes()), flips, image);
+    }
+  }
+  // Each has the same random numbers.
+  const Random begin = *random_;
+  for (std::size_t number = 0; number < views_; ++number) {
+    *random_ = begin;
+    SampleImage image = view(number);
+    program_.run(image, *random_);
+  }
+  return targets_.write(*sample_);
+}
+
+SampleImage ImageMaker::view(std::size_t number) {
+  SampleImage image{static_cast<std::uint8_t*>((*sample_)[image_field].data), output_, *sample_,
+                    scratch_, targets_.move() ? &targets_ : nullptr};
+  image.pixels += number * image.bytes();
+  return image;
+}
+
+/// Begins to make what the operations that fold make of the image; where there is room to keep it,
+/// what the geometric ones make.
+Status ImageMaker::begin_image(const Record& record) {
+  if (needs_orientation_)
+    if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
+  const Size stored = decoder_->header().size();
+  const int orientation = info_.orientation.value_or(1);
+  folds_.clear();
+  const Random begin = *random_;
+  for (int number = 0; number < static_cast<int>(views_); ++number) {
+    *random_ = begin;
+    folds_.push_back(room_.empty() ? program_.fold(stored, orientation, *random_, number)
+                                   : program_.fold_geometry(stored, orientation, number));
+    if (!folds_.back().problem.empty()) return Status::bad(folds_.back().problem);
+  }
+  // Views are windows of one resized image.
+  const Size to = folds_.front().resampling.to;
+  if (std::int64_t{to.width} * to.height > max_resized_pixels)
+    return Status::bad("resized to " + std::to_string(to.width) + " x " +
+                       std::to_string(to.height) + " pixels; at most " +
+                       std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
+
+  if (targets_.move())
+    if (Status placed = targets_.place(stored, folds_.front()); !placed.is_ok()) return placed;
+  reduction_ = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
+  needed_ = {};
+  for (Fold& fold : folds_) {
+    if (reduction_ > 1) fold.reduce(reduction_);
+    needed_ = needed_.width > 0 ? around(needed_, prepare(fold)) : prepare(fold);
+  }
+  if (sample_->has_notes()) decoder_->use_index(sample_->note(), image_checksum(record));
+  if (reduction_ == 1) decoder_->begin(needed_);
+  return Status::ok();
+}
+
+Status ImageMaker::finish_image() {
+  // However this ends: others may wait for the memory.
+  const struct Close {
+    ImageDecoder& decoder;
+    ~Close() { decoder.close(); }
+  } at_end{*decoder_};
+  PixelView pixels;
+  const Status decoded = reduction_ > 1 ? decoder_->decode_reduced(needed_, reduction_, pixels)
+                                        : decoder_->decode(needed_, pixels);
+  if (!decoded.is_ok()) return decoded;
+
+  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_note(index);
+  sample_->made_by(decoder_->header().decoder);
+  sample_->enter_stage(augment_stage);
+  resample_views(pixels,
+                 room_.empty() ? view(0).pixels : reinterpret_cast<std::uint8_t*>(room_.data()));
+  return Status::ok();
+}
+
+void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
+  if (views_ == 1) return resample(folds_.front(), pixels, output);
+  for (const Fold& fold : folds_) {
+    const Region part = prepare(fold);
+    resample(fold,
+             {pixels.pixels + static_cast<std::size_t>(part.y - needed_.y) * pixels.stride +
+                  static_cast<std::size_t>(part.x - needed_.x) * 3,
+              part.width, part.height, pixels.stride},
+             output);
+    output += view(0).bytes();
+  }
+}
+
+/// Makes the resampler's tables; returns which region of the stored image it needs.
+Region ImageMaker::prepare(const Fold& fold) {
+  Region needed = resampler_.prepare(fold.resampling);
+  const Region box = fold.stored_box();
+  needed.x += box.x;
+  needed.y += box.y;
+  return needed;
+}
+
+void ImageMaker::resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output) {
+  const std::size_t stride = static_cast<std::size_t>(fold.output.width) * 3;
+  const Region& window = fold.resampling.window;
+  const Frame& frame = fold.frame;
+  if (frame.shown() && !frame.holds_window()) {
+    const std::size_t row = static_cast<std::size_t>(window.width) * 3;
+    const Scratch::Borrowed aside = scratch_.borrow(row * static_cast<std::size_t>(window.height));
+    resampler_.run(pixels, aside.data(), row);
+    frame.fill(fold.resampling, aside.data(), row, output);
+    return;
+  }
+  if (!frame.shown() && (window.width < fold.output.width || window.height < fold.output.height))
+    std::memset(output, 0, stride * static_cast<std::size_t>(fold.output.height));
+  std::uint8_t* corner =
+      output + static_cast<std::size_t>(fold.y) * stride + static_cast<std::size_t>(fold.x) * 3;
+  resampler_.run(pixels, corner, stride);
+  if (frame.shown()) frame.fill(fold.resampling, corner, stride, output);
+}
+
+Status ImageWorker::make(const Record& record, Random& random, Sample& sample) {
+  Status begun = first_.maker.begin(record, random, sample);
+  return begun.is_ok() ? first_.maker.finish() : begun;
+}
+
+void ImageWorker::make_in_turn(SampleSource& source) {
+  first_.task = second_.task = nullptr;
+  for (;;) {
+    begin(first_, source);
+    begin(second_, source);
+    begin(first_, source);  // the second one may have ended its sample
+    if (first_.task == nullptr && second_.task == nullptr) return;
+    if (first_.task == nullptr || second_.task == nullptr) {
+      finish(first_.task != nullptr ? first_ : second_, source);
+      continue;
+    }
+    first_.task->sample.go_on();
+    second_.task->sample.go_on();
+    ImageDecoder::take_turns(first_.maker.decoder(), second_.maker.decoder());
+    first_.task->sample.pause(2);
+    second_.task->sample.pause(2);
+    for (Place* place : {&first_, &second_})
+      if (!place->maker.has_turns()) finish(*place, source);
+  }
+}
+
+/// If a place is free, begins the next sample there whose image can take turns, and makes those
+/// before it.
+void ImageWorker::begin(Place& place, SampleSource& source) {
+  while (SampleTask* const task = place.task == nullptr ? source.next() : nullptr) {
+    Status status = Status::ok();
+    try {
+      status = place.maker.begin(task->record, task->random, task->sample);
+      if (status.is_ok() && place.maker.has_turns()) {
+        task->sample.pause();
+        place.task = task;
+        return;
+      }
+      if (status.is_ok() && !place.maker.declined()) status = place.maker.finish();
+    } catch (...) {
+      source.failed(*task);
+      continue;
+    }
+    if (status.is_ok() && place.maker.declined())
+      make_by_first(*task, source);
+    else
+      source.made(*task, status);
+  }
+}
+
+/// Ends what the first one is at, and makes a sample there that the second one has declined.
+void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
+  if (first_.task != nullptr) {
+    task.sample.pause();
+    finish(first_, source);
+    task.sample.go_on();
+  }
+  Status status = Status::ok();
+  try {
+    status = make(task.record, task.random, task.sample);
+  } catch (...) {
+    return source.failed(task);
+  }
+  source.made(task, status);
+}
+
+void ImageWorker::finish(Place& place, SampleSource& source) {
+  SampleTask& task = *std::exchange(place.task, nullptr);
+  Status status = Status::ok();
+  try {
+    task.sample.go_on();
+    status = place.maker.finish();
+  } catch (...) {
+    return source.failed(task);
+  }
+  source.made(task, status);
+}
+
+}  // namespace millrace
