@@ -151,7 +151,7 @@ Status ImageMaker::begin_image(const Record& record) {
     needed_ = needed_.width > 0 ? around(needed_, prepare(fold)) : prepare(fold);
   }
   if (sample_->has_notes()) decoder_->use_index(sample_->note(), image_checksum(record));
-  if (reduction_ == 1) decoder_->begin(needed_);
+  if (reduction_ == 1) decoder_->begin_decode(needed_);
   return Status::ok();
 }
 
@@ -233,7 +233,12 @@ void ImageWorker::make_in_turn(SampleSource& source) {
     }
     first_.task->sample.go_on();
     second_.task->sample.go_on();
-    ImageDecoder::take_turns(first_.maker.decoder(), second_.maker.decoder());
+    try {
+      ImageDecoder::take_turns(first_.maker.decoder(), second_.maker.decoder());
+    } catch (...) {
+      source.failed(*std::exchange(first_.task, nullptr));
+    }
+    if (first_.task == nullptr) continue;
     first_.task->sample.pause(2);
     second_.task->sample.pause(2);
     for (Place* place : {&first_, &second_})

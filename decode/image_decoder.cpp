@@ -108,7 +108,7 @@ class AnyDecoder final : public ImageDecoder {
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override {
     return current().decode_reduced(region, reduction, view);
   }
-  bool begin(const Region& region) override { return current().begin(region); }
+  bool begin_decode(const Region& region) override { return current().begin_decode(region); }
   bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum) override {
     return current().use_index(index, checksum);
   }
@@ -133,7 +133,7 @@ class AnyDecoder final : public ImageDecoder {
   ImageDecoder* current_ = nullptr;
 };
 
-bool ImageDecoder::begin(const Region&) { return false; }
+bool ImageDecoder::begin_decode(const Region&) { return false; }
 
 bool ImageDecoder::has_turns() {
   const jpeg::BaselineDecoder* const decoder = begun();

@@ -110,7 +110,7 @@ class CropsInTurn {
     if (!free.decoder->open(micro::bytes_of(photograph)).is_ok())
       throw std::runtime_error("a photograph cannot be opened");
     if (index_ != Index::none) free.decoder->use_index({}, number);
-    free.under_way = free.decoder->begin(region);
+    free.under_way = free.decoder->begin_decode(region);
     if (!free.under_way) end(free);
     auto& [a, b] = places_;
     if (a.under_way && b.under_way) {

@@ -129,10 +129,19 @@ McuRun* BaselineDecoder::next_run() {
 }
 
 void BaselineDecoder::take_turns(BaselineDecoder& a, BaselineDecoder& b) {
-  while (a.has_turns() && b.has_turns()) {
-    jpeg::take_turns(*a.run_, *b.run_);
-    for (BaselineDecoder* one : {&a, &b})
-      if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
+  if (&a == &b) return;
+  try {
+    while (a.has_turns() && b.has_turns()) {
+      jpeg::take_turns(*a.run_, *b.run_);
+      for (BaselineDecoder* one : {&a, &b})
+        if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
+    }
+  } catch (...) {  // without memory nobody knows where they are
+    for (BaselineDecoder* one : {&a, &b}) {
+      one->sound_ = false;
+      one->run_ = nullptr;
+    }
+    throw;
   }
 }
 

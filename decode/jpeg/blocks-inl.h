@@ -83,8 +83,9 @@ struct Symbol {
   Kind kind;
 };
 
-/// Takes one symbol, whatever it is, that follows the coefficient at `place`. At least 56 bits are
-/// left. In and out by value: what has an address is not kept in registers.
+/// Takes one symbol, whatever it is, that follows the coefficient at `place`. Any number of bits
+/// may be left, and at least 56 are afterwards. In and out by value: what has an address is not
+/// kept in registers.
 inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) {
   refill(bits);
   const std::uint32_t entry = look_up(table, bits);

@@ -94,14 +94,18 @@ void EntropyDecoder::clear(CoefficientRow& row) const {
   }
 }
 
+/// Goes to the last point up to an MCU that the index has, if that lies ahead, to read as far as
+/// `mcus` MCUs from there.
+bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
+  if (index_ == nullptr || index_->empty()) return true;
+  const Tiles tiles(*frame_);
+  const std::int64_t known = static_cast<std::int64_t>(index_->size());
+  const std::int64_t tile = std::min(tiles.of(mcu), known - 1);
+  return tiles.first_mcu(tile) <= done_ || seek(tiles, tile, tiles.of(mcu + mcus - 1) + 1);
+}
+
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
-  if (index_ != nullptr && !index_->empty()) {
-    const Tiles tiles(*frame_);
-    const std::int64_t known = static_cast<std::int64_t>(index_->size());
-    const std::int64_t tile = std::min(tiles.of(first), known - 1);
-    if (tiles.first_mcu(tile) > done_ && !seek(tiles, tile, tiles.of(first + mcus - 1) + 1))
-      return false;
-  }
+  if (!go_near(first, mcus)) return false;
   if (mcus > 0) clear(row);
   row_ = &row;
   skipped_to_ = first;
@@ -147,7 +151,7 @@ bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
                                 CoefficientRow& first_row, CoefficientRow& second_row) {
   const auto begin = [&](std::int64_t mcu, CoefficientRow& row) {
-    return aim(mcu, 0, row) && finish();
+    return go_near(mcu, mcus) && aim(mcu, 0, row) && finish();
   };
   if (!begin(first, first_row)) return false;
   ScanState& state_of_first = state();

@@ -55,6 +55,7 @@ class EntropyDecoder {
   bool set_tables(const Frame& frame, bool with_skip_tables);
   ScanState& state() { return states_[current_]; }
   const ScanState& state() const { return states_[current_]; }
+  bool go_near(std::int64_t mcu, int mcus);
   void clear(CoefficientRow& row) const;
   bool restart();
   void begin_noting(SeekIndex* index);

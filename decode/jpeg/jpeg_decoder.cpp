@@ -146,6 +146,7 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
 
 bool JpegDecoder::use_index(std::span<const std::byte> index,
                             std::optional<std::uint64_t> checksum) {
+  begun_.reset();
   uses_index_ = takes_stages_;
   if (!uses_index_) return false;
   checksum_ = checksum ? *checksum : XXH3_64bits(encoded_.data(), encoded_.size());
@@ -197,9 +198,10 @@ void JpegDecoder::check_open() const {
                 "no image is open; call open() before each decode() or check()");
 }
 
-bool JpegDecoder::begin(const Region& region) {
+bool JpegDecoder::begin_decode(const Region& region) {
   check_open();
   check_inside(region, header_.size());
+  begun_.reset();
   // So it needs nothing of the budget, for which it might wait while it keeps a part of it.
   if (!takes_stages_ || pixels_of({region.width, region.height}) > max_turn_pixels) return false;
   stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);

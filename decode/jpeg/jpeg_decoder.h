@@ -45,7 +45,7 @@ class JpegDecoder final : public ImageDecoder {
   const JpegHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
-  bool begin(const Region& region) override;
+  bool begin_decode(const Region& region) override;
   bool use_index(std::span<const std::byte> index,
                  std::optional<std::uint64_t> checksum = std::nullopt) override;
   std::span<const std::byte> new_index() override;

@@ -108,9 +108,10 @@ struct Lane {
   int place = run.place;
   int number = run.number;
   std::int64_t mcu = run.mcu;
+  bool in_block = run.in_block;
 
   HWY_INLINE bool begin() {
-    if (!run.in_block) return open();
+    if (!in_block) return open();
     use_tables();
     return true;
   }
@@ -133,10 +134,12 @@ struct Lane {
     if (!open_block<skips>(scan, kind(), mcu, bits, block)) return ends(McuRun::State::unsound);
     use_tables();
     place = 0;
+    in_block = true;
     return true;
   }
   HWY_INLINE bool ends(McuRun::State state) {
     run.state = state;
+    in_block = false;
     return false;
   }
   HWY_INLINE bool take() {
@@ -165,7 +168,7 @@ struct Lane {
     run.place = place;
     run.number = number;
     run.mcu = mcu;
-    run.in_block = run.state == McuRun::State::open;
+    run.in_block = in_block;
   }
 };
 

@@ -67,7 +67,8 @@ void compare(std::span<const std::byte> encoded) {
     expect_none(testing::difference_from_libjpeg(decoder, encoded, alone, region, &index));
   }
   for (int n = 0; n < 2; ++n)
-    expect_none(testing::difference_in_turn(encoded, alone, any_region(), n > 0 ? index : {}));
+    expect_none(testing::difference_in_turn(encoded, alone, any_region(),
+                                            n > 0 ? index : std::vector<std::byte>()));
   if (index.empty() || !decoder.open(encoded).is_ok()) return;
   const std::size_t body = index.size() - 4;
   for (int n = 0; n < 3; ++n) index[random() % body] ^= static_cast<std::byte>(random());

@@ -78,9 +78,9 @@ class ImageDecoder {
   /// Begins what `decode` of `region` does, so that `take_turns` can do most of it together with
   /// that of another image; `decode` then does the rest, or all if it is asked for another region.
   /// False if it has no turns to take: only a JPEG of the kind that datasets mostly hold has them,
-  /// of a region of at most `max_turn_pixels`, and unless its index lets its own rows take turns.
-  /// Never waits.
-  virtual bool begin(const Region& region);
+  /// for a region of at most `max_turn_pixels` of which its index does not know all rows. Throws as
+  /// `decode` does; never waits. `use_index` ends it.
+  virtual bool begin_decode(const Region& region);
   /// Whether there are turns left to take.
   bool has_turns();
   /// Goes on with two images that were begun, symbol by symbol in turn, so that neither waits for

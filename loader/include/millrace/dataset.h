@@ -6,7 +6,8 @@
 #include <millrace/sample_spec.h>
 
 // Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
-// `DatasetReader` is for one thread at a time, and each thread makes its own.
+// `DatasetReader` is for one thread at a time, and each thread makes its own: one for each record
+// that it uses at a time.
 //
 // Lifetimes: a `Record` is a view that is valid until its reader reads again or goes. A reader
 // keeps alive what it reads from (an open file, a map, other datasets), so it may outlive the last

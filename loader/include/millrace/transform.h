@@ -25,7 +25,7 @@ class RecordNotes;
 class SampleCache;
 
 /// One sample's place in its host slot, to be filled by a `TransformWorker`. Lives for the one call
-/// of `make`.
+/// of `make`, or from `SampleSource::next` to `made`.
 class Sample {
  public:
   /// What others see as the stage of a sample that is paused.
@@ -86,8 +86,8 @@ class Sample {
   /// Keeps the note that it was given. The pipeline calls it when the sample is made.
   void store_note();
   /// What is kept of this sample's record in memory (`PipelineOptions::cache_bytes`): the bytes of
-  /// `Transform::fixed_part`, as a worker has made them before. Empty if nothing is. Valid for the
-  /// call of `make`.
+  /// `Transform::fixed_part`, as a worker has made them before. Empty if nothing is. Valid as long
+  /// as the sample.
   std::span<const std::byte> cached();
   /// Room for these bytes where nothing is kept of the record: the worker makes them there, all of
   /// them, and its sample of them, and they are kept if the sample is made. Empty where there is no
@@ -158,8 +158,8 @@ class SampleSource {
  public:
   virtual ~SampleSource() = default;
   /// The next sample, to be given back to `made` or `failed`, and valid until then. Up to
-  /// `Transform::samples_at_once()` of them may be in the making. Nullptr if there is no more room,
-  /// or, when none is in the making, if there are no more samples.
+  /// `Transform::samples_at_once()` of them may be in the making. Nullptr if there is no room or no
+  /// sample now, since one that is in the making may come again; at the end, if none is.
   virtual SampleTask* next() = 0;
   /// Says what came of a sample, as `make` does. It may come again, from another record.
   virtual void made(SampleTask& task, const Status& status) = 0;
@@ -175,9 +175,9 @@ class TransformWorker {
   /// with the reason; an exception ends the run. Draws only from `random`, so that the sample is a
   /// pure function of record, seed and position.
   virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
-  /// Makes all samples of `source`, as `make` makes each; one after the other, unless it is
-  /// overridden by a worker that makes several in turn faster. Such a worker lets the time of no
-  /// sample go on (`Sample::pause`) while it works at another one.
+  /// Makes all samples of `source`, as `make` makes each: one after the other, unless a worker that
+  /// makes several in turn overrides it. That one pauses a sample (`Sample::pause`) while it works
+  /// at another one.
   virtual void make_in_turn(SampleSource& source);
 };
 

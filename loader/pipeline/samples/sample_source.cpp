@@ -63,6 +63,8 @@ WorkerSource::Place* WorkerSource::find_place() {
       place.fields[field].data = maker_.layout_.place(place.task->slot, field, place.task->place);
     place.made = {place.task->record, true};
     place.bad = 0;
+    place.record.store(place.made.record, std::memory_order_relaxed);
+    place.since_ns.store(now_.time_since_epoch().count(), std::memory_order_relaxed);
     return &place;
   }
   return nullptr;
@@ -179,6 +181,7 @@ void WorkerSource::judge(Place& place, const Status& status) {
                 " records before it that were drawn to replace each other");
       Random random(maker_.seed_, place.task->position, place.bad);
       place.made.record = maker_.sampler_.replacement(random);
+      now_ = Clock::now();  // a read that failed is in no stage
       return;
     }
     for (const Tensor& field : place.fields) std::memset(field.data, 0, field.bytes());

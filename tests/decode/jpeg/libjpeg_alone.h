@@ -105,7 +105,7 @@ inline std::string difference_in_turn(std::span<const std::byte> encoded, const 
   if (!decoder.open(encoded).is_ok() || !neighbour.open(before).is_ok()) return "";
   decoder.use_index(index);
   const Size size = neighbour.header().size();
-  if (decoder.begin(region) && neighbour.begin({0, 0, size.width, size.height}))
+  if (decoder.begin_decode(region) && neighbour.begin_decode({0, 0, size.width, size.height}))
     ImageDecoder::take_turns(decoder, neighbour);
   PixelView view;
   (void)neighbour.decode({0, 0, size.width, size.height}, view).is_ok();

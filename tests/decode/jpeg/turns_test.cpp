@@ -48,7 +48,7 @@ Decoded finish(ImageDecoder& decoder, const Region& region) {
   Decoded outcome{status.reason(), decoder.header().decoder, {}, {}};
   for (int row = 0; status.is_ok() && row < region.height; ++row) {
     const std::uint8_t* from = view.pixels + static_cast<std::size_t>(row) * view.stride;
-    outcome.pixels.insert(outcome.pixels.end(), from, from + std::size_t{3} * region.width);
+    outcome.pixels.insert(outcome.pixels.end(), from, from + 3 * region.width);
   }
   const auto index = decoder.new_index();
   outcome.index.assign(index.begin(), index.end());
@@ -59,7 +59,7 @@ Decoded finish(ImageDecoder& decoder, const Region& region) {
 bool begin_on(ImageDecoder& decoder, const Wish& wish) {
   if (!decoder.open(wish.encoded).is_ok()) return false;
   decoder.use_index(wish.index);
-  return decoder.begin(wish.region);
+  return decoder.begin_decode(wish.region);
 }
 
 std::vector<Decoded> one_by_one(const std::vector<Wish>& wishes) {
@@ -136,6 +136,7 @@ TEST(JpegTurns, AllKindsComeOutAsAloneOnEveryInstructionSet) {
     std::vector<Wish> wishes;
     for (Encoding encoding : testing::encodings())
       for (const int quality : {25, 97}) {
+        if (encoding.arithmetic || encoding.scans > Encoding::Scans::progressive) continue;
         encoding.quality = quality;
         encoding.optimised = quality == 25 && !encoding.arithmetic;
         const int width = 1 + static_cast<int>(random() % 400);
@@ -159,6 +160,22 @@ TEST(JpegTurns, DamagedOnesDoNotTouchTheirNeighbours) {
   expect_same_in_turn(std::move(wishes), random);
 }
 
+TEST(JpegTurns, OneThatEndsAtOnceLeavesTheOtherAtItsBegin) {
+  Random random(14, 0);
+  Bytes broken = encode(noise(64, 48, 2), {});
+  // No code is of ones alone.
+  const std::size_t scan = testing::first_scan(broken);
+  for (std::size_t n = 0; n < 8; ++n) broken[scan + n] = n % 2 == 0 ? std::byte{0xFF} : std::byte{};
+  const Bytes sound = encode(noise(300, 200, 1), {});
+  // One begins with MCUs that are decoded, one with many that are passed over.
+  for (const Wish& wish : {Wish{sound, {0, 0, 300, 200}, {}}, Wish{sound, {5, 150, 9, 20}, {}}})
+    for (const Region& region : {Region{0, 0, 64, 48}, Region{0, 40, 9, 8}}) {
+      const Wish bad{broken, region, {}};
+      expect_same_in_turn({bad, wish, bad, wish}, random);
+      expect_same_in_turn({wish, bad, wish, bad}, random);
+    }
+}
+
 TEST(JpegTurns, PhotographsComeOutAsAlone) {
   MILLRACE_NEEDS_SHARED("data/photos");
   Random random(13, 0);
@@ -175,7 +192,7 @@ TEST(JpegTurns, AreNotForOtherImagesNorLargeRegions) {
   const auto decoder = make_image_decoder();
   const auto begins = [&](const Bytes& encoded, const Region& region) {
     EXPECT_TRUE(decoder->open(encoded).is_ok());
-    const bool begun = decoder->begin(region);
+    const bool begun = decoder->begin_decode(region);
     EXPECT_EQ(decoder->has_turns(), begun);
     return begun;
   };
@@ -202,8 +219,8 @@ TEST(JpegTurns, ADecodeMayWantAnotherRegionThanBegan) {
   const auto begin_another = [&] {
     ASSERT_TRUE(decoder->open(encoded).is_ok());
     ASSERT_TRUE(neighbour->open(encoded).is_ok());
-    ASSERT_TRUE(decoder->begin({8, 8, 20, 20}));
-    ASSERT_TRUE(neighbour->begin({0, 0, 3, 5}));
+    ASSERT_TRUE(decoder->begin_decode({8, 8, 20, 20}));
+    ASSERT_TRUE(neighbour->begin_decode({0, 0, 3, 5}));
     ImageDecoder::take_turns(*decoder, *neighbour);
   };
   begin_another();
@@ -213,9 +230,32 @@ TEST(JpegTurns, ADecodeMayWantAnotherRegionThanBegan) {
   EXPECT_TRUE(decoder->decode_reduced({0, 0, 45, 25}, 2, view).is_ok());
   begin_another();
   EXPECT_TRUE(decoder->check().is_ok());
-  EXPECT_THROW((void)decoder->begin(wanted), Error) << "no image is open";
+  EXPECT_THROW((void)decoder->begin_decode(wanted), Error) << "no image is open";
   ASSERT_TRUE(decoder->open(encoded).is_ok());
-  EXPECT_THROW((void)decoder->begin({80, 0, 20, 20}), Error) << "not in the image";
+  EXPECT_THROW((void)decoder->begin_decode({80, 0, 20, 20}), Error) << "not in the image";
+}
+
+TEST(JpegTurns, AnIndexThatComesLaterBeginsAnew) {
+  const auto decoder = make_image_decoder();
+  const auto neighbour = make_image_decoder();
+  const Bytes encoded = encode(noise(200, 100, 1), {});
+  const Region wanted{40, 50, 70, 30};
+  ASSERT_TRUE(decoder->open(encoded).is_ok());
+  decoder->use_index({});
+  const Decoded whole = finish(*decoder, {0, 0, 200, 100});
+  ASSERT_TRUE(decoder->open(encoded).is_ok());
+  const Decoded expected = finish(*decoder, wanted);
+  ASSERT_TRUE(decoder->open(encoded).is_ok());
+  ASSERT_TRUE(neighbour->open(encoded).is_ok());
+  decoder->use_index({});
+  ASSERT_TRUE(decoder->begin_decode(wanted));
+  ASSERT_TRUE(neighbour->begin_decode({0, 0, 3, 5}));
+  ImageDecoder::take_turns(*decoder, *decoder);
+  EXPECT_TRUE(decoder->has_turns()) << "with itself";
+  ImageDecoder::take_turns(*decoder, *neighbour);
+  EXPECT_TRUE(decoder->use_index(whole.index));
+  EXPECT_FALSE(decoder->has_turns());
+  EXPECT_TRUE(finish(*decoder, wanted) == expected) << "the same, and no new points";
 }
 
 TEST(JpegTurns, AreNotNeededWhereTheIndexKnowsTheRows) {
@@ -227,7 +267,7 @@ TEST(JpegTurns, AreNotNeededWhereTheIndexKnowsTheRows) {
   for (const auto& [bottom, turns] : {std::pair(40, false), {100, true}, {10, true}}) {
     ASSERT_TRUE(decoder->open(encoded).is_ok());
     EXPECT_TRUE(decoder->use_index(index));
-    EXPECT_EQ(decoder->begin({0, 0, 50, bottom}), turns) << bottom;
+    EXPECT_EQ(decoder->begin_decode({0, 0, 50, bottom}), turns) << bottom;
     EXPECT_EQ(finish(*decoder, {0, 0, 50, bottom}).reason, "");
   }
 }
