@@ -162,8 +162,8 @@ Status ImageMaker::finish_image() {
     ~Close() { decoder.close(); }
   } at_end{*decoder_};
   PixelView pixels;
-  const Status decoded = reduction_ > 1 ? decoder_->decode_reduced(needed_, reduction_, pixels)
-                                        : decoder_->decode(needed_, pixels);
+  Status decoded = reduction_ > 1 ? decoder_->decode_reduced(needed_, reduction_, pixels)
+                                  : decoder_->decode(needed_, pixels);
   if (!decoded.is_ok()) return decoded;
 
   if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_note(index);
