@@ -3,6 +3,7 @@
 // A worker that makes two samples in turn makes of each what it makes of it alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -116,17 +118,27 @@ class Samples final : public SampleSource {
   std::size_t most_open_ = 0;
 };
 
-/// Of many sizes and kinds; some are bad in their header, some in their data. Every tenth record
-/// lacks its label.
+/// Of many sizes and kinds, which take turns or not; some are bad in their header, some in their
+/// data. Every tenth record lacks its label.
 std::vector<Bytes> images() {
   std::vector<Bytes> images;
   unsigned seed = 1;
-  for (testing::Encoding encoding : testing::encodings())
+  for (const testing::Encoding& encoding : testing::encodings())
     for (const int width : {40, 300, 77}) {
+      if (encoding.scans > testing::Encoding::Scans::progressive) continue;  // take long
       images.push_back(encode(noise(width, 60 + width / 4, seed++), encoding));
       if (seed % 7 == 0) images.back().resize(images.back().size() / 2);
       if (seed % 11 == 0) images.back().resize(20);
     }
+  const std::string pixmap = "P6 40 30 255\n" + std::string(3600, 'x');
+  const auto bytes = std::as_bytes(std::span(pixmap));
+  const Bytes large = encode(noise(700, 500, seed), {});
+  for (std::size_t at = 0; at < images.size(); at += 7) {
+    // Both kinds, now behind one that takes turns and now behind another.
+    images.insert(images.begin() + static_cast<std::ptrdiff_t>(at), {bytes.begin(), bytes.end()});
+    images.insert(images.begin() + static_cast<std::ptrdiff_t>(at + at % 3), large);
+  }
+  static_assert(700 * 500 > ImageDecoder::max_turn_pixels);
   return images;
 }
 
