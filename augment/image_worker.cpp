@@ -277,25 +277,13 @@ void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
     finish(first_, source);
     task.sample.go_on();
   }
-  Status status = Status::ok();
-  try {
-    status = make(task.record, task.random, task.sample);
-  } catch (...) {
-    return source.failed(task);
-  }
-  source.made(task, status);
+  source.end(task, [&] { return make(task.record, task.random, task.sample); });
 }
 
 void ImageWorker::finish(Place& place, SampleSource& source) {
   SampleTask& task = *std::exchange(place.task, nullptr);
-  Status status = Status::ok();
-  try {
-    task.sample.go_on();
-    status = place.maker.finish();
-  } catch (...) {
-    return source.failed(task);
-  }
-  source.made(task, status);
+  task.sample.go_on();
+  source.end(task, [&] { return place.maker.finish(); });
 }
 
 }  // namespace millrace

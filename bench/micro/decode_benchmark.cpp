@@ -97,6 +97,7 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
   });
   if (index == Index::whole) state.counters["index_of_jpeg"] = regions.index_share();
 }
+
 /// Decodes crops of photographs, two in turn; each call begins one and ends those that are done.
 class CropsInTurn {
  public:
@@ -106,6 +107,8 @@ class CropsInTurn {
     const Region region = crop_of(size, number);
     const double begin = micro::thread_seconds();
     Place& free = places_[places_.front().under_way ? 1 : 0];
+    free.photograph = &photograph;
+    free.size = size;
     free.region = region;
     if (!free.decoder->open(micro::bytes_of(photograph)).is_ok())
       throw std::runtime_error("a photograph cannot be opened");
@@ -120,10 +123,23 @@ class CropsInTurn {
     }
     return micro::thread_seconds() - begin;
   }
+  /// Compares with libjpeg-turbo's decodes of the wholes.
+  void verify() {
+    micro::WholeDecode whole;
+    whole_ = &whole;
+    const auto decoder = make_image_decoder();
+    for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
+      const std::string& photograph = micro::photographs()[n];
+      (void)seconds(photograph, n, micro::size_of(*decoder, photograph));
+    }
+    whole_ = nullptr;
+  }
 
  private:
   struct Place {
     std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
+    const std::string* photograph = nullptr;
+    Size size;
     Region region;
     bool under_way = false;
   };
@@ -132,16 +148,23 @@ class CropsInTurn {
     if (!place.decoder->decode(place.region, view).is_ok())
       throw std::runtime_error("a photograph cannot be decoded");
     benchmark::DoNotOptimize(view.pixels);
+    if (whole_ != nullptr &&
+        !micro::same_pixels(
+            view, micro::part_of(whole_->run(*place.photograph, place.size), place.region)))
+      throw std::runtime_error("the bits differ");
     if (index_ != Index::none) benchmark::DoNotOptimize(place.decoder->new_index().size());
     place.under_way = false;
   }
 
   Index index_;
   std::array<Place, 2> places_;
+  /// Given while pixels are compared.
+  micro::WholeDecode* whole_ = nullptr;
 };
 
 void decode_in_turn(benchmark::State& state, Index index) {
   CropsInTurn crops(index);
+  crops.verify();
   micro::beside_whole_decode(state,
                              [&](const std::string& photograph, std::size_t number, Size size) {
                                return crops.seconds(photograph, number, size);

@@ -200,6 +200,40 @@ TEST(ImagesInTurn, PhotographsComeOutAsAlone) {
   expect_same({{224, 224}, {RandomResizedCrop{}, RandomHorizontalFlip{}}}, photographs);
 }
 
+// The pipeline keeps its workers when a run of samples ends by an error.
+TEST(ImagesInTurn, AreNotThoseThatARunLeftBehind) {
+  class Ends final : public SampleSource {
+   public:
+    Ends(Samples& samples, std::size_t ends) : samples_(samples), ends_(ends) {}
+    SampleTask* next() override { return samples_.next(); }
+    void made(SampleTask& task, const Status& status) override {
+      if (ends_-- == 0) throw Error(ErrorCode::transform, "the run is at its end");
+      samples_.made(task, status);
+    }
+    void failed(SampleTask& task) override { samples_.failed(task); }
+
+   private:
+    Samples& samples_;
+    std::size_t ends_;
+  };
+  std::vector<Bytes> all = images();
+  all.resize(12);
+  const auto transform = image_transform({{32, 32}, {RandomResizedCrop{}}});
+  Samples undisturbed(*transform, all);
+  transform->make_worker()->make_in_turn(undisturbed);
+  const auto worker = transform->make_worker();
+  for (std::size_t ends = 0; ends < 8; ++ends) {
+    {
+      Samples left(*transform, all);
+      Ends source(left, ends);
+      EXPECT_THROW(worker->make_in_turn(source), Error);
+    }
+    Samples samples(*transform, all);
+    worker->make_in_turn(samples);
+    ASSERT_TRUE(samples.outcomes() == undisturbed.outcomes()) << ends;
+  }
+}
+
 TEST(ImagesInTurn, ShareTheTimeThatTheyTake) {
   const auto transform = image_transform({{32, 32}, {RandomResizedCrop{}}});
   Samples samples(*transform, images());

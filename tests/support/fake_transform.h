@@ -128,13 +128,7 @@ class StampTransform final : public Transform {
 
    private:
     void finish(SampleTask& task, SampleSource& source) {
-      Status status = Status::ok();
-      try {
-        status = make(task.record, task.random, task.sample);
-      } catch (...) {
-        return source.failed(task);
-      }
-      source.made(task, status);
+      source.end(task, [&] { return make(task.record, task.random, task.sample); });
     }
 
     const StampTransform& transform_;

@@ -99,13 +99,13 @@ class Sample {
   void use_cache(SampleCache& cache, std::uint64_t record);
   /// Keeps what was made in the room that it gave. The pipeline calls it when the sample is made.
   void store_in_cache();
-  /// While others are made, no time is added to the stage: what passed so far was spent on
-  /// `shared_by` samples alike. Only in `TransformWorker::make_in_turn`, between the two.
+  /// The stage's time ends here, until it goes on: others are made meanwhile. What passed so far
+  /// was spent on `shared_by` samples alike. For `TransformWorker::make_in_turn`.
   void pause(unsigned shared_by = 1);
   void go_on();
   /// Ends the current stage's time; the pipeline calls it after `make`.
   void finish();
-  /// When that was.
+  /// When that was; not of a part.
   std::chrono::steady_clock::time_point finished_at() const { return since_; }
   /// From here on `profiler` is told of the stages, by `names` and as those of batch `batch`, until
   /// `finish()` or the sample's end. The pipeline calls it before `make`.
@@ -165,6 +165,17 @@ class SampleSource {
   virtual void made(SampleTask& task, const Status& status) = 0;
   /// Says, where an exception is caught, that the sample threw it. Throws if it ends the run.
   virtual void failed(SampleTask& task) = 0;
+  /// Says what came of a sample: the `Status` that `make()` returns, or what it throws.
+  template <typename Make>
+  void end(SampleTask& task, const Make& make) {
+    Status status = Status::ok();
+    try {
+      status = make();
+    } catch (...) {
+      return failed(task);
+    }
+    made(task, status);
+  }
 };
 
 /// One thread's decoder handles and scratch.

@@ -167,16 +167,8 @@ void Sample::finish() {
 }
 
 void TransformWorker::make_in_turn(SampleSource& source) {
-  while (SampleTask* task = source.next()) {
-    Status status = Status::ok();
-    try {
-      status = make(task->record, task->random, task->sample);
-    } catch (...) {
-      source.failed(*task);
-      continue;
-    }
-    source.made(*task, status);
-  }
+  while (SampleTask* task = source.next())
+    source.end(*task, [&] { return make(task->record, task->random, task->sample); });
 }
 
 }  // namespace millrace
