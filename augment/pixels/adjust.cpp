@@ -18,27 +18,33 @@ class Pending {
       : pixels_(pixels.data()), count_(pixels.size() / 3) {}
 
   void add(const Step& step) {
-    if (number_ == most) take();
+    if (number_ == most) take({.from_planes = as_planes_});
     steps_[number_++] = step;
-  }
-  void take() {
-    if (number_ > 0) take_steps(pixels_, count_, std::span(steps_).first(number_));
-    number_ = 0;
   }
   /// The mean luma of what the steps make, rounded.
   int mean() {
-    const auto sum =
-        static_cast<double>(take_steps_and_sum(pixels_, count_, std::span(steps_).first(number_)));
-    number_ = 0;
+    const auto sum = static_cast<double>(take({.from_planes = as_planes_, .sums = true}));
     return static_cast<int>(std::floor(sum / static_cast<double>(count_) + 0.5));
+  }
+  /// Takes those that are left.
+  void finish() {
+    if (number_ > 0 || as_planes_) take({.from_planes = as_planes_});
   }
 
  private:
+  std::uint64_t take(Pass pass) {
+    const auto sum = take_steps(pixels_, count_, std::span(steps_).first(number_), pass);
+    number_ = 0;
+    as_planes_ = pass.sums;
+    return sum;
+  }
+
   static constexpr std::size_t most = 4;
   std::uint8_t* pixels_;
   std::size_t count_;
   std::array<Step, most> steps_{};
   std::size_t number_ = 0;
+  bool as_planes_ = false;
 };
 
 /// As `np.uint8(factor * 255)`.
@@ -64,7 +70,7 @@ void adjust(std::span<std::uint8_t> pixels, std::span<const Adjustment> adjustme
       pending.add({.kind = Step::Kind::level, .slope = slope_from(base, factor), .base = base});
     }
   }
-  pending.take();
+  pending.finish();
 }
 
 void make_grey(std::span<std::uint8_t> pixels) { adjust(pixels, Property::saturation, 0); }

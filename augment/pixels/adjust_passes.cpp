@@ -16,7 +16,7 @@
 #include <hwy/highway.h>
 
 #include "pixels/hue-inl.h"
-#include "pixels/vectors-inl.h"
+#include "pixels/pixels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace {
@@ -48,71 +48,74 @@ HWY_INLINE std::uint8_t sharpened(int sum, std::uint8_t level, const Slope& slop
 #if HWY_TARGET == HWY_SCALAR
 
 std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
-                             bool) {
+                             Pass) {
   return take_steps_at(pixels, count, steps);
 }
 
 #else
 
+/// Green and its parts of the differences to it, since the weights are 65536 together.
 HWY_INLINE V16 luma_of(const Pixels16& pixels) {
-  // 38470 has more than 15 bits, so each of two products takes half of the green.
-  const V16 with_red = hn::BitCast(D16(), hn::Set(D32(), 19595 | 19235 << 16));
-  const V16 with_blue = hn::BitCast(D16(), hn::Set(D32(), 7471 | 19235 << 16));
-  const auto sum = [&](V16 red_green, V16 blue_green) HWY_ATTR {
+  const V16 weights = hn::BitCast(D16(), hn::Set(D32(), 19595 | 7471 << 16));
+  const V16 red = hn::Sub(pixels.red, pixels.green);
+  const V16 blue = hn::Sub(pixels.blue, pixels.green);
+  const auto part = [&](V16 red_blue) HWY_ATTR {
     V32 other = hn::Zero(D32());
-    V32 sums = hn::ReorderWidenMulAccumulate(D32(), red_green, with_red, hn::Zero(D32()), other);
-    sums = hn::ReorderWidenMulAccumulate(D32(), blue_green, with_blue, sums, other);
+    const V32 sums =
+        hn::ReorderWidenMulAccumulate(D32(), red_blue, weights, hn::Zero(D32()), other);
     return hn::ShiftRight<16>(
         hn::Add(hn::RearrangeToOddPlusEven(sums, other), hn::Set(D32(), 0x8000)));
   };
-  const auto& [red, green, blue] = pixels;
-  return hn::ReorderDemote2To(
-      D16(), sum(hn::InterleaveLower(D16(), red, green), hn::InterleaveLower(D16(), blue, green)),
-      sum(hn::InterleaveUpper(D16(), red, green), hn::InterleaveUpper(D16(), blue, green)));
+  return hn::Add(pixels.green,
+                 hn::ReorderDemote2To(D16(), part(hn::InterleaveLower(D16(), red, blue)),
+                                      part(hn::InterleaveUpper(D16(), red, blue))));
 }
 
-HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels) {
-  return {cut(slope, blend(slope, base, pixels.red)), cut(slope, blend(slope, base, pixels.green)),
-          cut(slope, blend(slope, base, pixels.blue))};
+/// What comes after a step: its numbers are stored, which cuts them to 0 .. 255, or computed with.
+enum class Next { stored, computed };
+
+HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels, Next next) {
+  const Pixels16 made{blend(slope, base, pixels.red), blend(slope, base, pixels.green),
+                      blend(slope, base, pixels.blue)};
+  if (next == Next::stored) return made;
+  return {cut(slope, made.red), cut(slope, made.green), cut(slope, made.blue)};
 }
 
-HWY_INLINE void take_step(const Step& step, Pixels16& pixels) {
+HWY_INLINE Pixels16 after(const Step& step, const Pixels16& pixels, Next next) {
   switch (step.kind) {
-    case Step::Kind::level:
-      pixels =
-          blended_with(step.slope, hn::Set(D16(), static_cast<std::int16_t>(step.base)), pixels);
-      break;
+    case Step::Kind::level: {
+      const V16 base = hn::Set(D16(), static_cast<std::int16_t>(step.base));
+      return blended_with(step.slope, base, pixels, next);
+    }
     case Step::Kind::grey:
-      pixels = blended_with(step.slope, luma_of(pixels), pixels);
-      break;
+      return blended_with(step.slope, luma_of(pixels), pixels, next);
     case Step::Kind::hue:
-      pixels = hue_shifted(pixels, hn::Set(D16(), step.shift));
-      break;
+      return hue_shifted(pixels, hn::Set(D16(), step.shift));
   }
+  return pixels;
 }
 
 std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
-                             bool sums) {
-  constexpr std::size_t lanes = hn::MaxLanes(D8());
+                             Pass pass) {
   const hn::ScalableTag<std::uint64_t> d64;
   auto luma_sums = hn::Zero(d64);
   std::size_t done = 0;
-  for (; done + lanes <= count; done += lanes) {
-    V8 red, green, blue;
-    hn::LoadInterleaved3(D8(), pixels + 3 * done, red, green, blue);
-    const Two<V16> reds = widened(red);
-    const Two<V16> greens = widened(green);
-    const Two<V16> blues = widened(blue);
-    Pixels16 low{reds.low, greens.low, blues.low};
-    Pixels16 high{reds.high, greens.high, blues.high};
-    for (const Step& step : steps) {
-      take_step(step, low);
-      take_step(step, high);
+  for (; done + group_size <= count; done += group_size) {
+    std::uint8_t* at = pixels + 3 * done;
+    Group group = pass.from_planes ? load_planes(at) : load_pixels(at);
+    for (std::size_t n = 0; n < steps.size(); ++n) {
+      const bool last = n + 1 == steps.size() && !pass.sums;
+      const Next next = last && cut_when_stored ? Next::stored : Next::computed;
+      group.low = after(steps[n], group.low, next);
+      group.high = after(steps[n], group.high, next);
     }
-    if (sums) luma_sums = hn::Add(luma_sums, hn::SumsOf8(narrowed({luma_of(low), luma_of(high)})));
-    if (!steps.empty())
-      hn::StoreInterleaved3(narrowed({low.red, high.red}), narrowed({low.green, high.green}),
-                            narrowed({low.blue, high.blue}), D8(), pixels + 3 * done);
+    if (pass.sums) {
+      luma_sums =
+          hn::Add(luma_sums, hn::SumsOf8(narrowed({luma_of(group.low), luma_of(group.high)})));
+      store_planes(group, at);
+    } else {
+      store_pixels(group, at);
+    }
   }
   return hn::GetLane(hn::SumOfLanes(d64, luma_sums)) +
          take_steps_at(pixels + 3 * done, count - done, steps);
@@ -174,13 +177,9 @@ HWY_EXPORT(sharpen);
 
 }  // namespace
 
-void take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps) {
-  (void)HWY_DYNAMIC_DISPATCH(take_all_steps)(pixels, count, steps, false);
-}
-
-std::uint64_t take_steps_and_sum(std::uint8_t* pixels, std::size_t count,
-                                 std::span<const Step> steps) {
-  return HWY_DYNAMIC_DISPATCH(take_all_steps)(pixels, count, steps, true);
+std::uint64_t take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
+                         Pass pass) {
+  return HWY_DYNAMIC_DISPATCH(take_all_steps)(pixels, count, steps, pass);
 }
 
 void sharpen_row(const std::uint8_t* above, const std::uint8_t* at, const std::uint8_t* below,

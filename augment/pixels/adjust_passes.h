@@ -28,11 +28,17 @@ inline int luma(int red, int green, int blue) {
 /// Pillow's Convert.c.
 void shift_hue(std::uint8_t* pixel, std::uint8_t shift);
 
-/// Takes the steps at each of `count` pixels.
-void take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps);
-/// The same, and returns the sum of the luma of what is made.
-std::uint64_t take_steps_and_sum(std::uint8_t* pixels, std::size_t count,
-                                 std::span<const Step> steps);
+/// A pass over pixels, of which another one may follow.
+struct Pass {
+  /// The pixels are as a pass with `sums` left them.
+  bool from_planes = false;
+  /// Return the sum of the luma of what is made, and leave the pixels for another pass: groups of
+  /// them, as many as a vector has bytes, as planes.
+  bool sums = false;
+};
+/// Takes the steps at each of `count` pixels. Without `sums` the result means nothing.
+std::uint64_t take_steps(std::uint8_t* pixels, std::size_t count, std::span<const Step> steps,
+                         Pass pass);
 
 /// One row of `adjust_sharpness`: `made` of the rows above, at and below, of `width` >= 3 pixels.
 /// `made` is none of the first two. `sums` has room for 3 x `width` numbers.

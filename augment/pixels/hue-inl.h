@@ -10,7 +10,7 @@
 #define MILLRACE_PIXELS_HUE_INL_H
 #endif
 
-#include "pixels/vectors-inl.h"
+#include "pixels/pixels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace {
@@ -18,10 +18,6 @@ namespace HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET != HWY_SCALAR
-
-struct Pixels16 {
-  V16 red, green, blue;
-};
 
 /// The hues of 8 bits to which a fraction that is an integer is truncated as if it were less, by
 /// the rounding of float32: bit h % 8 of byte h / 8.
@@ -49,24 +45,42 @@ HWY_INLINE V16 is_truncated(V16 hue) {
   return hn::VecFromMask(D16(), hn::Gt(bit, hn::Zero(D16())));
 }
 
-HWY_INLINE VF divided(VF a, VF b) { return hn::Floor(hn::Div(a, b)); }
-
-/// Hue and saturation of 8 bits of pixels with these maxima and ranges, where `sixths` of `range`
-/// make the hue.
-HWY_INLINE void hue_of_floats(VF sixths, VF range, VF most, VF& hue, VF& exact, VF& saturation) {
-  const VF full = hn::Set(DF(), 255);
-  const VF one = hn::Set(DF(), 1);
-  const VF numerator = hn::Mul(sixths, full);
-  const VF denominator = hn::Mul(hn::Max(range, one), hn::Set(DF(), 6));
-  hue = divided(numerator, denominator);
-  exact = hn::VecFromMask(DF(), hn::Eq(hn::Mul(hue, denominator), numerator));
-  saturation = divided(hn::Mul(range, full), hn::Max(most, one));
+/// One by numbers of 1 to 255, off by less than 2^-21 of it. x86 divides slowly.
+HWY_INLINE VF reciprocal(VF number) {
+#if HWY_ARCH_X86
+  const VF about = hn::ApproximateReciprocal(number);  // by less than 2^-11, which is squared
+  return hn::Mul(about, hn::Sub(hn::Set(DF(), 2), hn::Mul(number, about)));
+#else
+  return hn::Div(hn::Set(DF(), 1), number);
+#endif
 }
 
-/// v (65025 - s w) / 65025, rounded, of v and the second factor.
-HWY_INLINE VF rounded_share(VF value, VF share) {
-  const VF half = hn::Set(DF(), 32512);
-  return divided(hn::Add(hn::Mul(value, share), half), hn::Set(DF(), 65025));
+/// Integers `from` times `factor` by `by`, rounded down. They are made a little too large first:
+/// results that are integers stay so, and none reaches the next integer, if all others lie at
+/// least 2^-17 of them below it.
+HWY_INLINE VF divided(VF from, float factor, VF by) {
+  const VF above = hn::Set(DF(), factor * (1 + 0x1p-19F));
+  return hn::Mul(hn::Mul(from, above), reciprocal(hn::Max(by, hn::Set(DF(), 1))));
+}
+
+HWY_INLINE V16 divided(const Two<VF>& from, float factor, const Two<VF>& by) {
+  return from_floats({divided(from.low, factor, by.low), divided(from.high, factor, by.high)});
+}
+
+/// value share / 65025, rounded, of a value of 8 bits and a share of 0 to 65025, without a sign.
+HWY_INLINE V16 rounded_share(V16 value, V16 share) {
+  const DU16 du;
+  const auto v = hn::BitCast(du, value);
+  const auto s = hn::BitCast(du, share);
+  // In parts of 65536 the share has 511 / 65025 more. This is up to one too little, and then the
+  // result, too.
+  const auto longer = hn::Add(s, hn::MulHigh(s, hn::Set(du, 515)));
+  const auto about = hn::Add(hn::MulHigh(v, longer), hn::ShiftRight<15>(hn::Mul(v, longer)));
+  // What is left is 65025 or a little more then. 65025 times the result is -511 times it here.
+  const auto left =
+      hn::Add(hn::Add(hn::Mul(v, s), hn::Set(du, 32512)), hn::Mul(about, hn::Set(du, 511)));
+  const auto too_little = hn::VecFromMask(du, hn::Gt(left, hn::Set(du, 65024)));
+  return hn::BitCast(D16(), hn::Sub(about, too_little));
 }
 
 HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
@@ -83,20 +97,12 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   const V16 at_blue = hn::Add(hn::Add(two, two), hn::Sub(red, green));
   const V16 sixths = hn::IfThenElse(hn::Eq(red, most), at_red,
                                     hn::IfThenElse(hn::Eq(green, most), at_green, at_blue));
-  const Two<VF> sixths_f = to_floats(sixths);
   const Two<VF> range_f = to_floats(range);
-  const Two<VF> most_f = to_floats(most);
-  Two<VF> hue_f;
-  Two<VF> exact_f;
-  Two<VF> saturation_f;
-  hue_of_floats(sixths_f.low, range_f.low, most_f.low, hue_f.low, exact_f.low, saturation_f.low);
-  hue_of_floats(sixths_f.high, range_f.high, most_f.high, hue_f.high, exact_f.high,
-                saturation_f.high);
-  V16 hue = from_floats(hue_f);
-  const V16 exact =
-      hn::ReorderDemote2To(d, hn::BitCast(D32(), exact_f.low), hn::BitCast(D32(), exact_f.high));
-  hue = hn::Add(hue, hn::And(exact, is_truncated(hue)));
-  const V16 saturation = from_floats(saturation_f);
+  // Sixths times 255 by 6 times the range. The product of an integer hue is compared modulo 2^16.
+  V16 hue = divided(to_floats(sixths), 42.5F, range_f);
+  const auto exact = hn::Eq(hn::Mul(hue, two), hn::Mul(sixths, hn::Set(d, 85)));
+  hue = hn::Add(hue, hn::And(hn::VecFromMask(d, exact), is_truncated(hue)));
+  const V16 saturation = divided(range_f, 255, to_floats(most));
 
   hue = hn::And(hn::Add(hue, shift), hn::Set(d, 255));
 
@@ -111,9 +117,7 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   // Both are of 16 bits without a sign.
   const V16 share =
       hn::Sub(hn::Set(d, static_cast<std::int16_t>(65025 - 65536)), hn::Mul(saturation, weight));
-  const Two<VF> share_f = unsigned_to_floats(share);
-  const V16 between = from_floats(
-      {rounded_share(most_f.low, share_f.low), rounded_share(most_f.high, share_f.high)});
+  const V16 between = rounded_share(most, share);
   const V16 product = hn::Add(hn::Mul(most, hn::Sub(hn::Set(d, 255), saturation)), hn::Set(d, 127));
   const V16 least =
       hn::BitCast(d, hn::ShiftRight<7>(hn::MulHigh(hn::BitCast(du, product), hn::Set(du, 0x8081))));
@@ -121,8 +125,7 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   // 255 where the channel is the maximum, 0 where it is what lies between, in sectors 0 to 6.
   const V8 places = hn::BitCast(D8(), hn::Or(sector, hn::ShiftLeft<8>(sector)));
   const auto is = [&](const std::uint8_t(&table)[16]) HWY_ATTR {
-    return hn::MaskFromVec(
-        hn::BitCast(d, hn::TableLookupBytes(hn::LoadDup128(D8(), table), places)));
+    return hn::BitCast(d, hn::TableLookupBytes(hn::LoadDup128(D8(), table), places));
   };
   static constexpr std::uint8_t red_most[16] = {255, 0, 0, 0, 0, 255, 255};
   static constexpr std::uint8_t red_between[16] = {0, 255, 0, 0, 255, 0, 0};
@@ -130,9 +133,10 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   static constexpr std::uint8_t green_between[16] = {255, 0, 0, 255, 0, 0, 255};
   static constexpr std::uint8_t blue_most[16] = {0, 0, 0, 255, 255, 0, 0};
   static constexpr std::uint8_t blue_between[16] = {0, 0, 255, 0, 0, 255, 0};
-  return {hn::IfThenElse(is(red_most), most, hn::IfThenElse(is(red_between), between, least)),
-          hn::IfThenElse(is(green_most), most, hn::IfThenElse(is(green_between), between, least)),
-          hn::IfThenElse(is(blue_most), most, hn::IfThenElse(is(blue_between), between, least))};
+  return {
+      hn::IfVecThenElse(is(red_most), most, hn::IfVecThenElse(is(red_between), between, least)),
+      hn::IfVecThenElse(is(green_most), most, hn::IfVecThenElse(is(green_between), between, least)),
+      hn::IfVecThenElse(is(blue_most), most, hn::IfVecThenElse(is(blue_between), between, least))};
 }
 
 #endif

@@ -69,13 +69,6 @@ HWY_INLINE Two<VF> to_floats(V16 values) {
           wide(hn::InterleaveUpper(D16(), values, values))};
 }
 
-/// Of 16 bits without a sign.
-HWY_INLINE Two<VF> unsigned_to_floats(V16 values) {
-  const V16 zero = hn::Zero(D16());
-  return {hn::ConvertTo(DF(), hn::BitCast(D32(), hn::InterleaveLower(D16(), values, zero))),
-          hn::ConvertTo(DF(), hn::BitCast(D32(), hn::InterleaveUpper(D16(), values, zero)))};
-}
-
 /// Rounded towards zero, cut to 16 bits.
 HWY_INLINE V16 from_floats(const Two<VF>& values) {
   return hn::ReorderDemote2To(D16(), hn::ConvertTo(D32(), values.low),

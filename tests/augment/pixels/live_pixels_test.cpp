@@ -162,24 +162,5 @@ TEST(LivePixels, AreThoseOfTorchvision) {
   EXPECT_EQ(at, bytes.size());
 }
 
-/// Vectors of a fifth of all colours beside single pixels, which are made by Pillow's floats.
-TEST(Hue, IsThatOfPillowsFloats) {
-  std::vector<std::uint8_t> all(std::size_t{3} << 16U);
-  for (int red = 0; red < 256; red += 5) {
-    for (std::size_t n = 0; n < all.size() / 3; ++n) {
-      all[3 * n] = static_cast<std::uint8_t>(red);
-      all[3 * n + 1] = static_cast<std::uint8_t>(n >> 8U);
-      all[3 * n + 2] = static_cast<std::uint8_t>(n);
-    }
-    // A different hue for each: all shifts come to stand beside many colours.
-    const double hue = (red - 128) / 256.0;
-    std::vector<std::uint8_t> one_by_one = all;
-    adjust(all, Property::hue, hue);
-    for (std::size_t n = 0; n < all.size(); n += 3)
-      adjust(std::span(one_by_one).subspan(n, 3), Property::hue, hue);
-    ASSERT_TRUE(all == one_by_one) << red;
-  }
-}
-
 }  // namespace
 }  // namespace millrace

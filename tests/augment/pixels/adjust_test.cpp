@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pixels/adjust.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "augment/resample/vector_targets.h"
+
+namespace millrace {
+namespace {
+
+/// Vectors of a fifth of all colours beside single pixels, which are made by Pillow's floats.
+TEST(Hue, IsThatOfPillowsFloats) {
+  std::vector<std::uint8_t> all(std::size_t{3} << 16U);
+  for (int red = 0; red < 256; red += 5) {
+    for (std::size_t n = 0; n < all.size() / 3; ++n) {
+      all[3 * n] = static_cast<std::uint8_t>(red);
+      all[3 * n + 1] = static_cast<std::uint8_t>(n >> 8U);
+      all[3 * n + 2] = static_cast<std::uint8_t>(n);
+    }
+    // A different hue for each: all shifts come to stand beside many colours.
+    const double hue = (red - 128) / 256.0;
+    std::vector<std::uint8_t> one_by_one = all;
+    for (std::size_t n = 0; n < all.size(); n += 3)
+      adjust(std::span(one_by_one).subspan(n, 3), Property::hue, hue);
+    for (const std::int64_t target : testing::vector_targets()) {
+      const testing::OnTarget on(target);
+      std::vector<std::uint8_t> made = all;
+      adjust(made, Property::hue, hue);
+      ASSERT_TRUE(made == one_by_one) << red << ", " << testing::name_of(target);
+    }
+  }
+}
+
+/// Lists that take one pass, several, and more than one mean, over groups of a vector's pixels and
+/// what is left.
+TEST(Adjustments, AreTakenInFewPassesAsOneByOne) {
+  std::mt19937 draw(5);
+  for (int number = 0; number < 300; ++number) {
+    std::vector<std::uint8_t> pixels(3 * (1 + draw() % 300));
+    for (std::uint8_t& level : pixels) level = static_cast<std::uint8_t>(draw());
+    std::vector<Adjustment> list(1 + draw() % 9);
+    for (Adjustment& one : list) {
+      one.of = static_cast<Property>(draw() % 4);
+      const double share = static_cast<double>(draw() % 1000) / 1000;
+      one.factor = one.of == Property::hue ? share - 0.5 : 2 * share;
+    }
+    for (const std::int64_t target : testing::vector_targets()) {
+      const testing::OnTarget on(target);
+      std::vector<std::uint8_t> together = pixels;
+      std::vector<std::uint8_t> one_by_one = pixels;
+      adjust(together, list);
+      for (const Adjustment& one : list) adjust(one_by_one, std::span(&one, 1));
+      ASSERT_EQ(together, one_by_one) << number << ", " << testing::name_of(target);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace millrace
