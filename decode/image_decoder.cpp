@@ -109,8 +109,9 @@ class AnyDecoder final : public ImageDecoder {
     return current().decode_reduced(region, reduction, view);
   }
   bool begin_decode(const Region& region) override { return current().begin_decode(region); }
-  bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum) override {
-    return current().use_index(index, checksum);
+  bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum,
+                 IndexPoints points) override {
+    return current().use_index(index, checksum, points);
   }
   std::span<const std::byte> new_index() override { return current().new_index(); }
   Status check() override { return current().check(); }
@@ -144,7 +145,8 @@ void ImageDecoder::take_turns(ImageDecoder& a, ImageDecoder& b) {
   if (a.has_turns() && b.has_turns()) jpeg::BaselineDecoder::take_turns(*a.begun(), *b.begun());
 }
 
-bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>) {
+bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>,
+                             IndexPoints) {
   return false;
 }
 std::span<const std::byte> ImageDecoder::new_index() { return {}; }

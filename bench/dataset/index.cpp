@@ -26,6 +26,7 @@ namespace {
 struct IndexOptions {
   /// What is stored is replaced, so it is not looked at.
   DatasetArguments dataset{.options = {.notes = false}};
+  IndexPoints points = IndexPoints::tiles;
   unsigned workers = 0;
   DecodeLimits limits;
 };
@@ -45,7 +46,8 @@ int run_index(const IndexOptions& options) {
     print_text("its records have no images, so there is nothing to index in them\n");
     return 0;
   }
-  const IndexResult result = write_index(dataset, options.limits, runtime, interrupt);
+  const IndexResult result =
+      write_index(dataset, options.points, options.limits, runtime, interrupt);
   if (result.interrupted) {
     print_note("interrupted; what was stored before stays, but for the shards that were done");
     return interrupt.exit_code();
@@ -63,6 +65,16 @@ Command add_index(CLI::App& millrace) {
   CLI::App* app = millrace.add_subcommand(
       "index", "Store where in each JPEG a decoder can begin, so that crops are decoded faster");
   add_dataset(*app, options->dataset);
+  app->add_option_function<std::string>(
+         "--index",
+         [options](const std::string& kind) {
+           options->points = kind == "rows" ? IndexPoints::rows : IndexPoints::tiles;
+         },
+         "Where decoders can begin: at each eighth block (MCU) of a row, or at rows alone, which "
+         "takes an eighth of the bytes; crops take 8% longer then")
+      ->type_name("tiles|rows")
+      ->default_str("tiles")
+      ->check(CLI::IsMember({"tiles", "rows"}).description(""));
   app->add_option("--workers", options->workers, "Threads that read images; default: one per core")
       ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);

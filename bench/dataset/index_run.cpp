@@ -34,7 +34,8 @@ struct IndexedRecord {
   std::vector<std::byte> index{};
 };
 
-IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPlace& place) {
+IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints points,
+                       IndexPlace& place) {
   IndexedRecord made;
   try {
     const Record record = place.reader->read(number);
@@ -42,7 +43,7 @@ IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPlace&
     made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
     if (made.bad) return made;
     made.image_bytes = record["image"].size();
-    decoder.use_index({}, image_checksum(record));
+    decoder.use_index({}, image_checksum(record), points);
     made.bad = !decoder.check().is_ok() || !place.reader->intact().is_ok();
     if (made.bad) return made;
     const std::span<const std::byte> index = decoder.new_index();
@@ -60,22 +61,22 @@ IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPlace&
 
 }  // namespace
 
-IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, const DecodeLimits& limits,
-                        Runtime& runtime, const Interrupt& interrupt) {
+IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
+                        const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
   IndexResult result{.records = dataset->size()};
   Progress progress(stderr, "indexed", result.records);
   NotesWriter writer(dataset);
   const auto places = std::make_shared<std::vector<IndexPlace>>(runtime.workers());
   const auto budget = std::make_shared<DecodeBudget>(limits);
   for (IndexPlace& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
-  const auto index_range = [dataset, places](IndexRange range, unsigned worker) {
+  const auto index_range = [dataset, places, points](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> numbers(range.end - range.begin);
     std::iota(numbers.begin(), numbers.end(), range.begin);
     dataset->prefetch(numbers);
     std::vector<IndexedRecord> all;
     all.reserve(numbers.size());
     for (const std::uint64_t number : numbers)
-      all.push_back(index_of(*dataset, number, (*places)[worker]));
+      all.push_back(index_of(*dataset, number, points, (*places)[worker]));
     return all;
   };
   std::uint64_t taken = 0;

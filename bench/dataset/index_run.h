@@ -3,6 +3,7 @@
 
 #include <millrace/dataset.h>
 #include <millrace/decode_budget.h>
+#include <millrace/image_decoder.h>
 #include <millrace/runtime.h>
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct IndexResult {
 /// its files, on the runtime's workers; shows its progress on stderr. Where it was interrupted, the
 /// file that was begun is not stored, and what was there before stays. Throws what
 /// `DatasetReader::read` throws that is no `bad_record`, and as `NotesWriter`.
-IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, const DecodeLimits& limits,
-                        Runtime& runtime, const Interrupt& interrupt);
+IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
+                        const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 
 /// "490 of 500 images (0.8 MB, 1.47% of theirs); 8 need none, as other decoders take them; 2 bad,
 /// as `millrace verify` says".

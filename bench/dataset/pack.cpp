@@ -139,12 +139,18 @@ Command add_pack(CLI::App& millrace) {
                   "Threads that read and check images; default: one per core")
       ->transform(between(1, 4096));
   app->add_option_function<std::string>(
-         "--index", [options](const std::string& kind) { options->index = kind != "none"; },
+         "--index",
+         [options](const std::string& kind) {
+           if (kind == "none")
+             options->index = std::nullopt;
+           else
+             options->index = kind == "rows" ? IndexPoints::rows : IndexPoints::tiles;
+         },
          "Store beside OUT where in each JPEG a decoder can begin, as `millrace index` does, or "
          "not")
-      ->type_name("tiles|none")
+      ->type_name("tiles|rows|none")
       ->default_str("tiles")
-      ->check(CLI::IsMember({"tiles", "none"}).description(""));
+      ->check(CLI::IsMember({"tiles", "rows", "none"}).description(""));
   add_decode_limits(*app, options->limits);
   app->add_option("--max-expansion", options->max_expansion,
                   "Leave out images of a tar that is sparse or compressed from where they are more "

@@ -54,7 +54,7 @@ class Packing {
   int end_complete(const std::string& done) const;
   void report_left_out() const;
   std::string classes_text() const;
-  bool is_indexed() const { return options_.index && source_->has_images(); }
+  bool is_indexed() const { return options_.index.has_value() && source_->has_images(); }
   std::string kept_text() const;
   const Listing& listing() const { return source_->listing(); }
 
@@ -126,7 +126,7 @@ bool Packing::store_index() const {
   try {
     Runtime runtime({.workers = options_.workers});
     const IndexResult result = write_index(open_dataset(options_.out, {.notes = false}),
-                                           options_.limits, runtime, *interrupt_);
+                                           *options_.index, options_.limits, runtime, *interrupt_);
     if (!result.interrupted)
       print_text(fmt::format("indexed in {:.1f} s: {}\n", result.seconds, index_text(result)));
     else

@@ -4,8 +4,10 @@
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/decode_budget.h>
+#include <millrace/image_decoder.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,8 @@ struct PackOptions {
   unsigned workers = 0;
   DecodeLimits limits;
   std::uint64_t max_expansion = 100;
-  /// Whether the seek index of the images is stored, too.
-  bool index = true;
+  /// The seek index of the images that is stored, too; nullopt = none is.
+  std::optional<IndexPoints> index = IndexPoints::tiles;
 };
 
 /// Packs as the options say, tells what was done, and returns the exit code.

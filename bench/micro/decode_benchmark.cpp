@@ -17,14 +17,14 @@ namespace {
 Region whole_of(Size size, std::size_t) { return {0, 0, size.width, size.height}; }
 Region crop_of(Size size, std::size_t number) { return micro::drawn_crop(size, number).box; }
 
-enum class Index { none, noted, whole };
+enum class Index { none, noted, whole, rows };
 
 /// The decoder's index of a photograph, noted while it is decoded as a whole. As in a dataset that
 /// compares checksums, it has one already.
 std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& photograph,
-                                   std::uint64_t checksum) {
+                                   std::uint64_t checksum, IndexPoints points) {
   const Size size = micro::size_of(decoder, photograph);
-  decoder.use_index({}, checksum);
+  decoder.use_index({}, checksum, points);
   PixelView view;
   if (!decoder.decode({0, 0, size.width, size.height}, view).is_ok())
     throw std::runtime_error("a photograph cannot be decoded");
@@ -37,9 +37,10 @@ class Regions {
  public:
   Regions(Region (*region_of)(Size, std::size_t), Index index)
       : region_of_(region_of), index_(index) {
-    if (index != Index::whole) return;
+    if (index != Index::whole && index != Index::rows) return;
+    const IndexPoints points = index == Index::rows ? IndexPoints::rows : IndexPoints::tiles;
     for (const std::string& photograph : micro::photographs()) {
-      indices_.push_back(whole_index(*decoder_, photograph, indices_.size()));
+      indices_.push_back(whole_index(*decoder_, photograph, indices_.size(), points));
       index_bytes_ += static_cast<double>(indices_.back().size());
       jpeg_bytes_ += static_cast<double>(photograph.size());
     }
@@ -54,9 +55,9 @@ class Regions {
     PixelView view;
     bool decoded = decoder_->open(micro::bytes_of(micro::photographs()[n])).is_ok();
     if (index_ != Index::none)
-      decoder_->use_index(index_ == Index::whole ? std::span<const std::byte>(indices_[n])
-                                                 : std::span<const std::byte>(),
-                          n);
+      decoder_->use_index(
+          indices_.empty() ? std::span<const std::byte>() : std::span<const std::byte>(indices_[n]),
+          n);
     decoded = decoded && decoder_->decode(region, view).is_ok();
     if (!decoded) throw std::runtime_error("a photograph cannot be decoded");
     if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
@@ -95,7 +96,8 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
     benchmark::DoNotOptimize(regions.decode(number, region).pixels);
     return micro::thread_seconds() - begin;
   });
-  if (index == Index::whole) state.counters["index_of_jpeg"] = regions.index_share();
+  if (index == Index::whole || index == Index::rows)
+    state.counters["index_of_jpeg"] = regions.index_share();
 }
 
 /// Decodes crops of photographs, two in turn; each call begins one and ends those that are done.
@@ -176,6 +178,9 @@ BENCHMARK_CAPTURE(decode, train_crop_noting, crop_of, Index::noted)
     ->UseManualTime()
     ->Iterations(1000);
 BENCHMARK_CAPTURE(decode, train_crop_indexed, crop_of, Index::whole)
+    ->UseManualTime()
+    ->Iterations(1000);
+BENCHMARK_CAPTURE(decode, train_crop_indexed_rows, crop_of, Index::rows)
     ->UseManualTime()
     ->Iterations(1000);
 BENCHMARK_CAPTURE(decode_in_turn, train_crop, Index::none)->UseManualTime()->Iterations(1000);

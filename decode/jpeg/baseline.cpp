@@ -83,8 +83,11 @@ std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* 
   const std::int64_t rows = window_.last_mcu_row - window_.first_mcu_row + 1;
   const std::int64_t across = frame.mcus_across;
   const std::int64_t last = across * window_.last_mcu_row + window_.last_mcu;
-  if (index != nullptr && static_cast<std::int64_t>(index->size()) > Tiles(frame).of(last))
-    return rows * (window_.first_mcu % Tiles::mcus);
+  if (index != nullptr) {
+    const Tiles tiles(frame, index->of);
+    if (static_cast<std::int64_t>(index->points.size()) > tiles.of(last))
+      return rows * (window_.first_mcu % tiles.mcus);
+  }
   return last + 1 - rows * (window_.last_mcu - window_.first_mcu + 1);
 }
 

@@ -50,11 +50,12 @@ void EntropyDecoder::begin_noting(SeekIndex* index) {
   noted_.clear();
   noted_from_ = std::numeric_limits<std::int64_t>::max();
   if (index == nullptr) return;
-  const Tiles tiles(*frame_);
-  const auto known = static_cast<std::int64_t>(index->size());
-  noted_.resize(static_cast<std::size_t>(tiles.count - known));
-  noted_from_ = tiles.first_mcu(known);
+  noted_.resize(static_cast<std::size_t>(tiles().count - known_tiles()));
+  noted_from_ = tiles().first_mcu(known_tiles());
   next_noted_ = noted_.data();
+  const bool of_rows = index->of == IndexPoints::rows;
+  for (ScanState& one : states_)
+    one.within_tile = of_rows ? std::numeric_limits<int>::max() : tiles().mcus - 1;
 }
 
 bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
@@ -97,11 +98,9 @@ void EntropyDecoder::clear(CoefficientRow& row) const {
 /// Goes to the last point up to an MCU that the index has, if that lies ahead, to read as far as
 /// `mcus` MCUs from there.
 bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
-  if (index_ == nullptr || index_->empty()) return true;
-  const Tiles tiles(*frame_);
-  const std::int64_t known = static_cast<std::int64_t>(index_->size());
-  const std::int64_t tile = std::min(tiles.of(mcu), known - 1);
-  return tiles.first_mcu(tile) <= done_ || seek(tiles, tile, tiles.of(mcu + mcus - 1) + 1);
+  if (index_ == nullptr || index_->points.empty()) return true;
+  const std::int64_t tile = std::min(tiles().of(mcu), known_tiles() - 1);
+  return tiles().first_mcu(tile) <= done_ || seek(tile, tiles().of(mcu + mcus - 1) + 1);
 }
 
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
@@ -145,7 +144,7 @@ bool EntropyDecoder::finish() {
 
 bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
   return index_ != nullptr && frame_->restart_interval == 0 && state().last_places.front() == 63 &&
-         Tiles(*frame_).of(second + mcus - 1) < static_cast<std::int64_t>(index_->size());
+         tiles().of(second + mcus - 1) < known_tiles();
 }
 
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
@@ -171,20 +170,20 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
 }
 
 /// Goes to a tile that the index has, to read as far as another one.
-bool EntropyDecoder::seek(const Tiles& tiles, std::int64_t tile, std::int64_t end) {
-  const SeekPoint& point = (*index_)[static_cast<std::size_t>(tile)];
+bool EntropyDecoder::seek(std::int64_t tile, std::int64_t end) {
+  const std::vector<SeekPoint>& points = index_->points;
+  const SeekPoint& point = points[static_cast<std::size_t>(tile)];
   const std::size_t offset = point.bit / 8;
   if (offset >= frame_->scan.size()) return false;
-  const std::size_t end_offset = end < static_cast<std::int64_t>(index_->size())
-                                     ? (*index_)[static_cast<std::size_t>(end)].bit / 8
-                                     : frame_->scan.size();
+  const std::size_t end_offset =
+      end < known_tiles() ? points[static_cast<std::size_t>(end)].bit / 8 : frame_->scan.size();
   const std::size_t wanted = end_offset > offset ? end_offset - offset : 0;
   state().bytes.begin(frame_->scan, offset, wanted, !noted_.empty());
   const std::uint8_t* const first = state().bytes.first();
   const auto used = static_cast<unsigned>(point.bit % 8);
   state().bits = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
   std::ranges::copy(point.predictors, state().predictors.begin());
-  done_ = tiles.first_mcu(tile);
+  done_ = tiles().first_mcu(tile);
   if (const int interval = frame_->restart_interval; interval > 0) {
     next_restart_ = static_cast<int>(done_ / interval % 8);
     before_restart_ = interval - done_ % interval;
@@ -195,8 +194,8 @@ bool EntropyDecoder::seek(const Tiles& tiles, std::int64_t tile, std::int64_t en
 void EntropyDecoder::extend_index() {
   if (noted_.empty()) return;
   for (SeekPoint* point = noted_.data(); point != next_noted_; ++point) {
-    index_->push_back(*point);
-    index_->back().bit =
+    index_->points.push_back(*point);
+    index_->points.back().bit =
         8 * std::uint64_t{state().bytes.offset_of(point->bit / 8)} + point->bit % 8;
   }
   noted_.clear();

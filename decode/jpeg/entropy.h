@@ -59,7 +59,10 @@ class EntropyDecoder {
   void clear(CoefficientRow& row) const;
   bool restart();
   void begin_noting(SeekIndex* index);
-  bool seek(const Tiles& tiles, std::int64_t tile, std::int64_t end);
+  /// Of the index, which there is.
+  Tiles tiles() const { return {*frame_, index_->of}; }
+  std::int64_t known_tiles() const { return static_cast<std::int64_t>(index_->points.size()); }
+  bool seek(std::int64_t tile, std::int64_t end);
   std::array<ScanState, 2> states_;
   std::size_t current_ = 0;
   const Frame* frame_ = nullptr;
@@ -78,7 +81,7 @@ class EntropyDecoder {
   int next_restart_ = 0;
   SeekIndex* index_ = nullptr;
   /// The points of the tiles from MCU `noted_from_` on.
-  SeekIndex noted_;
+  std::vector<SeekPoint> noted_;
   SeekPoint* next_noted_ = nullptr;
   std::int64_t noted_from_ = 0;
   std::array<DcTable, 4> dc_tables_;

@@ -10,7 +10,8 @@
 namespace millrace::jpeg {
 namespace {
 
-constexpr std::uint8_t newest_format = 1;
+constexpr std::uint64_t format_of_tiles = 1;
+constexpr std::uint64_t format_of_rows = 2;
 constexpr std::size_t header_bytes = 18;
 constexpr std::size_t checksum_bytes = 4;
 constexpr unsigned most_ones = 24;
@@ -135,8 +136,9 @@ class BitReader {
 
 }  // namespace
 
-void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
+void pack_index(const SeekIndex& made, int components, std::uint64_t jpeg,
                 std::vector<std::byte>& packed) {
+  const std::vector<SeekPoint>& index = made.points;
   const auto columns = static_cast<std::size_t>(components) + 1;
   std::array<std::uint64_t, 4> sums{};
   for (std::size_t n = 1; n < index.size(); ++n) {
@@ -144,7 +146,7 @@ void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
     for (std::size_t column = 0; column < columns; ++column) sums[column] += row[column];
   }
   packed.assign(header_bytes, std::byte{0});
-  put(newest_format, 1, packed.data());
+  put(made.of == IndexPoints::rows ? format_of_rows : format_of_tiles, 1, packed.data());
   put(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
   put(index.size(), 4, packed.data() + 2);
   put(jpeg, 8, packed.data() + 6);
@@ -169,17 +171,20 @@ void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
 }
 
 bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::uint64_t jpeg,
-                  SeekIndex& index) {
+                  SeekIndex& taken) {
+  std::vector<SeekPoint>& index = taken.points;
   index.clear();
   if (packed.size() < header_bytes + checksum_bytes) return false;
   const std::span<const std::byte> body = packed.first(packed.size() - checksum_bytes);
   const auto count = static_cast<std::size_t>(take(packed.data() + 2, 4));
   const auto columns = static_cast<std::size_t>(frame.component_count) + 1;
+  const std::uint64_t format = take(packed.data(), 1);
+  const auto of = format == format_of_rows ? IndexPoints::rows : IndexPoints::tiles;
   // Each number has at least a bit.
-  if (take(packed.data(), 1) != newest_format || take(packed.data() + 1, 1) + 1 != columns ||
-      take(packed.data() + 6, 8) != jpeg ||
+  if ((format != format_of_tiles && format != format_of_rows) ||
+      take(packed.data() + 1, 1) + 1 != columns || take(packed.data() + 6, 8) != jpeg ||
       take(body.data() + body.size(), checksum_bytes) != checksum_of(body) || count == 0 ||
-      count > static_cast<std::size_t>(Tiles(frame).count) || (count - 1) / 8 > body.size())
+      count > static_cast<std::size_t>(Tiles(frame, of).count) || (count - 1) / 8 > body.size())
     return false;
   std::array<unsigned, 4> parameters{};
   for (std::size_t column = 0; column < columns; ++column) {
@@ -201,6 +206,7 @@ bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::ui
       return false;
     }
   }
+  taken.of = of;
   return true;
 }
 

@@ -3,6 +3,8 @@
 // A seek index: from where on the MCUs of a JPEG can be decoded without those before them.
 #pragma once
 
+#include <millrace/image_decoder.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,12 +27,11 @@ struct SeekPoint {
 };
 
 /// The tiles of an image: each row of MCUs has them from its left end on, of `mcus` MCUs each, the
-/// last one often of fewer. They are counted as the file has them.
+/// last one often of fewer; or each row is one. They are counted as the file has them.
 struct Tiles {
-  static constexpr int mcus = 8;
-
-  explicit Tiles(const Frame& frame)
-      : row_mcus(frame.mcus_across),
+  Tiles(const Frame& frame, IndexPoints points)
+      : mcus(points == IndexPoints::rows ? frame.mcus_across : 8),
+        row_mcus(frame.mcus_across),
         across((frame.mcus_across + mcus - 1) / mcus),
         count(std::int64_t{across} * frame.mcus_down) {}
 
@@ -43,16 +44,22 @@ struct Tiles {
     return tile / across * row_mcus + tile % across * mcus;
   }
 
+  int mcus;
   int row_mcus;
   int across;
   std::int64_t count;
 };
 
 /// The points of an image's tiles, from the first tile to the last that is known.
-using SeekIndex = std::vector<SeekPoint>;
+struct SeekIndex {
+  IndexPoints of = IndexPoints::tiles;
+  std::vector<SeekPoint> points{};
+
+  friend bool operator==(const SeekIndex&, const SeekIndex&) = default;
+};
 
 /// Packs an index of at least one point, of the JPEG that has the checksum `jpeg`:
-///     1 byte   format, 1
+///     1 byte   format: 1 for points of tiles of 8 MCUs, 2 for those of rows
 ///     1 byte   components: 1 or 3
 ///     4 bytes  how many points there are, with the first one, which is all 0 and is not stored
 ///     8 bytes  `jpeg`
@@ -67,8 +74,9 @@ using SeekIndex = std::vector<SeekPoint>;
 void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
                 std::vector<std::byte>& packed);
 
-/// Takes an index for `frame` from bytes that may be anything. False, and no points, if they are
-/// not an index of the JPEG with the checksum `jpeg`, or if no scan like this one can have it.
+/// Takes an index for `frame` from bytes that may be anything. False, and no points of what `index`
+/// was of, if they are not an index of the JPEG with the checksum `jpeg`, or if no scan like this
+/// one can have it.
 bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::uint64_t jpeg,
                   SeekIndex& index);
 

@@ -56,7 +56,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
   close();
   encoded_ = encoded;
   uses_index_ = false;
-  index_.clear();
+  index_.points.clear();
   given_points_ = 0;
   Status status = libjpeg_->open(encoded);
   if (status.is_ok()) {
@@ -144,21 +144,22 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
   return status;
 }
 
-bool JpegDecoder::use_index(std::span<const std::byte> index,
-                            std::optional<std::uint64_t> checksum) {
+bool JpegDecoder::use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum,
+                            IndexPoints points) {
   begun_.reset();
   uses_index_ = takes_stages_;
   if (!uses_index_) return false;
   checksum_ = checksum ? *checksum : XXH3_64bits(encoded_.data(), encoded_.size());
+  index_.of = points;
   const bool taken = jpeg::unpack_index(index, *frame_, checksum_, index_);
-  given_points_ = index_.size();
+  given_points_ = index_.points.size();
   return taken;
 }
 
 std::span<const std::byte> JpegDecoder::new_index() {
-  if (index_.size() <= given_points_) return {};
+  if (index_.points.size() <= given_points_) return {};
   jpeg::pack_index(index_, header_.components, checksum_, packed_);
-  given_points_ = index_.size();
+  given_points_ = index_.points.size();
   return packed_;
 }
 
@@ -260,13 +261,13 @@ Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
 
 /// False if libjpeg-turbo has to do it.
 bool JpegDecoder::check_by_stages(Status& status) {
-  jpeg::SeekIndex whole;
+  jpeg::SeekIndex whole{.of = index_.of};
   if (!stages_->check(*frame_, uses_index_ ? &whole : nullptr)) {
     doubt();
     return false;
   }
   if (!uses_index_) return true;
-  if (std::ranges::mismatch(index_, whole).in1 == index_.end())
+  if (std::ranges::mismatch(index_.points, whole.points).in1 == index_.points.end())
     index_ = std::move(whole);
   else
     status = Status::bad("its seek index is not that of the image");

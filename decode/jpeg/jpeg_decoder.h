@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codec/pixel_scratch.h"
+#include "jpeg/index.h"
 
 namespace millrace {
 
@@ -17,7 +18,6 @@ class Libjpeg;
 namespace jpeg {
 class BaselineDecoder;
 struct Frame;
-struct SeekPoint;
 }  // namespace jpeg
 
 /// What a JPEG's header says.
@@ -47,7 +47,8 @@ class JpegDecoder final : public ImageDecoder {
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
   bool begin_decode(const Region& region) override;
   bool use_index(std::span<const std::byte> index,
-                 std::optional<std::uint64_t> checksum = std::nullopt) override;
+                 std::optional<std::uint64_t> checksum = std::nullopt,
+                 IndexPoints points = IndexPoints::tiles) override;
   std::span<const std::byte> new_index() override;
   Status check() override;
   void close() override;
@@ -81,7 +82,7 @@ class JpegDecoder final : public ImageDecoder {
   std::span<const std::byte> encoded_;
   /// The seek index, if it is used, how many points were given, and whose it is.
   bool uses_index_ = false;
-  std::vector<jpeg::SeekPoint> index_;
+  jpeg::SeekIndex index_;
   std::size_t given_points_ = 0;
   std::uint64_t checksum_ = 0;
   std::vector<std::byte> packed_;

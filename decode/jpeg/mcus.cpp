@@ -22,7 +22,7 @@ namespace {
 
 /// Notes the point of an MCU that begins a tile.
 HWY_INLINE void note_tile(ScanState& state, const ScanBits& bits) {
-  if (state.column % Tiles::mcus == 0) {
+  if ((state.column & state.within_tile) == 0) {
     SeekPoint& point = *state.noted++;
     point.bit = 8 * state.bytes.place_of(bits.next) - (bits.count & 63);
     for (std::size_t n = 0; n < point.predictors.size(); ++n)

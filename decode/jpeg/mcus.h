@@ -49,8 +49,9 @@ struct ScanState {
   /// Where the next tile's point is noted, its bits without those that `ScanBytes` takes out; there
   /// is room. Nullptr: nothing is noted, and `column` is not looked at.
   SeekPoint* noted = nullptr;
-  /// Of the next MCU, of `row_mcus` in a row.
+  /// Of the next MCU, of `row_mcus` in a row. Those that begin a tile have none of these bits.
   int column = 0;
+  int within_tile = 0;
   int row_mcus = 0;
 };
 

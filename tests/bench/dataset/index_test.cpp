@@ -101,6 +101,12 @@ TEST_F(Index, IsMadeUpForByResumeWhereAPackWasKilledBeforeIt) {
   EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_THAT(resumed.out, AllOf(HasSubstr("is complete already"), HasSubstr("\nindexed in ")));
   EXPECT_EQ(read_file(index_), by_pack);
+  EXPECT_EQ(run({"index", "--index", "rows"}).exit_code, 0);
+  const Bytes of_rows = read_file(index_);
+  EXPECT_LT(of_rows.size(), by_pack.size());
+  EXPECT_EQ(pack(folder_ / "photos", set_, {"--force", "--index", "rows"}).exit_code, 0);
+  EXPECT_EQ(read_file(index_), of_rows);
+  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 30 images proved"));
   EXPECT_THAT(pack(folder_ / "photos", set_, {"--resume"}).out, Not(HasSubstr("indexed")));
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -88,9 +89,10 @@ inline std::string difference_of_decode(JpegDecoder& decoder, const LibjpegAlone
 /// The same of an image that is opened for it, with an index or without.
 inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const std::byte> encoded,
                                            const LibjpegAlone& alone, const Region& region,
-                                           std::vector<std::byte>* index = nullptr) {
+                                           std::vector<std::byte>* index = nullptr,
+                                           IndexPoints points = IndexPoints::tiles) {
   if (!decoder.open(encoded).is_ok()) return "";
-  if (index != nullptr) decoder.use_index(*index);
+  if (index != nullptr) decoder.use_index(*index, std::nullopt, points);
   return difference_of_decode(decoder, alone, region, index);
 }
 
