@@ -2,7 +2,8 @@
 //
 // Included once for each instruction set. Pillow's HSV in integers: its floats, truncated or
 // rounded, are fractions' exact values truncated or rounded, but for some hues that come out as an
-// integer. This holds for all colours, which a test goes through.
+// integer. This holds for all colours, each of which was tried on each instruction set; a test
+// goes through a fifth of them.
 #if defined(MILLRACE_PIXELS_HUE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_PIXELS_HUE_INL_H
 #undef MILLRACE_PIXELS_HUE_INL_H
@@ -72,8 +73,8 @@ HWY_INLINE V16 rounded_share(V16 value, V16 share) {
   const DU16 du;
   const auto v = hn::BitCast(du, value);
   const auto s = hn::BitCast(du, share);
-  // In parts of 65536 the share has 511 / 65025 more. This is up to one too little, and then the
-  // result, too.
+  // In parts of 65536 the share has 511 / 65025 more. This is up to 1.02 too little, and the result
+  // then one too little at most.
   const auto longer = hn::Add(s, hn::MulHigh(s, hn::Set(du, 515)));
   const auto about = hn::Add(hn::MulHigh(v, longer), hn::ShiftRight<15>(hn::Mul(v, longer)));
   // What is left is 65025 or a little more then. 65025 times the result is -511 times it here.

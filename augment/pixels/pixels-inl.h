@@ -25,7 +25,7 @@ struct Pixels16 {
 };
 
 /// As many pixels as a vector has bytes.
-constexpr std::size_t group_size = hn::MaxLanes(D8());
+inline constexpr std::size_t group_size = hn::MaxLanes(D8());
 using Group = Two<Pixels16>;
 
 /// Planes of a group's bytes, in an order of pixels that only these two functions know.
@@ -99,7 +99,7 @@ HWY_INLINE void store_half(const Pixels16& half, std::uint8_t* pixels, bool last
 }
 
 /// Whether `store_pixels` cuts numbers to 0 .. 255.
-constexpr bool cut_when_stored = false;
+inline constexpr bool cut_when_stored = false;
 
 HWY_INLINE Group load_pixels(const std::uint8_t* pixels) {
   return {load_half(pixels), load_half(pixels + 48)};
@@ -112,7 +112,7 @@ HWY_INLINE void store_pixels(const Group& group, std::uint8_t* pixels) {
 
 #else
 
-constexpr bool cut_when_stored = true;
+inline constexpr bool cut_when_stored = true;
 
 HWY_INLINE Group load_pixels(const std::uint8_t* pixels) {
   V8 red, green, blue;

@@ -91,7 +91,8 @@ HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
                       hn::Add(from.high, hn::Mul(steps.high, factor))});
 }
 
-/// A blend's result cut to 0 .. 255, outside of which it is with large factors alone.
+/// A blend's result cut to 0 .. 255, outside of which it is with factors above 1 alone: none is
+/// below 0.
 HWY_INLINE V16 cut(const Slope& slope, V16 values) {
   if (slope.factor <= 1) return values;
   return hn::Min(hn::Max(values, hn::Zero(D16())), hn::Set(D16(), 255));

@@ -40,7 +40,8 @@ struct ImageHeader {
 };
 
 /// Where an image's index has its points: at each eighth MCU of a row of MCUs, or at the first one
-/// of each row alone. That takes an eighth of the bytes; crops take 8% longer than with tiles.
+/// of each row alone. That takes fewer bytes and gains less, the more so the wider the image: of
+/// photographs of 500 pixels' width an eighth of the bytes, and 8% more time for a crop.
 enum class IndexPoints { tiles, rows };
 
 /// Decodes encoded images to 8-bit RGB, of the region that is needed, as Pillow's `convert("RGB")`

@@ -20,7 +20,7 @@ TEST(Hue, IsThatOfPillowsFloats) {
       all[3 * n + 1] = static_cast<std::uint8_t>(n >> 8U);
       all[3 * n + 2] = static_cast<std::uint8_t>(n);
     }
-    // A different hue for each: all shifts come to stand beside many colours.
+    // A different shift for each red.
     const double hue = (red - 128) / 256.0;
     std::vector<std::uint8_t> one_by_one = all;
     for (std::size_t n = 0; n < all.size(); n += 3)
