@@ -3,7 +3,6 @@
 #include <millrace/dataset_writer.h>
 #include <millrace/topology.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <iterator>
@@ -366,12 +365,11 @@ TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
     EXPECT_TRUE(lanes.contains(lane)) << lane;
   for (const char* counter : {"free slots", "ready batches"})
     EXPECT_GT(counts[counter], 0U) << counter;
-  // Samples may end between the reading of the one and of the other, late on a busy machine.
+  // A sample per worker may end between the reading of the one and of the other.
   for (const Json& stage : json.at("stages")) {
     const std::string name = stage.at("name");
     if (name != "trainer") {
-      const double busy_ms = 1e3 * stage.at("busy_seconds").get<double>();
-      EXPECT_NEAR(sum_ms[name], busy_ms, std::max(20.0, 0.2 * busy_ms)) << name;
+      EXPECT_NEAR(sum_ms[name], 1e3 * stage.at("busy_seconds").get<double>(), 20) << name;
     }
   }
   EXPECT_NEAR(sum_ms["stall"], json.at("stall_ms").at("total").get<double>(), 0.1);
