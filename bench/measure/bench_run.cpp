@@ -140,8 +140,8 @@ BenchResult run_bench(const BenchSettings& settings) {
   const std::optional<std::size_t> device_before = settings.device->memory_in_use();
   if (settings.warmup > 0) trainer.train_one(look);
 
-  if (settings.trace) settings.trace->clear();
   pipeline.restart_report();
+  if (settings.trace) settings.trace->clear();
   trainer.restart();
   const ProcessorTimes before = processor_times();
   const Clock::time_point begin = Clock::now();

@@ -31,7 +31,12 @@ inline constexpr std::chrono::seconds patience{30};
 /// Holds threads back until the test lets them go.
 class Gate {
  public:
-  ~Gate() { open(); }
+  /// Opens, and waits for those who still stand in it.
+  ~Gate() {
+    open();
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, patience, [this] { return left_ == arrived_; });
+  }
 
   void open() {
     std::lock_guard lock(mutex_);
@@ -42,7 +47,10 @@ class Gate {
   bool pass() {
     std::unique_lock lock(mutex_);
     ++arrived_;
-    return changed_.wait_for(lock, patience, [this] { return open_; });
+    const bool opened = changed_.wait_for(lock, patience, [this] { return open_; });
+    ++left_;
+    changed_.notify_all();
+    return opened;
   }
   bool is_open() const {
     std::lock_guard lock(mutex_);
@@ -59,6 +67,7 @@ class Gate {
   std::condition_variable changed_;
   bool open_ = false;
   std::size_t arrived_ = 0;
+  std::size_t left_ = 0;
 };
 
 /// Opens a gate at the end of a scope, so that a failed assertion leaves nothing stuck.

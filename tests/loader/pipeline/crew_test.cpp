@@ -239,6 +239,7 @@ TEST(CrewInTurn, NamesTheSampleThatIsStuckNotTheOneThatWaits) {
       ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
     }
     EXPECT_THAT(stuck, HasSubstr("stamp of record " + std::to_string(hangs)));
+    EXPECT_TRUE(eventually([&] { return run.transform.use_count() == 1; })) << "it uses the hook";
   }
 }
 
