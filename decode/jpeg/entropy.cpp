@@ -149,23 +149,49 @@ bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
 
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
                                 CoefficientRow& first_row, CoefficientRow& second_row) {
-  const auto begin = [&](std::int64_t mcu, CoefficientRow& row) {
-    return go_near(mcu, mcus) && aim(mcu, 0, row) && finish();
+  struct Lane {
+    McuRun& run;
+    CoefficientRow& row;
+    ScanState* scan = nullptr;
+    bool decodes = false;
   };
-  if (!begin(first, first_row)) return false;
-  ScanState& state_of_first = state();
+  std::array<Lane, 2> lanes{{{run_, first_row}, {second_run_, second_row}}};
+  const auto decode = [&](Lane& lane) {
+    begin_decoding(lane.run, *lane.scan, lane.row, 0, mcus);
+    lane.decodes = true;
+  };
+  const auto begin = [&](Lane& lane, std::int64_t mcu) {
+    if (!go_near(mcu, mcus)) return false;
+    lane.scan = &state();
+    if (done_ < mcu)
+      begin_skipping(lane.run, *lane.scan, mcu - done_);
+    else
+      decode(lane);
+    done_ = mcu;
+    return true;
+  };
+  if (!begin(lanes[0], first)) return false;
   current_ = 1 - current_;
-  if (!begin(second, second_row)) return false;
+  if (!begin(lanes[1], second)) return false;
   clear(first_row);
   clear(second_row);
-  begin_decoding(run_, state_of_first, first_row, 0, mcus);
-  begin_decoding(second_run_, state(), second_row, 0, mcus);
-  take_turns(run_, second_run_);
-  done_ = decoded_to_ = second + mcus;
-  for (McuRun* run : {&run_, &second_run_}) {
-    if (run->state == McuRun::State::open) jpeg::finish(*run);
-    if (run->state == McuRun::State::unsound) return false;
+  auto& [a, b] = lanes;
+  using State = McuRun::State;
+  while (a.run.state == State::open || b.run.state == State::open) {
+    if (a.run.state != State::open)
+      jpeg::finish(b.run);
+    else if (b.run.state != State::open || !can_take_turns(a.run))
+      jpeg::finish(a.run);
+    else if (!can_take_turns(b.run))
+      jpeg::finish(b.run);
+    else
+      take_turns(a.run, b.run);
+    for (Lane& lane : lanes) {
+      if (lane.run.state == State::unsound) return false;
+      if (lane.run.state == State::done && !lane.decodes) decode(lane);
+    }
   }
+  done_ = decoded_to_ = second + mcus;
   return true;
 }
 
