@@ -62,7 +62,9 @@ class EntropyDecoder {
   /// Of the index, which there is.
   Tiles tiles() const { return {*frame_, index_->of}; }
   std::int64_t known_tiles() const { return static_cast<std::int64_t>(index_->points.size()); }
+  void fetch_ahead(std::int64_t tile, std::size_t bytes) const;
   bool seek(std::int64_t tile, std::int64_t end);
+
   std::array<ScanState, 2> states_;
   std::size_t current_ = 0;
   const Frame* frame_ = nullptr;

@@ -106,7 +106,10 @@ struct Lane {
   std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
   OpenBlock block = run.block;
   int place = run.place;
-  int number = run.number;
+  /// Of block kinds: the open block's, the first one and the end.
+  const BlocksOfKind* const first = run.kinds.data();
+  const BlocksOfKind* const last = first + scan.block_count;
+  const BlocksOfKind* kind = first + run.number;
   std::int64_t mcu = run.mcu;
   bool in_block = run.in_block;
 
@@ -115,23 +118,20 @@ struct Lane {
     use_tables();
     return true;
   }
-  HWY_INLINE const BlocksOfKind& kind() const {
-    return run.kinds[static_cast<std::size_t>(number)];
-  }
   HWY_INLINE void use_tables() {
     if constexpr (skips)
-      table = kind().skip;
+      table = kind->skip;
     else
-      table = kind().ac;
+      table = kind->ac;
   }
   /// Opens block `number`; false if that is behind the run's end, or not sound.
   HWY_INLINE bool open() {
-    if (number == scan.block_count) number = 0, ++mcu;
-    if (number == 0) {
+    if (kind == last) kind = first, ++mcu;
+    if (kind == first) {
       if (mcu == run.end) return ends(McuRun::State::done);
       if (scan.noted != nullptr) note_tile(scan, bits);
     }
-    if (!open_block<skips>(scan, kind(), mcu, bits, block)) return ends(McuRun::State::unsound);
+    if (!open_block<skips>(scan, *kind, mcu, bits, block)) return ends(McuRun::State::unsound);
     use_tables();
     place = 0;
     in_block = true;
@@ -153,20 +153,20 @@ struct Lane {
   HWY_INLINE bool take_rest() {
     Turn turn;
     if constexpr (skips)
-      turn = skip_other(bits, *kind().ac, *table, place);
+      turn = skip_other(bits, *kind->ac, *table, place);
     else
       turn = take_other(bits, *table, block.values, place);
     if (turn == Turn::goes_on) return true;
     if (turn == Turn::nothing) return ends(McuRun::State::unsound);
     if constexpr (!skips) *block.last = static_cast<std::uint8_t>(place);
-    ++number;
+    ++kind;
     return open();
   }
   HWY_INLINE void leave() {
     scan.bits = bits;
     run.block = block;
     run.place = place;
-    run.number = number;
+    run.number = static_cast<int>(kind - first);
     run.mcu = mcu;
     run.in_block = in_block;
   }
