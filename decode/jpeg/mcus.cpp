@@ -106,10 +106,10 @@ struct Lane {
   std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
   OpenBlock block = run.block;
   int place = run.place;
-  /// Of block kinds: the open block's, the first one and the end.
-  const BlocksOfKind* const first = run.kinds.data();
-  const BlocksOfKind* const last = first + scan.block_count;
-  const BlocksOfKind* kind = first + run.number;
+  const BlocksOfKind* const first_kind = run.kinds.data();
+  const BlocksOfKind* const kinds_end = first_kind + scan.block_count;
+  /// Of the open block.
+  const BlocksOfKind* kind = first_kind + run.number;
   std::int64_t mcu = run.mcu;
   bool in_block = run.in_block;
 
@@ -124,10 +124,10 @@ struct Lane {
     else
       table = kind->ac;
   }
-  /// Opens block `number`; false if that is behind the run's end, or not sound.
+  /// Opens the block of `kind`; false if that is behind the run's end, or not sound.
   HWY_INLINE bool open() {
-    if (kind == last) kind = first, ++mcu;
-    if (kind == first) {
+    if (kind == kinds_end) kind = first_kind, ++mcu;
+    if (kind == first_kind) {
       if (mcu == run.end) return ends(McuRun::State::done);
       if (scan.noted != nullptr) note_tile(scan, bits);
     }
@@ -166,7 +166,7 @@ struct Lane {
     scan.bits = bits;
     run.block = block;
     run.place = place;
-    run.number = static_cast<int>(kind - first);
+    run.number = static_cast<int>(kind - first_kind);
     run.mcu = mcu;
     run.in_block = in_block;
   }
