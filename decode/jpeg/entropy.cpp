@@ -178,17 +178,17 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   if (!begin(lanes[1], second)) return false;
   clear(first_row);
   clear(second_row);
-  auto& [a, b] = lanes;
+  const auto& [a, b] = lanes;
   using State = McuRun::State;
-  while (a.run.state == State::open || b.run.state == State::open) {
-    if (a.run.state != State::open)
-      jpeg::finish(b.run);
-    else if (b.run.state != State::open || !can_take_turns(a.run))
-      jpeg::finish(a.run);
-    else if (!can_take_turns(b.run))
-      jpeg::finish(b.run);
-    else
+  const auto is_open = [](const Lane& lane) { return lane.run.state == State::open; };
+  const auto can_turn = [](const Lane& lane) { return can_take_turns(lane.run); };
+  while (is_open(a) || is_open(b)) {
+    if (is_open(a) && is_open(b) && can_turn(a) && can_turn(b)) {
       take_turns(a.run, b.run);
+    } else {  // what takes no turns, or is the only one left
+      const bool is_a = is_open(a) && !(is_open(b) && can_turn(a));
+      jpeg::finish(is_a ? a.run : b.run);
+    }
     for (Lane& lane : lanes) {
       if (lane.run.state == State::unsound) return false;
       if (lane.run.state == State::done && !lane.decodes) decode(lane);
