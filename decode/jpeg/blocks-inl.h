@@ -23,7 +23,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-inline constexpr int last_place = 63;
+inline constexpr std::uint32_t last_place = 63;
 
 HWY_INLINE std::uint64_t big_endian(const std::uint8_t* bytes) {
   std::uint64_t value;
@@ -50,27 +50,39 @@ HWY_INLINE std::uint32_t look_up(const Table& table, const ScanBits& bits) {
   return table.entries[bits.buffer >> (64 - Table::index_bits)];
 }
 
-/// Takes a value of `length` bits, as differences and coefficients are stored (T.81, F.2.2.1).
-HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
-  const auto stored = static_cast<std::uint32_t>(bits.buffer >> 1 >> (63 - length));
-  const auto negative = static_cast<std::uint32_t>(~(static_cast<std::int64_t>(bits.buffer) >> 63));
-  drop(bits, length);
+/// The value of the first `length` bits, as differences and coefficients are stored (T.81,
+/// F.2.2.1).
+HWY_INLINE std::int32_t value_of(std::uint64_t bits, std::uint32_t length) {
+  const auto stored = static_cast<std::uint32_t>(bits >> 1 >> (63 - length));
+  const auto negative = static_cast<std::uint32_t>(~(static_cast<std::int64_t>(bits) >> 63));
   return static_cast<std::int32_t>(stored - (negative & ((1U << length) - 1)));
+}
+
+HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
+  const std::int32_t value = value_of(bits.buffer, length);
+  drop(bits, length);
+  return value;
+}
+
+/// The value that the last `length` bits are of those that an entry takes.
+HWY_INLINE std::int32_t value_at_end(const ScanBits& bits, std::uint32_t entry,
+                                     std::uint32_t length) {
+  return value_of(bits.buffer << ((entry & 0xFF) - length), length);
 }
 
 /// Takes a DC coefficient's difference, of at most 27 bits; false if no code has these bits.
 HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32_t& difference) {
   const std::uint32_t entry = look_up(table, bits);
-  auto length = static_cast<int>(entry & 0xFF);
-  auto value_bits = static_cast<int>(entry >> 8);
-  if (length == 0) [[unlikely]] {
-    int found = 0;
-    value_bits = table.long_codes.find(bits.buffer, found);
-    length = found;
+  if (entry == 0) [[unlikely]] {
+    int length = 0;
+    const int value_bits = table.long_codes.find(bits.buffer, DcTable::index_bits + 1, length);
     if (value_bits < 0) return false;
+    drop(bits, static_cast<std::uint32_t>(length));
+    difference = take_value(bits, static_cast<std::uint32_t>(value_bits));
+    return true;
   }
-  drop(bits, static_cast<std::uint32_t>(length));
-  difference = take_value(bits, static_cast<std::uint32_t>(value_bits));
+  difference = value_at_end(bits, entry, entry >> 8);
+  drop(bits, entry);
   return true;
 }
 
@@ -78,7 +90,7 @@ HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32
 struct Symbol {
   enum Kind { value_of_place, end, nothing };
   ScanBits rest;
-  int place;
+  std::uint32_t place;
   std::int32_t value;
   Kind kind;
 };
@@ -86,26 +98,29 @@ struct Symbol {
 /// Takes one symbol, whatever it is, that follows the coefficient at `place`. Any number of bits
 /// may be left, and at least 56 are afterwards. In and out by value: what has an address is not
 /// kept in registers.
-inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, int place) {
+inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std::uint32_t place) {
   refill(bits);
   const std::uint32_t entry = look_up(table, bits);
+  const std::uint32_t moved = entry >> 8 & 0xFF;
+  if (entry == AcTable::unsound) return {bits, place, 0, Symbol::nothing};
+  if (moved == AcTable::end) {
+    drop(bits, entry);
+    return {bits, place, 0, Symbol::end};
+  }
   std::int32_t value = 0;
-  if ((entry >> 8 & AcTable::other) == 0) {
-    drop(bits, entry & 0xFF);
-    place += static_cast<int>(entry >> 8 & 0xFF);
-    value = static_cast<std::int16_t>(entry >> 16);
-  } else {
-    auto length = static_cast<int>(entry & 0xFF);
-    int symbol = static_cast<int>(entry >> 16);
-    if (length == 0) symbol = table.long_codes.find(bits.buffer, length);
-    if (symbol < 0) return {bits, place, 0, Symbol::nothing};
+  if (entry == AcTable::long_code) {
+    int length = 0;
+    const int symbol = table.long_codes.find(bits.buffer, AcTable::index_bits + 1, length);
     drop(bits, static_cast<std::uint32_t>(length));
     if (symbol == 0) return {bits, place, 0, Symbol::end};
-    const int value_bits = symbol & 15;
-    if ((value_bits == 0 && symbol != sixteen_zeros) || value_bits > AcTable::most_bits)
-      return {bits, place, 0, Symbol::nothing};
-    place += (symbol >> 4) + 1;
-    value = take_value(bits, static_cast<std::uint32_t>(value_bits));
+    if (symbol < 0 || !is_coefficient(symbol)) return {bits, place, 0, Symbol::nothing};
+    place += static_cast<std::uint32_t>(symbol >> 4) + 1;
+    value = take_value(bits, static_cast<std::uint32_t>(symbol & 15));
+  } else {
+    place += moved & (AcTable::other - 1);
+    value = moved >= AcTable::other ? value_at_end(bits, entry, entry >> 16)
+                                    : static_cast<std::int16_t>(entry >> 16);
+    drop(bits, entry);
   }
   refill(bits);
   return {bits, place, value, place > last_place ? Symbol::nothing : Symbol::value_of_place};
@@ -126,55 +141,55 @@ enum class Turn { goes_on, ends, nothing };
 /// Takes one coefficient, the usual way; false if that is none, and nothing was taken. At least
 /// `AcTable::index_bits` bits are left.
 HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int16_t* block,
-                                 int& place) {
+                                 std::uint32_t& place) {
   const std::uint32_t entry = look_up(table, bits);
-  const int next = place + static_cast<int>(entry >> 8 & 0xFF);
+  const std::uint32_t next = place + (entry >> 8 & 0xFF);
   if (next >= last_place) [[unlikely]]
     return false;
   drop(bits, entry);
   place = next;
-  block[places_in_group[static_cast<std::size_t>(place)]] = static_cast<std::int16_t>(entry >> 16);
+  block[places_in_group[place]] = static_cast<std::int16_t>(entry >> 16);
   return true;
 }
 
 /// Takes what `take_coefficient` has not taken: another coefficient, or a block's end.
-HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* block, int& place) {
+HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* block,
+                           std::uint32_t& place) {
   const std::uint32_t entry = look_up(table, bits);
-  if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {  // the usual end
+  if ((entry & 0xFF00) == AcTable::end << 8) {
     drop(bits, entry);
     return Turn::ends;
   }
-  const int next = place + static_cast<int>(entry >> 8 & 0xFF);
-  if (next == last_place) {
+  // Not shifted as in `take_coefficient`, which would then keep what is rarely used.
+  const std::uint32_t next = place + (entry << 17 >> 25);
+  // A value that did not fit into the index: one of thirty.
+  if ((entry & AcTable::other << 8) != 0) {
+    if ((entry & 0xFF) != 0 && next < last_place) [[likely]] {
+      refill(bits);
+      block[places_in_group[next]] =
+          static_cast<std::int16_t>(value_at_end(bits, entry, entry >> 16));
+      drop(bits, entry);
+      place = next;
+      return Turn::goes_on;
+    }
+  } else if (next == last_place) {
     drop(bits, entry);
     place = next;
     block[places_in_group[last_place]] = static_cast<std::int16_t>(entry >> 16);
     return Turn::ends;
-  }
-  // A value that did not fit into the index: one of twenty-five.
-  const std::uint32_t value_bits = entry >> 16 & 15;
-  const int far = place + static_cast<int>(entry >> 20 & 15) + 1;
-  if ((entry & 0xFF) != 0 && value_bits != 0 && value_bits <= AcTable::most_bits &&
-      next >= static_cast<int>(AcTable::other) && far < last_place) {
-    refill(bits);
-    drop(bits, entry & 0xFF);
-    place = far;
-    block[places_in_group[static_cast<std::size_t>(place)]] =
-        static_cast<std::int16_t>(take_value(bits, value_bits));
-    return Turn::goes_on;
   }
   const Symbol symbol = take_symbol(bits, table, place);
   bits = symbol.rest;
   place = symbol.place;
   if (symbol.kind == Symbol::nothing) return Turn::nothing;
   if (symbol.kind == Symbol::end) return Turn::ends;
-  block[places_in_group[static_cast<std::size_t>(place)]] = static_cast<std::int16_t>(symbol.value);
+  block[places_in_group[place]] = static_cast<std::int16_t>(symbol.value);
   return place == last_place ? Turn::ends : Turn::goes_on;
 }
 
-/// Decodes a block's AC coefficients behind `place`; returns the place of the last one, or -1.
-HWY_INLINE int decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
-                                   int place = 0) {
+/// Decodes a block's AC coefficients behind `place`; false if they are not sound.
+HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
+                                    std::uint32_t place = 0) {
   // Each look-up takes at most as many bits as the index has.
   static_assert(5 * AcTable::index_bits <= 56);
   const auto take = [&] { return take_coefficient(bits, table, block, place); };
@@ -182,15 +197,15 @@ HWY_INLINE int decode_coefficients(ScanBits& bits, const AcTable& table, std::in
     refill(bits);
     if (take() && take() && take() && take() && take()) continue;
     const Turn turn = take_other(bits, table, block, place);
-    if (turn != Turn::goes_on) return turn == Turn::ends ? place : -1;
+    if (turn != Turn::goes_on) return turn == Turn::ends;
   }
 }
 
 /// Passes over symbols, the usual way, as `take_coefficient` takes one. At least
 /// `SkipTable::most_bits` bits are left.
-HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, int& place) {
+HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& place) {
   const std::uint32_t entry = look_up(skip, bits);
-  const int next = place + static_cast<int>(entry >> 8);
+  const std::uint32_t next = place + (entry >> 8);
   if (next >= last_place) [[unlikely]]
     return false;
   drop(bits, entry);
@@ -200,16 +215,23 @@ HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, int& place) 
 
 /// Passes over what `skip_symbols` has not passed over.
 HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable& skip,
-                           int& place) {
+                           std::uint32_t& place) {
   const std::uint32_t entry = look_up(skip, bits);
   const auto moved = entry >> 8;
   const bool has_end = (moved & SkipTable::end) != 0;
-  const int last =
-      place + static_cast<int>(moved) - (has_end ? static_cast<int>(SkipTable::end) : 0);
+  const std::uint32_t last = place + moved - (has_end ? SkipTable::end : 0);
   // The symbols before an end must leave room for it.
   if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
     drop(bits, entry);
     return Turn::ends;
+  }
+  // The first one of several symbols, of which one is the block's last coefficient.
+  const std::uint32_t single = look_up(table, bits);
+  const std::uint32_t next = place + (single >> 8 & 0xFF);
+  if (next <= last_place) [[likely]] {
+    drop(bits, single);
+    place = next;
+    return place == last_place ? Turn::ends : Turn::goes_on;
   }
   const Symbol symbol = take_symbol(bits, table, place);
   bits = symbol.rest;
@@ -220,7 +242,7 @@ HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable
 
 /// Passes over a block's AC coefficients behind `place`; false if they are not sound.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
-                                  int place = 0) {
+                                  std::uint32_t place = 0) {
   static_assert(4 * SkipTable::most_bits <= 56);
   const auto take = [&] { return skip_symbols(bits, skip, place); };
   for (;;) {
@@ -232,39 +254,37 @@ HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const Sk
 }
 
 /// Decodes a block's AC coefficients up to the place `limit`, which is below the last one, and
-/// passes over the rest; returns the place of the last one that is kept, or -1.
-HWY_INLINE int decode_first_coefficients(ScanBits& bits, const AcTable& table,
-                                         const SkipTable& skip, int limit, std::int16_t* block) {
-  int place = 0;
+/// passes over the rest; false if they are not sound.
+HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
+                                          const SkipTable& skip, std::uint32_t limit,
+                                          std::int16_t* block) {
+  std::uint32_t place = 0;
   while (place < limit) {
     refill(bits);
     std::uint32_t entry = look_up(table, bits);
-    int next = place + static_cast<int>(entry >> 8 & 0xFF);
+    std::uint32_t next = place + (entry >> 8 & 0xFF);
     for (int n = 0; n < 4 && next <= limit; ++n) {
       drop(bits, entry);
       place = next;
-      block[places_in_group[static_cast<std::size_t>(place)]] =
-          static_cast<std::int16_t>(entry >> 16);
+      block[places_in_group[place]] = static_cast<std::int16_t>(entry >> 16);
       entry = look_up(table, bits);
-      next = place + static_cast<int>(entry >> 8 & 0xFF);
+      next = place + (entry >> 8 & 0xFF);
     }
     if (next <= limit) continue;
-    if ((entry >> 8) == AcTable::other && (entry & 0xFF) != 0) {
+    if ((entry & 0xFF00) == AcTable::end << 8) {
       drop(bits, entry);
-      return place;
+      return true;
     }
     if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies behind the limit
     const Symbol symbol = take_symbol(bits, table, place);
     bits = symbol.rest;
-    if (symbol.kind == Symbol::nothing) return -1;
-    if (symbol.kind == Symbol::end || symbol.place == last_place) return place;
-    if (symbol.place > limit)
-      return skip_coefficients(bits, table, skip, symbol.place) ? place : -1;
+    if (symbol.kind == Symbol::nothing) return false;
+    if (symbol.kind == Symbol::end || symbol.place == last_place) return true;
+    if (symbol.place > limit) return skip_coefficients(bits, table, skip, symbol.place);
     place = symbol.place;
-    block[places_in_group[static_cast<std::size_t>(place)]] =
-        static_cast<std::int16_t>(symbol.value);
+    block[places_in_group[place]] = static_cast<std::int16_t>(symbol.value);
   }
-  return skip_coefficients(bits, table, skip, place) ? place : -1;
+  return skip_coefficients(bits, table, skip, place);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "jpeg/frame.h"
@@ -20,8 +21,6 @@ struct alignas(64) BlockGroup {
   static constexpr int row_values = blocks * block_side;
 
   std::array<std::int16_t, static_cast<std::size_t>(row_values) * block_side> values;
-  /// The place, in the file's zigzag order, of each block's last coefficient that is not 0.
-  std::array<std::uint8_t, blocks> last;
 };
 
 /// Where the coefficients of a block, by their places in the zigzag order (T.81, figure A.6), lie
@@ -63,17 +62,48 @@ class CoefficientRow {
     }
   };
 
+  CoefficientRow() = default;
+  CoefficientRow(const CoefficientRow&) = delete;
+  CoefficientRow& operator=(const CoefficientRow&) = delete;
+
   /// Makes room for `mcus` MCUs of a frame.
   void shape(const Frame& frame, int mcus) {
-    for (int number = 0; number < frame.component_count; ++number) {
+    component_count_ = frame.component_count;
+    std::size_t of_mcu = 0;
+    for (int number = 0; number < component_count_; ++number) {
       const Component& component = frame.components[static_cast<std::size_t>(number)];
-      Blocks& blocks = components_[static_cast<std::size_t>(number)];
+      Blocks& blocks = (*this)[number];
       blocks.across = mcus * component.across;
       blocks.down = component.down;
       blocks.groups = (blocks.across + BlockGroup::blocks - 1) / BlockGroup::blocks;
       const std::size_t size =
           static_cast<std::size_t>(blocks.down) * static_cast<std::size_t>(blocks.groups);
       blocks.all.resize(std::max(blocks.all.size(), size));
+      of_mcu +=
+          static_cast<std::size_t>(component.across) * static_cast<std::size_t>(component.down);
+    }
+    in_order_.resize(of_mcu * static_cast<std::size_t>(mcus));
+    std::int16_t** first = in_order_.data();
+    for (int number = 0; number < component_count_; ++number) {
+      const int across = frame.components[static_cast<std::size_t>(number)].across;
+      Blocks& blocks = (*this)[number];
+      for (int y = 0; y < blocks.down; ++y) {
+        BlockGroup* const row = blocks.row(y);
+        for (int x = 0; x < across; ++x, ++first) {
+          std::int16_t** to = first;
+          for (int column = x; column < blocks.across; column += across, to += of_mcu)
+            *to = row[column / BlockGroup::blocks].values.data() +
+                  static_cast<std::ptrdiff_t>(column % BlockGroup::blocks) * block_side;
+        }
+      }
+    }
+  }
+  /// All of the coefficients are 0 then.
+  void clear() {
+    for (int number = 0; number < component_count_; ++number) {
+      Blocks& blocks = (*this)[number];
+      std::memset(static_cast<void*>(blocks.all.data()), 0,
+                  sizeof(BlockGroup) * static_cast<std::size_t>(blocks.down * blocks.groups));
     }
   }
 
@@ -81,9 +111,13 @@ class CoefficientRow {
   const Blocks& operator[](int component) const {
     return components_[static_cast<std::size_t>(component)];
   }
+  /// The first coefficient of each block, in the order in which the file has the blocks.
+  std::int16_t* const* in_order() const { return in_order_.data(); }
 
  private:
+  int component_count_ = 0;
   std::array<Blocks, 3> components_;
+  std::vector<std::int16_t*> in_order_;
 };
 
 }  // namespace millrace::jpeg

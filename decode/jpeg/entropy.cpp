@@ -4,7 +4,6 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <span>
 
@@ -23,24 +22,23 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
   constexpr std::int64_t worth_tables = 60;
   const bool skips_by_table = skipped > worth_tables || last_places.front() < 63;
   for (ScanState& one : states_) {
-    one.last_places = last_places;
     one.row_mcus = frame.mcus_across;
     one.noted = nullptr;
-    one.block_count = 0;
-    for (int number = 0; number < frame.component_count; ++number) {
-      const Component& component = frame.components[static_cast<std::size_t>(number)];
-      one.across[static_cast<std::size_t>(number)] = component.across;
-      for (int y = 0; y < component.down; ++y)
-        for (int x = 0; x < component.across; ++x)
-          one.blocks[static_cast<std::size_t>(one.block_count++)] = {
-              number,
-              x,
-              y,
-              &dc_tables_[static_cast<std::size_t>(component.dc_table)],
-              &ac_tables_[static_cast<std::size_t>(component.ac_table)],
-              skips_by_table ? &skip_tables_[static_cast<std::size_t>(component.ac_table)]
-                             : nullptr};
+    BlockKind* kind = one.kinds.data();
+    for (std::size_t number = 0; number < static_cast<std::size_t>(frame.component_count);
+         ++number) {
+      const Component& component = frame.components[number];
+      const auto ac = static_cast<std::size_t>(component.ac_table);
+      for (int n = 0; n < component.across * component.down; ++n, ++kind)
+        *kind = {.predictor = &one.predictors[number],
+                 .dc = &dc_tables_[static_cast<std::size_t>(component.dc_table)],
+                 .ac = &ac_tables_[ac],
+                 .skip = skips_by_table ? &skip_tables_[ac] : nullptr,
+                 .last_place = static_cast<std::uint32_t>(last_places[number]),
+                 .next = kind + 1};
     }
+    kind[-1].next = one.kinds.data();
+    one.block_count = static_cast<int>(kind - one.kinds.data());
   }
   state().bytes.begin(frame.scan, 0, ScanBytes::window_bytes, !noted_.empty());
   state().bits = {0, state().bytes.first(), 0};
@@ -57,8 +55,10 @@ void EntropyDecoder::begin_noting(SeekIndex* index) {
   noted_from_ = tiles().first_mcu(known_tiles());
   next_noted_ = noted_.data();
   const bool of_rows = index->of == IndexPoints::rows;
-  for (ScanState& one : states_)
+  for (ScanState& one : states_) {
+    one.tile_mcus = tiles().mcus;
     one.within_tile = of_rows ? std::numeric_limits<int>::max() : tiles().mcus - 1;
+  }
 }
 
 bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
@@ -90,14 +90,6 @@ bool EntropyDecoder::restart() {
   return true;
 }
 
-void EntropyDecoder::clear(CoefficientRow& row) const {
-  for (int number = 0; number < frame_->component_count; ++number) {
-    CoefficientRow::Blocks& blocks = row[number];
-    std::memset(static_cast<void*>(blocks.all.data()), 0,
-                sizeof(BlockGroup) * static_cast<std::size_t>(blocks.down * blocks.groups));
-  }
-}
-
 /// Goes to the last point up to an MCU that the index has, if that lies ahead, to read as far as
 /// `mcus` MCUs from there.
 bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
@@ -108,7 +100,7 @@ bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
 
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
   if (!go_near(first, mcus)) return false;
-  if (mcus > 0) clear(row);
+  if (mcus > 0) row.clear();
   row_ = &row;
   skipped_to_ = first;
   decoded_to_ = first + mcus;
@@ -146,8 +138,8 @@ bool EntropyDecoder::finish() {
 }
 
 bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
-  return index_ != nullptr && frame_->restart_interval == 0 && state().last_places.front() == 63 &&
-         tiles().of(second + mcus - 1) < known_tiles();
+  return index_ != nullptr && frame_->restart_interval == 0 &&
+         state().kinds.front().last_place == 63 && tiles().of(second + mcus - 1) < known_tiles();
 }
 
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
@@ -176,8 +168,8 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   if (!begin(lanes[0], first)) return false;
   current_ = 1 - current_;
   if (!begin(lanes[1], second)) return false;
-  clear(first_row);
-  clear(second_row);
+  first_row.clear();
+  second_row.clear();
   const auto& [a, b] = lanes;
   using State = McuRun::State;
   const auto is_open = [](const Lane& lane) { return lane.run.state == State::open; };

@@ -56,7 +56,6 @@ class EntropyDecoder {
   ScanState& state() { return states_[current_]; }
   const ScanState& state() const { return states_[current_]; }
   bool go_near(std::int64_t mcu, int mcus);
-  void clear(CoefficientRow& row) const;
   bool restart();
   void begin_noting(SeekIndex* index);
   /// Of the index, which there is.

@@ -50,25 +50,35 @@ bool DcTable::set(const HuffmanCode& code) {
   bool fits = true;
   for_each_code(code, 16, [&](unsigned value, int length, int symbol) {
     fits = fits && symbol <= most_bits;
-    if (length <= index_bits)
+    if (fits && length <= index_bits)
       std::fill_n(entries.data() + (value << (index_bits - length)), 1 << (index_bits - length),
-                  static_cast<std::uint16_t>(symbol << 8 | length));
+                  static_cast<std::uint16_t>(symbol << 8 | (length + symbol)));
   });
   return fits;
 }
 
 bool AcTable::set(const HuffmanCode& code) {
   if (!long_codes.set(code)) return false;
-  entries.fill(other << 8);
+  entries.fill(long_code);
   for_each_code(code, index_bits, [&](unsigned value, int length, int symbol) {
     const int bits = symbol & 15;
     const int free = index_bits - length;
     std::uint32_t* entry = entries.data() + (value << free);
-    if ((bits == 0 && symbol != sixteen_zeros) || bits > most_bits || bits > free) {
-      std::fill_n(entry, 1 << free, static_cast<std::uint32_t>(symbol << 16 | length) | other << 8);
+    if (symbol == 0) {
+      std::fill_n(entry, 1 << free, end << 8 | static_cast<std::uint32_t>(length));
+      return;
+    }
+    if (!is_coefficient(symbol)) {
+      std::fill_n(entry, 1 << free, unsound);
       return;
     }
     const auto place = static_cast<std::uint32_t>((symbol >> 4) + 1);
+    if (bits > free) {
+      std::fill_n(entry, 1 << free,
+                  static_cast<std::uint32_t>(bits) << 16 | (other + place) << 8 |
+                      static_cast<std::uint32_t>(length + bits));
+      return;
+    }
     for (unsigned stored = 0; stored < 1U << bits; ++stored, entry += 1 << (free - bits))
       std::fill_n(entry, 1 << (free - bits),
                   static_cast<std::uint32_t>(value_of(stored, bits)) << 16 | place << 8 |
@@ -95,9 +105,7 @@ void SkipTable::set(const HuffmanCode& code) {
       std::uint16_t* entry = made + (value << free);
       const std::size_t entries_of_code = std::size_t{1} << free;
       const bool ends = symbol == 0;
-      const bool is_known =
-          ends || symbol == sixteen_zeros || (value_bits > 0 && value_bits <= AcTable::most_bits);
-      if (!is_known || taken > most_bits) return;
+      if (!(ends || is_coefficient(symbol)) || taken > most_bits) return;
       const unsigned place = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
       const auto one = static_cast<std::uint16_t>(place << 8 | static_cast<unsigned>(taken));
       const int left = bits - taken;

@@ -18,16 +18,23 @@ struct HuffmanCode {
 /// The symbol of AC coefficients that stands for as many zeros.
 inline constexpr int sixteen_zeros = 0xF0;
 
+/// Whether a symbol of AC coefficients stands for one, or for sixteen zeros.
+inline bool is_coefficient(int symbol) {
+  constexpr int most_bits = 10;
+  const int bits = symbol & 15;
+  return symbol == sixteen_zeros || (bits > 0 && bits <= most_bits);
+}
+
 /// Finds symbols one by one, of codes that are too long for a table.
 class LongCodes {
  public:
   /// False if the counts make no code.
   bool set(const HuffmanCode& code);
 
-  /// The symbol that the bits, from the highest on, begin with, and its code's length; -1 if no
-  /// code begins so.
-  int find(std::uint64_t bits, int& length) const {
-    for (length = 1; length <= 16; ++length) {
+  /// The symbol that the bits, from the highest on, begin with, and its code's length, which is at
+  /// least `shortest`; -1 if no code begins so.
+  int find(std::uint64_t bits, int shortest, int& length) const {
+    for (length = shortest; length <= 16; ++length) {
       const auto value = static_cast<int>(bits >> (64 - length));
       const auto n = static_cast<std::size_t>(length - 1);
       if (value <= last_[n]) return symbols_[static_cast<std::uint8_t>(value + offset_[n])];
@@ -42,8 +49,9 @@ class LongCodes {
   std::array<std::uint8_t, 256> symbols_{};
 };
 
-/// Differences of DC coefficients. An entry has the code's length in its low byte (0: too long) and
-/// the number of bits that follow it, at most 11, in its high byte.
+/// Differences of DC coefficients. An entry has the number of bits of the difference, at most 11,
+/// in its high byte, and the length of its code and these in its low byte; 0 if the code is too
+/// long.
 struct DcTable {
   static constexpr int index_bits = 9;
   static constexpr int most_bits = 11;
@@ -55,16 +63,20 @@ struct DcTable {
   LongCodes long_codes;
 };
 
-/// AC coefficients, one an entry, with their values:
-/// - bits 0 to 7: how many bits it takes, the value's among them;
-/// - bits 8 to 15: how far its place is behind the one before (1 to 16), or `other` and more;
-/// - bits 16 to 31: its value, as an int16. Sixteen zeros are a coefficient of 0.
-/// In an entry `other`, bits 0 to 7 are the code's length (0: too long) and bits 16 to 23 the
-/// symbol: the end of the block, and values that do not fit into the index.
+/// AC coefficients, one an entry:
+/// - bits 0 to 7: how many bits it takes, its value's among them;
+/// - bits 8 to 15: how far its place is behind the one before (1 to 16), and `other` in addition if
+///   the value does not fit into the index; or `end`;
+/// - bits 16 to 31: its value, as an int16; in an `other`, how many bits that has. Sixteen zeros
+///   are a coefficient of 0.
+/// The rest are `long_code`, for one that does not fit into the index, and `unsound`, for symbols
+/// that no sound scan has.
 struct AcTable {
   static constexpr int index_bits = 11;
+  static constexpr std::uint32_t end = 64;
   static constexpr std::uint32_t other = 128;
-  static constexpr int most_bits = 10;
+  static constexpr std::uint32_t long_code = other << 8;
+  static constexpr std::uint32_t unsound = 1U << 16 | other << 8;
 
   bool set(const HuffmanCode& code);
 

@@ -27,21 +27,6 @@ void transform_plainly(const BlockGroup& group, const StepsOfGroup& steps, std::
   }
 }
 
-/// Blocks of nothing but DC are of one value each.
-void transform_flat(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t* samples,
-                    std::size_t stride) {
-  for (int block = 0; block < BlockGroup::blocks; ++block) {
-    const int at = block * block_side;
-    const auto scaled = static_cast<std::int16_t>(group.values[static_cast<std::size_t>(at)] *
-                                                  steps.values()[0] * (1 << idct::kept_bits));
-    constexpr int shift = idct::second_shift - idct::scale_bits;
-    const int value = ((scaled + (1 << (shift - 1))) >> shift) + 128;
-    for (std::size_t row = 0; row < block_side; ++row)
-      std::fill_n(samples + static_cast<std::size_t>(at) + row * stride, block_side,
-                  static_cast<std::uint8_t>(std::clamp(value, 0, 255)));
-  }
-}
-
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t* samples,
@@ -183,9 +168,21 @@ HWY_INLINE void store(const V16 (&columns)[8], std::uint8_t* samples, std::size_
   }
 }
 
+/// Stores the samples of blocks of nothing but DC, which are of one value each.
+HWY_INLINE void store_flat(V16 first_row, std::uint8_t* samples, std::size_t stride) {
+  const D16 d16;
+  constexpr int shift = idct::second_shift - idct::scale_bits - idct::kept_bits;
+  const V16 rounded = hn::ShiftRight<shift>(hn::Add(first_row, hn::Set(d16, 1 << (shift - 1))));
+  const hn::Rebind<std::uint8_t, D16> d8;
+  // A block is as wide as what `Broadcast` works within.
+  const auto row = hn::DemoteTo(d8, hn::Broadcast<0>(hn::Add(rounded, hn::Set(d16, 128))));
+  for (int n = 0; n < block_side; ++n, samples += stride) hn::StoreU(row, d8, samples);
+}
+
 void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t* samples,
                std::size_t stride) {
   const D16 d16;
+  alignas(16) constexpr std::int16_t but_first[8] = {0, -1, -1, -1, -1, -1, -1, -1};
   for (std::size_t at = 0; at < BlockGroup::row_values; at += hn::MaxLanes(d16)) {
     V16 rows[8] = {};
     for (std::size_t row = 0; row < 8; ++row) {
@@ -201,6 +198,12 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
       transform_plainly(group, steps, samples, stride);
       return;
     }
+    V16 any = hn::And(rows[0], hn::LoadDup128(d16, but_first));
+    for (std::size_t row = 1; row < 8; ++row) any = hn::Or(any, rows[row]);
+    if (hn::AllTrue(d16, hn::Eq(any, hn::Zero(d16)))) {
+      store_flat(rows[0], samples + at, stride);
+      continue;
+    }
     pass<idct::first_shift>(rows);
     transpose(rows);
     pass<idct::second_shift>(rows);
@@ -212,13 +215,8 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
 
 void transform_groups(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                       std::uint8_t* samples, std::size_t stride) {
-  for (; count > 0; --count, ++groups, samples += BlockGroup::row_values) {
-    // As one number: compared as arrays, they would be by a call.
-    if (std::bit_cast<std::uint32_t>(groups->last) == 0)
-      transform_flat(*groups, steps, samples, stride);
-    else
-      transform(*groups, steps, samples, stride);
-  }
+  for (; count > 0; --count, ++groups, samples += BlockGroup::row_values)
+    transform(*groups, steps, samples, stride);
 }
 
 }  // namespace

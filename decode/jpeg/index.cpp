@@ -25,8 +25,8 @@ using Row = std::array<std::uint32_t, 4>;
 Row difference(const SeekPoint& point, const SeekPoint& before) {
   Row row{static_cast<std::uint32_t>(point.bit - before.bit)};
   for (std::size_t n = 0; n < point.predictors.size(); ++n) {
-    const auto d = static_cast<std::int16_t>(point.predictors[n] - before.predictors[n]);
-    row[n + 1] = static_cast<std::uint16_t>(d < 0 ? -2 * d - 1 : 2 * d);
+    const int d = static_cast<std::int16_t>(point.predictors[n] - before.predictors[n]);
+    row[n + 1] = static_cast<std::uint16_t>(2 * d ^ d >> 31);
   }
   return row;
 }

@@ -5,6 +5,7 @@
 // adds nothing.
 #include "jpeg/mcus.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #define HWY_DISABLED_TARGETS (HWY_AVX3 | HWY_AVX3_DL)
@@ -20,97 +21,42 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Notes the point of an MCU that begins a tile.
-HWY_INLINE void note_tile(ScanState& state, const ScanBits& bits) {
-  if ((state.column & state.within_tile) == 0) {
-    SeekPoint& point = *state.noted++;
-    point.bit = 8 * state.bytes.place_of(bits.next) - (bits.count & 63);
-    for (std::size_t n = 0; n < point.predictors.size(); ++n)
-      point.predictors[n] = static_cast<std::uint16_t>(state.predictors[n]);
-  }
-  if (++state.column == state.row_mcus) state.column = 0;
-}
-
-/// Opens a block of MCU `mcu`, up to its AC coefficients; false if it has no DC coefficient.
-template <bool skips>
-HWY_INLINE bool open_block(ScanState& scan, const BlocksOfKind& kind, std::int64_t mcu,
-                           ScanBits& bits, OpenBlock& block) {
-  if (!ensure(scan.bytes, bits)) return false;
-  refill(bits);
-  std::int32_t difference = 0;
-  if (!take_difference(bits, *kind.dc, difference)) return false;
-  const std::uint32_t value = *kind.predictor + static_cast<std::uint32_t>(difference);
-  *kind.predictor = value;
-  if constexpr (!skips) {
-    const unsigned column = static_cast<unsigned>(mcu) * kind.across + kind.x;
-    BlockGroup& group = kind.groups[column / BlockGroup::blocks];
-    const unsigned lane = column % BlockGroup::blocks;
-    block = {group.values.data() + lane * block_side, group.last.data() + lane};
-    block.values[0] = static_cast<std::int16_t>(value);
-  }
-  return true;
-}
-
-/// Decodes the rest of a block, or passes over it, from the coefficient behind `place` on; false if
-/// it is not sound.
-template <bool skips>
-HWY_INLINE bool end_block(const BlocksOfKind& kind, const OpenBlock& block, int place,
-                          ScanBits& bits) {
-  if constexpr (skips) {
-    if (kind.skip != nullptr) return skip_coefficients(bits, *kind.ac, *kind.skip, place);
-    BlockGroup unused;
-    return decode_coefficients(bits, *kind.ac, unused.values.data(), place) >= 0;
-  } else {
-    const int last =
-        kind.last_place == last_place
-            ? decode_coefficients(bits, *kind.ac, block.values, place)
-            : decode_first_coefficients(bits, *kind.ac, *kind.skip, kind.last_place, block.values);
-    *block.last = static_cast<std::uint8_t>(last);
-    return last >= 0;
-  }
-}
-
-template <bool skips>
-HWY_INLINE McuRun::State finish_blocks(McuRun& run, ScanBits& bits) {
+/// Goes on to the next MCUs of one tile, and notes its point if the first of them begins it.
+/// `bit` is where that begins. Returns how many blocks they have; 0 if no MCUs are left.
+HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
+  if (run.later_mcus == 0) return 0;
   ScanState& scan = *run.scan;
-  int number = run.number;
-  if (run.in_block &&
-      !end_block<skips>(run.kinds[static_cast<std::size_t>(number++)], run.block, run.place, bits))
-    return McuRun::State::unsound;
-  const int count = scan.block_count;
-  for (std::int64_t mcu = run.mcu; mcu < run.end; ++mcu, number = 0) {
-    if (number == 0 && scan.noted != nullptr) note_tile(scan, bits);
-    for (; number < count; ++number) {
-      const BlocksOfKind& kind = run.kinds[static_cast<std::size_t>(number)];
-      OpenBlock block;
-      if (!open_block<skips>(scan, kind, mcu, bits, block) ||
-          !end_block<skips>(kind, block, 0, bits))
-        return McuRun::State::unsound;
-    }
+  const int within_tile = scan.column & scan.within_tile;
+  if (within_tile == 0) {
+    SeekPoint& point = *scan.noted++;
+    point.bit = bit;
+    for (std::size_t n = 0; n < point.predictors.size(); ++n)
+      point.predictors[n] = static_cast<std::uint16_t>(scan.predictors[n]);
   }
-  return McuRun::State::done;
+  const int of_tile = std::min(scan.tile_mcus - within_tile, scan.row_mcus - scan.column);
+  const std::int64_t mcus = std::min<std::int64_t>(of_tile, run.later_mcus);
+  run.later_mcus -= mcus;
+  scan.column += static_cast<int>(mcus);
+  if (scan.column == scan.row_mcus) scan.column = 0;
+  return mcus * scan.block_count;
 }
 
-void finish(McuRun& run) {
-  ScanBits bits = run.scan->bits;
-  run.state = run.skips ? finish_blocks<true>(run, bits) : finish_blocks<false>(run, bits);
-  run.scan->bits = bits;
-}
-
-/// One of two runs that take turns, in an open block.
+/// A run that is gone on with.
 template <bool skips>
 struct Lane {
   McuRun& run;
   ScanState& scan = *run.scan;
   ScanBits bits = scan.bits;
-  std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
-  OpenBlock block = run.block;
-  int place = run.place;
-  const BlocksOfKind* const first_kind = run.kinds.data();
-  const BlocksOfKind* const kinds_end = first_kind + scan.block_count;
+  std::int64_t blocks = run.blocks;
+  std::int16_t* const* next_values = run.next_values;
+  const BlockKind* next = run.next;
+  /// Loaded before the block is opened: it is waited for then.
+  const DcTable* next_dc = next->dc;
   /// Of the open block.
-  const BlocksOfKind* kind = first_kind + run.number;
-  std::int64_t mcu = run.mcu;
+  const BlockKind* kind = run.kind;
+  std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
+  std::int16_t* values = run.values;
+  std::uint32_t place = run.place;
   bool in_block = run.in_block;
 
   HWY_INLINE bool begin() {
@@ -124,15 +70,28 @@ struct Lane {
     else
       table = kind->ac;
   }
-  /// Opens the block of `kind`; false if that is behind the run's end, or not sound.
+  /// Opens the next block, up to its AC coefficients; false if there is none, or none that is
+  /// sound.
   HWY_INLINE bool open() {
-    if (kind == kinds_end) kind = first_kind, ++mcu;
-    if (kind == first_kind) {
-      if (mcu == run.end) return ends(McuRun::State::done);
-      if (scan.noted != nullptr) note_tile(scan, bits);
+    if (blocks == 0) [[unlikely]] {
+      blocks = begin_tile(run, 8 * scan.bytes.place_of(bits.next) - (bits.count & 63));
+      if (blocks == 0) return ends(McuRun::State::done);
     }
-    if (!open_block<skips>(scan, *kind, mcu, bits, block)) return ends(McuRun::State::unsound);
+    if (!ensure(scan.bytes, bits)) return ends(McuRun::State::unsound);
+    refill(bits);
+    std::int32_t difference = 0;
+    if (!take_difference(bits, *next_dc, difference)) return ends(McuRun::State::unsound);
+    kind = next;
     use_tables();
+    next = kind->next;
+    next_dc = next->dc;
+    --blocks;
+    const std::uint32_t value = *kind->predictor + static_cast<std::uint32_t>(difference);
+    *kind->predictor = value;
+    if constexpr (!skips) {
+      values = *next_values++;
+      values[0] = static_cast<std::int16_t>(value);
+    }
     place = 0;
     in_block = true;
     return true;
@@ -146,7 +105,7 @@ struct Lane {
     if constexpr (skips)
       return skip_symbols(bits, *table, place);
     else
-      return take_coefficient(bits, *table, block.values, place);
+      return take_coefficient(bits, *table, values, place);
   }
   /// Takes what `take` has not taken; at a block's end the next one is opened. False if there is
   /// none, as the run's state says.
@@ -155,22 +114,46 @@ struct Lane {
     if constexpr (skips)
       turn = skip_other(bits, *kind->ac, *table, place);
     else
-      turn = take_other(bits, *table, block.values, place);
+      turn = take_other(bits, *table, values, place);
     if (turn == Turn::goes_on) return true;
-    if (turn == Turn::nothing) return ends(McuRun::State::unsound);
-    if constexpr (!skips) *block.last = static_cast<std::uint8_t>(place);
-    ++kind;
-    return open();
+    return turn == Turn::ends ? open() : ends(McuRun::State::unsound);
+  }
+  /// Takes all that is left of the open block; false if it is not sound.
+  HWY_INLINE bool end_block() {
+    if constexpr (skips) {
+      if (table != nullptr) return skip_coefficients(bits, *kind->ac, *table, place);
+      BlockGroup unused;
+      return decode_coefficients(bits, *kind->ac, unused.values.data(), place);
+    } else {
+      if (kind->last_place == last_place) return decode_coefficients(bits, *table, values, place);
+      return decode_first_coefficients(bits, *table, *kind->skip, kind->last_place, values);
+    }
   }
   HWY_INLINE void leave() {
     scan.bits = bits;
-    run.block = block;
-    run.place = place;
-    run.number = static_cast<int>(kind - first_kind);
-    run.mcu = mcu;
+    run.blocks = blocks;
+    run.next = next;
+    run.next_values = next_values;
     run.in_block = in_block;
+    run.kind = kind;
+    run.values = values;
+    run.place = place;
   }
 };
+
+template <bool skips>
+HWY_NOINLINE void finish_run(McuRun& run) {
+  Lane<skips> lane{run};
+  if (lane.begin()) do
+      if (!lane.end_block()) {
+        lane.ends(McuRun::State::unsound);
+        break;
+      }
+    while (lane.open());
+  lane.leave();
+}
+
+void finish(McuRun& run) { run.skips ? finish_run<true>(run) : finish_run<false>(run); }
 
 template <bool a_skips, bool b_skips>
 HWY_NOINLINE void take_turns_of(McuRun& run_a, McuRun& run_b) {
@@ -222,47 +205,31 @@ HWY_AFTER_NAMESPACE();
 namespace millrace::jpeg {
 namespace {
 
-void begin_run(McuRun& run, ScanState& scan, std::int64_t first, std::int64_t count) {
+void begin_run(McuRun& run, ScanState& scan, std::int64_t mcus) {
   run.state = McuRun::State::open;
   run.scan = &scan;
-  run.mcu = first;
-  run.end = first + count;
-  run.number = 0;
+  const bool notes = scan.noted != nullptr;
+  run.blocks = notes ? 0 : mcus * scan.block_count;
+  run.later_mcus = notes ? mcus : 0;
+  run.next = scan.kinds.data();
   run.in_block = false;
-  for (std::size_t n = 0; n < static_cast<std::size_t>(scan.block_count); ++n) {
-    const McuBlock& block = scan.blocks[n];
-    const auto component = static_cast<std::size_t>(block.component);
-    BlocksOfKind& kind = run.kinds[n];
-    kind.predictor = &scan.predictors[component];
-    kind.dc = block.dc;
-    kind.ac = block.ac;
-    kind.skip = block.skip;
-    kind.last_place = scan.last_places[component];
-  }
 }
 
 }  // namespace
 
 void begin_decoding(McuRun& run, ScanState& scan, CoefficientRow& row, int first, int count) {
-  begin_run(run, scan, first, count);
+  begin_run(run, scan, count);
   run.skips = false;
-  for (std::size_t n = 0; n < static_cast<std::size_t>(scan.block_count); ++n) {
-    const McuBlock& block = scan.blocks[n];
-    BlocksOfKind& kind = run.kinds[n];
-    kind.groups = row[block.component].row(block.y);
-    kind.across = static_cast<unsigned>(scan.across[static_cast<std::size_t>(block.component)]);
-    kind.x = static_cast<unsigned>(block.x);
-  }
+  run.next_values = row.in_order() + static_cast<std::ptrdiff_t>(first) * scan.block_count;
 }
 
 void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count) {
-  begin_run(run, scan, 0, count);
+  begin_run(run, scan, count);
   run.skips = true;
 }
 
 bool can_take_turns(const McuRun& run) {
-  const BlocksOfKind& first = run.kinds.front();
-  return run.skips ? first.skip != nullptr : first.last_place == 63;
+  return run.skips ? run.next->skip != nullptr : run.next->last_place == 63;
 }
 
 HWY_EXPORT(finish);

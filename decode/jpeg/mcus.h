@@ -21,20 +21,21 @@ struct ScanBits {
   std::uint32_t count = 0;
 };
 
-/// A block of an MCU.
-struct McuBlock {
-  int component = 0;
-  int x = 0;
-  int y = 0;
+/// What the blocks at one place of each MCU are decoded by.
+struct BlockKind {
+  std::uint32_t* predictor = nullptr;
   const DcTable* dc = nullptr;
   const AcTable* ac = nullptr;
   /// Nullptr: blocks are passed over as they are decoded.
   const SkipTable* skip = nullptr;
+  /// Coefficients behind this place are passed over.
+  std::uint32_t last_place = 0;
+  /// Of the block that follows, in the same MCU or the next one.
+  const BlockKind* next = nullptr;
 };
 
-/// The blocks of an MCU, of which each has at most so many.
-template <typename Block>
-using OfMcu = std::array<Block, 6>;
+/// The kinds of the blocks of an MCU, of which each has at most so many.
+using KindsOfMcu = std::array<BlockKind, 6>;
 
 /// Where in a scan the loops are, and what they use.
 struct ScanState {
@@ -42,35 +43,17 @@ struct ScanState {
   ScanBits bits;
   std::array<std::uint32_t, 3> predictors{};
   /// In the order of the file.
-  OfMcu<McuBlock> blocks;
+  KindsOfMcu kinds;
   int block_count = 0;
-  std::array<int, 3> across{};
-  std::array<int, 3> last_places{};
   /// Where the next tile's point is noted, its bits without those that `ScanBytes` takes out; there
-  /// is room. Nullptr: nothing is noted, and `column` is not looked at.
+  /// is room. Nullptr: nothing is noted, and what follows is not looked at.
   SeekPoint* noted = nullptr;
-  /// Of the next MCU, of `row_mcus` in a row. Those that begin a tile have none of these bits.
+  /// Of the next MCU, of `row_mcus` in a row, which has tiles of `tile_mcus`. Those that begin a
+  /// tile have none of the bits `within_tile`.
   int column = 0;
   int within_tile = 0;
+  int tile_mcus = 0;
   int row_mcus = 0;
-};
-
-/// Where the blocks of one kind of each MCU go, and what they are decoded by.
-struct BlocksOfKind {
-  BlockGroup* groups = nullptr;
-  unsigned across = 0;
-  unsigned x = 0;
-  std::uint32_t* predictor = nullptr;
-  const DcTable* dc = nullptr;
-  const AcTable* ac = nullptr;
-  const SkipTable* skip = nullptr;
-  int last_place = 0;
-};
-
-/// A block that is being decoded; the place of its last coefficient goes to `last`.
-struct OpenBlock {
-  std::int16_t* values = nullptr;
-  std::uint8_t* last = nullptr;
 };
 
 /// MCUs that are decoded or passed over, one after the other, and how far that has come.
@@ -81,14 +64,17 @@ struct McuRun {
   State state = State::done;
   ScanState* scan = nullptr;
   bool skips = false;
-  OfMcu<BlocksOfKind> kinds;
-  std::int64_t mcu = 0;
-  std::int64_t end = 0;
-  /// The block's number in its MCU, and whether it is open: then how far it has come.
-  int number = 0;
+  /// Blocks that are not opened yet, up to the next tile if points are noted, and the MCUs behind
+  /// them; the next block's kind, and where it is decoded to.
+  std::int64_t blocks = 0;
+  std::int64_t later_mcus = 0;
+  const BlockKind* next = nullptr;
+  std::int16_t* const* next_values = nullptr;
+  /// Whether a block is open: then its kind, where its coefficients go, and how far it has come.
   bool in_block = false;
-  OpenBlock block;
-  int place = 0;
+  const BlockKind* kind = nullptr;
+  std::int16_t* values = nullptr;
+  std::uint32_t place = 0;
 };
 
 /// Begins to decode the next `count` MCUs of a row, as those from number `first` of `row` on; all

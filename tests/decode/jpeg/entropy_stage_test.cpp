@@ -74,14 +74,15 @@ TEST(HuffmanTables, LongCodesAreFound) {
       const std::uint64_t bits = std::uint64_t{random()} << 32 | random();
       const PlainSymbol plain = read_symbol(code, bits);
       int length = 0;
-      ASSERT_EQ(table->long_codes.find(bits, length), plain.symbol);
+      ASSERT_EQ(table->long_codes.find(bits, 1, length), plain.symbol);
       if (plain.symbol < 0) continue;
       ASSERT_EQ(length, plain.length);
+      ASSERT_EQ(table->long_codes.find(bits, plain.length, length), plain.symbol);
       const std::uint32_t entry = table->entries[bits >> (64 - DcTable::index_bits)];
       if (plain.length > DcTable::index_bits)
         ASSERT_EQ(entry, 0U);
       else
-        ASSERT_EQ(entry, static_cast<unsigned>(plain.symbol << 8 | plain.length));
+        ASSERT_EQ(entry, static_cast<unsigned>(plain.symbol << 8 | (plain.length + plain.symbol)));
     }
   }
 }
@@ -97,18 +98,21 @@ TEST(HuffmanTables, AnEntryOfCoefficientsIsWhatTheirBitsSay) {
       const PlainSymbol plain = read_symbol(code, bits);
       const std::uint32_t entry = table->entries[index];
       const int value_bits = plain.symbol & 15;
-      const bool no_value = value_bits == 0 && plain.symbol != sixteen_zeros;
+      const auto taken = static_cast<unsigned>(plain.length + value_bits);
+      const auto moved = static_cast<unsigned>(plain.symbol >> 4) + 1;
       if (plain.symbol < 0 || plain.length > AcTable::index_bits) {
-        ASSERT_EQ(entry, AcTable::other << 8);
-      } else if (no_value || value_bits > AcTable::most_bits ||
-                 plain.length + value_bits > AcTable::index_bits) {
-        ASSERT_EQ(entry, static_cast<unsigned>(plain.symbol) << 16 | AcTable::other << 8 |
-                             static_cast<unsigned>(plain.length));
+        ASSERT_EQ(entry, AcTable::long_code);
+      } else if (plain.symbol == 0) {
+        ASSERT_EQ(entry, AcTable::end << 8 | taken);
+      } else if (value_bits > 10 || (value_bits == 0 && plain.symbol != sixteen_zeros)) {
+        ASSERT_EQ(entry, AcTable::unsound);
+      } else if (taken > AcTable::index_bits) {
+        ASSERT_EQ(entry,
+                  static_cast<unsigned>(value_bits) << 16 | (AcTable::other + moved) << 8 | taken);
       } else {
         ASSERT_EQ(static_cast<std::int16_t>(entry >> 16),
                   plain_value(bits << plain.length, value_bits));
-        ASSERT_EQ(entry >> 8 & 0xFF, static_cast<unsigned>(plain.symbol >> 4) + 1);
-        ASSERT_EQ(entry & 0xFF, static_cast<unsigned>(plain.length + value_bits));
+        ASSERT_EQ(entry & 0xFFFF, moved << 8 | taken);
       }
     }
   }
@@ -124,8 +128,7 @@ std::vector<std::uint32_t> plain_skips(const HuffmanCode& code, std::uint64_t in
     if (plain.symbol < 0 || taken + plain.length > index_bits) break;
     const int value_bits = plain.symbol & 15;
     const bool ends = plain.symbol == 0;
-    if (!ends && plain.symbol != 0xF0 && (value_bits == 0 || value_bits > AcTable::most_bits))
-      break;
+    if (!ends && plain.symbol != 0xF0 && (value_bits == 0 || value_bits > 10)) break;
     taken += plain.length + value_bits;
     place += ends ? SkipTable::end : static_cast<unsigned>(plain.symbol >> 4) + 1;
     if (taken > SkipTable::most_bits || (place >= SkipTable::end && !ends)) break;

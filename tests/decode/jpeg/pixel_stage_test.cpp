@@ -36,12 +36,6 @@ void fill(BlockGroup& group, Random& random, int kind, int one_in) {
                       : kind == 1                    ? static_cast<std::int16_t>(any % 2048)
                                                      : any;
   }
-  for (std::size_t block = 0; block < BlockGroup::blocks; ++block) {
-    group.last[block] = 0;
-    for (std::size_t place = 0; place < 64; ++place)
-      if (group.values[block * block_side + places_in_group[place]] != 0)
-        group.last[block] = static_cast<std::uint8_t>(place);
-  }
 }
 
 TEST(InverseTransform, EqualsThePlainOneOnEveryInstructionSet) {
@@ -85,7 +79,6 @@ TEST(InverseTransform, ALargeFirstRowWrapsAroundAsInThePlainOne) {
       steps.set(table);
       auto group = std::make_unique<BlockGroup>();
       group->values.fill(0);
-      group->last = {0, 1, 0, 0};
       group->values[0] = static_cast<std::int16_t>(dc);
       group->values[block_side + 1] = 1;
       std::array<std::uint8_t, 8 * BlockGroup::row_values> made{};
