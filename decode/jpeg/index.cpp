@@ -13,18 +13,22 @@ namespace {
 constexpr std::uint64_t format_of_tiles = 1;
 constexpr std::uint64_t format_of_rows = 2;
 constexpr std::size_t header_bytes = 18;
+constexpr std::size_t parameters_at = 14;
 constexpr std::size_t checksum_bytes = 4;
 constexpr unsigned most_ones = 24;
 constexpr unsigned plain_bits = 32;
 constexpr unsigned most_parameter = 15;
 constexpr std::size_t most_point_bytes = 4 * (most_ones + plain_bits) / 8;
 
-using Row = std::array<std::uint32_t, 4>;
+/// What is stored of a point behind another one: the columns, of which there is one more than the
+/// image has components.
+template <std::size_t columns>
+using Row = std::array<std::uint32_t, columns>;
 
-/// What is stored of a point behind another one.
-Row difference(const SeekPoint& point, const SeekPoint& before) {
-  Row row{static_cast<std::uint32_t>(point.bit - before.bit)};
-  for (std::size_t n = 0; n < point.predictors.size(); ++n) {
+template <std::size_t columns>
+Row<columns> difference(const SeekPoint& point, const SeekPoint& before) {
+  Row<columns> row{static_cast<std::uint32_t>(point.bit - before.bit)};
+  for (std::size_t n = 0; n + 1 < columns; ++n) {
     const int d = static_cast<std::int16_t>(point.predictors[n] - before.predictors[n]);
     row[n + 1] = static_cast<std::uint16_t>(2 * d ^ d >> 31);
   }
@@ -134,38 +138,74 @@ class BitReader {
   unsigned past_end_ = 0;
 };
 
-}  // namespace
+/// Near the best parameter of a column: as many bits as the mean's half-life (ln 2 of it) has.
+unsigned parameter_for(std::uint64_t mean) {
+  return std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most_parameter);
+}
 
-void pack_index(const SeekIndex& made, int components, std::uint64_t jpeg,
-                std::vector<std::byte>& packed) {
-  const std::vector<SeekPoint>& index = made.points;
-  const auto columns = static_cast<std::size_t>(components) + 1;
-  std::array<std::uint64_t, 4> sums{};
-  for (std::size_t n = 1; n < index.size(); ++n) {
-    const Row row = difference(index[n], index[n - 1]);
+/// Writes the points and their columns' parameters, and cuts `packed` behind them.
+template <std::size_t columns>
+void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
+  std::array<std::uint64_t, columns> sums{};
+  for (std::size_t n = 1; n < points.size(); ++n) {
+    const Row<columns> row = difference<columns>(points[n], points[n - 1]);
     for (std::size_t column = 0; column < columns; ++column) sums[column] += row[column];
   }
-  packed.assign(header_bytes, std::byte{0});
-  put(made.of == IndexPoints::rows ? format_of_rows : format_of_tiles, 1, packed.data());
-  put(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
-  put(index.size(), 4, packed.data() + 2);
-  put(jpeg, 8, packed.data() + 6);
-  std::array<unsigned, 4> parameters{};
+  std::array<unsigned, columns> parameters{};
   for (std::size_t column = 0; column < columns; ++column) {
-    // Near the best: as many bits as the mean's half-life (ln 2 of it) has.
-    const std::uint64_t mean = sums[column] / index.size();
-    parameters[column] =
-        std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most_parameter);
-    put(parameters[column], 1, packed.data() + 14 + column);
+    parameters[column] = parameter_for(sums[column] / points.size());
+    put(parameters[column], 1, packed.data() + parameters_at + column);
   }
-  packed.resize(header_bytes + most_point_bytes * index.size() + sizeof(std::uint64_t));
   BitWriter writer(packed.data() + header_bytes);
-  for (std::size_t n = 1; n < index.size(); ++n) {
-    const Row row = difference(index[n], index[n - 1]);
+  for (std::size_t n = 1; n < points.size(); ++n) {
+    const Row<columns> row = difference<columns>(points[n], points[n - 1]);
     for (std::size_t column = 0; column < columns; ++column)
       writer.put_number(row[column], parameters[column]);
   }
-  const auto size = static_cast<std::size_t>(writer.end() - packed.data());
+  packed.resize(static_cast<std::size_t>(writer.end() - packed.data()));
+}
+
+/// Reads all points but the first one; false if no scan of so many bits can have them.
+template <std::size_t columns>
+bool unpack_points(std::span<const std::byte> body, std::uint64_t scan_bits,
+                   std::vector<SeekPoint>& points) {
+  std::array<unsigned, columns> parameters{};
+  for (std::size_t column = 0; column < columns; ++column) {
+    parameters[column] = static_cast<unsigned>(take(body.data() + parameters_at + column, 1));
+    if (parameters[column] > most_parameter) return false;
+  }
+  BitReader reader(body.subspan(header_bytes));
+  SeekPoint point;
+  for (std::size_t n = 1; n < points.size(); ++n) {
+    const std::uint64_t before = point.bit;
+    point.bit += reader.take_number(parameters[0]);
+    for (std::size_t column = 1; column < columns; ++column) {
+      const std::uint32_t stored = reader.take_number(parameters[column]);
+      point.predictors[column - 1] = static_cast<std::uint16_t>(
+          point.predictors[column - 1] + (stored >> 1 ^ (0U - (stored & 1))));
+    }
+    if (point.bit >= scan_bits || point.bit <= before || reader.is_past_end()) return false;
+    points[n] = point;
+  }
+  return true;
+}
+
+}  // namespace
+
+void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
+                std::vector<std::byte>& packed) {
+  const std::size_t count = index.points.size();
+  packed.assign(header_bytes, std::byte{0});
+  put(index.of == IndexPoints::rows ? format_of_rows : format_of_tiles, 1, packed.data());
+  put(static_cast<std::uint64_t>(components), 1, packed.data() + 1);
+  put(count, 4, packed.data() + 2);
+  put(jpeg, 8, packed.data() + 6);
+  packed.resize(header_bytes + most_point_bytes * count + sizeof(std::uint64_t));
+  if (components == 1)
+    pack_points<2>(index.points, packed);
+  else
+    pack_points<4>(index.points, packed);
+  const std::size_t size = packed.size();
   packed.resize(size + checksum_bytes);
   put(checksum_of(std::span(packed).first(size)), checksum_bytes, packed.data() + size);
 }
@@ -186,25 +226,13 @@ bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::ui
       take(body.data() + body.size(), checksum_bytes) != checksum_of(body) || count == 0 ||
       count > static_cast<std::size_t>(Tiles(frame, of).count) || (count - 1) / 8 > body.size())
     return false;
-  std::array<unsigned, 4> parameters{};
-  for (std::size_t column = 0; column < columns; ++column) {
-    parameters[column] = static_cast<unsigned>(take(packed.data() + 14 + column, 1));
-    if (parameters[column] > most_parameter) return false;
-  }
-  const std::uint64_t end = std::uint64_t{8} * frame.scan.size();
-  BitReader reader(body.subspan(header_bytes));
   index.resize(count);
-  for (std::size_t n = 1; n < count; ++n) {
-    index[n].bit = index[n - 1].bit + reader.take_number(parameters[0]);
-    for (std::size_t column = 1; column < columns; ++column) {
-      const std::uint32_t stored = reader.take_number(parameters[column]);
-      index[n].predictors[column - 1] = static_cast<std::uint16_t>(
-          index[n - 1].predictors[column - 1] + (stored >> 1 ^ (0U - (stored & 1))));
-    }
-    if (index[n].bit >= end || index[n].bit <= index[n - 1].bit || reader.is_past_end()) {
-      index.clear();
-      return false;
-    }
+  const std::uint64_t scan_bits = std::uint64_t{8} * frame.scan.size();
+  const bool sound = columns == 2 ? unpack_points<2>(body, scan_bits, index)
+                                  : unpack_points<4>(body, scan_bits, index);
+  if (!sound) {
+    index.clear();
+    return false;
   }
   taken.of = of;
   return true;

@@ -3,8 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace millrace::jpeg {
+namespace {
+
+constexpr std::size_t behind_all = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
 
 void ScanBytes::begin(std::span<const std::uint8_t> scan, std::size_t offset, std::size_t wanted,
                       bool with_offsets) {
@@ -12,7 +18,7 @@ void ScanBytes::begin(std::span<const std::uint8_t> scan, std::size_t offset, st
   with_offsets_ = with_offsets;
   began_ = read_ = offset;
   before_ = passed_ = 0;
-  removed_.clear();
+  removed_.assign(1, behind_all);
   at_end_ = false;
   fill(0, wanted + reach);
 }
@@ -46,7 +52,7 @@ void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
     } else if (read_ + 1 < scan_.size() && scan_[read_ + 1] == 0) {
       *to++ = 0xFF;
       read_ += 2;
-      if (with_offsets_) removed_.push_back(place_of(to));
+      if (with_offsets_) note_removed(place_of(to));
     } else {
       at_end_ = true;
     }
@@ -56,8 +62,17 @@ void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
   limit_ = at_end_ ? to : to - reach;
 }
 
+void ScanBytes::note_removed(std::size_t place) {
+  removed_.back() = place;
+  removed_.push_back(behind_all);
+}
+
 std::size_t ScanBytes::offset_of(std::size_t place) {
-  while (passed_ < removed_.size() && removed_[passed_] <= place) ++passed_;
+  // Few are between two tiles, but how many is not foreseen: so there is no branch for the first.
+  const std::size_t* next = removed_.data() + passed_;
+  for (int n = 0; n < 3; ++n) next += *next <= place ? 1 : 0;
+  while (*next <= place) ++next;
+  passed_ = static_cast<std::size_t>(next - removed_.data());
   return began_ + place + passed_;
 }
 
@@ -73,7 +88,8 @@ bool ScanBytes::ends_with(int marker, const std::uint8_t* next, unsigned unused)
 void ScanBytes::pass_marker() {
   read_ += 2;
   before_ = place_of(end_);
-  if (with_offsets_) removed_.insert(removed_.end(), 2, before_);
+  if (with_offsets_)
+    for (int n = 0; n < 2; ++n) note_removed(before_);
   at_end_ = false;
   fill(0, window_bytes);
 }

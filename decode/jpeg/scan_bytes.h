@@ -53,13 +53,15 @@ class ScanBytes {
 
  private:
   void fill(std::size_t kept, std::size_t wanted);
+  void note_removed(std::size_t place);
 
   std::span<const std::uint8_t> scan_;
   std::size_t began_ = 0;
   std::size_t read_ = 0;
   /// How many bytes have left the window.
   std::size_t before_ = 0;
-  /// The places in front of which a byte was taken out, in order; and how many `offset_of` is past.
+  /// The places in front of which a byte was taken out, in order, then one that is behind all; and
+  /// how many `offset_of` is past.
   bool with_offsets_ = false;
   std::vector<std::size_t> removed_;
   std::size_t passed_ = 0;
