@@ -87,6 +87,8 @@ std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* 
     const Tiles tiles(frame, index->of);
     if (static_cast<std::int64_t>(index->points.size()) > tiles.of(last))
       return rows * (window_.first_mcu % tiles.mcus);
+  } else if (frame.has_restarts_in_rows()) {
+    return rows * (window_.first_mcu % frame.restart_interval);
   }
   return last + 1 - rows * (window_.last_mcu - window_.first_mcu + 1);
 }
@@ -110,6 +112,8 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
   pixels_ = pixels;
+  // Whether damage that lies before a region is seen must not depend on an index that was noted.
+  if (index != nullptr && index->points.empty() && frame.has_restarts_in_rows()) index = nullptr;
   lay_out(frame, reduction);
   window_ = window_of(region);
   shape(frame);

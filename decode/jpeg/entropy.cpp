@@ -16,6 +16,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
   begin_noting(index);
   done_ = skipped_to_ = decoded_to_ = run_mcus_ = 0;
   next_restart_ = 0;
+  segments_.assign(1, 0);
   before_restart_ = frame.restart_interval > 0 ? frame.restart_interval
                                                : std::numeric_limits<std::int64_t>::max();
   // To make the tables takes about as long as to pass over so many MCUs without them.
@@ -77,11 +78,12 @@ bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
   return true;
 }
 
+bool EntropyDecoder::ends_segment(const ScanState& state, int restart) const {
+  return state.bytes.ends_with(first_restart + restart, state.bits.next, state.bits.count & 63);
+}
+
 bool EntropyDecoder::restart() {
-  constexpr int first_marker = 0xD0;
-  if (!state().bytes.ends_with(first_marker + next_restart_, state().bits.next,
-                               state().bits.count & 63))
-    return false;
+  if (!ends_segment(state(), next_restart_)) return false;
   state().bytes.pass_marker();
   state().bits = {0, state().bytes.first(), 0};
   state().predictors = {};
@@ -90,16 +92,23 @@ bool EntropyDecoder::restart() {
   return true;
 }
 
-/// Goes to the last point up to an MCU that the index has, if that lies ahead, to read as far as
-/// `mcus` MCUs from there.
+/// Goes to the last point up to an MCU that the index has, or to the last restart marker if there
+/// is no index, where that lies ahead, to read as far as `mcus` MCUs from there.
 bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
-  if (index_ == nullptr || index_->points.empty()) return true;
+  if (index_ == nullptr) {
+    if (!frame_->has_restarts_in_rows()) return true;
+    const std::int64_t segment = mcu / frame_->restart_interval;
+    return segment * frame_->restart_interval <= done_ || !knows_segment(segment) ||
+           seek_segment(segment);
+  }
+  if (index_->points.empty()) return true;
   const std::int64_t tile = std::min(tiles().of(mcu), known_tiles() - 1);
-  return tiles().first_mcu(tile) <= done_ || seek(tile, tiles().of(mcu + mcus - 1) + 1);
+  return tiles().first_mcu(tile) <= done_ || seek_tile(tile, tiles().of(mcu + mcus - 1) + 1);
 }
 
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
-  if (!go_near(first, mcus)) return false;
+  // Where nothing is wanted, all between is to be looked at.
+  if (!is_sound() || (mcus > 0 && !go_near(first, mcus))) return false;
   if (mcus > 0) row.clear();
   row_ = &row;
   skipped_to_ = first;
@@ -137,9 +146,12 @@ bool EntropyDecoder::finish() {
   return done_ == decoded_to_;
 }
 
-bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) const {
-  return index_ != nullptr && frame_->restart_interval == 0 &&
-         state().kinds.front().last_place == 63 && tiles().of(second + mcus - 1) < known_tiles();
+bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) {
+  if (state().kinds.front().last_place != 63) return false;
+  const int interval = frame_->restart_interval;
+  const int across = frame_->mcus_across;
+  if (index_ == nullptr) return interval == across && knows_segment(second / across);
+  return interval % across == 0 && tiles().of(second + mcus - 1) < known_tiles();
 }
 
 bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcus,
@@ -156,7 +168,7 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
     lane.decodes = true;
   };
   const auto begin = [&](Lane& lane, std::int64_t mcu) {
-    if (!go_near(mcu, mcus)) return false;
+    if (!go_near(mcu, mcus) || (before_restart_ == 0 && !restart())) return false;
     lane.scan = &state();
     if (done_ < mcu)
       begin_skipping(lane.run, *lane.scan, mcu - done_);
@@ -165,7 +177,7 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
     done_ = mcu;
     return true;
   };
-  if (!begin(lanes[0], first)) return false;
+  if (!is_sound() || !begin(lanes[0], first)) return false;
   current_ = 1 - current_;
   if (!begin(lanes[1], second)) return false;
   first_row.clear();
@@ -187,7 +199,16 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
     }
   }
   done_ = decoded_to_ = second + mcus;
-  return true;
+  if (!is_sound(*a.scan)) return false;
+  const int interval = frame_->restart_interval;
+  if (interval == 0) return true;
+  const auto last_before = [&](std::int64_t mcu) {
+    return static_cast<int>((mcu - 1) / interval % 8);
+  };
+  next_restart_ = last_before(done_);
+  before_restart_ = interval - 1 - (done_ - 1) % interval;
+  const std::int64_t first_end = first + mcus;
+  return first_end % interval != 0 || ends_segment(*a.scan, last_before(first_end));
 }
 
 /// Has the processor fetch as many bytes as are read of a tile two rows further down: it does not
@@ -204,24 +225,48 @@ void EntropyDecoder::fetch_ahead(std::int64_t tile, std::size_t bytes) const {
 }
 
 /// Goes to a tile that the index has, to read as far as another one.
-bool EntropyDecoder::seek(std::int64_t tile, std::int64_t end) {
+bool EntropyDecoder::seek_tile(std::int64_t tile, std::int64_t end) {
   const std::vector<SeekPoint>& points = index_->points;
   const SeekPoint& point = points[static_cast<std::size_t>(tile)];
   const std::size_t offset = point.bit / 8;
-  if (offset >= frame_->scan.size()) return false;
   const std::size_t end_offset =
       end < known_tiles() ? points[static_cast<std::size_t>(end)].bit / 8 : frame_->scan.size();
   const std::size_t wanted = end_offset > offset ? end_offset - offset : 0;
   fetch_ahead(tile, wanted);
+  return seek(point, wanted, tiles().first_mcu(tile));
+}
+
+/// Goes to a segment that is known.
+bool EntropyDecoder::seek_segment(std::int64_t segment) {
+  const std::size_t offset = segments_[static_cast<std::size_t>(segment)];
+  return seek({.bit = std::uint64_t{8} * offset}, ScanBytes::window_bytes,
+              segment * frame_->restart_interval);
+}
+
+/// Goes on at a point, with MCU `mcu`.
+bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu) {
+  const std::size_t offset = point.bit / 8;
+  if (offset >= frame_->scan.size()) return false;
   state().bytes.begin(frame_->scan, offset, wanted, !noted_.empty());
   const std::uint8_t* const first = state().bytes.first();
   const auto used = static_cast<unsigned>(point.bit % 8);
   state().bits = {std::uint64_t{*first} << (56 + used), first + 1, 8 - used};
   std::ranges::copy(point.predictors, state().predictors.begin());
-  done_ = tiles().first_mcu(tile);
+  done_ = mcu;
   if (const int interval = frame_->restart_interval; interval > 0) {
     next_restart_ = static_cast<int>(done_ / interval % 8);
     before_restart_ = interval - done_ % interval;
+  }
+  return true;
+}
+
+/// Whether a segment begins behind a restart marker, and all before it behind theirs.
+bool EntropyDecoder::knows_segment(std::int64_t segment) {
+  while (static_cast<std::int64_t>(segments_.size()) <= segment) {
+    const int marker = first_restart + static_cast<int>((segments_.size() - 1) % 8);
+    const auto next = offset_behind(marker, frame_->scan, segments_.back());
+    if (!next) return false;
+    segments_.push_back(*next);
   }
   return true;
 }
@@ -236,9 +281,9 @@ void EntropyDecoder::extend_index() {
   noted_.clear();
 }
 
-bool EntropyDecoder::is_sound() const {
-  return state().bytes.bits_left(state().bits.next) +
-             static_cast<std::ptrdiff_t>(state().bits.count & 63) >=
+bool EntropyDecoder::is_sound(const ScanState& state) {
+  return state.bytes.bits_left(state.bits.next) +
+             static_cast<std::ptrdiff_t>(state.bits.count & 63) >=
          0;
 }
 

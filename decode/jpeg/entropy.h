@@ -27,24 +27,25 @@ class EntropyDecoder {
              std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
 
   /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on, which is at or
-  /// behind the next one. What follows passes over those between, unless the index has a point
-  /// there, and decodes them into `row`, which must be shaped for them. False where the index
-  /// points nowhere.
+  /// behind the next one. What follows passes over those between, unless the index or, without one,
+  /// a restart marker lets it begin further on, and decodes them into `row`, which must be shaped
+  /// for them. False where the index points nowhere, or what was decoded is not sound.
   bool aim(std::int64_t first, int mcus, CoefficientRow& row);
   /// The run that comes next of what is aimed at, open, when the one before is not open any more.
   /// Nullptr if all is done, or the scan is not sound.
   McuRun* next_run();
   /// Does all that is left of what is aimed at.
   bool finish();
-  /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of another
-  /// row before: the index has them, there are no restart markers, all coefficients are wanted.
-  bool can_take_two(std::int64_t second, int mcus) const;
+  /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of the row
+  /// before: the index has them, or each row begins behind a restart marker; and all coefficients
+  /// are wanted.
+  bool can_take_two(std::int64_t second, int mcus);
   /// Decodes `mcus` MCUs of a row and of a later one, both at once, which takes less time than one
   /// after the other. Goes on behind those of the later row.
   bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
                   CoefficientRow& second_row);
   /// Whether what was decoded so far lies before the scan's end.
-  bool is_sound() const;
+  bool is_sound() const { return is_sound(state()); }
   /// Whether all of the image's MCUs are decoded or passed over and end the image: no byte is left
   /// before its end's marker.
   bool is_at_end() const;
@@ -55,6 +56,7 @@ class EntropyDecoder {
   bool set_tables(const Frame& frame, bool with_skip_tables);
   ScanState& state() { return states_[current_]; }
   const ScanState& state() const { return states_[current_]; }
+  static bool is_sound(const ScanState& state);
   bool go_near(std::int64_t mcu, int mcus);
   bool restart();
   void begin_noting(SeekIndex* index);
@@ -62,7 +64,11 @@ class EntropyDecoder {
   Tiles tiles() const { return {*frame_, index_->of}; }
   std::int64_t known_tiles() const { return static_cast<std::int64_t>(index_->points.size()); }
   void fetch_ahead(std::int64_t tile, std::size_t bytes) const;
-  bool seek(std::int64_t tile, std::int64_t end);
+  bool seek_tile(std::int64_t tile, std::int64_t end);
+  bool seek_segment(std::int64_t segment);
+  bool seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu);
+  bool knows_segment(std::int64_t segment);
+  bool ends_segment(const ScanState& state, int restart) const;
 
   std::array<ScanState, 2> states_;
   std::size_t current_ = 0;
@@ -77,9 +83,11 @@ class EntropyDecoder {
   std::int64_t run_mcus_ = 0;
   /// The other one of two rows.
   McuRun second_run_;
-  /// MCUs up to the next restart marker.
+  /// MCUs up to the next restart marker, and which one that is.
   std::int64_t before_restart_ = 0;
   int next_restart_ = 0;
+  /// Where in the scan the segments between restart markers begin, as far as was looked.
+  std::vector<std::size_t> segments_;
   SeekIndex* index_ = nullptr;
   /// The points of the tiles from MCU `noted_from_` on.
   std::vector<SeekPoint> noted_;

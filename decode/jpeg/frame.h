@@ -38,6 +38,10 @@ struct Frame {
   int mcus_down = 0;
   /// MCUs between two restart markers; 0 = there are none.
   int restart_interval = 0;
+  /// Whether there is one in each row of MCUs, or where it begins: as good as a seek index.
+  bool has_restarts_in_rows() const {
+    return restart_interval > 0 && restart_interval <= mcus_across;
+  }
   /// By their numbers in the file.
   std::array<HuffmanCode, 4> dc_codes{};
   std::array<HuffmanCode, 4> ac_codes{};

@@ -12,6 +12,19 @@ constexpr std::size_t behind_all = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
+std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
+                                         std::size_t begin) {
+  while (begin + 1 < scan.size()) {
+    const void* const found = std::memchr(scan.data() + begin, 0xFF, scan.size() - 1 - begin);
+    if (found == nullptr) return std::nullopt;
+    const auto at = static_cast<std::size_t>(static_cast<const std::uint8_t*>(found) - scan.data());
+    begin = at + 2;
+    if (scan[at + 1] == marker) return begin;
+    if (scan[at + 1] != 0) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 void ScanBytes::begin(std::span<const std::uint8_t> scan, std::size_t offset, std::size_t wanted,
                       bool with_offsets) {
   scan_ = scan;

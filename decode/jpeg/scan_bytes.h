@@ -4,10 +4,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace millrace::jpeg {
+
+/// Restart markers are these and the seven that follow, in turn.
+inline constexpr int first_restart = 0xD0;
+
+/// The offset behind the first marker of a scan from byte `begin` on, if that is `marker`.
+std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
+                                         std::size_t begin);
 
 /// The entropy-coded bytes of a scan without the zeros that are stuffed behind each FF (T.81,
 /// B.1.1.5), a window at a time, so that bits can be taken without a look at what they are.

@@ -139,6 +139,7 @@ Bytes encode(const Image& image, const Encoding& encoding) {
   handle.arith_code = encoding.arithmetic ? TRUE : FALSE;
   handle.optimize_coding = encoding.optimised ? TRUE : FALSE;
   handle.restart_in_rows = encoding.restart_rows;
+  handle.restart_interval = static_cast<unsigned>(encoding.restart_mcus);
   const std::vector<jpeg_scan_info> script = scan_script(encoding.scans, handle.num_components);
   if (encoding.scans == Scans::progressive) jpeg_simple_progression(&handle);
   if (!script.empty()) {

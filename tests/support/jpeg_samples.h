@@ -35,6 +35,7 @@ struct Encoding {
   } scans = Scans::one;
   bool arithmetic = false;
   int restart_rows = 0;
+  int restart_mcus = 0;
   int quality = 90;
   /// With Huffman tables made for this image, as progressive ones always have.
   bool optimised = false;
