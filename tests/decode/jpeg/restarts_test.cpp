@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "augment/resample/vector_targets.h"
@@ -149,6 +150,41 @@ TEST(RestartMarkers, WhatLiesInOtherSegmentsIsNotLookedAt) {
     ASSERT_TRUE(decoder.open(encoded).is_ok());
     EXPECT_FALSE(decoder.check().is_ok());
   }
+}
+
+/// Takes out bytes of the last segment of a row, one after the other from its end on, and looks at
+/// regions of some rows that need all but the row's last MCU.
+void expect_early_end_to_be_found(JpegDecoder& decoder, int interval, int row) {
+  Bytes encoded = encode(noise(width, height, 7), with_restarts(interval));
+  const testing::Image reference = testing::reference_decode(encoded);
+  const int segment = (row + 1) * mcus_across / interval;
+  const std::size_t end = segments_of(encoded)[static_cast<std::size_t>(segment)] - 2;
+  int found = 0;
+  for (std::size_t byte = end; byte-- > end - 1000;) {
+    encoded.erase(encoded.begin() + static_cast<std::ptrdiff_t>(byte));
+    // The row alone, then as the first, the second and the third of several.
+    for (const auto& [before, behind] :
+         {std::pair(0, 0), std::pair(0, 1), std::pair(1, 0), std::pair(1, 2), std::pair(2, 0)}) {
+      const Region region{0, 16 * (row - before) + 4, width - 16, 16 * (before + 1 + behind) - 8};
+      if (region.y < 0 || region.y + region.height > height) continue;
+      PixelView view;
+      ASSERT_TRUE(decoder.open(encoded).is_ok());
+      if (decoder.decode(region, view).is_ok())
+        ASSERT_TRUE(same_region(decoder, encoded, reference, region)) << "without " << end - byte;
+      else
+        ++found;
+    }
+  }
+  EXPECT_GT(found, 300);
+}
+
+TEST(RestartMarkers, ASegmentThatEndsTooEarlyIsFoundInEachRow) {
+  JpegDecoder decoder;
+  for (const int interval : {mcus_across, 5})
+    for (int row = 0; row < 5; ++row) {
+      SCOPED_TRACE("row " + std::to_string(row) + ", interval " + std::to_string(interval));
+      expect_early_end_to_be_found(decoder, interval, row);
+    }
 }
 
 TEST(RestartMarkers, DamageIsJudgedAsByLibjpegTurbo) {

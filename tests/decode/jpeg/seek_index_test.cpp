@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "augment/resample/vector_targets.h"
@@ -206,21 +207,27 @@ TEST(SeekIndex, OfTheWholeIsNotedAndProvedByACheck) {
     Bytes by_decode;
     PixelView view;
     ASSERT_TRUE(decode_with(decoder, encoded, {0, 0, 210, 90}, by_decode, view).is_ok());
-    if (by_decode.empty()) continue;
     const auto check = [&](const Bytes& index, IndexPoints points = IndexPoints::tiles) {
       EXPECT_TRUE(decoder.open(encoded).is_ok());
       EXPECT_EQ(decoder.use_index(index, std::nullopt, points), !index.empty());
       return decoder.check();
     };
     ASSERT_TRUE(check({}).is_ok());
-    ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    const bool has_restarts = encoding.restart_rows > 0;
+    if (has_restarts)  // which take its place where it is not stored
+      ASSERT_TRUE(std::exchange(by_decode, copy_of(decoder.new_index())).empty());
+    else
+      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    if (by_decode.empty()) continue;
     ASSERT_TRUE(check(by_decode).is_ok());
     ASSERT_TRUE(decoder.new_index().empty()) << "nothing more";
-    Bytes of_a_part;
-    ASSERT_TRUE(same_with_index(decoder, encoded, reference, {30, 20, 9, 9}, of_a_part));
-    ASSERT_LT(points_of(of_a_part), points_of(by_decode));
-    ASSERT_TRUE(check(of_a_part).is_ok());
-    ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    if (!has_restarts) {
+      Bytes of_a_part;
+      ASSERT_TRUE(same_with_index(decoder, encoded, reference, {30, 20, 9, 9}, of_a_part));
+      ASSERT_LT(points_of(of_a_part), points_of(by_decode));
+      ASSERT_TRUE(check(of_a_part).is_ok());
+      ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
+    }
     ASSERT_TRUE(check({}, IndexPoints::rows).is_ok());
     const Bytes of_rows = copy_of(decoder.new_index());
     ASSERT_LT(points_of(of_rows), points_of(by_decode));
@@ -345,7 +352,7 @@ TEST(SeekIndex, DamageIsJudgedAsWithout) {
   const std::vector<Encoding> kinds = testing::encodings();
   int bad = 0;
   int indexed = 0;
-  for (int n = 0; n < 1500; ++n) {
+  for (int n = 0; n < 2500; ++n) {
     Encoding encoding = kinds[random() % kinds.size()];
     encoding.scans = Encoding::Scans::one;
     encoding.arithmetic = false;
