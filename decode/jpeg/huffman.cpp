@@ -93,8 +93,13 @@ void SkipTable::set(const HuffmanCode& code) {
   std::array<std::uint16_t, std::size_t{2} << index_bits> all;
   const auto table = [&](int bits) { return all.data() + (std::size_t{1} << bits); };
   constexpr std::uint16_t nothing = 0;
+  int fewest = index_bits;
+  for_each_code(code, index_bits, [&](unsigned, int length, int symbol) {
+    if (is_coefficient(symbol)) fewest = std::min(fewest, length + (symbol & 15));
+  });
   *table(0) = nothing;
   for (int bits = 1; bits <= index_bits; ++bits) {
+    if (bits > index_bits - fewest && bits < index_bits) continue;  // nothing leaves so many
     std::uint16_t* const made = table(bits);
     // An index that holds no whole code has nothing more to tell.
     std::fill_n(made, std::size_t{1} << bits, nothing);
