@@ -50,26 +50,56 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size()) & 0xFFFFFFFF;
 }
 
+/// A number as a Rice code; of those with too many ones, only that.
+struct RiceCode {
+  RiceCode(std::uint32_t number, unsigned parameter) {
+    const std::uint32_t ones = number >> parameter;
+    is_plain = ones >= most_ones;
+    bits = ones + 1 + parameter;
+    const std::uint64_t prefix = ((std::uint64_t{1} << (ones & 31)) - 1) << 1;
+    value = prefix << parameter | (number & ((1U << parameter) - 1));
+  }
+
+  bool is_plain = false;
+  std::uint32_t bits = 0;
+  std::uint64_t value = 0;
+};
+
 /// Bits, from each byte's highest on.
 class BitWriter {
  public:
   /// 8 bytes more than are written must be there.
   explicit BitWriter(std::byte* to) : to_(to) {}
 
-  void put_number(std::uint32_t number, unsigned parameter) {
-    const std::uint32_t ones = number >> parameter;
-    if (ones < most_ones) [[likely]] {
-      const std::uint64_t prefix = ((std::uint64_t{1} << ones) - 1) << 1;
-      return put(prefix << parameter | (number & ((1U << parameter) - 1)), ones + 1 + parameter);
+  template <std::size_t columns>
+  void put_row(const Row<columns>& row, const std::array<unsigned, columns>& parameters) {
+    std::uint64_t all = 0;
+    std::uint32_t bits = 0;
+    bool is_plain = false;
+    for (std::size_t column = 0; column < columns; ++column) {
+      const RiceCode code(row[column], parameters[column]);
+      all = all << (code.bits & 63) | code.value;
+      bits += code.bits;
+      is_plain = is_plain || code.is_plain;
     }
-    put((std::uint64_t{1} << most_ones) - 1, most_ones);
-    put(number, plain_bits);
+    if (!is_plain && bits <= most_at_once) [[likely]]
+      return put(all, bits);
+    for (std::size_t column = 0; column < columns; ++column)
+      put_number(row[column], parameters[column]);
   }
   /// Where the next whole byte goes.
   std::byte* end() const { return to_ + (count_ > 0 ? 1 : 0); }
 
  private:
-  /// At most 56 bits.
+  static constexpr std::uint32_t most_at_once = 56;
+
+  void put_number(std::uint32_t number, unsigned parameter) {
+    const RiceCode code(number, parameter);
+    if (!code.is_plain) return put(code.value, code.bits);
+    put((std::uint64_t{1} << most_ones) - 1, most_ones);
+    put(number, plain_bits);
+  }
+  /// At least one bit, and at most so many.
   void put(std::uint64_t value, unsigned bits) {
     held_ |= value << (64 - bits) >> count_;
     count_ += bits;
@@ -146,22 +176,22 @@ unsigned parameter_for(std::uint64_t mean) {
 /// Writes the points and their columns' parameters, and cuts `packed` behind them.
 template <std::size_t columns>
 void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
+  // Of some points: a parameter need not be the best.
+  const std::size_t step = 1 + points.size() / 64;
   std::array<std::uint64_t, columns> sums{};
-  for (std::size_t n = 1; n < points.size(); ++n) {
+  std::uint64_t summed = 1;
+  for (std::size_t n = 1; n < points.size(); n += step, ++summed) {
     const Row<columns> row = difference<columns>(points[n], points[n - 1]);
     for (std::size_t column = 0; column < columns; ++column) sums[column] += row[column];
   }
   std::array<unsigned, columns> parameters{};
   for (std::size_t column = 0; column < columns; ++column) {
-    parameters[column] = parameter_for(sums[column] / points.size());
+    parameters[column] = parameter_for(sums[column] / summed);
     put(parameters[column], 1, packed.data() + parameters_at + column);
   }
   BitWriter writer(packed.data() + header_bytes);
-  for (std::size_t n = 1; n < points.size(); ++n) {
-    const Row<columns> row = difference<columns>(points[n], points[n - 1]);
-    for (std::size_t column = 0; column < columns; ++column)
-      writer.put_number(row[column], parameters[column]);
-  }
+  for (std::size_t n = 1; n < points.size(); ++n)
+    writer.put_row(difference<columns>(points[n], points[n - 1]), parameters);
   packed.resize(static_cast<std::size_t>(writer.end() - packed.data()));
 }
 
