@@ -112,8 +112,11 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
   pixels_ = pixels;
-  // Whether damage that lies before a region is seen must not depend on an index that was noted.
-  if (index != nullptr && index->points.empty() && frame.has_restarts_in_rows()) index = nullptr;
+  // Whether damage that lies before a region is seen must not depend on how much was noted.
+  const auto is_whole = [&] {
+    return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
+  };
+  if (index != nullptr && frame.has_restarts_in_rows() && !is_whole()) index = nullptr;
   lay_out(frame, reduction);
   window_ = window_of(region);
   shape(frame);

@@ -40,8 +40,8 @@ class BaselineDecoder {
   /// Goes on with two decodes that have begun, in turn, until no turns are left to one of them:
   /// this takes less time than one after the other. At once if that is so already.
   static void take_turns(BaselineDecoder& a, BaselineDecoder& b);
-  /// Whether there are turns left. There are none where the index knows all rows: `finish` decodes
-  /// two of these in turn, which is faster, since they share their tables.
+  /// Whether there are turns left. There are none where the index or restart markers tell where all
+  /// rows begin: `finish` decodes two of these in turn, which is faster: they share their tables.
   bool has_turns() const { return run_ != nullptr; }
   /// Passes over all MCUs up to the image's end. An index, which is empty, gets all its points.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
@@ -111,7 +111,7 @@ class BaselineDecoder {
   bool aimed_ = false;
   /// Of that row, if there are turns left to take.
   McuRun* run_ = nullptr;
-  /// Two rows of MCUs are decoded at once where the index allows it.
+  /// Two rows of MCUs are decoded at once where the index or restart markers allow it.
   std::array<CoefficientRow, 2> rows_;
   Grid grid_;
   Window window_;

@@ -96,7 +96,7 @@ struct Symbol {
 };
 
 /// Takes one symbol, whatever it is, that follows the coefficient at `place`. Any number of bits
-/// may be left, and at least 56 are afterwards. In and out by value: what has an address is not
+/// may be left, and at least 56 are behind a value. In and out by value: what has an address is not
 /// kept in registers.
 inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std::uint32_t place) {
   refill(bits);
@@ -160,9 +160,10 @@ HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* b
     drop(bits, entry);
     return Turn::ends;
   }
-  // Not shifted as in `take_coefficient`, which would then keep what is rarely used.
+  // Shifted in another way than in `take_coefficient`: a compiler that sees the same would do it
+  // there already, for every coefficient.
   const std::uint32_t next = place + (entry << 17 >> 25);
-  // A value that did not fit into the index: one of thirty.
+  // A value that did not fit into the index: one of thirty coefficients.
   if ((entry & AcTable::other << 8) != 0) {
     if ((entry & 0xFF) != 0 && next < last_place) [[likely]] {
       refill(bits);
@@ -225,7 +226,7 @@ HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable
     drop(bits, entry);
     return Turn::ends;
   }
-  // The first one of several symbols, of which one is the block's last coefficient.
+  // One symbol alone, where there is none of several, or one of them ends the block.
   const std::uint32_t single = look_up(table, bits);
   const std::uint32_t next = place + (single >> 8 & 0xFF);
   if (next <= last_place) [[likely]] {

@@ -90,10 +90,10 @@ class CoefficientRow {
       for (int y = 0; y < blocks.down; ++y) {
         BlockGroup* const row = blocks.row(y);
         for (int x = 0; x < across; ++x, ++first) {
-          std::int16_t** to = first;
-          for (int column = x; column < blocks.across; column += across, to += of_mcu)
-            *to = row[column / BlockGroup::blocks].values.data() +
-                  static_cast<std::ptrdiff_t>(column % BlockGroup::blocks) * block_side;
+          std::size_t at = 0;
+          for (int column = x; column < blocks.across; column += across, at += of_mcu)
+            first[at] = row[column / BlockGroup::blocks].values.data() +
+                        static_cast<std::ptrdiff_t>(column % BlockGroup::blocks) * block_side;
         }
       }
     }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "jpeg/coefficients.h"
 #include "jpeg/frame.h"
@@ -37,8 +38,8 @@ class EntropyDecoder {
   /// Does all that is left of what is aimed at.
   bool finish();
   /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of the row
-  /// before: the index has them, or each row begins behind a restart marker; and all coefficients
-  /// are wanted.
+  /// before: the index has them, and no row has a restart marker within it; or, without an index,
+  /// each row is a segment between restart markers. All coefficients must be wanted.
   bool can_take_two(std::int64_t second, int mcus);
   /// Decodes `mcus` MCUs of a row and of a later one, both at once, which takes less time than one
   /// after the other. Goes on behind those of the later row.

@@ -38,7 +38,8 @@ struct Frame {
   int mcus_down = 0;
   /// MCUs between two restart markers; 0 = there are none.
   int restart_interval = 0;
-  /// Whether there is one in each row of MCUs, or where it begins: as good as a seek index.
+  /// Whether each row of MCUs has one in it or where it begins, so that regions can be gone to by
+  /// them.
   bool has_restarts_in_rows() const {
     return restart_interval > 0 && restart_interval <= mcus_across;
   }

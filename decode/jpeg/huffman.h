@@ -51,7 +51,7 @@ class LongCodes {
 
 /// Differences of DC coefficients. An entry has the number of bits of the difference, at most 11,
 /// in its high byte, and the length of its code and these in its low byte; 0 if the code is too
-/// long.
+/// long, or there is none.
 struct DcTable {
   static constexpr int index_bits = 9;
   static constexpr int most_bits = 11;
@@ -69,8 +69,8 @@ struct DcTable {
 ///   the value does not fit into the index; or `end`;
 /// - bits 16 to 31: its value, as an int16; in an `other`, how many bits that has. Sixteen zeros
 ///   are a coefficient of 0.
-/// The rest are `long_code`, for one that does not fit into the index, and `unsound`, for symbols
-/// that no sound scan has.
+/// The rest are `long_code`, for one that does not fit into the index, or none at all, and
+/// `unsound`, for symbols that no sound scan has.
 struct AcTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t end = 64;

@@ -4,8 +4,7 @@
 // the 16-byte blocks of a vector, and nothing crosses one but the samples at the end.
 #include "jpeg/idct.h"
 
-#include <algorithm>
-#include <bit>
+#include <limits>
 
 // The size of a block's vector is known at compile time.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

@@ -229,7 +229,8 @@ void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count) {
 }
 
 bool can_take_turns(const McuRun& run) {
-  return run.skips ? run.next->skip != nullptr : run.next->last_place == 63;
+  const BlockKind& first = run.scan->kinds.front();
+  return run.skips ? first.skip != nullptr : first.last_place == 63;
 }
 
 HWY_EXPORT(finish);

@@ -13,7 +13,8 @@ namespace millrace::jpeg {
 /// Restart markers are these and the seven that follow, in turn.
 inline constexpr int first_restart = 0xD0;
 
-/// The offset behind the first marker of a scan from byte `begin` on, if that is `marker`.
+/// The offset behind the first marker of a scan from byte `begin` on, if that is `marker`. An FF
+/// that fills up before a marker counts as another one.
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
                                          std::size_t begin);
 

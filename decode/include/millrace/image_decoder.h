@@ -83,8 +83,8 @@ class ImageDecoder {
   /// Begins what `decode` of `region` does, so that `take_turns` can do most of it together with
   /// that of another image; `decode` then does the rest, or all if it is asked for another region.
   /// False if it has no turns to take: only a JPEG of the kind that datasets mostly hold has them,
-  /// for a region of at most `max_turn_pixels` of which its index does not know all rows. Throws as
-  /// `decode` does; never waits. `use_index` ends it.
+  /// for a region of at most `max_turn_pixels` of which neither its index nor restart markers tell
+  /// where all rows begin. Throws as `decode` does; never waits. `use_index` ends it.
   virtual bool begin_decode(const Region& region);
   /// Whether there are turns left to take.
   bool has_turns();

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/random.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,9 @@
 #include "augment/resample/vector_targets.h"
 #include "decode/jpeg/damage.h"
 #include "decode/jpeg/libjpeg_alone.h"
+#include "decode/jpeg/plain_index.h"
 #include "decode/jpeg/regions.h"
+#include "jpeg/index.h"
 #include "jpeg/jpeg_decoder.h"
 #include "support/jpeg_samples.h"
 
@@ -135,7 +138,7 @@ TEST(RestartMarkers, WhatLiesInOtherSegmentsIsNotLookedAt) {
     Bytes encoded = encode(noise(width, height, 4), with_restarts(interval));
     const testing::Image reference = testing::reference_decode(encoded);
     const std::vector<std::size_t> segments = segments_of(encoded);
-    // Bits of no code in the first segment, and none in the one behind the region's.
+    // Other bits in the first segment.
     std::fill_n(encoded.begin() + static_cast<std::ptrdiff_t>(segments[0]), 2, std::byte{0xFE});
     const Region region{20, 36, 40, 20};
     for (const bool notes : {false, true}) {
@@ -212,6 +215,30 @@ TEST(RestartMarkers, DamageIsJudgedAsByLibjpegTurbo) {
   }
   EXPECT_GT(refused, 200);
   EXPECT_GT(sound, 100);
+}
+
+/// An index that ends before a region, as one that was noted would, is not gone on with.
+TEST(RestartMarkers, APartOfAnIndexIsNotUsed) {
+  JpegDecoder decoder;
+  Bytes encoded = encode(noise(width, height, 9), with_restarts(mcus_across));
+  ASSERT_TRUE(decoder.open(encoded).is_ok());
+  decoder.use_index({});
+  ASSERT_TRUE(decoder.check().is_ok());
+  const auto noted = decoder.new_index();
+  const auto plain = testing::read_plainly({noted.begin(), noted.end()});
+  ASSERT_TRUE(plain.has_value());
+  // Damage in the third row, a region below it, and the points of the first two rows.
+  encoded[segments_of(encoded)[2] + 3] ^= std::byte{0x5A};
+  jpeg::SeekIndex part = plain->index();
+  part.points.resize(4);
+  Bytes packed;
+  jpeg::pack_index(part, 3, XXH3_64bits(encoded.data(), encoded.size()), packed);
+  ASSERT_TRUE(decoder.open(encoded).is_ok());
+  ASSERT_TRUE(decoder.use_index(packed));
+  PixelView view;
+  EXPECT_TRUE(decoder.decode({0, 64, 40, 10}, view).is_ok());
+  EXPECT_STREQ(decoder.header().decoder, "millrace");
+  EXPECT_TRUE(decoder.new_index().empty());
 }
 
 /// With an index of what was decoded before and without one the same regions are bad.
