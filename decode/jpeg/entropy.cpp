@@ -58,10 +58,8 @@ void EntropyDecoder::begin_noting(SeekIndex* index) {
   noted_from_ = tiles().first_mcu(known_tiles());
   next_noted_ = noted_.data();
   const bool of_rows = index->of == IndexPoints::rows;
-  for (ScanState& one : states_) {
-    one.tile_mcus = tiles().mcus;
+  for (ScanState& one : states_)
     one.within_tile = of_rows ? std::numeric_limits<int>::max() : tiles().mcus - 1;
-  }
 }
 
 bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {

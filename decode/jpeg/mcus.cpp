@@ -33,7 +33,7 @@ HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
     for (std::size_t n = 0; n < point.predictors.size(); ++n)
       point.predictors[n] = static_cast<std::uint16_t>(scan.predictors[n]);
   }
-  const int of_tile = std::min(scan.tile_mcus - within_tile, scan.row_mcus - scan.column);
+  const int of_tile = 1 + std::min(scan.within_tile - within_tile, scan.row_mcus - scan.column - 1);
   const std::int64_t mcus = std::min<std::int64_t>(of_tile, run.later_mcus);
   run.later_mcus -= mcus;
   scan.column += static_cast<int>(mcus);
@@ -144,12 +144,8 @@ struct Lane {
 template <bool skips>
 HWY_NOINLINE void finish_run(McuRun& run) {
   Lane<skips> lane{run};
-  if (lane.begin()) do
-      if (!lane.end_block()) {
-        lane.ends(McuRun::State::unsound);
-        break;
-      }
-    while (lane.open());
+  bool open = lane.begin();
+  while (open) open = lane.end_block() ? lane.open() : lane.ends(McuRun::State::unsound);
   lane.leave();
 }
 

@@ -48,11 +48,10 @@ struct ScanState {
   /// Where the next tile's point is noted, its bits without those that `ScanBytes` takes out; there
   /// is room. Nullptr: nothing is noted, and what follows is not looked at.
   SeekPoint* noted = nullptr;
-  /// Of the next MCU, of `row_mcus` in a row, which has tiles of `tile_mcus`. Those that begin a
-  /// tile have none of the bits `within_tile`.
+  /// Of the next MCU, of `row_mcus` in a row. Those that begin a tile have none of the bits
+  /// `within_tile`.
   int column = 0;
   int within_tile = 0;
-  int tile_mcus = 0;
   int row_mcus = 0;
 };
 

@@ -76,8 +76,9 @@ void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
 }
 
 void ScanBytes::note_removed(std::size_t place) {
-  removed_.back() = place;
+  // In this order it ends with `behind_all` also if there is no memory.
   removed_.push_back(behind_all);
+  removed_[removed_.size() - 2] = place;
 }
 
 std::size_t ScanBytes::offset_of(std::size_t place) {

@@ -2,7 +2,6 @@
 //
 // JPEGs with restart markers: regions are found by them, with the same pixels as without a look at
 // them, and what is not looked at is what lies outside of the regions alone.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/random.h>
 #include <xxhash.h>
