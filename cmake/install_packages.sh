@@ -26,7 +26,7 @@ test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark
 # e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
-ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev llvm qemu-system-x86
+ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
 
