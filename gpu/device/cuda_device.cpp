@@ -14,7 +14,7 @@
 #include "device/event_clock.h"
 #include "device/loan.h"
 #include "device/nvtx_ranges.h"
-#include "pixel/kernel_table.h"
+#include "pixel/kernels.h"
 
 namespace millrace {
 

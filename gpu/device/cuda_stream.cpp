@@ -8,7 +8,7 @@
 
 #include "device/cuda_call.h"
 #include "device/cuda_event.h"
-#include "pixel/kernel_table.h"
+#include "pixel/kernels.h"
 
 namespace millrace {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conversion's kernels: what one block of threads does. For conversion_kernel.cu alone.
+// The conversion's kernels: what one block of threads does. For conversion_launch.h alone.
 //
 // What they compute is said plainly by `ConversionWork::run_on_host`, which tests hold each of them
 // against: every byte of an image becomes (value / 255 - mean) / std, rounded to the output's type.
@@ -62,7 +62,9 @@ struct Divisor {
   }
 };
 
-struct Arguments {
+struct ConversionArguments {
+  static constexpr bool has_barrier = true;
+
   const std::uint8_t* source = nullptr;
   std::uint8_t* destination = nullptr;
   const std::uint8_t* flips = nullptr;
@@ -100,7 +102,7 @@ __device__ std::uint32_t element_of(unsigned value, float mean, float std) {
   return to_bfloat16(number);
 }
 
-__device__ inline bool flipped(const Arguments& work, std::size_t sample) {
+__device__ inline bool flipped(const ConversionArguments& work, std::size_t sample) {
   return work.flips != nullptr && __ldg(work.flips + sample) != 0;
 }
 
@@ -118,7 +120,7 @@ inline constexpr unsigned words_per_channel = values_per_channel * copies;
 /// and writes its 16 copies, 4 at a time. Every second thread begins with the next 4, so that
 /// neighbours meet in no bank. Returns when all threads are done.
 template <DType dtype>
-__device__ Lookup build_table(const Arguments& work, uint4* table) {
+__device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
   const unsigned entry = threadIdx.x;
   const unsigned channel = entry / values_per_channel;
   const std::uint32_t word =
@@ -189,7 +191,7 @@ __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byt
 /// from the last.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, vector_blocks)
-    to_planes(const __grid_constant__ Arguments work) {
+    to_planes(const __grid_constant__ ConversionArguments work) {
   constexpr unsigned pixels = vector_elements<dtype>;
   Lookup lookup{};
   if constexpr (dtype != DType::uint8) {
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks)
 /// thread's pieces begin with stays the same.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, vector_blocks)
-    in_order(const __grid_constant__ Arguments work) {
+    in_order(const __grid_constant__ ConversionArguments work) {
   constexpr unsigned elements = vector_elements<dtype>;
   constexpr unsigned pieces = 16 / elements;
   static_assert(vector_threads % vector_channels == 0);
@@ -303,7 +305,7 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks)
 /// has one copy.
 template <DType dtype>
 __global__ void __launch_bounds__(any_threads)
-    element_wise(const __grid_constant__ Arguments work) {
+    element_wise(const __grid_constant__ ConversionArguments work) {
   using Element =
       std::conditional_t<dtype == DType::uint8, std::uint8_t,
                          std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;

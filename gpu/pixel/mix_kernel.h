@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that erases and mixes: what one block of threads does. For mix_kernel.cu alone. It is
-// compared with `MixWork::run_on_host`.
+// The kernel that erases and mixes, and its launch. For kernels.cu alone. It is compared with
+// `MixWork::run_on_host`.
 //
 // It changes images in place, before the conversion reads them, so the conversion's kernels stay as
 // they are. A thread has a pixel of sample n and the pixel of its partner that is mixed with it.
 // The partner's pixel is mixed with that one and no other, so no thread reads what another writes.
 #pragma once
 
+#include <cuda_runtime_api.h>
 #include <millrace/detail/mix_arithmetic.h>
 #include <millrace/mix_work.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "pixel/enqueue.h"
 
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
 
 struct MixArguments {
+  static constexpr bool has_barrier = false;
+
   std::uint8_t* images = nullptr;
   const std::uint8_t* flips = nullptr;
   const std::int32_t* erases = nullptr;
@@ -88,6 +94,27 @@ __global__ void __launch_bounds__(mix_threads)
       second.at[channel] = in_two ? own : mixed(other, own, static_cast<std::uint16_t>(mix_two[0]));
     }
   }
+}
+
+inline cudaError_t load_mix() { return load_kernel(erase_and_mix); }
+
+inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
+  if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;
+  const std::size_t pixels = (work.samples + 1) / 2 * work.height * work.width;
+  if (pixels == 0 || (work.erases == nullptr && work.mixes == nullptr)) return cudaSuccess;
+  MixArguments arguments;
+  arguments.images = work.images;
+  arguments.flips = work.flips;
+  arguments.erases = work.erases;
+  arguments.mixes = work.mixes;
+  arguments.samples = work.samples;
+  arguments.height = work.height;
+  arguments.width = work.width;
+  arguments.channels = work.channels;
+  // More than run at once: blocks whose pair stays as it is end soon.
+  constexpr std::size_t most_blocks = 65536;
+  return enqueue(erase_and_mix, std::min((pixels + mix_threads - 1) / mix_threads, most_blocks),
+                 mix_threads, arguments, stream);
 }
 
 }  // namespace millrace::kernels

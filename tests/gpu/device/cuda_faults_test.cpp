@@ -56,7 +56,8 @@ Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t
 
 /// The name under which a call's failure is told: that of what it is part of.
 std::string told_as(const std::string& function) {
-  return function == "cudaDeviceGetAttribute" ? "launch_conversion" : function;
+  const bool launches = function == "cudaDeviceGetAttribute" || function == "cudaLaunchKernel";
+  return launches ? "launch_conversion" : function;
 }
 
 /// Which call fails, and whether batches are converted.
@@ -83,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Bool()),
     [](const auto& info) { return CudaFaults::name_of(info); });
 INSTANTIATE_TEST_SUITE_P(Conversion, CudaFaults,
-                         ::testing::Combine(::testing::Values("launch_conversion",
+                         ::testing::Combine(::testing::Values("cudaLaunchKernel",
                                                               "cudaDeviceGetAttribute"),
                                             ::testing::Values(true)),
                          [](const auto& info) { return CudaFaults::name_of(info); });

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gpu/device/gpu_test.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/kernels.h"
 
 namespace millrace {
 namespace {
@@ -174,16 +174,17 @@ TEST_P(ConversionKernels, RefuseWhatTheyAreNotMadeFor) {
                       .height = 1,
                       .width = 1,
                       .channels = 5};
-  EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "five channels";
+  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue)
+      << "five channels";
   work.channels = 0;
-  EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "no channels";
+  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue) << "no channels";
   work.channels = 3;
   work.dtype = DType::int64;
-  EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaErrorInvalidValue) << "int64";
+  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue) << "int64";
   EXPECT_THROW(stream_->launch(work), Error);
   work.dtype = DType::float32;
   work.samples = 0;
-  EXPECT_EQ(launch_conversion(work, stream_->handle()), cudaSuccess) << "nothing to do";
+  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaSuccess) << "nothing to do";
 }
 
 struct InvertWork {

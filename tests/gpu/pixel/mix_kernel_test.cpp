@@ -11,7 +11,7 @@
 
 #include "gpu/device/gpu_test.h"
 #include "loader/device/mixes.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/kernels.h"
 
 namespace millrace {
 namespace {
@@ -66,10 +66,10 @@ TEST_P(MixKernels, RefuseWhatTheyAreNotMadeFor) {
   mixes.make(2);
   MixWork work = mixes.work(2);
   work.channels = 5;
-  EXPECT_EQ(launch_mix(work, stream.handle()), cudaErrorInvalidValue) << "five channels";
+  EXPECT_EQ(launch_kernel(work, stream.handle())->status, cudaErrorInvalidValue) << "five channels";
   work.channels = 3;
   work.samples = 0;
-  EXPECT_EQ(launch_mix(work, stream.handle()), cudaSuccess) << "nothing to do";
+  EXPECT_EQ(launch_kernel(work, stream.handle())->status, cudaSuccess) << "nothing to do";
 }
 
 }  // namespace

@@ -2,10 +2,9 @@
 //
 // A CUDA runtime without a GPU: the calls that gpu/ makes, with the asynchrony of the real ones.
 // Streams, the default ones among them, are queues that threads of their own serve, copies happen
-// late, device memory is poisoned
-// when it is taken and when it is given back, what a captured stream is given runs when its graph
-// is launched. It counts calls and can make any of them fail or take long, "launch_conversion"
-// among them. Programs link it in place of the CUDA runtime; it never runs beside it.
+// late, device memory is poisoned when it is taken and when it is given back, what a captured
+// stream is given runs when its graph is launched. It counts calls and can make any of them fail or
+// take long. Programs link it in place of the CUDA runtime; it never runs beside it.
 #pragma once
 
 #include <cuda_runtime_api.h>

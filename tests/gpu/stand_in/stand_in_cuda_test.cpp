@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "device/driver.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/kernels.h"
 #include "support/waiting.h"
 
 namespace millrace {
@@ -141,11 +141,11 @@ TEST_F(StandInCuda, RefusesCopiesAndKernelsOfAnotherDevice) {
                             .width = 4,
                             .channels = 3,
                             .dtype = DType::uint8};
-  EXPECT_EQ(launch_conversion(work, stream_), cudaErrorInvalidResourceHandle)
+  EXPECT_EQ(launch_kernel(work, stream_)->status, cudaErrorInvalidResourceHandle)
       << "the stream's device is not the current one";
   EXPECT_EQ(cudaStreamDestroy(elsewhere), cudaSuccess);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  EXPECT_EQ(launch_conversion(work, stream_), cudaSuccess);
+  EXPECT_EQ(launch_kernel(work, stream_)->status, cudaSuccess);
   stand_in::drain();
 }
 

@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Which of the conversion's kernels does a work, and with how many threads. For kernels.cu alone.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <millrace/conversion_work.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "pixel/conversion_kernel.h"
-#include "pixel/kernel_launch.h"
+#include "pixel/enqueue.h"
 
-namespace millrace {
-namespace {
+namespace millrace::kernels {
 
-using Kernel = void (*)(kernels::Arguments);
-
-struct Launch {
-  Kernel kernel = nullptr;
+struct ConversionLaunch {
+  void (*kernel)(ConversionArguments) = nullptr;
   std::size_t blocks = 0;
   unsigned threads = 0;
 };
 
-bool aligned(const void* pointer, std::size_t bytes) {
+inline bool aligned(const void* pointer, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
 }
 
-std::size_t blocks_for(std::size_t items, std::size_t items_per_block) {
+inline std::size_t blocks_for(std::size_t items, std::size_t items_per_block) {
   return (items + items_per_block - 1) / items_per_block;
 }
 
 /// Whether whole vectors do it: their number, or 0.
 template <DType dtype>
 std::size_t whole_vectors(const ConversionWork& work) {
-  constexpr std::size_t elements = kernels::vector_elements<dtype>;
+  constexpr std::size_t elements = vector_elements<dtype>;
   constexpr std::size_t most = std::size_t{1} << 31U;
-  if (work.channels != kernels::vector_channels || work.width % elements != 0) return 0;
+  if (work.channels != vector_channels || work.width % elements != 0) return 0;
   if (!aligned(work.source, elements) || !aligned(work.destination, 16)) return 0;
   const std::size_t pieces =
       work.width / elements * (work.layout == ImageLayout::nchw ? 1 : work.channels);
@@ -39,23 +44,22 @@ std::size_t whole_vectors(const ConversionWork& work) {
 
 /// Chooses the kernel, and sets what it needs of the arguments.
 template <DType dtype>
-Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
+ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& arguments) {
   const bool planes = work.layout == ImageLayout::nchw;
   const std::size_t groups = whole_vectors<dtype>(work);
   if (groups == 0)
-    return {kernels::element_wise<dtype>,
-            blocks_for(arguments.rows, kernels::any_threads / kernels::warp_threads),
-            kernels::any_threads};
+    return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
+            any_threads};
   arguments.groups = static_cast<std::uint32_t>(groups);
   arguments.groups_per_image = static_cast<std::uint32_t>(groups / work.samples);
   arguments.groups_per_row = static_cast<std::uint32_t>(groups / arguments.rows);
-  arguments.by_image = kernels::Divisor(arguments.groups_per_image);
-  arguments.by_row = kernels::Divisor(arguments.groups_per_row);
-  return {planes ? kernels::to_planes<dtype> : kernels::in_order<dtype>,
-          blocks_for(groups, kernels::vector_threads), kernels::vector_threads};
+  arguments.by_image = Divisor(arguments.groups_per_image);
+  arguments.by_row = Divisor(arguments.groups_per_row);
+  return {planes ? to_planes<dtype> : in_order<dtype>, blocks_for(groups, vector_threads),
+          vector_threads};
 }
 
-Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
+inline ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& arguments) {
   switch (work.dtype) {
     case DType::uint8:
       return launch_of<DType::uint8>(work, arguments);
@@ -70,33 +74,25 @@ Launch launch_of(const ConversionWork& work, kernels::Arguments& arguments) {
   }
 }
 
-/// To ask for a kernel's attributes loads it.
 template <DType dtype>
-cudaError_t load() {
-  for (const Kernel kernel :
-       {kernels::to_planes<dtype>, kernels::in_order<dtype>, kernels::element_wise<dtype>}) {
-    cudaFuncAttributes attributes;
-    if (const cudaError_t status =
-            cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
-        status != cudaSuccess)
-      return status;
-  }
+cudaError_t load_conversions_to() {
+  for (const auto kernel : {to_planes<dtype>, in_order<dtype>, element_wise<dtype>})
+    if (const cudaError_t status = load_kernel(kernel); status != cudaSuccess) return status;
   return cudaSuccess;
 }
 
-}  // namespace
-
-cudaError_t load_conversions() {
-  for (const auto load_one :
-       {load<DType::uint8>, load<DType::float16>, load<DType::bfloat16>, load<DType::float32>})
-    if (const cudaError_t status = load_one(); status != cudaSuccess) return status;
+inline cudaError_t load_conversions() {
+  for (const auto load_to :
+       {load_conversions_to<DType::uint8>, load_conversions_to<DType::float16>,
+        load_conversions_to<DType::bfloat16>, load_conversions_to<DType::float32>})
+    if (const cudaError_t status = load_to(); status != cudaSuccess) return status;
   return cudaSuccess;
 }
 
-cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
+inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
   if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;
   if (work.samples == 0 || work.height == 0 || work.width == 0) return cudaSuccess;
-  kernels::Arguments arguments;
+  ConversionArguments arguments;
   arguments.source = work.source;
   arguments.destination = static_cast<std::uint8_t*>(work.destination);
   arguments.flips = work.flips;
@@ -107,7 +103,7 @@ cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
   arguments.channels = work.channels;
   arguments.planes = work.layout == ImageLayout::nchw;
   arguments.rows = work.samples * work.height;
-  const Launch launch = launch_of(work, arguments);
+  const ConversionLaunch launch = launch_of(work, arguments);
   if (launch.kernel == nullptr) return cudaErrorInvalidValue;
 
   // Both calls look at what the runtime keeps on the host; neither waits.
@@ -119,14 +115,10 @@ cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t stream) {
       status != cudaSuccess)
     return status;
   // As many blocks as run at once: each builds its table once and strides over the work.
-  const unsigned at_once =
-      launch.threads == kernels::vector_threads ? kernels::vector_blocks : kernels::any_blocks;
-  const auto blocks = static_cast<unsigned>(
-      std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once));
-  void* parameters[] = {&arguments};
-  // It returns its own status, whatever error another call has left behind.
-  return cudaLaunchKernel(reinterpret_cast<const void*>(launch.kernel), dim3(blocks),
-                          dim3(launch.threads), parameters, 0, stream);
+  const unsigned at_once = launch.threads == vector_threads ? vector_blocks : any_blocks;
+  return enqueue(launch.kernel,
+                 std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once),
+                 launch.threads, arguments, stream);
 }
 
-}  // namespace millrace
+}  // namespace millrace::kernels

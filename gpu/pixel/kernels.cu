@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pixel/kernel_table.h"
-
-#include "pixel/kernel_launch.h"
+#include "pixel/conversion_launch.h"
+#include "pixel/kernels.h"
+#include "pixel/mix_kernel.h"
 
 namespace millrace {
 namespace {
@@ -22,8 +22,9 @@ std::optional<cudaError_t> launch_if(const DeviceWork& work, cudaStream_t stream
 }
 
 constexpr Row rows[] = {
-    {"launch_conversion", launch_if<ConversionWork, launch_conversion>, load_conversions},
-    {"launch_mix", launch_if<MixWork, launch_mix>, load_mix},
+    {"launch_conversion", launch_if<ConversionWork, kernels::launch_conversion>,
+     kernels::load_conversions},
+    {"launch_mix", launch_if<MixWork, kernels::launch_mix>, kernels::load_mix},
 };
 
 }  // namespace

@@ -2,10 +2,11 @@
 //
 // The kernels of this device, and how it finds the one for a `DeviceWork`.
 //
-// A further kernel takes no change to `Stream` or `Device`:
+// A further kernel takes no change to `Stream` or `Device`, but three files:
 //   1. its arguments with `run_on_host()`, the reference, in loader/ (see millrace/device_work.h),
-//   2. a .cu file here with the kernel, its launch and its load, declared in kernel_launch.h,
-//   3. a row for it in kernel_table.cpp.
+//   2. a header here with the kernel, its launch and its load,
+//   3. a row for it in kernels.cu, the one source that is compiled: by nvcc here, by the host's
+//      compiler for the tests' stand-in.
 #pragma once
 
 #include <cuda_runtime_api.h>
