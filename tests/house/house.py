@@ -4,7 +4,8 @@
 
 It prints one line "file:line: what is wrong" for each breach and exits with 1 if there is one:
 
-1. A room includes only itself and the rooms that stand before it in its folder's list.
+1. A room includes only itself and the rooms that stand before it in its folder's list; one format
+   or codec does not include another.
 2. A private header is included by its own folder and by the tests of that folder alone, and a
    public header by the folders that build on its own.
 3. A source has at most 400 lines of at most 100 characters. Pages have as long lines, but for the
@@ -20,13 +21,12 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 # The rooms of each folder from the ground up. A file's name stands for that file on its folder's
-# top level, "*" for all other files there.
+# top level, "*" for all other files there. "<codec>" stands for all other rooms at its place.
 ROOMS = {
-    "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/lmdb", "dataset/tar",
-               "dataset/files", "dataset/array", "dataset/open", "order", "runtime", "device",
-               "report", "pipeline/options", "pipeline/road", "pipeline/samples",
-               "pipeline"],
-    "decode": ["codec", "jpeg", "png", "webp", "pnm", "*"],
+    "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
+               "dataset/open", "order", "runtime", "device", "report", "pipeline/options",
+               "pipeline/road", "pipeline/samples", "pipeline"],
+    "decode": ["codec", "<codec>", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],
     "gpu": ["pixel", "device"],
@@ -62,6 +62,17 @@ def tree_files(root):
     return sorted(PurePosixPath(name) for name in names if name and (root / name).is_file())
 
 
+def position(rooms, room):
+    """The place of `room` in a folder's list; None if it has none."""
+    if room in rooms:
+        return rooms.index(room)
+    parent = PurePosixPath(room).parent
+    for number, name in enumerate(rooms):
+        if name.endswith(">") and PurePosixPath(name).parent == parent:
+            return number
+    return None
+
+
 def place(path):
     """(folder, position of the room in the folder's list, name of the room), position None if it is
     not in the list."""
@@ -73,7 +84,7 @@ def place(path):
         room = str(inside.parent)
     else:
         room = "*" if "*" in rooms and inside.name not in rooms else inside.name
-    return folder, rooms.index(room) if room in rooms else None, room
+    return folder, position(rooms, room), room
 
 
 class House:
@@ -148,6 +159,8 @@ class House:
             _, other, other_room = place(target)
             if own is not None and other is not None and other > own:
                 return f"in {folder}/'s room {other_room}, which stands behind {room}"
+            if own is not None and own == other and other_room != room != "include":
+                return f"in {folder}/'s room {other_room}, which stands beside {room}"
             return None
         for owner in [*ROOMS, "examples", "tests"]:
             if self.find(owner, name):

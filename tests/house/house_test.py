@@ -81,6 +81,18 @@ class Rules(unittest.TestCase):
             "loader/lmdb/flavour.cpp:1: lmdb is not in house.py's list of loader/",
         )
 
+    def test_one_codec_in_another(self):
+        self.expect(
+            {
+                "decode/bmp/bmp.h": "",
+                "decode/bmp/bmp.cpp": '#include "bmp/bmp.h"\n#include "codec/exif.h"\n',
+                "decode/codec/exif.h": "",
+                "decode/gif/gif.cpp": '#include "bmp/bmp.h"\n',
+                "decode/image.cpp": '#include "bmp/bmp.h"\n',
+            },
+            "decode/gif/gif.cpp:1: bmp/bmp.h is in decode/'s room bmp, which stands beside gif",
+        )
+
     def test_a_file_on_top_that_is_in_no_list(self):
         self.expect(
             {"bench/text.h": ""}, "bench/text.h:1: text.h is not in house.py's list of bench/"
