@@ -144,14 +144,15 @@ Status ImageMaker::begin_image(const Record& record) {
 
   if (targets_.move())
     if (Status placed = targets_.place(stored, folds_.front()); !placed.is_ok()) return placed;
-  reduction_ = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
-  needed_ = {};
+  const int reduction = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
+  Region needed{};
   for (Fold& fold : folds_) {
-    if (reduction_ > 1) fold.reduce(reduction_);
-    needed_ = needed_.width > 0 ? around(needed_, prepare(fold)) : prepare(fold);
+    if (reduction > 1) fold.reduce(reduction);
+    needed = needed.width > 0 ? around(needed, prepare(fold)) : prepare(fold);
   }
+  needed_ = {needed, reduction};
   if (sample_->has_notes()) decoder_->use_index(sample_->note(), image_checksum(record));
-  if (reduction_ == 1) decoder_->begin_decode(needed_);
+  if (reduction == 1) decoder_->begin_decode(needed);
   return Status::ok();
 }
 
@@ -162,8 +163,9 @@ Status ImageMaker::finish_image() {
     ~Close() { decoder.close(); }
   } at_end{*decoder_};
   PixelView pixels;
-  Status decoded = reduction_ > 1 ? decoder_->decode_reduced(needed_, reduction_, pixels)
-                                  : decoder_->decode(needed_, pixels);
+  Status decoded = needed_.reduction > 1
+                       ? decoder_->decode_reduced(needed_.region, needed_.reduction, pixels)
+                       : decoder_->decode(needed_.region, pixels);
   if (!decoded.is_ok()) return decoded;
 
   if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_note(index);
@@ -179,8 +181,8 @@ void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
   for (const Fold& fold : folds_) {
     const Region part = prepare(fold);
     resample(fold,
-             {pixels.pixels + static_cast<std::size_t>(part.y - needed_.y) * pixels.stride +
-                  static_cast<std::size_t>(part.x - needed_.x) * 3,
+             {pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
+                  static_cast<std::size_t>(part.x - needed_.region.x) * 3,
               part.width, part.height, pixels.stride},
              output);
     output += view(0).bytes();

@@ -73,9 +73,12 @@ class ImageMaker {
   ImageInfo info_;
   /// One for each of its images.
   std::vector<Fold> folds_;
-  /// Of the stored image, at 1/`reduction_` of its resolution.
-  Region needed_{};
-  int reduction_ = 1;
+  /// What is decoded of the stored image, at 1/`reduction` of its resolution.
+  struct Needed {
+    Region region{};
+    int reduction = 1;
+  };
+  Needed needed_{};
 };
 
 /// Makes samples, two in turn where their images can take turns.

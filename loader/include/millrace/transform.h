@@ -127,11 +127,15 @@ class Sample {
   std::size_t stage_ = 0;
   bool paused_ = false;
   std::chrono::steady_clock::time_point since_;
-  /// None: nobody is told.
-  ProfilerRanges* profiler_ = nullptr;
-  std::span<const char* const> names_;
-  std::uint64_t batch_ = 0;
-  bool in_range_ = false;
+  /// The ranges of its stages in a profiler.
+  struct Shown {
+    /// Nullptr: nobody is told.
+    ProfilerRanges* profiler = nullptr;
+    std::span<const char* const> names;
+    std::uint64_t batch = 0;
+    bool in_range = false;
+  };
+  Shown shown_{};
   const char* way_ = nullptr;
   /// Nullptr: none are kept.
   RecordNotes* kept_notes_ = nullptr;

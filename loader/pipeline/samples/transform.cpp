@@ -120,21 +120,19 @@ void Sample::store_in_cache() {
 void Sample::note_stage() {
   if (now_in_ != nullptr)
     now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
-  if (profiler_ == nullptr) return;
-  profiler_->begin(names_[std::min(stage_, names_.size() - 1)], batch_);
-  in_range_ = true;
+  if (shown_.profiler == nullptr) return;
+  shown_.profiler->begin(shown_.names[std::min(stage_, shown_.names.size() - 1)], shown_.batch);
+  shown_.in_range = true;
 }
 
 void Sample::end_range() {
-  if (in_range_) profiler_->end();
-  in_range_ = false;
+  if (shown_.in_range) shown_.profiler->end();
+  shown_.in_range = false;
 }
 
 void Sample::show(ProfilerRanges& profiler, std::span<const char* const> names,
                   std::uint64_t batch) {
-  profiler_ = &profiler;
-  names_ = names;
-  batch_ = batch;
+  shown_ = {&profiler, names, batch};
   note_stage();
 }
 
