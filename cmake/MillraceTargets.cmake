@@ -40,8 +40,8 @@ function(millrace_compile_options target)
   endif()
 endfunction()
 
-# What is no hot path: most of it is templates of CLI11, nlohmann-json, fmt and GoogleTest, which
-# compile in two thirds of the time so, with sanitizers in half of it.
+# What is no hot path: most of it is templates of CLI11, nlohmann-json and fmt, which compile in two
+# thirds of the time so, with sanitizers in half of it.
 if(MILLRACE_SANITIZE)
   set(millrace_quick_build -O0)
 elseif(CMAKE_BUILD_TYPE STREQUAL Release)

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <type_traits>
 
 namespace millrace::kernels {
 
@@ -22,6 +23,7 @@ cudaError_t load_kernel(void (*kernel)(Arguments)) {
 template <typename Arguments>
 cudaError_t enqueue(void (*kernel)(Arguments), std::size_t blocks, unsigned threads,
                     Arguments arguments, cudaStream_t stream) {
+  static_assert(std::is_same_v<decltype(Arguments::has_barrier), const bool>);
   void* parameters[] = {&arguments};
   return cudaLaunchKernel(reinterpret_cast<const void*>(kernel),
                           dim3(static_cast<unsigned>(blocks)), dim3(threads), parameters, 0,

@@ -2,7 +2,7 @@
 //
 // The kernels of this device, and how it finds the one for a `DeviceWork`.
 //
-// A further kernel takes no change to `Stream` or `Device`, but three files:
+// A further kernel changes neither `Stream` nor `Device`. It takes
 //   1. its arguments with `run_on_host()`, the reference, in loader/ (see millrace/device_work.h),
 //   2. a header here with the kernel, its launch and its load,
 //   3. a row for it in kernels.cu, the one source that is compiled: by nvcc here, by the host's

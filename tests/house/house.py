@@ -21,7 +21,8 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 # The rooms of each folder from the ground up. A file's name stands for that file on its folder's
-# top level, "*" for all other files there. "<codec>" stands for all other rooms at its place.
+# top level, "*" for all other files there. "<codec>" stands for all other rooms at its place,
+# whatever their names, which do not include each other.
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
                "dataset/open", "order", "runtime", "device", "report", "pipeline/options",
@@ -159,7 +160,7 @@ class House:
             _, other, other_room = place(target)
             if own is not None and other is not None and other > own:
                 return f"in {folder}/'s room {other_room}, which stands behind {room}"
-            if own is not None and own == other and other_room != room != "include":
+            if own is not None and own == other and other_room not in (room, "include"):
                 return f"in {folder}/'s room {other_room}, which stands beside {room}"
             return None
         for owner in [*ROOMS, "examples", "tests"]:

@@ -81,6 +81,20 @@ class Rules(unittest.TestCase):
             "loader/lmdb/flavour.cpp:1: lmdb is not in house.py's list of loader/",
         )
 
+    def test_one_format_in_another(self):
+        self.expect(
+            {"loader/dataset/a/a.cpp": '#include "dataset/b/b.h"\n', "loader/dataset/b/b.h": ""},
+            "loader/dataset/a/a.cpp:1: dataset/b/b.h is in loader/'s room dataset/b, which "
+            "stands beside dataset/a",
+        )
+
+    def test_a_room_in_that_of_a_format(self):
+        self.expect(
+            {"loader/dataset/tar/deep/x.cpp": ""},
+            "loader/dataset/tar/deep/x.cpp:1: dataset/tar/deep is not in house.py's list of "
+            "loader/",
+        )
+
     def test_one_codec_in_another(self):
         self.expect(
             {

@@ -174,17 +174,19 @@ TEST_P(ConversionKernels, RefuseWhatTheyAreNotMadeFor) {
                       .height = 1,
                       .width = 1,
                       .channels = 5};
-  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue)
+  EXPECT_EQ(launch_kernel(work, stream_->handle()).value().status, cudaErrorInvalidValue)
       << "five channels";
   work.channels = 0;
-  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue) << "no channels";
+  EXPECT_EQ(launch_kernel(work, stream_->handle()).value().status, cudaErrorInvalidValue)
+      << "no channels";
   work.channels = 3;
   work.dtype = DType::int64;
-  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaErrorInvalidValue) << "int64";
+  EXPECT_EQ(launch_kernel(work, stream_->handle()).value().status, cudaErrorInvalidValue)
+      << "int64";
   EXPECT_THROW(stream_->launch(work), Error);
   work.dtype = DType::float32;
   work.samples = 0;
-  EXPECT_EQ(launch_kernel(work, stream_->handle())->status, cudaSuccess) << "nothing to do";
+  EXPECT_EQ(launch_kernel(work, stream_->handle()).value().status, cudaSuccess) << "nothing to do";
 }
 
 struct InvertWork {

@@ -66,10 +66,11 @@ TEST_P(MixKernels, RefuseWhatTheyAreNotMadeFor) {
   mixes.make(2);
   MixWork work = mixes.work(2);
   work.channels = 5;
-  EXPECT_EQ(launch_kernel(work, stream.handle())->status, cudaErrorInvalidValue) << "five channels";
+  EXPECT_EQ(launch_kernel(work, stream.handle()).value().status, cudaErrorInvalidValue)
+      << "five channels";
   work.channels = 3;
   work.samples = 0;
-  EXPECT_EQ(launch_kernel(work, stream.handle())->status, cudaSuccess) << "nothing to do";
+  EXPECT_EQ(launch_kernel(work, stream.handle()).value().status, cudaSuccess) << "nothing to do";
 }
 
 }  // namespace

@@ -141,11 +141,11 @@ TEST_F(StandInCuda, RefusesCopiesAndKernelsOfAnotherDevice) {
                             .width = 4,
                             .channels = 3,
                             .dtype = DType::uint8};
-  EXPECT_EQ(launch_kernel(work, stream_)->status, cudaErrorInvalidResourceHandle)
+  EXPECT_EQ(launch_kernel(work, stream_).value().status, cudaErrorInvalidResourceHandle)
       << "the stream's device is not the current one";
   EXPECT_EQ(cudaStreamDestroy(elsewhere), cudaSuccess);
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-  EXPECT_EQ(launch_kernel(work, stream_)->status, cudaSuccess);
+  EXPECT_EQ(launch_kernel(work, stream_).value().status, cudaSuccess);
   stand_in::drain();
 }
 
