@@ -4,6 +4,9 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 
+// Threads: both functions may be called from any thread.
+// Lifetimes: nothing is kept of what they are given.
+
 #include <filesystem>
 
 namespace MILLRACE_API millrace {

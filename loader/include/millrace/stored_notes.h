@@ -5,6 +5,9 @@
 #include <millrace/detail/export.h>
 #include <millrace/runtime.h>
 
+// Threads: the functions may be called from any thread, a `NotesWriter` by one thread at a time.
+// Lifetimes: a `NotesWriter` shares the ownership of the dataset's parts.
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>

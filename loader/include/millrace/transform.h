@@ -8,6 +8,13 @@
 #include <millrace/random.h>
 #include <millrace/sample_spec.h>
 
+// Threads: a `Transform` does not change; all its functions may be called from any thread at once.
+// A `TransformWorker` is for the thread that made it, and so are the `Sample`s and the
+// `SampleSource` that it is given.
+//
+// Lifetimes: a transform outlives its workers. A `Sample` lives for the one call of `make`, or from
+// `SampleSource::next` to `made`, and so do the record and the random numbers that come with it.
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
