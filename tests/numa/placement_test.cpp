@@ -27,6 +27,7 @@
 #include "support/affinity.h"
 #include "support/fake_dataset.h"
 #include "support/fake_transform.h"
+#include "support/helping_pools.h"
 #include "support/lasting_warnings.h"
 
 namespace millrace {
@@ -43,6 +44,7 @@ using testing::OnTwoNodes;
 using testing::page_nodes;
 using ::testing::Pair;
 using testing::run_self;
+using testing::while_all_work;
 
 /// A host device that says which node it hangs on, and remembers the host memory it gave.
 class PlacedDevice final : public Device {
@@ -241,7 +243,8 @@ TEST_F(Placement, IsAllNodesWhereAskedFor) {
 TEST_F(Placement, LetsTheOtherNodeFillTheSlotsOfAPausedOne) {
   PlacedRun run(std::nullopt);
   run.options.runtime = make_runtime();
-  run.options.runtime->set_concurrency(1);  // of node 0
+  while_all_work(*run.options.runtime->pools()[1],
+                 [&run] { run.options.runtime->set_concurrency(1); });  // of node 0
   Report report;
   std::set<int> slots_on;
   for (const PlacedRun::Slot& slot : run.slots(report)) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
 #include <millrace/detail/worker_pool.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
+
+#include "support/fake_job.h"
+#include "support/waiting.h"
 
 namespace millrace::testing {
 
@@ -24,5 +29,18 @@ struct Pools {
 
   std::vector<std::unique_ptr<WorkerPool>> pools;
 };
+
+/// Calls `change` while every worker of the pool runs an item: who just then looks at the other
+/// pools may still take one from there, whatever becomes of the concurrency of its own.
+inline void while_all_work(WorkerPool& pool, const std::function<void()>& change) {
+  const auto gate = std::make_shared<Gate>();
+  const OpensAtEnd opens(*gate);
+  const auto pass = [gate](std::size_t, unsigned) { EXPECT_TRUE(gate->pass()); };
+  pool.submit(&owner, job(pool.workers(), pass), Help::never);
+  EXPECT_TRUE(eventually([&] { return gate->arrived() == pool.workers(); }));
+  change();
+  gate->open();
+  EXPECT_TRUE(pool.cancel(&owner, patience));
+}
 
 }  // namespace millrace::testing

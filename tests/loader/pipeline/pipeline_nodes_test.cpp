@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "support/helping_pools.h"
 #include "support/lasting_warnings.h"
 #include "support/small_run.h"
 
@@ -33,6 +34,7 @@ using ::testing::HasSubstr;
 using testing::SmallRun;
 using testing::take;
 using testing::uneven_run;
+using testing::while_all_work;
 
 /// Nodes with these numbers.
 Topology made_up(const std::vector<int>& numbers) {
@@ -194,7 +196,8 @@ TEST(PipelineNodes, TakesAllWhenAskedTo) {
 TEST(PipelineNodes, TheReportTellsWhoMadeTheSamples) {
   NodesRun run(160, std::nullopt);
   run.options.runtime = made_up_runtime({0, 1});
-  run.options.runtime->pools()[0]->set_concurrency(0);
+  WorkerPool& paused = *run.options.runtime->pools()[0];
+  while_all_work(paused, [&] { paused.set_concurrency(0); });
   Pipeline pipeline = run.pipeline();
   EXPECT_EQ(take(pipeline).size(), 20U);
   EXPECT_THAT(run.workers_seen, ElementsAre(1));

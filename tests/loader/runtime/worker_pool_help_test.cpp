@@ -31,6 +31,7 @@ using testing::other_owner;
 using testing::owner;
 using testing::patience;
 using testing::Pools;
+using testing::while_all_work;
 
 /// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
 void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner,
@@ -237,7 +238,7 @@ TEST(WorkerPoolHelp, IsNeverMissedByAPoolThatPauses) {
 
 TEST(WorkerPoolHelp, APausedPoolNeitherBeginsNorHelpsButIsHelped) {
   Pools pools({1, 1});
-  pools[1].set_concurrency(0);
+  while_all_work(pools[1], [&] { pools[1].set_concurrency(0); });
   const auto gate = std::make_shared<Gate>();
   const OpensAtEnd opens(*gate);
   keep_busy(pools[0], gate);
@@ -256,13 +257,17 @@ TEST(WorkerPoolHelp, APausedPoolNeitherBeginsNorHelpsButIsHelped) {
 TEST(WorkerPoolHelp, ConcurrencyHoldsForHelpToo) {
   Pools pools({1, 4});
   pools[0].set_concurrency(0);
-  pools[1].set_concurrency(2);
+  while_all_work(pools[1], [&] { pools[1].set_concurrency(2); });
+  Meeting meeting(2);
   std::atomic<unsigned> running{0};
   std::atomic<unsigned> most{0};
   std::atomic<int> ended{0};
-  pools[0].submit(&owner, job(200, [&](std::size_t, unsigned) {
+  pools[0].submit(&owner, job(200, [&](std::size_t item, unsigned) {
     const unsigned now = ++running;
     for (unsigned seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+    if (item < 2) {
+      EXPECT_TRUE(meeting.meet()) << "both of its active workers help";
+    }
     std::this_thread::sleep_for(200us);
     --running;
     ++ended;

@@ -80,7 +80,8 @@ class WorkerPool {
 
   /// How many workers take items; the others sleep. 0 pauses the pool: its workers neither begin
   /// its items nor help, while other pools' workers may run the items that allow it. More than
-  /// there are threads counts as all.
+  /// there are threads counts as all. A worker that has an item, or is looking for one in another
+  /// pool, still ends that.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
   unsigned workers() const { return workers_; }
