@@ -29,8 +29,10 @@ constexpr std::chrono::milliseconds patience_for_memory{2000};
 template <typename Take>
 void take_for(Loan& loan, const char* call, Take take) {
   cudaError_t status = taken_back(take());
-  if (status == cudaErrorMemoryAllocation && loan.returns->wait(patience_for_memory))
+  if (status == cudaErrorMemoryAllocation) {  // what was on its way may be back by now
+    loan.returns->wait(patience_for_memory);
     status = take();
+  }
   check(status, call);
 }
 

@@ -63,12 +63,9 @@ void Returns::put(Loan* loan) noexcept {
   changed_.notify_all();
 }
 
-bool Returns::wait(std::chrono::milliseconds timeout) noexcept {
+void Returns::wait(std::chrono::milliseconds timeout) noexcept {
   std::unique_lock lock(mutex_);
-  const auto all_back = [this] { return first_ == nullptr && !returning_; };
-  if (all_back()) return false;
-  changed_.wait_for(lock, timeout, all_back);
-  return true;
+  changed_.wait_for(lock, timeout, [this] { return first_ == nullptr && !returning_; });
 }
 
 void Returns::close(std::chrono::milliseconds timeout) noexcept {

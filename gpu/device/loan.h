@@ -31,9 +31,8 @@ class Returns {
 
   /// Takes the loan, to give it back later and end its use. Neither waits nor allocates.
   void put(Loan* loan) noexcept;
-  /// Waits until all that was put here is back, or until the time is over; false if there was
-  /// nothing.
-  bool wait(std::chrono::milliseconds timeout) noexcept;
+  /// Waits until all that was put here is back, or until the time is over.
+  void wait(std::chrono::milliseconds timeout) noexcept;
   /// Waits as `wait`, then gives nothing back any more: the process ends, and the driver takes back
   /// what is left.
   void close(std::chrono::milliseconds timeout) noexcept;

@@ -30,14 +30,15 @@ struct Pools {
   std::vector<std::unique_ptr<WorkerPool>> pools;
 };
 
-/// Calls `change` while every worker of the pool runs an item: who just then looks at the other
-/// pools may still take one from there, whatever becomes of the concurrency of its own.
+/// Calls `change` while every active worker of the pool runs an item of `owner`: who just then looks
+/// at the other pools may still take one from there, whatever becomes of its own pool's concurrency.
 inline void while_all_work(WorkerPool& pool, const std::function<void()>& change) {
   const auto gate = std::make_shared<Gate>();
   const OpensAtEnd opens(*gate);
   const auto pass = [gate](std::size_t, unsigned) { EXPECT_TRUE(gate->pass()); };
-  pool.submit(&owner, job(pool.workers(), pass), Help::never);
-  EXPECT_TRUE(eventually([&] { return gate->arrived() == pool.workers(); }));
+  const unsigned active = pool.concurrency();
+  pool.submit(&owner, job(active, pass), Help::never);
+  EXPECT_TRUE(eventually([&] { return gate->arrived() == active; }));
   change();
   gate->open();
   EXPECT_TRUE(pool.cancel(&owner, patience));

@@ -109,12 +109,15 @@ TEST_F(CrewTest, NamesWhatIsStuckAndKeepsWhatThatUses) {
   };
   (void)submit();
   ASSERT_TRUE(eventually([&gate] { return gate.arrived() == 1; }));
-  const testing::Stopwatch time;
-  const std::optional<Stuck> stuck = crew->dismiss(now() + 50ms);
-  EXPECT_LT(time.elapsed(), 5s);
+  std::optional<Stuck> stuck;  // the other worker may be slow with its own record
+  EXPECT_TRUE(eventually([&] {
+    const testing::Stopwatch time;
+    stuck = crew->dismiss(now() + 50ms);
+    EXPECT_LT(time.elapsed(), 5s);
+    return !stuck || stuck->what.find("record 42 ") != std::string::npos;
+  }));
   ASSERT_TRUE(stuck);
   EXPECT_EQ(stuck->stage, "stamp");
-  EXPECT_THAT(stuck->what, HasSubstr("42"));
   EXPECT_GT(crew.use_count(), 1) << "the sample that hangs needs it";
   gate.open();
   EXPECT_TRUE(eventually([this] { return crew.use_count() == 1; }));

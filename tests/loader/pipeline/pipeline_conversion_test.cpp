@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 
@@ -271,6 +272,11 @@ TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   {
     Pipeline pipeline = run.pipeline();
     EXPECT_TRUE(eventually([&] { return under_way.load(); }));
+    // Other threads may be slow to end, and are named first.
+    EXPECT_TRUE(eventually([&] {
+      return std::string_view(testing::error_of([&] { pipeline.stop(); }).what())
+                 .find("does not end") != std::string_view::npos;
+    }));
   }
   EXPECT_THAT(stuck, HasSubstr("does not end")) << "it did not wait for the conversion";
   gate.open();

@@ -120,7 +120,7 @@ TEST(Report, CountsBatchesThatWaitForTheTrainer) {
   SmallRun run(800);
   run.options.slots.prefetch = 4;
   Pipeline pipeline = run.pipeline();
-  ASSERT_TRUE(testing::eventually([&] { return run.transform->made() == 32; }));
+  ASSERT_TRUE(testing::eventually([&] { return pipeline.report().samples_made == 32; }));
   pipeline.restart_report();
   std::this_thread::sleep_for(20ms);
   const Report full = pipeline.report();
@@ -156,8 +156,8 @@ TEST(Report, StartsAfreshWhenAsked) {
   SmallRun run(80);
   Pipeline pipeline = run.pipeline();
   (void)testing::take(pipeline, 4);
-  ASSERT_TRUE(
-      testing::eventually([&] { return run.transform->made() == 64; }));  // 4 handed out, 4 ahead
+  // 4 handed out, 4 ahead
+  ASSERT_TRUE(testing::eventually([&] { return pipeline.report().samples_made == 64; }));
   std::this_thread::sleep_for(30ms);
   const Report before = pipeline.report();
   pipeline.restart_report();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "support/fake_job.h"
+#include "support/helping_pools.h"
 #include "support/waiting.h"
 
 namespace millrace {
@@ -108,11 +109,15 @@ TEST(WorkerPool, NumbersItsWorkersAndNeverUsesANumberTwiceAtOnce) {
   std::atomic<int> ended{0};
   WorkerPool pool(10, 3, {});
   EXPECT_EQ(pool.workers(), 3U);
-  pool.submit(&owner, job(300, [&](std::size_t, unsigned worker) {
+  Meeting meeting(3);
+  pool.submit(&owner, job(300, [&](std::size_t item, unsigned worker) {
     if (worker < 10 || worker > 12)
       in_range = false;
     else {
       if (running[worker]++ != 0) overlapped = true;
+      if (item < 3) {
+        EXPECT_TRUE(meeting.meet());
+      }
       std::this_thread::sleep_for(100us);
       ++used[worker];
       --running[worker];
@@ -126,30 +131,26 @@ TEST(WorkerPool, NumbersItsWorkersAndNeverUsesANumberTwiceAtOnce) {
 }
 
 TEST(WorkerPool, PausesAtConcurrencyZero) {
-  std::atomic<int> running{0};
   std::atomic<int> begun{0};
   std::atomic<int> ended{0};
+  std::atomic<bool> ending{false};
   WorkerPool pool(0, 2, {});
-  EXPECT_EQ(pool.concurrency(), 2U);
-  pool.submit(&owner, job(1000, [&](std::size_t, unsigned) {
-    ++running;
+  pool.submit(&other_owner, job(100'000, [&](std::size_t, unsigned) {
     ++begun;
-    std::this_thread::sleep_for(200us);
-    --running;
+    if (!ending) std::this_thread::sleep_for(200us);
     ++ended;
   }));
   ASSERT_TRUE(eventually([&] { return begun > 10; }));
-  pool.set_concurrency(0);
+  testing::while_all_work(pool, [&] { pool.set_concurrency(0); });
   EXPECT_EQ(pool.concurrency(), 0U);
-  // An item that a worker had taken but not begun yet may still come.
-  std::this_thread::sleep_for(100ms);
-  ASSERT_TRUE(eventually([&] { return running == 0; }));
   const int before = begun;
+  EXPECT_EQ(ended, before);
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(begun, before);
-  EXPECT_LT(before, 1000);
+  EXPECT_LT(before, 100'000);
+  ending = true;
   pool.set_concurrency(2);
-  EXPECT_TRUE(eventually([&] { return ended == 1000; }));
+  EXPECT_TRUE(eventually([&] { return ended == 100'000; }));
 }
 
 TEST(WorkerPool, ChangesItsConcurrencyWhileRunning) {
@@ -158,7 +159,7 @@ TEST(WorkerPool, ChangesItsConcurrencyWhileRunning) {
   std::atomic<bool> ending{false};
   WorkerPool pool(0, 4, {});
   std::atomic<int> ended{0};
-  pool.submit(&owner, job(100'000, [&](std::size_t, unsigned) {
+  pool.submit(&other_owner, job(100'000, [&](std::size_t, unsigned) {
     ++ended;
     if (ending) return;
     const unsigned now = ++running;
@@ -168,11 +169,11 @@ TEST(WorkerPool, ChangesItsConcurrencyWhileRunning) {
   }));
   EXPECT_TRUE(eventually([&] { return most == 4; }));
   for (const unsigned concurrency : {1U, 3U, 2U}) {
-    pool.set_concurrency(concurrency);
+    testing::while_all_work(pool, [&] {
+      pool.set_concurrency(concurrency);
+      most = 0;
+    });
     EXPECT_EQ(pool.concurrency(), concurrency);
-    std::this_thread::sleep_for(100ms);
-    EXPECT_TRUE(eventually([&] { return running <= concurrency; }));
-    most = 0;
     EXPECT_TRUE(eventually([&] { return most == concurrency; }));
     std::this_thread::sleep_for(30ms);
     EXPECT_EQ(most, concurrency);
@@ -250,6 +251,7 @@ TEST(WorkerPool, CancelDropsWhatHasNotBegunAndWaitsForTheRest) {
   pool.submit(&owner, job(10, [&](std::size_t, unsigned) { ++ran; }));
   pool.submit(&other_owner, job(1, [&](std::size_t, unsigned) { other_ran = true; }));
   ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
+  EXPECT_FALSE(pool.cancel(&owner, 0ns));
   auto cancelled = std::async(std::launch::async, [&] {
     const bool all_ended = pool.cancel(&owner, patience);
     return all_ended && ended.load();
@@ -322,20 +324,20 @@ TEST(WorkerPool, EndsWhenTheCurrentItemsAreDone) {
       std::this_thread::sleep_for(20ms);
       ++ended;
     }));
-    ASSERT_TRUE(eventually([&] { return begun == 2; }));
+    ASSERT_TRUE(eventually([&] { return begun >= 2; }));
+    pool.stop(WorkerPool::Clock::now() + patience);
   }
   EXPECT_EQ(begun, ended);
   EXPECT_LT(ended, 1000);
 }
 
 TEST(WorkerPool, EndsWhilePaused) {
+  WorkerPool pool(0, 2, {});
+  pool.set_concurrency(0);
+  pool.submit(&owner, job(10, [](std::size_t, unsigned) {}));
   const Stopwatch time;
-  {
-    WorkerPool pool(0, 2, {});
-    pool.set_concurrency(0);
-    pool.submit(&owner, job(10, [](std::size_t, unsigned) {}));
-  }
-  EXPECT_LT(time.elapsed(), 400ms);
+  pool.stop(WorkerPool::Clock::now() + patience);
+  EXPECT_LT(time.elapsed(), patience);
 }
 
 TEST(WorkerPool, LetsAStuckItemGoAfterHalfASecond) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/fake_job.h"
@@ -49,8 +50,11 @@ std::map<std::string, std::uint64_t> sleeps() {
 /// How many workers wake while `act` runs and for a while after it.
 template <typename Act>
 std::size_t woken_by(Act act) {
-  std::this_thread::sleep_for(50ms);  // all that have nothing to do sleep
-  const auto before = sleeps();
+  auto before = sleeps();
+  EXPECT_TRUE(eventually([&before] {  // all that have nothing to do sleep
+    std::this_thread::sleep_for(50ms);
+    return before == std::exchange(before, sleeps());
+  }));
   act();
   std::this_thread::sleep_for(50ms);
   std::size_t woken = 0;
