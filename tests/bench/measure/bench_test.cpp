@@ -343,8 +343,7 @@ TEST_F(Bench, AnEmptyDatasetIsRefused) {
 TEST_F(Bench, HelpHasExamples) {
   const Result result = run_program({MILLRACE_COMMAND, "bench", "--help"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.out, HasSubstr("Examples:"));
-  EXPECT_THAT(result.out, HasSubstr("--step-ms"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Examples:"), HasSubstr("--step-ms")));
 }
 
 TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
@@ -371,11 +370,12 @@ TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
   for (const Json& stage : json.at("stages")) {
     const std::string name = stage.at("name");
     if (name == "trainer") continue;
-    EXPECT_NEAR(sum_ms[name], 1e3 * stage.at("busy_seconds").get<double>(), 20) << name;
+    const double begun_ms =
+        stage.at("lanes").get<double>() * stage.at("each_ms").at("max").get<double>();
+    EXPECT_NEAR(sum_ms[name], 1e3 * stage.at("busy_seconds").get<double>(), 10 + begun_ms) << name;
   }
   EXPECT_NEAR(sum_ms["stall"], json.at("stall_ms").at("total").get<double>(), 0.1);
-  EXPECT_GE(counts["step"], 30U);
-  EXPECT_LE(counts["step"], 31U) << "the last of the warm-up may end in the measured time";
+  EXPECT_THAT(counts["step"], ::testing::AnyOf(30U, 31U)) << "one may be of the warm-up";
 }
 
 TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
