@@ -76,7 +76,8 @@ Command add_index(CLI::App& millrace) {
       ->type_name("tiles|rows")
       ->default_str("tiles")
       ->check(CLI::IsMember({"tiles", "rows"}).description(""));
-  app->add_option("--workers", options->workers, "Threads that read images; default: one per core")
+  app->add_option("--workers", options->workers,
+                  "Threads that read images; default: one per processor")
       ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);
   app->footer(

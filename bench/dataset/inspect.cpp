@@ -108,7 +108,7 @@ Command add_inspect(CLI::App& millrace) {
                   "Write everything as JSON to a file; - prints it instead of the tables")
       ->check(output_check(true));
   app->add_option("--workers", options->workers,
-                  "Threads that look at records; default: one per core")
+                  "Threads that look at records; default: one per processor")
       ->transform(between(1, 4096));
   app->callback([options] {
     if (options->out == "-" && options->json == "-")

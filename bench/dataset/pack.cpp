@@ -136,7 +136,7 @@ Command add_pack(CLI::App& millrace) {
       ->transform(bytes_check(1000));
   app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
   app->add_option("--workers", options->workers,
-                  "Threads that read and check images; default: one per core")
+                  "Threads that read and check images; default: one per processor")
       ->transform(between(1, 4096));
   app->add_option_function<std::string>(
          "--index",

@@ -158,7 +158,7 @@ Command add_verify(CLI::App& millrace) {
                   "Write everything, with all bad records, as JSON to a file; - prints it instead")
       ->check(output_check(true));
   app->add_option("--workers", options->workers,
-                  "Threads that check records; default: one per core")
+                  "Threads that check records; default: one per processor")
       ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);
   app->footer(

@@ -59,7 +59,7 @@ Command add_topology(CLI::App& millrace) {
   CLI::App* app = millrace.add_subcommand(
       "topology", "Tell the machine's nodes, cores and devices, and where workers would go");
   app->add_option("--workers", options.workers,
-                  "Place this many workers; default: one per core, less those left free")
+                  "Place this many workers; default: one per processor, less those left free")
       ->transform(between(1, 4096));
   app->add_option("--launch-cores", options.launch_cores,
                   "Cores left free for threads that launch kernels; default: one per GPU, where "

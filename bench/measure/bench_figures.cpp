@@ -107,8 +107,9 @@ void add_device(Figures& figures, const BenchRecord& record) {
   if (first)
     figures.row(
         "first step after",
-        fmt::format("{:.1f} ms on parts as they come, {:.1f} ms on whole batches: {:.1f} ms saved",
-                    first->parts_ms, first->whole_ms, first->whole_ms - first->parts_ms));
+        fmt::format(
+            "{:.1f} ms on micro-batches as they come, {:.1f} ms on whole batches: {:.1f} ms saved",
+            first->parts_ms, first->whole_ms, first->whole_ms - first->parts_ms));
   const auto& device_growth = result.device_memory_growth;
   figures.key("rss_growth_mb", megabytes(result.rss_growth));
   figures.key("device_memory_growth_mb", device_growth ? Json(megabytes(*device_growth)) : Json());

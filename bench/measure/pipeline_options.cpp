@@ -152,15 +152,16 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
   number("--batch-size", arguments.batch_size, "Samples per batch", defaults.batch_size, 1,
          1 << 20);
   command
-      .add_option("--workers", arguments.workers,
-                  "Worker threads; 0 = one per usable core; auto = as many, of which the fewest "
-                  "that keep batches ready are active")
+      .add_option(
+          "--workers", arguments.workers,
+          "Worker threads; 0 = one per usable processor; auto = as many, of which the fewest "
+          "that keep batches ready are active")
       ->type_name("N|auto")
       ->default_str("0")
       ->check(CLI::Validator(check_workers, ""));
   number("--prefetch", arguments.prefetch, "Host slots: batches made ahead", defaults.prefetch, 1,
          1024);
-  number("--micro-batches", arguments.micro_batches, "Parts in which a batch is copied",
+  number("--micro-batches", arguments.micro_batches, "Micro-batches in which a batch is copied",
          defaults.micro_batches, 1, 1 << 20);
   command
       .add_option("--config", arguments.config,

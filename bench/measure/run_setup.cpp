@@ -16,7 +16,7 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
   return fmt::format(
       "{}: {} records, recipe {}, {} workers, batches of {} in {}, prefetch {}, seed {}\n",
       printable(setup.dataset), records, printable(setup.recipe_name), settings.runtime->workers(),
-      settings.batch_size, count_text(settings.micro_batches, "part"), settings.prefetch,
+      settings.batch_size, count_text(settings.micro_batches, "micro-batch"), settings.prefetch,
       settings.seed);
 }
 

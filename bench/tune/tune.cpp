@@ -140,7 +140,8 @@ Command add_tune(CLI::App& millrace) {
          "Search the largest batch whose pinned and device memory and scratch keep within this; "
          "measuring may take more")
       ->transform(bytes_check(1024));
-  option("--max-workers", arguments->max_workers, "N", "Try no more workers; 0 = usable cores")
+  option("--max-workers", arguments->max_workers, "N",
+         "Try no more workers; 0 = one per usable processor")
       ->capture_default_str()
       ->transform(between(0, 4096));
   option("--budget-s", arguments->budget_seconds, "S",

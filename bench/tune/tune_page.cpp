@@ -109,7 +109,7 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
        .detail = fmt::format("of at most {}", result.goal.max_workers)},
       {.name = "Prefetch",
        .value = fmt::format("{}", chosen.prefetch),
-       .detail = count_text(chosen.micro_batches, "part") + " each"},
+       .detail = count_text(chosen.micro_batches, "micro-batch") + " each"},
       {.name = "Batch size",
        .value = fmt::format("{}", chosen.batch_size),
        .detail = fmt::format("p99 {}, {:.0f} MB", duration_text(summary.batch_p99_ms),

@@ -266,9 +266,10 @@ void Search::search_micro_batches() {
     chosen_ = more;
     gained = gain;
   }
-  end().why = gained.empty() ? "Each batch is copied in one part: more gain nothing beyond noise."
-                             : fmt::format("Copying each batch in {} parts gains {} beyond noise.",
-                                           setting(chosen_).micro_batches, gained);
+  end().why = gained.empty()
+                  ? "Each batch is copied in one micro-batch: more gain nothing beyond noise."
+                  : fmt::format("Copying each batch in {} micro-batches gains {} beyond noise.",
+                                setting(chosen_).micro_batches, gained);
 }
 
 std::string Search::micro_batches_gain(std::size_t more) const {

@@ -135,7 +135,7 @@ std::string mean_text(Mean value, int digits) {
 
 std::string setting_text(const TuneSetting& setting) {
   return fmt::format("{}, prefetch {}, {}, batches of {}", count_text(setting.workers, "worker"),
-                     setting.prefetch, count_text(setting.micro_batches, "part"),
+                     setting.prefetch, count_text(setting.micro_batches, "micro-batch"),
                      setting.batch_size);
 }
 

@@ -18,7 +18,7 @@ const char* to_string(Feeds feeds);
 
 /// "2104 ± 12"
 std::string mean_text(Mean value, int digits = 0);
-/// "2 workers, prefetch 4, 1 part, batches of 64"
+/// "2 workers, prefetch 4, 1 micro-batch, batches of 64"
 std::string setting_text(const TuneSetting& setting);
 /// "p99 20 ms and 512 MB"; empty without limits.
 std::string limits_text(const TuneGoal& goal);

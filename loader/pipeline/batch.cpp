@@ -34,10 +34,11 @@ Lease& Batch::lease() const {
 BatchTensor Batch::operator[](std::string_view field) const {
   const std::size_t micro_batches = taken();
   if (micro_batches < desk_->filled(*lease_))
-    throw Error(ErrorCode::invalid_argument,
-                "only " + std::to_string(micro_batches) + " of the batch's " +
-                    std::to_string(desk_->filled(*lease_)) +
-                    " parts were taken; go through parts() first, or use next() for whole batches");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "only " + std::to_string(micro_batches) + " of the batch's " +
+            std::to_string(desk_->filled(*lease_)) +
+            " micro-batches were taken; go through parts() first, or use next() for whole batches");
   const SlotLayout& layout = desk_->layout();
   return {layout.field(lease_->base, layout.spec().index_of(field), 0, lease_->plan.size), *this};
 }

@@ -72,8 +72,8 @@ struct BenchResult {
   /// Which stage bounds it; with a step it knows how idle the device was.
   Verdict verdict{};
   double samples_per_second = 0;
-  /// The share of time between steps, 0 to 1: from one's end to the next one's begin. Nullopt
-  /// without a step, and where the device tells no times.
+  /// The share of time between steps, 0 to 1: from the end of one to the start of the next.
+  /// Nullopt without a step, or if the device tells no times.
   std::optional<double> device_idle{};
   /// What a step took, a mean; on a device that does not copy, with workers beside it.
   std::optional<double> step_ms{};
@@ -114,7 +114,7 @@ struct Setting {
 
 /// What to search, and for how long.
 struct TuneOptions {
-  /// Tries no more workers; 0 = one per usable core.
+  /// Tries no more workers; 0 = one per usable processor.
   unsigned max_workers = 0;
   /// Whether the batch size is searched, from `PipelineOptions::batch_size` on. It always is with
   /// one of the limits.

@@ -22,9 +22,9 @@ struct DecodeLimits {
   /// over the whole image.
   std::uint64_t max_scan_pixels = 1'000'000'000;
   /// Memory in bytes, at least 1, for all images of more than `DecodeBudget::small_bytes` that the
-  /// decoders of one budget have open at once. It is a bad image that needs more alone; what makes
-  /// an image large is that it is stored in several scans (2 bytes per sample and pixel), and the
-  /// pixels of the region (3 bytes each).
+  /// decoders of one budget have open at once. An image that needs more by itself is bad. An image
+  /// takes 3 bytes for each pixel of its region and, if it is stored in several scans, 2 bytes for
+  /// each pixel of each component as stored.
   std::uint64_t max_decode_bytes = std::uint64_t{512} << 20;
 };
 

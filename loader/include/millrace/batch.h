@@ -40,7 +40,8 @@ class PartRange;
 /// error; others may.
 class Batch {
  public:
-  /// No batch: what `Pipeline::next` returns after the last one.
+  /// No batch: what `Pipeline::next` returns after the last one. Any use of it but copies, `reset`
+  /// and the test for true throws `Error` (`invalid_argument`).
   Batch() = default;
   Batch(const Batch& other);
   Batch(Batch&& other) noexcept;
@@ -64,7 +65,8 @@ class Batch {
   /// The field "label".
   BatchTensor labels() const;
 
-  /// Samples in this batch; below the batch size only for the last batch of an epoch.
+  /// This rank's samples in this batch, padding included. All batches of a run have as many, but an
+  /// epoch's last one may have fewer, and none on a rank that has no share of it.
   std::size_t size() const;
   /// The record of each sample (after replacement), in host memory. As `valid`, complete once all
   /// micro-batches were taken.

@@ -51,7 +51,7 @@ class Record {
   /// The value of a field that holds one little-endian signed 64-bit integer, such as "label".
   /// Throws `Error` (`not_found`, or `corrupt` if the field has another size).
   std::int64_t integer(std::string_view name) const;
-  /// A field as text, such as "path".
+  /// A field as text, such as "path", valid as long as the record. Throws as `operator[]`.
   std::string_view text(std::string_view name) const;
 
  private:
@@ -174,10 +174,13 @@ struct OpenOptions {
   /// which takes a file handle for each file and a copy of each record. What cannot be read is an
   /// error of that call then, so that the process needs no handler of SIGBUS (see `open_dataset`).
   bool map = true;
-  /// Use the notes that are stored beside the files (`millrace index`), where there are some. They
-  /// are bound to records by their checksums, so none are used without `verify_checksums`.
+  /// Use the notes that are stored beside the files (`millrace index`), if there are any. In packed
+  /// datasets and other programs' LMDB files they are used only with `verify_checksums`; notes of
+  /// tars, folders and lists are used without it, too, since these have no stored checksums.
   bool notes = true;
-  /// The name of the format that it has (`DatasetFacts::format`); empty = ask each format in turn.
+  /// The name of the format that it has (`DatasetFacts::format`): "npy file", "arrays", "list of
+  /// shards", "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors",
+  /// "tuples", "tars", "image folder" or "image list". Empty = ask each format in turn.
   std::string format{};
   /// Of an LMDB file with several named databases, the one with the images and the one with their
   /// labels, which are joined by key. Empty = the file has one database.
@@ -185,12 +188,15 @@ struct OpenOptions {
   std::string labels{};
 };
 
-/// Opens a dataset of a format that millrace knows: what `millrace pack` and `DatasetWriter` write,
-/// one LMDB file, or the list of its shards, which lie beside it and are read as one, in order; and
-/// what others write, LMDB files and arrays, which are read where they lie (loader/README.md).
-/// Files are mapped read-only, once per process however often this is called, without locks or lock
-/// file. So that a damaged file of ours ends in an `Error` and never in a crash or in another
-/// record's bytes, this is checked:
+/// Opens a dataset of a format that millrace knows (`OpenOptions::format` names them): what
+/// `millrace pack` and `DatasetWriter` write, one LMDB file, or the list of its shards, which lie
+/// beside it and are read as one, in order; and what others write, which is read where it lies
+/// (loader/README.md): LMDB files, WebDataset tars, folders and lists of images, numpy's files and
+/// descriptions of arrays. For tars `path` may also be a pattern ("cc3m-*.tar") or a text file that
+/// names them. Files are mapped read-only, once per process however often this is called, without
+/// locks or lock file; images of folders and lists are opened for each read instead. So that a
+/// damaged file of ours ends in an `Error` and never in a crash or in another record's bytes, this
+/// is checked:
 /// - here, that the file is as long as its newest state says, that a shard is the one that is
 ///   listed, and each page that leads to the description and to the root of the records: a few
 ///   pages, however many records there are;

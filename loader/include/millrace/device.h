@@ -45,8 +45,8 @@ class Event {
   /// Lets the calling thread sleep until `complete()` or until the time is over; returns
   /// `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
-  /// When the stream passed the point, of one that is complete and was recorded; none where the
-  /// device does not tell.
+  /// When the stream passed the point, for an event that was recorded and is complete; nullopt if
+  /// the device does not tell.
   virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const {
     return std::nullopt;
   }
@@ -72,7 +72,7 @@ class Stream {
   /// call.
   virtual void wait(const Event& event) = 0;
   /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the
-  /// batch path.
+  /// road of a batch.
   virtual void synchronize() = 0;
   /// Whether work given to it is being captured into a graph instead of being done: it then takes
   /// no batches and lets none go.
@@ -122,7 +122,8 @@ class Device {
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// Makes the calling thread, one of the pipeline's own, ready for calls of this device.
   virtual void bind_thread() {}
-  /// The NUMA node (operating system's number) that the device hangs on, where there is one.
+  /// The NUMA node (operating system's number) that the device is attached to; nullopt if there is
+  /// none or it is not known.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
   /// The profiler of this device's vendor; null where there is none. Lives as long as the device.
   virtual ProfilerRanges* profiler() { return nullptr; }

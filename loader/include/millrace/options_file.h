@@ -17,7 +17,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// What options were found for. Information only: nothing of it is compared or used.
+/// What options were found for. Loading compares nothing of it; `millrace bench --config` warns if
+/// `recipe` is another one.
 struct TunedFor {
   std::string dataset;
   std::uint64_t records = 0;
@@ -33,7 +34,7 @@ struct TunedFor {
 struct SavedOptions {
   /// Of these `save_options` writes batch_size, prefetch and micro_batches.
   PipelineOptions pipeline;
-  /// For `RuntimeOptions::workers`; 0 = one per usable core.
+  /// For `RuntimeOptions::workers`; 0 = one per usable processor.
   unsigned workers = 0;
   /// Why these, for people.
   std::string why;
@@ -66,8 +67,10 @@ struct LoadedOptions : SavedOptions {
 ///             "index_bytes": 0, "cache_bytes": 0, "device_slots": 2, "read_ahead": 2,
 ///             "nodes": "device" | "all", "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
 ///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
-/// "format" and "options" must be there; what else is left out has the default of its struct, and a
-/// machine that is left out is not compared. Throws `Error` that names file, key and value:
+/// "format" and "options" must be there, and with "order": "bucketed" "length_field" and
+/// "group_records", with a "world" above 1 "rank". What else is left out has the default of its
+/// struct, and a machine that is left out is not compared. Throws `Error` that names file, key and
+/// value:
 /// `not_found` for a missing file, `io`, or `invalid_argument` for malformed JSON, an unknown key,
 /// a wrong type, a value out of range or a newer format. A trainer uses it so:
 ///     auto loaded = load_options("train.json");
@@ -78,8 +81,10 @@ LoadedOptions load_options(const std::filesystem::path& path);
 /// The same of a text; `source` names it in messages.
 LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
-/// Writes `options` so that `load_options` gives the same back, replacing the file. Throws `Error`:
-/// `io`, or `invalid_argument` for options that `load_options` would refuse.
+/// Writes `workers`, `why`, `tuned_for`, `machine` and, of `pipeline`, batch_size, prefetch and
+/// micro_batches, so that `load_options` gives these back. An existing file is overwritten in
+/// place, so a crash meanwhile can leave a part of it. Throws `Error`: `io`, or `invalid_argument`
+/// for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

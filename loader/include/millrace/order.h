@@ -34,13 +34,13 @@ class Order {
     /// whole groups is left out of it.
     std::uint64_t window_records = 8192;
     /// Records that come side by side and are alike in length: the global batch, which is the batch
-    /// size by the number of ranks. It must be given.
+    /// size times the number of ranks. It must be given.
     std::uint64_t group_records = 0;
   };
   struct Part {
     /// Records of this part, which follow those of the parts before.
     std::uint64_t records = 0;
-    /// Its share of the samples is this by the sum of all; finite, not negative, not all 0.
+    /// Its share of the samples is this divided by the sum of all; finite, not negative, not all 0.
     double weight = 1;
   };
 
@@ -83,11 +83,12 @@ class Order {
 
   /// Drawn with replacement, each record with the odds of its weight: finite, not negative, not all
   /// 0. The odds are those of integers in proportion to the weights, of which the largest is 2^62
-  /// by the number of records; no positive weight becomes 0. An epoch is `epoch_size` draws, 0 = as
-  /// many as there are weights; each draw of a run is new. O(weights) memory: 24 bytes each, and
-  /// about twice that while a `Sampler` is made. Source: Walker, "An efficient method for
-  /// generating discrete random variables with general distributions", 1977; Vose, "A linear
-  /// algorithm for generating random numbers with a given distribution", 1991.
+  /// divided by the number of records, rounded up to a power of two; no positive weight becomes 0.
+  /// An epoch is `epoch_size` draws, 0 = as many as there are weights; each draw of a run is new.
+  /// O(weights) memory: 24 bytes each, and about twice that while a `Sampler` is made. Source:
+  /// Walker, "An efficient method for generating discrete random variables with general
+  /// distributions", 1977; Vose, "A linear algorithm for generating random numbers with a given
+  /// distribution", 1991.
   static Order weighted(std::vector<double> weights, std::uint64_t epoch_size = 0);
 
   /// For a dataset of several parts (`concat_datasets`): each part has its share of the samples,

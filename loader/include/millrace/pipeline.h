@@ -66,14 +66,15 @@ enum class Nodes {
 
 /// How many batches are on their way at a time, and where.
 struct SlotOptions {
-  /// Host slots: batches that are being made, wait or are being copied.
+  /// Host slots: batches that are being made, wait or are being copied; at least 1.
   std::size_t prefetch = 4;
-  /// Device slots, for a device that copies: 2 means double buffering. Where batches are converted
-  /// or come in several micro-batches, two staging slots of the size of a host slot come on top
-  /// (`MemoryReport::staging_bytes`).
+  /// Device slots, for a device that copies; at least 1, where 2 means double buffering. If batches
+  /// are converted or come in several micro-batches, two staging slots of the size of a host slot
+  /// come on top (`MemoryReport::staging_bytes`).
   std::size_t device_slots = 2;
-  /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made.
-  /// Where ranks' shares of a batch differ, so may the number of micro-batches that have samples.
+  /// Micro-batches in which a batch is copied, each at once and as soon as its samples are made; at
+  /// least 1, at most the samples of this rank's largest batch. Where ranks' shares of a batch
+  /// differ, so may the number of micro-batches that have samples.
   std::size_t micro_batches = 1;
   /// How many batches beyond the planned ones the dataset is told of (`Dataset::prefetch`), at most
   /// 4096.
@@ -86,9 +87,9 @@ struct SlotOptions {
 struct RankOptions {
   /// Which process this is. Each global batch is dealt to the ranks in consecutive pieces.
   Ranks mine{};
-  /// Samples per batch over all ranks, dealt so that ranks' shares differ by at most one;
-  /// `batch_size` is not looked at then. The same number gives the same sequence of global batches
-  /// for any `mine.world`. 0 means mine.world x batch_size.
+  /// Samples per batch over all ranks, at least `mine.world`, dealt so that ranks' shares differ by
+  /// at most one; `batch_size` is not looked at then. The same number gives the same sequence of
+  /// global batches for any `mine.world`. 0 means mine.world x batch_size.
   std::size_t global_batch_size = 0;
 };
 
@@ -188,8 +189,10 @@ struct NextRequest {
 /// the device before they are asked for. Of two threads in `next` each gets a batch of its own.
 class Pipeline {
  public:
-  /// Takes memory for all slots and starts working. Throws `Error` (`invalid_argument`) that names
-  /// the option that is wrong.
+  /// Takes memory for all slots and starts working. Throws `Error`: `invalid_argument` that names
+  /// the option that is wrong, `device` if the device gives no memory, stream or event, and what
+  /// reading throws for `Order::bucketed_by`; without `PipelineOptions::runtime` also what
+  /// `Runtime` throws. Throws `std::system_error` if no thread can be started.
   Pipeline(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
            std::shared_ptr<Device> device, PipelineOptions options = {});
   /// Stops. Returns within `debug.stop_timeout` even when a dataset, transform or device call

@@ -25,16 +25,16 @@ enum class Numa {
 };
 
 struct RuntimeOptions {
-  /// How many worker threads there are over all nodes; 0 = one per usable core, less those left
-  /// free.
+  /// How many worker threads there are over all nodes; 0 = one per usable processor
+  /// (`Topology::cores`, which counts hardware threads), less those left free.
   unsigned workers = 0;
   Numa numa = Numa::prefer;
   /// Whether the pipelines say how many workers they need (the fewest that keep their batches
   /// ready), while the others sleep.
   bool adaptive = false;
-  /// How many cores are left free for threads that launch kernels, since a host without one delays
-  /// launches; at least one worker remains. Nullopt = one per GPU that this rank drives, if it has
-  /// four cores or more. It has no meaning if `workers` says how many there are.
+  /// How many processors are left free for threads that launch kernels, since a host without one
+  /// delays launches; at least one worker remains. Nullopt = one per GPU that this rank drives, if
+  /// the rank has four processors or more. It has no effect if `workers` is not 0.
   std::optional<unsigned> launch_cores{};
   /// This process's number among those that share what the host lets it use, and how many they are:
   /// each takes its part of the cores and of the GPUs.
@@ -55,8 +55,9 @@ class WorkerPool;
 /// its cores.
 class Runtime {
  public:
-  /// Throws `Error` (`invalid_argument`) if options contradict each other or `Numa::require` cannot
-  /// be had.
+  /// Throws `Error`: `invalid_argument` if options contradict each other or `Numa::require` cannot
+  /// be had, `io` if the operating system refuses a thread, `internal` if hwloc cannot read the
+  /// machine.
   explicit Runtime(const RuntimeOptions& options = {});
   /// Ends the workers. What hangs is let go, and keeps what it uses: at once if a pipeline has
   /// waited for it, else after half a second for all together.
@@ -124,6 +125,7 @@ class Runtime {
   std::vector<std::unique_ptr<WorkerPool>> pools_;
 };
 
+/// Makes a runtime that several pipelines can share. Throws as its constructor does.
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
 }  // namespace millrace

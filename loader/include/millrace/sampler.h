@@ -35,8 +35,8 @@ class Sampler {
   }
   /// The record at `offset` (< `epoch_size()`) of an epoch.
   std::uint64_t at(std::uint64_t epoch, std::uint64_t offset) const;
-  /// The records at these positions, of which there are as many; several times as quick as one by
-  /// one. Both may be the same memory.
+  /// Writes the record at `positions[n]` to `records[n]` for each n. `records` has as many elements
+  /// as `positions` and may be the same memory. Several times as quick as one call for each.
   void draw(std::span<const std::uint64_t> positions, std::span<std::uint64_t> records) const;
 
   /// Positions of one epoch.

@@ -81,7 +81,7 @@ struct Topology {
 };
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
-/// control group's quota.
+/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it.
 Topology read_topology();
 
 /// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two

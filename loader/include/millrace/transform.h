@@ -193,9 +193,10 @@ class SampleSource {
 class TransformWorker {
  public:
   virtual ~TransformWorker() = default;
-  /// Makes the sample from the record, in place. A record that cannot be made is a bad `Status`,
-  /// with the reason; an exception ends the run. Draws only from `random`, so that the sample is a
-  /// pure function of record, seed and position.
+  /// Makes the sample from the record, in place. Returns a bad `Status` with the reason if this
+  /// record cannot be made; an `Error` (`bad_record`) counts as the same. Any other exception ends
+  /// the run. Draws only from `random`, so that the sample is a pure function of record, seed and
+  /// position.
   virtual Status make(const Record& record, Random& random, Sample& sample) = 0;
   /// Makes all samples of `source`, as `make` makes each: one after the other, unless a worker that
   /// makes several in turn overrides it. That one pauses a sample (`Sample::pause`) while it works

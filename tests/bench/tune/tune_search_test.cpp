@@ -168,7 +168,7 @@ TEST(TuneSearch, MicroBatchesOnlyWhereTheyGain) {
   };
   const TuneFindings found = faster.tune();
   EXPECT_EQ(found.chosen.micro_batches, 4u);
-  EXPECT_THAT(found.why, HasSubstr("4 parts gains throughput"));
+  EXPECT_THAT(found.why, HasSubstr("4 micro-batches gains throughput"));
 
   FakeMachine earlier;
   earlier.goal.step_ms = step_for(1900);

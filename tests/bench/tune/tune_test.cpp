@@ -174,7 +174,7 @@ TEST_F(Tune, TheBenchSaysWhereTheMachineDiffers) {
   EXPECT_THAT(result.err, HasSubstr(config_.string()));
   EXPECT_THAT(result.err, HasSubstr("the processor was Abacus 3000"));
   EXPECT_THAT(result.err, Not(HasSubstr("cores")));
-  EXPECT_THAT(result.out, HasSubstr("1 workers, batches of 6 in 2 parts, prefetch 5"));
+  EXPECT_THAT(result.out, HasSubstr("1 workers, batches of 6 in 2 micro-batches, prefetch 5"));
 }
 
 TEST_F(Tune, TheBenchSaysWhereTheRecipeDiffers) {
