@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
@@ -17,7 +20,7 @@ struct CallbackOwner {
   CallbackOwner(const CallbackOwner&) = delete;
   CallbackOwner& operator=(const CallbackOwner&) = delete;
   ~CallbackOwner() {
-    if (taken_ && calls.free_user != nullptr) calls.free_user(calls.user);
+    if (taken_ && getpid() == process_ && calls.free_user != nullptr) calls.free_user(calls.user);
   }
 
   /// From here on `user` is freed with this object: it was made into what the caller asked for.
@@ -25,6 +28,8 @@ struct CallbackOwner {
 
  private:
   bool taken_ = false;
+  /// The child of a fork() frees nothing: what `user` stands for is its parent's.
+  const pid_t process_ = getpid();
 };
 
 /// What one thread's callbacks are given: made by a callback, or `user` where there is none.
@@ -47,7 +52,7 @@ class CallbackState {
   CallbackState(const CallbackState&) = delete;
   CallbackState& operator=(const CallbackState&) = delete;
   ~CallbackState() {
-    if (free_ != nullptr) free_(state_);
+    if (free_ != nullptr && getpid() == process_) free_(state_);
   }
 
   void* get() const { return state_; }
@@ -55,6 +60,7 @@ class CallbackState {
  private:
   void* state_;
   Free free_ = nullptr;
+  const pid_t process_ = getpid();
 };
 
 }  // namespace millrace::c

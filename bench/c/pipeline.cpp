@@ -73,14 +73,15 @@ millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t st
     millrace_batch*& handle = result_at(batch, "batch");
     const auto held = get(pipeline);
     const auto on = stream_of(held->device, stream);
-    auto next = std::make_shared<HeldBatch>();
+    // All memory is taken before the batch, which a failure would lose.
+    const auto next = std::make_shared<HeldBatch>();
+    if (on != nullptr) next->streams.emplace(stream, on);
+    std::unique_ptr<millrace_batch, decltype(&drop<millrace_batch>)> made(put<millrace_batch>(next),
+                                                                          &drop<millrace_batch>);
     next->batch = held->pipeline.next({.stream = on.get(), .timeout = timeout_of(timeout_seconds)});
     if (!next->batch) return MILLRACE_END;
-    if (on != nullptr) {
-      next->batch.record_stream(on);  // it keeps the stream's object
-      next->streams.emplace(stream, on);
-    }
-    handle = put<millrace_batch>(std::move(next));
+    if (on != nullptr) next->batch.record_stream(on);  // it keeps the stream's object
+    handle = made.release();
     return MILLRACE_OK;
   });
 }

@@ -32,13 +32,14 @@ bool is_text(std::span<const std::byte> bytes) {
 /// Values that lie in a field, the first of so many of them.
 template <typename Value>
 std::string first_of(std::span<const std::byte> bytes, std::size_t count) {
+  if (bytes.empty()) return "";
   std::string text;
   for (std::size_t n = 0; n < count; ++n) {
     Value value;
     std::memcpy(&value, bytes.data() + n * sizeof value, sizeof value);
     text += fmt::format(" {}", value);
   }
-  return bytes.empty() ? "" : ", the first" + text;
+  return ", the first" + text;
 }
 
 /// By its name and length, where nothing else says what bytes are.

@@ -41,7 +41,8 @@ y, visibility). Left out are annotations of crowds and empty boxes. Masks of obj
 as "segmentation", are not taken: --masks packs masks that were drawn before.
 
 Of a dataset of another format, or of an own one, each record goes in with all its fields, and path,
-width and height anew; what cannot be read or does not decode is left out as above.
+width and height anew; what cannot be read, does not decode or has other fields than those before it
+is left out as above.
 
 A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete.
 Give the same command again with --resume: it goes on behind what was committed, and the records

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
@@ -26,17 +27,19 @@ namespace fs = std::filesystem;
 
 std::string message_of(int error) { return std::generic_category().message(error); }
 
-/// All that matches a pattern, sorted.
+/// All that matches a pattern, sorted by bytes, whatever the locale.
 std::vector<fs::path> matches_of(const std::string& pattern) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Passing over a folder that cannot be read would leave out its files.
   const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
-  const int result = glob(pattern.c_str(), 0, ends, &found);
+  const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) return {};
   if (result != 0)
     throw Error(ErrorCode::io, pattern + " cannot be looked for: " + message_of(errno));
-  return {found.gl_pathv, found.gl_pathv + found.gl_pathc};
+  std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::ranges::sort(names);
+  return {names.begin(), names.end()};
 }
 
 /// Throws `Error` (`io`) if one of the folders through which a pattern leads cannot be searched:
@@ -80,6 +83,14 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
+/// Whether a file beside `out` has the name of one of its shards, or of such a one's index.
+bool is_shard_of(const fs::path& out, const fs::path& file) {
+  const std::string begin = out.stem().string() + "-";
+  const std::string name = file.filename().string();
+  return name.starts_with(begin) && name.size() > begin.size() &&
+         std::isdigit(static_cast<unsigned char>(name[begin.size()])) != 0;
+}
+
 /// The dataset at `out` from the last time, with what lies beside it.
 std::vector<fs::path> datasets_at(const fs::path& out) {
   std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
@@ -87,7 +98,18 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   const std::string index = stored_notes_path(out).string();
   for (const std::string& name : {index, index + ".replacement"})
     if (fs::exists(name)) datasets.emplace_back(name);
+  std::error_code none;  // the folder may be made yet
+  const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+    if (is_shard_of(out, entry.path()) && entry.is_regular_file() &&
+        (is_dataset(entry.path()) || is_notes_file(entry.path())))
+      datasets.push_back(entry.path());
   return datasets;
+}
+
+/// Of a record with an image: pack writes a field of its own of this name.
+bool is_made_anew(std::string_view field) {
+  return field == "path" || field == "width" || field == "height";
 }
 
 /// The mask of an image by its path in its folder.
@@ -127,6 +149,20 @@ class ListingHash {
   }
   std::unique_ptr<XXH3_state_t, Deleter> state_{begin()};
 };
+
+namespace {
+
+/// Adds what changes when a file is written anew.
+void add_state_of(const std::string& file, ListingHash& hash) {
+  struct stat found {};
+  if (stat(file.c_str(), &found) != 0)
+    throw Error(ErrorCode::io, file + " cannot be looked at: " + message_of(errno));
+  hash.add(static_cast<std::uint64_t>(found.st_size));
+  hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_sec));
+  hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_nsec));
+}
+
+}  // namespace
 
 bool is_image_folder(const fs::path& input) {
   return fs::is_directory(input) && !fs::exists(input / "data.mdb");
@@ -179,13 +215,13 @@ std::string PackSource::take_dataset(const PackOptions& options, ListingHash& ha
     kept_.erase(image);
     has_images_ = true;
     // These are made anew.
-    std::erase_if(kept_, [](const std::string& field) {
-      return field == "path" || field == "width" || field == "height";
-    });
+    std::erase_if(kept_, is_made_anew);
   }
   listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
   listing_.classes = dataset_->classes();
   hash.add(facts.fingerprint.value_or(0));
+  if (!facts.fingerprint)
+    for (const std::string& file : facts.files) add_state_of(file, hash);
   std::error_code is_pattern_or_gone;
   const fs::path real = fs::canonical(input, is_pattern_or_gone);
   return is_pattern_or_gone ? input : real.string();
@@ -279,6 +315,11 @@ std::string PackSource::path(std::size_t item) const {
   return dataset_ ? dataset_->key(item) : listing_.images[item].path;
 }
 
+bool PackSource::is_packed(std::string_view field) const {
+  return (has_images_ && (field == "image" || is_made_anew(field))) ||
+         std::ranges::find(kept_, field) != kept_.end();
+}
+
 UncheckedImage PackSource::record(std::uint64_t index) {
   UncheckedImage image{.rest = RecordRest{.has_image = has_images_}};
   // Only what was read may be left out; a later try may find the rest.
@@ -297,6 +338,10 @@ UncheckedImage PackSource::record(std::uint64_t index) {
     };
     if (has_images_) image.bytes = copy_of("image");
     for (const std::string& name : kept_) image.rest->fields.push_back({name, copy_of(name)});
+    for (const RecordField& field : record.fields())
+      if (image.status.is_ok() && !is_packed(field.name))
+        image.status = Status::bad("has a field \"" + std::string(field.name) +
+                                   "\", which those before it do not have");
     check_read();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;

@@ -56,6 +56,8 @@ class PackSource {
   /// Throws `Error` as the constructor does.
   static std::shared_ptr<const Dataset> open(const std::string& input, const OpenOptions& how);
   UncheckedImage record(std::uint64_t index);
+  /// Whether records of a dataset have the field when they are packed, or one that is made anew.
+  bool is_packed(std::string_view field) const;
 
   std::filesystem::path folder_;
   std::filesystem::path masks_;

@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -195,6 +196,8 @@ void install() MILLRACE_REQUIRES(guard.mutex) {
   sigaction(SIGBUS, &ours, nullptr);
 }
 
+Mutex& guard_mutex() { return guard.mutex; }
+
 void uninstall() MILLRACE_REQUIRES(guard.mutex) {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);
@@ -209,6 +212,8 @@ void uninstall() MILLRACE_REQUIRES(guard.mutex) {
 }  // namespace
 
 GuardedMap::GuardedMap(int file, std::size_t bytes, const std::string& name) {
+  static std::once_flag once;
+  std::call_once(once, keep_free_in_children<guard_mutex>);
   {
     const MutexLock lock(guard.mutex);
     if (guard.free == nullptr) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -33,6 +35,16 @@ class MILLRACE_CAPABILITY Mutex {
   friend class Condition;
   std::mutex mutex_;
 };
+
+/// The child of a fork() has none of the threads that may hold a mutex just then: from here on the
+/// one that `mutex` gives is held over each fork(), so that the child finds it free. To be called
+/// once, and for no two mutexes of which one is taken while the other is held.
+template <Mutex& (*mutex)()>
+void keep_free_in_children() {
+  const auto lock = []() MILLRACE_ANNOTATION(no_thread_safety_analysis) { mutex().lock(); };
+  const auto unlock = []() MILLRACE_ANNOTATION(no_thread_safety_analysis) { mutex().unlock(); };
+  pthread_atfork(lock, unlock, unlock);
+}
 
 class MILLRACE_SCOPED_CAPABILITY MutexLock {
  public:

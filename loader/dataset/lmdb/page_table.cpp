@@ -158,12 +158,7 @@ void store_tables(const std::vector<const Entries*>& databases) {
   }
   put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
   FileBeside beside(page_table_path(file.name()), is_page_table, "table of pages");
-  for (std::span<const std::byte> left = bytes; !left.empty();) {
-    const ssize_t written = ::write(beside.number(), left.data(), left.size());
-    if (written < 0 && errno == EINTR) continue;
-    beside.try_to(written > 0 ? 0 : written < 0 ? errno : EIO);
-    left = left.subspan(static_cast<std::size_t>(written));
-  }
+  beside.write(bytes);
   beside.replace();
 }
 

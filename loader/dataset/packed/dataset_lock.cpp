@@ -62,6 +62,8 @@ FileDescriptor create_locked(const std::filesystem::path& path) {
                 path.string() + " exists already; take another name, or have it replaced");
   }
   lock(file, path);
+  // Another writer may have taken the file for one that was left, and removed it.
+  if (!is_at(file, path)) throw_being_written(path);
   return file;
 }
 

@@ -34,6 +34,15 @@ void FileBeside::try_to(int error) const {
                 path_.string() + " cannot be written: " + std::generic_category().message(error));
 }
 
+void FileBeside::write(std::span<const std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    try_to(written > 0 ? 0 : written < 0 ? errno : EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
 void FileBeside::replace() {
   try_to(::fsync(file_.get()) == 0 ? 0 : errno);
   try_to(::rename(beside_.c_str(), path_.c_str()) == 0 ? 0 : errno);

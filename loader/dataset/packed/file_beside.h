@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 
 #include "base/file_descriptor.h"
 
@@ -20,6 +22,8 @@ class FileBeside {
   FileBeside& operator=(const FileBeside&) = delete;
 
   int number() const { return file_.get(); }
+  /// Writes all of it. Throws `Error` (`io`).
+  void write(std::span<const std::byte> bytes) const;
   /// Takes the number of a system's error, or 0. Throws `Error` (`io`).
   void try_to(int error) const;
   /// Puts it in its place, when all of it is on its disk.

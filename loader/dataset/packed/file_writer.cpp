@@ -86,10 +86,12 @@ void FileWriter::take_up() {
       throw Error(ErrorCode::io,
                   path_.string() + " cannot be emptied: " + std::generic_category().message(errno));
   }
-  if (description_.complete)
-    lock_ = FileDescriptor();
-  else
-    open_environment();
+  if (!description_.complete) return open_environment();
+  // Its writer may have been killed between its last commit and the sync behind it.
+  if (fsync(lock_.get()) != 0)
+    throw Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
+                                   std::generic_category().message(errno));
+  lock_ = FileDescriptor();
 }
 
 void FileWriter::open_environment() {
@@ -164,9 +166,11 @@ void FileWriter::finish() {
   if (description_.complete) return;
   description_.complete = true;
   commit();
-  if (const int code = mdb_env_sync(environment_.get(), 1))
+  if (const int code = mdb_env_sync(environment_.get(), 1)) {
+    description_.complete = false;
     fail(path_.string() + " cannot be synced to storage: " + mdb_strerror(code) +
          "; write it again");
+  }
   environment_.reset();
   lock_ = FileDescriptor();
 }

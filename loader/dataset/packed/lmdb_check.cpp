@@ -137,6 +137,8 @@ void LmdbPages::Check::named_tree(const Node& node) {
 
 /// A count and the numbers of so many pages, which a transaction let go; the largest comes first.
 void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transaction) {
+  if (node.key.size() != sizeof(std::uint64_t))
+    throw_damage(node.page, "has a key that is no number");
   const auto transaction = load<std::uint64_t>(node.key.data());
   const std::span<const std::byte> list = file_.value(node);
   constexpr std::size_t number_bytes = sizeof(std::uint64_t);

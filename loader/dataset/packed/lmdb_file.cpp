@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -103,10 +104,14 @@ Status probe_open(int file, const struct stat& status, const std::string& name) 
 struct LmdbFileRegistry {
   Mutex mutex;
   std::map<LmdbFile::Id, std::weak_ptr<const LmdbFile>> open MILLRACE_GUARDED_BY(mutex);
+
+  static Mutex& the_mutex() { return LmdbFile::registry().mutex; }
 };
 
 LmdbFileRegistry& LmdbFile::registry() {
   static LmdbFileRegistry registry;
+  static std::once_flag once;
+  std::call_once(once, keep_free_in_children<LmdbFileRegistry::the_mutex>);
   return registry;
 }
 

@@ -10,7 +10,7 @@
 
 #include "dataset/fingerprint.h"
 #include "dataset/joined_dataset.h"
-#include "dataset/packed/dataset_lock.h"
+#include "dataset/packed/file_beside.h"
 #include "dataset/stored_notes.h"
 #include "dataset/tar/tar_file.h"
 #include "dataset/tar/tar_names.h"
@@ -172,12 +172,10 @@ DatasetFacts TarDataset::facts() const {
 }
 
 void TarDataset::save_members() const {
-  const fs::path path = tar_members_path(file_.name());
-  std::error_code ignored;
-  if (fs::exists(path, ignored) && !is_tar_index(path))
-    throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no index");
-  const std::vector<std::byte> bytes = packed_index(file_.index());
-  (void)replace_locked(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto is_own = [](const fs::path& path) { return is_tar_index(path) || fs::is_empty(path); };
+  FileBeside beside(tar_members_path(file_.name()), is_own, "index");
+  beside.write(packed_index(file_.index()));
+  beside.replace();
 }
 
 /// What a name stands for, and why.

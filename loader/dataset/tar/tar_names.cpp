@@ -93,12 +93,15 @@ void add_matches(const std::string& pattern, Names& names) {
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Passing over a folder that cannot be read would leave out its files.
   const auto ends = [](const char*, int error) { return names_no_file(error) ? 0 : 1; };
-  const int result = glob(pattern.c_str(), 0, ends, &found);
+  const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
   if (result != 0)
     throw Error(ErrorCode::io,
                 pattern + " cannot be looked for: " + std::generic_category().message(errno));
-  for (std::size_t n = 0; n < found.gl_pathc; ++n) names.add(found.gl_pathv[n]);
+  // By bytes: the order of records must not depend on the program's locale.
+  std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::ranges::sort(matches);
+  for (std::string& match : matches) names.add(std::move(match));
 }
 
 /// Adds what a part of `pattern`, whose first ranges stand for one number each, stands for.

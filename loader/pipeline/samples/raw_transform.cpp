@@ -5,6 +5,8 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -86,6 +88,17 @@ std::string raw_in_words(const FieldSpec& field) {
   return std::string(to_string(field.dtype)) + " " + field.shape.to_string();
 }
 
+/// The number with six decimals if that says all of it, else with as many as it takes; the same in
+/// any locale.
+std::string text_of(double number) {
+  std::array<char, 400> text;
+  auto end = std::to_chars(text.begin(), text.end(), number, std::chars_format::fixed, 6).ptr;
+  double read = 0;
+  std::from_chars(text.data(), end, read);
+  if (read != number) end = std::to_chars(text.begin(), text.end(), number).ptr;
+  return {text.data(), end};
+}
+
 class RawWorker final : public TransformWorker {
  public:
   explicit RawWorker(const std::vector<CopiedField>& fields) : fields_(fields) {}
@@ -156,7 +169,7 @@ class RawTransform final : public Transform {
           refuse_raw_field(spec, "is " + std::string(to_string(spec.dtype)) +
                                      ", which cannot hold " + std::to_string(field.fill) +
                                      " to fill it up with");
-        description_ += " filled with " + std::to_string(field.fill);
+        description_ += " filled with " + text_of(field.fill);
         if (field.fill != 0) {
           in_sample.variable = false;
           copied.fill = std::move(fill);

@@ -205,6 +205,19 @@ TEST(CRun, AChildOfForkMayFreeHandles) {
   }
 }
 
+TEST(CRun, AChildOfForkLeavesUserDataToItsParent) {
+  NumbersRun run;
+  const pid_t child = fork();
+  if (child == 0) {
+    millrace_dataset_free(run.dataset);
+    millrace_transform_free(run.transform);
+    _exit(run.numbers.freed);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(CRun, StopEndsAWait) {
   NumbersRun run;
   ASSERT_EQ(run.start(R"({"format": 1, "options": {"batch_size": 4, "prefetch": 1}})"), MILLRACE_OK)

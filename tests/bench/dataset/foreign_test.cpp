@@ -57,6 +57,27 @@ TEST(Foreign, EveryCommandTakesAnotherProgramsLmdb) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
 }
 
+/// A pickled dictionary with an image, the label 0 and an empty list of boxes.
+std::string pickled_without_boxes(const std::string& image) {
+  const auto key = [](const std::string& name) {
+    return std::string("X") + static_cast<char>(name.size()) + std::string(3, '\0') + name;
+  };
+  std::string bytes = "\x80\x03}(" + key("image") + "B";
+  for (int place = 0; place < 4; ++place) bytes += static_cast<char>(image.size() >> (8 * place));
+  return bytes + image + key("label") + "K" + std::string(1, '\0') + key("boxes") + "]u.";
+}
+
+TEST(Foreign, InspectTellsOfARecordWithoutBoxes) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a.mdb";
+  Pairs records = jpegs(4);
+  for (auto& [key, value] : records) value = pickled_without_boxes(value);
+  write_pairs(path, records);
+  const auto inspected = millrace_command({"inspect", path});
+  EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+  EXPECT_THAT(inspected.out, HasSubstr("0 boxes"));
+}
+
 TEST(Foreign, InspectSaysWhatIsMissingForTraining) {
   const TemporaryFolder folder;
   Pairs numbered;

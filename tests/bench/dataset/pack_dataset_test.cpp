@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "loader/dataset/array/npy_files.h"
 #include "support/packs.h"
 #include "support/tars.h"
 #include "support/temporary_folder.h"
@@ -54,6 +55,33 @@ TEST_F(PackDataset, RecordsOfListedTarsKeepTheirFields) {
               ElementsAre("image", "label", "path", "width", "height", "text"));
   EXPECT_EQ(dataset->make_reader()->read(3).text("text"), "caption of 1/1");
   EXPECT_EQ(dataset->make_reader()->read(3).integer("width"), 21);
+}
+
+TEST_F(PackDataset, AFieldThatTheFirstOneHasNotIsNotDroppedInSilence) {
+  TarFile tar;
+  for (int sample = 0; sample < 3; ++sample) {
+    const std::string key = std::to_string(sample);
+    tar.add(key + ".jpg", jpeg(20, 30));
+    tar.add(key + ".cls", "1");
+    if (sample == 1) tar.add(key + ".txt", "a caption");
+  }
+  tar.write(folder_ / "s.tar");
+  write_text(folder_ / "tars.txt", "s.tar\n");
+  const auto result = pack(folder_ / "tars.txt", out_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("has a field \"text\", which those before it do not have"));
+  EXPECT_THAT(contents(out_), ElementsAre("0 1", "2 1"));
+}
+
+TEST_F(PackDataset, AnotherArrayIsNotTakenForTheOneThatWasBegun) {
+  const fs::path array = folder_ / "rows.npy";
+  write_npy(array, "<i4", std::vector<std::int32_t>{1, 2, 3});
+  EXPECT_EQ(pack(array, out_).exit_code, 0);
+  EXPECT_EQ(pack(array, out_, {"--resume"}).exit_code, 0);
+  write_npy(array, "<i4", std::vector<std::int32_t>{1, 2, 4});
+  const auto resumed = pack(array, out_, {"--resume"});
+  EXPECT_EQ(resumed.exit_code, 1);
+  EXPECT_THAT(resumed.err, HasSubstr("cannot be resumed: it was begun from"));
 }
 
 TEST_F(PackDataset, APackedOneIsPackedAgain) {

@@ -142,6 +142,15 @@ TEST_F(ShardedPack, IsResumedInTheSameShardsOnly) {
               HasSubstr("was begun in shards, and this is to be one file"));
 }
 
+TEST_F(ShardedPack, PassesOverItsOwnShardsAmongTheImages) {
+  const fs::path out = folder_ / "photos" / "out.lmdb";
+  ASSERT_EQ(pack(folder_ / "photos", out, {"--shards", "2"}).exit_code, 0);
+  EXPECT_THAT(pack(folder_ / "photos", out, {"--shards", "2", "--resume"}).out,
+              HasSubstr("is complete already, with 10 records"));
+  const Result again = pack(folder_ / "photos", out, {"--shards", "2", "--force"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+}
+
 // JSON, which lists the shards, has no such texts.
 TEST_F(ShardedPack, TakesNamesThatAreNoText) {
   const fs::path folder = folder_ / "s\xe4\n\x1b[2J";

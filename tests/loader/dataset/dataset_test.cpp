@@ -4,6 +4,7 @@
 #include <lmdb.h>
 #include <millrace/dataset.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -169,6 +170,24 @@ TEST(Dataset, IsReadByManyThreadsAtOnce) {
         }
       }
     });
+}
+
+TEST(Dataset, AChildOfForkOpensOneThoughAnotherThreadWasAboutTo) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "a.lmdb", 10);
+  std::jthread opener([&folder](const std::stop_token& stop) {
+    while (!stop.stop_requested()) EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 10U);
+  });
+  for (int k = 0; k < 100; ++k) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);
+      _exit(open_dataset(folder / "a.lmdb")->size() == 10 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << "fork " << k;
+  }
 }
 
 /// How many of a file's pages lie in memory.

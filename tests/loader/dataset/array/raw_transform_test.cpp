@@ -152,6 +152,7 @@ TEST_F(RawTransform, AnotherOneHasAnotherFingerprint) {
   EXPECT_EQ(of(DType::int32, 1), of(DType::int32, 1));
   EXPECT_NE(of(DType::int32, 1), of(DType::int32, 2));
   EXPECT_NE(of(DType::int32, 1), of(DType::uint32, 1));
+  EXPECT_NE(of(DType::float32, 1e-7), of(DType::float32, 2e-7));
 }
 
 }  // namespace

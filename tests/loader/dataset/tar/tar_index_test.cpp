@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dataset/packed/dataset_lock.h"
 #include "support/stored_records.h"
 #include "support/tars.h"
 #include "support/temporary_folder.h"
@@ -101,6 +102,19 @@ TEST_F(StoredTarIndex, ReplacesNoOtherFile) {
   EXPECT_EQ(thrown_by([&] { (void)save_tar_members(*open_dataset(tar_)); }).code(),
             ErrorCode::already_exists);
   EXPECT_EQ(file_contents(index_), "something else");
+}
+
+TEST_F(StoredTarIndex, HasOneWriterAtATime) {
+  const std::string whole = file_contents(index_);
+  {
+    const FileDescriptor other = create_locked(index_.string() + ".replacement");
+    EXPECT_EQ(thrown_by([&] { (void)save_tar_members(*open_dataset(tar_)); }).code(),
+              ErrorCode::already_exists);
+    EXPECT_EQ(file_contents(index_), whole);
+  }
+  write_file(index_, "");  // what is left of a write that failed
+  EXPECT_EQ(save_tar_members(*open_dataset(tar_)), 1U);
+  EXPECT_EQ(file_contents(index_), whole);
 }
 
 TEST_F(StoredTarIndex, TakesEightBytesASample) {
