@@ -49,8 +49,11 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 }
 
 Size resize_shorter(Size image, int shorter) {
+  // No image is made so long; an `int` must hold it until it is refused.
+  constexpr double longest_told = 1e9;
   const auto longer = [&](int longest, int shortest) {
-    return static_cast<int>(static_cast<double>(shorter) * longest / shortest);
+    return static_cast<int>(
+        std::min(static_cast<double>(shorter) * longest / shortest, longest_told));
   };
   if (image.width <= image.height) return {shorter, longer(image.height, image.width)};
   return {longer(image.width, image.height), shorter};

@@ -157,7 +157,7 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
   try {
     if (!road.begin_sample(count)) return;
     const MicroBatches& micro_batches = road.micro_batches();
-    const auto finish = [&] { finish_batch(host, worker); };
+    const auto finish = [&] { finish_batch(road, host, worker); };
     const std::function<void()> at_end =
         maker_->finishes_batches() ? std::function<void()>(std::ref(finish)) : nullptr;
     for (const std::size_t end = first + count; first < end;) {
@@ -176,13 +176,16 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
   }
 }
 
-void Crew::finish_batch(HostSlot& host, unsigned worker) {
+void Crew::finish_batch(Road& road, HostSlot& host, unsigned worker) {
+  const BatchPath path(road.watched());
   maker_->finish_batch({host.memory.data(), host.positions.front(), host.plan.number,
                         std::span(host.records.indices), std::span(host.records.valid)},
                        worker);
+  path.check("make");
 }
 
 void Crew::share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept {
+  if (items == 0) return;
   std::shared_ptr<SharedJob> job;
   try {
     job = std::make_shared<SharedJob>(items, item);

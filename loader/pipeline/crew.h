@@ -65,7 +65,7 @@ class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew>
   std::size_t samples_at_a_time(std::size_t samples) MILLRACE_REQUIRES(mutex_);
   void make_samples(Road& road, HostSlot& host, std::size_t first, std::size_t count,
                     unsigned worker) noexcept;
-  void finish_batch(HostSlot& host, unsigned worker);
+  void finish_batch(Road& road, HostSlot& host, unsigned worker);
 
   const std::unique_ptr<SampleMaker> maker_;
   const BatchFields fields_;

@@ -110,11 +110,15 @@ void Desk::release(Lease& lease) noexcept {
     const BatchPath path(road_->watched());
     bool capturing = false;
     for (std::size_t use = 0; use < lease.used; ++use) {
-      Stream& stream = *lease.uses[use].stream;
-      if (stream.capturing())
-        capturing = true;  // recorded there, the event would be part of the graph
-      else
-        stream.record(*lease.uses[use].done);
+      try {
+        Stream& stream = *lease.uses[use].stream;
+        if (stream.capturing())
+          capturing = true;  // recorded there, the event would be part of the graph
+        else
+          stream.record(*lease.uses[use].done);
+      } catch (...) {
+        road_->fail("release");  // what the other streams do is waited for all the same
+      }
     }
     if (capturing) throw captured("a batch was let go");
     path.check("release");

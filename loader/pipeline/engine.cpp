@@ -261,6 +261,7 @@ Report Engine::report() const {
 
 Report Engine::take_report() {
   road_->note_workers(crew_->concurrency());
+  const MutexLock lock(report_mutex_);
   const CrewFigures figures = crew_->figures();  // the next report begins with them
   const auto [meter, at] = road_->take_report(figures);
   return report_of(meter, figures, at);

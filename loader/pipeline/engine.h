@@ -50,7 +50,10 @@ class Engine {
   Batch next(const NextRequest& request);
   State state() const { return desk_->state_at(road_->position()); }
   Report report() const;
-  void restart_report() { road_->take_report(crew_->figures()); }
+  void restart_report() {
+    const MutexLock lock(report_mutex_);
+    road_->take_report(crew_->figures());
+  }
   Report take_report();
 
  private:
@@ -70,6 +73,8 @@ class Engine {
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 
+  /// Held by whoever begins a further report: no report begins with older figures than the last.
+  Mutex report_mutex_;
   /// Held by whoever ends the run.
   Mutex stop_mutex_;
   std::optional<RoadThread> feeder_ MILLRACE_GUARDED_BY(stop_mutex_);

@@ -249,6 +249,11 @@ TEST(ImageTransform, BadImagesAreBadWithTheReason) {
   Maker narrow(window_of({32, 32}, 10000));
   EXPECT_EQ(narrow.make(encode(noise(2, 40, 1), {}), 0, random).reason(),
             "resized to 10000 x 200000 pixels; at most 100 megapixels are made");
+  const std::string line = "P5\n1 8400000\n255\n" + std::string(8400, 'x');
+  const auto pnm = std::as_bytes(std::span(line));
+  Maker evaluation(window_of({32, 32}, 256));
+  EXPECT_EQ(evaluation.make(Bytes(pnm.begin(), pnm.end()), 0, random).reason(),
+            "resized to 256 x 1000000000 pixels; at most 100 megapixels are made");
 }
 
 TEST(ImageTransform, MissingFieldsThrow) {

@@ -138,8 +138,9 @@ class BatchTensor : public Tensor {
 inline BatchTensor Batch::images() const { return (*this)["image"]; }
 inline BatchTensor Batch::labels() const { return (*this)["label"]; }
 
-/// A micro-batch: samples [first(), first() + size()) of a batch. Not longer valid than the batch
-/// it is of.
+/// A micro-batch: samples [first(), first() + size()) of a batch. Valid as long as the `PartRange`
+/// that it was taken from, which in a range-based for loop is the loop's; its tensors and spans are
+/// valid as long as the batch.
 class Part {
  public:
   /// A field of its samples, [size(), ...].

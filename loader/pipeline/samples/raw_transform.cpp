@@ -155,7 +155,9 @@ class RawTransform final : public Transform {
     std::vector<FieldSpec> lengths;
     for (const RawField& field : fields) {
       const FieldSpec& spec = field.spec;
-      if (spec.variable && spec.shape.rank() > 0 && spec.shape[0] == 0)
+      if (spec.variable && spec.shape.rank() == 0)
+        refuse_raw_field(spec, "is a scalar, which cannot vary in length; give it a shape[0]");
+      if (spec.variable && spec.shape[0] == 0)
         refuse_raw_field(spec,
                          "varies in length, and nothing says how long it is at most: give it a "
                          "shape[0] (of arrays, \"max_length\" in their description)");

@@ -53,6 +53,7 @@ TEST(ResizeShorter, KeepsTheAspectAndRoundsDown) {
   EXPECT_EQ(resize_shorter({300, 300}, 64), (Size{64, 64}));
   EXPECT_EQ(resize_shorter({1, 300}, 256), (Size{256, 76800}));
   EXPECT_EQ(resize_shorter({333, 500}, 333), (Size{333, 500}));
+  EXPECT_EQ(resize_shorter({1, 100'000'000}, 256), (Size{256, 1'000'000'000})) << "no overflow";
 }
 
 TEST(CenterCrop, RoundsHalvesToEven) {

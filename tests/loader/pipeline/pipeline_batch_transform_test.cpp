@@ -3,6 +3,7 @@
 // What is done to whole batches once their samples are made.
 #include <gmock/gmock.h>
 #include <millrace/batch_transform.h>
+#include <millrace/host_device.h>
 #include <millrace/pipeline.h>
 
 #include <algorithm>
@@ -71,6 +72,21 @@ Seen seen_by(Pipeline pipeline) {
     seen.drawn.push_back(batch["drawn"].as<std::uint64_t>()[0]);
   }
   return seen;
+}
+
+TEST(PipelineBatchTransform, MakesNoBlockingCallsWhereTheseAreForbidden) {
+  const auto transform = sums();
+  HostDevice device;
+  transform->on_run = [&device](MadeBatch&) { (void)device.allocate_host(64, NumaNode{}); };
+  SmallRun run(4000);
+  run.options.batch_transform = transform;
+  run.options.debug.forbid_blocking_calls = true;
+  Pipeline pipeline = run.pipeline();
+  const Error error = error_of([&] {
+    while (pipeline.next()) continue;
+  });
+  EXPECT_EQ(error.stage(), "make");
+  EXPECT_THAT(error.what(), HasSubstr("HostDevice::allocate_host"));
 }
 
 // 44 records: the last batch is shorter than the others.

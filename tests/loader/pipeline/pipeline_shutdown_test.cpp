@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <memory>
@@ -337,6 +338,39 @@ TEST(PipelineStop, StopNamesWhatIsStuck) {
       return false;
     }
   }));
+}
+
+TEST(PipelineStop, MemoryWaitsForAStreamThoughAnotherOneFailed) {
+  Gate gate;
+  SmallRun run(80);
+  const auto failing = std::make_shared<HookDevice>(false);
+  run.options.debug.stop_timeout = 50ms;
+  const auto bad = failing->trainer_stream();
+  HostStream good;
+  std::weak_ptr<Device> device = run.device;
+  std::optional<Pipeline> pipeline(run.pipeline());
+  Batch batch = pipeline->next(*bad);
+  batch.record_stream(good);
+  const auto pixels = batch.images().as<std::uint8_t>();
+  const std::vector<std::uint8_t> before(pixels.begin(), pixels.end());
+  std::atomic<bool> same{false};
+  const OpensAtEnd opens(gate);
+  good.launch([&gate, &same, before, pixels] {
+    EXPECT_TRUE(gate.pass());
+    same = std::ranges::equal(pixels, before);
+  });
+  failing->hooks().on_call = [](DeviceCall call) {
+    if (call == DeviceCall::record) throw std::runtime_error("no such stream");
+  };
+  batch.reset();
+  EXPECT_THAT(error_of([&] { (void)pipeline->next(); }).what(), HasSubstr("no such stream"));
+  run = SmallRun(1);
+  pipeline.reset();
+  EXPECT_FALSE(device.expired()) << "its memory is read";
+  gate.open();
+  good.synchronize();
+  EXPECT_TRUE(same);
+  EXPECT_TRUE(eventually([&] { return device.expired(); }));
 }
 
 TEST(PipelineStop, OtherPipelinesOfTheRuntimeGoOn) {

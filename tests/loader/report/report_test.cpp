@@ -3,7 +3,9 @@
 #include <millrace/pipeline.h>
 #include <millrace/report.h>
 
+#include <atomic>
 #include <thread>
+#include <vector>
 
 #include "support/fake_device.h"
 #include "support/small_run.h"
@@ -179,6 +181,26 @@ TEST(Report, StartsAfreshWhenAsked) {
   (void)testing::take(pipeline);
   EXPECT_EQ(pipeline.report().batches, 6U);
   EXPECT_EQ(pipeline.report().samples, 48U);
+}
+
+TEST(Report, EachSampleIsInOneOfThoseThatThreadsTake) {
+  constexpr std::uint64_t samples = 8 * 400;
+  SmallRun run(samples);
+  run.workers(2);
+  Pipeline pipeline = run.pipeline();
+  std::atomic<std::uint64_t> counted{0};
+  {
+    std::vector<std::jthread> takers;
+    for (int taker = 0; taker < 3; ++taker)
+      takers.emplace_back([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) counted += pipeline.take_report().samples_made;
+      });
+    EXPECT_EQ(testing::take(pipeline).size(), 400U);
+  }
+  EXPECT_TRUE(testing::eventually([&] {
+    counted += pipeline.take_report().samples_made;
+    return counted == samples;
+  }));
 }
 
 TEST(Report, MemoryIsWhatWasAllocated) {

@@ -143,6 +143,8 @@ TEST_F(RawTransform, SaysWhatIsMissing) {
   EXPECT_THAT(problem_of({{.spec = {"x", DType::int8, {2}}}, {.spec = {"x", DType::int8, {2}}}}),
               HasSubstr("comes twice"));
   EXPECT_THAT(problem_of({{.spec = {"x", DType::int8, {}, true}}}), HasSubstr("is a scalar"));
+  EXPECT_THAT(problem_of({{.spec = {"x", DType::int8, {}, true}, .fill = -1}}),
+              HasSubstr("is a scalar"));
 }
 
 TEST_F(RawTransform, AnotherOneHasAnotherFingerprint) {
