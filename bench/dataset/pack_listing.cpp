@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace millrace::cli {
@@ -17,8 +17,10 @@ namespace fs = std::filesystem;
 
 class Walk {
  public:
-  Walk(const fs::path& folder, const std::vector<fs::path>& without)
-      : folder_(folder), without_(without) {}
+  Walk(const fs::path& folder, const std::vector<fs::path>& without) : folder_(folder) {
+    for (const fs::path& one : without) without_.insert(id_of_file(one));
+    without_.erase(FileId());  // of what is not there
+  }
 
   Listing run() {
     const FolderEntries top = read_folder("");
@@ -55,12 +57,10 @@ class Walk {
     });
     for (const auto& [name, reason] : entries.others)
       leave_out((fs::path(relative) / name).string(), reason);
-    std::erase_if(entries.files, [&](const std::string& name) {
-      return std::ranges::any_of(without_, [&](const fs::path& one) {
-        std::error_code ignored;
-        return fs::equivalent(here / name, one, ignored);
+    if (!without_.empty())
+      std::erase_if(entries.files, [&](const std::string& name) {
+        return without_.contains(id_of_file(here / name));
       });
-    });
     return entries;
   }
 
@@ -78,7 +78,7 @@ class Walk {
   }
 
   fs::path folder_;
-  const std::vector<fs::path>& without_;
+  std::set<FileId> without_;
   /// The folders of a class, and whether each is being walked, so that links in circles end.
   std::map<FileId, bool> walked_;
   Listing listing_;

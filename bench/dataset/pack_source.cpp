@@ -9,10 +9,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <regex>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -83,12 +83,18 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
-/// Whether a file beside `out` has the name of one of its shards, or of such a one's index.
+/// Whether a file has the name of a shard of `out`, or of what is written beside such a one.
 bool is_shard_of(const fs::path& out, const fs::path& file) {
-  const std::string begin = out.stem().string() + "-";
-  const std::string name = file.filename().string();
-  return name.starts_with(begin) && name.size() > begin.size() &&
-         std::isdigit(static_cast<unsigned char>(name[begin.size()])) != 0;
+  static const std::regex digits("-[0-9]{5}(-of-[0-9]{5})?([.][1-9][0-9]*)?");
+  const std::string begin = out.stem().string();
+  std::string name = file.filename().string();
+  for (const std::string_view end : {".replacement", ".index"})
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  const std::string end = out.extension().string();
+  return name.size() > begin.size() + end.size() && name.starts_with(begin) &&
+         name.ends_with(end) &&
+         std::regex_match(name.substr(begin.size(), name.size() - begin.size() - end.size()),
+                          digits);
 }
 
 /// The dataset at `out` from the last time, with what lies beside it.
@@ -98,12 +104,13 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   const std::string index = stored_notes_path(out).string();
   for (const std::string& name : {index, index + ".replacement"})
     if (fs::exists(name)) datasets.emplace_back(name);
-  std::error_code none;  // the folder may be made yet
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
-    if (is_shard_of(out, entry.path()) && entry.is_regular_file() &&
-        (is_dataset(entry.path()) || is_notes_file(entry.path())))
-      datasets.push_back(entry.path());
+  std::error_code ended;  // who cannot list the folder finds nothing of its own there
+  for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end;
+       entry.increment(ended))
+    if (is_shard_of(out, entry->path()) &&
+        (is_dataset(entry->path()) || is_notes_file(entry->path())))
+      datasets.push_back(entry->path());
   return datasets;
 }
 

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <new>
 
 // Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html); other
 // compilers ignore it.
@@ -38,12 +39,13 @@ class MILLRACE_CAPABILITY Mutex {
 
 /// The child of a fork() has none of the threads that may hold a mutex just then: from here on the
 /// one that `mutex` gives is held over each fork(), so that the child finds it free. To be called
-/// once, and for no two mutexes of which one is taken while the other is held.
+/// once, and for no two mutexes of which one is taken while the other is held. Throws
+/// `std::bad_alloc`.
 template <Mutex& (*mutex)()>
 void keep_free_in_children() {
   const auto lock = []() MILLRACE_ANNOTATION(no_thread_safety_analysis) { mutex().lock(); };
   const auto unlock = []() MILLRACE_ANNOTATION(no_thread_safety_analysis) { mutex().unlock(); };
-  pthread_atfork(lock, unlock, unlock);
+  if (pthread_atfork(lock, unlock, unlock) != 0) throw std::bad_alloc();
 }
 
 class MILLRACE_SCOPED_CAPABILITY MutexLock {

@@ -172,7 +172,10 @@ DatasetFacts TarDataset::facts() const {
 }
 
 void TarDataset::save_members() const {
-  const auto is_own = [](const fs::path& path) { return is_tar_index(path) || fs::is_empty(path); };
+  const auto is_own = [](const fs::path& path) {
+    std::error_code none;  // of what is no regular file
+    return is_tar_index(path) || fs::file_size(path, none) == 0;
+  };
   FileBeside beside(tar_members_path(file_.name()), is_own, "index");
   beside.write(packed_index(file_.index()));
   beside.replace();

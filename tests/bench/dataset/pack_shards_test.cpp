@@ -145,10 +145,18 @@ TEST_F(ShardedPack, IsResumedInTheSameShardsOnly) {
 TEST_F(ShardedPack, PassesOverItsOwnShardsAmongTheImages) {
   const fs::path out = folder_ / "photos" / "out.lmdb";
   ASSERT_EQ(pack(folder_ / "photos", out, {"--shards", "2"}).exit_code, 0);
+  fs::copy_file(folder_ / "photos" / "out-00000-of-00002.lmdb", folder_ / "a shard");
   EXPECT_THAT(pack(folder_ / "photos", out, {"--shards", "2", "--resume"}).out,
               HasSubstr("is complete already, with 10 records"));
   const Result again = pack(folder_ / "photos", out, {"--shards", "2", "--force"});
   EXPECT_EQ(again.exit_code, 0) << again.err;
+  for (const char* other : {"out-2.lmdb", "out-00000-of-00002.mdb", "out-00000-of-00002x.lmdb"}) {
+    fs::copy_file(folder_ / "a shard", folder_ / "photos" / other);
+    const Result with_other = pack(folder_ / "photos", out, {"--shards", "2", "--force"});
+    EXPECT_EQ(with_other.exit_code, 1);
+    EXPECT_THAT(with_other.err, HasSubstr(other)) << "no shard of its own is passed over";
+    fs::remove(folder_ / "photos" / other);
+  }
 }
 
 // JSON, which lists the shards, has no such texts.

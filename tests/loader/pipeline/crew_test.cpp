@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -130,6 +131,13 @@ TEST_F(CrewTest, SharesWorkWithIdleWorkers) {
     EXPECT_TRUE(eventually([&] { return arrived == 3; })) << "two workers and this thread at once";
   });
   EXPECT_EQ(arrived, 3);
+}
+
+TEST_F(CrewTest, SharesNothingOfNothing) {
+  crew->share(0, [](std::size_t) { ADD_FAILURE() << "an item of none"; });
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(100ms);
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 20) << "workers take items that are none";
 }
 
 TEST_F(CrewTest, EndsWhatItSharesWithoutAWorker) {

@@ -230,6 +230,12 @@ TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
        [](IncompleteFile& file) { file.put(file.free_list(), std::uint64_t{1} << 40); }},
       {"has an impossible list of free pages",
        [](IncompleteFile& file) { file.put(file.free_list() + 8, std::uint64_t{1} << 40); }},
+      {"has a key that is no number",  // what was the key is the value's begin now
+       [](IncompleteFile& file) {
+         file.put(file.free_list() - 10, std::uint16_t{0});
+         file.put(file.free_list() - 16,
+                  static_cast<std::uint16_t>(file.at<std::uint16_t>(file.free_list() - 16) + 8));
+       }},
       {"is used twice",
        [](IncompleteFile& file) { file.put(file.free_list() + 8, file.main_root()); }},
       {"has an impossible list of free pages",
