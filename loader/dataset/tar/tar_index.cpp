@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/tar/tar_index.h"
 
+#include <fcntl.h>
 #include <millrace/dataset.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/tar_members.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "base/file_descriptor.h"
 
 namespace millrace {
 namespace {
@@ -93,8 +97,9 @@ std::filesystem::path tar_members_path(const std::filesystem::path& tar) {
 
 bool is_tar_index(const std::filesystem::path& path) {
   std::array<char, index_mark.size()> first{};
-  std::ifstream file(path, std::ios::binary);
-  return file.read(first.data(), first.size()) && first == index_mark;
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  return file && ::pread(file.get(), first.data(), first.size(), 0) == std::ssize(first) &&
+         first == index_mark;
 }
 
 std::vector<std::byte> packed_index(const TarIndex& index) {
