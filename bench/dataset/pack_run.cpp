@@ -11,11 +11,13 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "console/interrupt.h"
@@ -70,6 +72,9 @@ class Packing {
   std::vector<LeftOut> left_out_;
   std::set<std::int64_t> labels_;
   std::uint64_t bytes_ = 0;
+  /// Images packed now that libraries decode and not millrace's own stages, by
+  /// `ImageHeader::decoder`.
+  std::map<std::string, std::uint64_t> other_decoders_;
   /// How many of the listing's images are done, those from before a resume among them.
   std::size_t done_ = 0;
   std::uint64_t records_before_ = 0;
@@ -299,6 +304,8 @@ void Packing::append(const CheckedImage& image) {
   writer_->append(fields);
   labels_.insert(label);
   bytes_ += image.bytes.size();
+  const std::string_view decoder = image.header.decoder;
+  if (!decoder.empty() && !decoder.starts_with("millrace")) ++other_decoders_[std::string(decoder)];
 }
 
 int Packing::end_interrupted() const {
@@ -317,6 +324,8 @@ std::string Packing::kept_text() const {
 int Packing::end_complete(const std::string& done) const {
   report_left_out();
   print_text(printable(done) + "\n");
+  for (const auto& [decoder, images] : other_decoders_)
+    print_text(fmt::format("decoded by {}: {}\n", decoder, count_text(images, "image")));
   if (left_out_.empty() || options_.skip_bad) return 0;
   print_note(options_.out +
              " is complete without what was left out; --skip-bad makes that no error");

@@ -152,6 +152,7 @@ void add_workers(Figures& figures, const Report& report) {
   for (const auto& [way, count] : report.ways)
     ways += fmt::format("{}{} by {}", ways.empty() ? "" : ", ", count, way);
   figures.key("ways", Json(report.ways));
+  figures.key("way_seconds", Json(report.way_seconds));
   if (!ways.empty()) figures.row("samples decoded", ways);
 }
 

@@ -4,12 +4,43 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdint>
+#include <utility>
 
 #include "console/figures.h"
 #include "console/text.h"
 #include "measure/process.h"
 
 namespace millrace::cli {
+namespace {
+
+/// A warning where decoders of other libraries took most of the time of samples whose decoder is
+/// known; else empty.
+std::string other_decoders_warning(const Report& report) {
+  std::uint64_t samples = 0;
+  std::uint64_t by_others = 0;
+  for (const auto& [way, count] : report.ways) {
+    samples += count;
+    if (!way.starts_with("millrace")) by_others += count;
+  }
+  double seconds = 0;
+  double of_others = 0;
+  std::string slowest;
+  double of_slowest = 0;
+  for (const auto& [way, taken] : report.way_seconds) {
+    seconds += taken;
+    if (way.starts_with("millrace")) continue;
+    of_others += taken;
+    if (taken > of_slowest) of_slowest = taken, slowest = way;
+  }
+  if (!(of_others > seconds / 2)) return "";
+  return fmt::format(
+      "decoders of other libraries made {} of {} samples and took {:.0f}% of their time, {} most; "
+      "millrace's own decoder takes baseline JPEGs",
+      by_others, samples, 100 * of_others / seconds, slowest);
+}
+
+}  // namespace
 
 std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
                        std::uint64_t records) {
@@ -34,6 +65,8 @@ std::vector<std::string> warnings_of(const BenchSettings& settings, const Report
                                      double disturbed) {
   std::vector<std::string> warnings = settings.warnings;
   warnings.insert(warnings.end(), report.warnings.begin(), report.warnings.end());
+  if (std::string others = other_decoders_warning(report); !others.empty())
+    warnings.push_back(std::move(others));
   if (disturbed > disturbed_share)
     warnings.push_back(
         fmt::format("disturbed: other programs took {:.0f}% of the processors while none was left "

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstring>
 #include <latch>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "pipeline/batch_path.h"
@@ -28,6 +30,19 @@ constexpr std::size_t most_in_turn = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
+}
+
+/// The counts of `now` less those of `base`, without zeros.
+std::map<std::string, std::uint64_t> counts_since(
+    const std::map<std::string, std::uint64_t>& now,
+    const std::map<std::string, std::uint64_t>& base) {
+  std::map<std::string, std::uint64_t> since;
+  for (const auto& [text, count] : now) {
+    const auto before = base.find(text);
+    const std::uint64_t more = count - (before != base.end() ? before->second : 0);
+    if (more > 0) since[text] = more;
+  }
+  return since;
 }
 
 }  // namespace
@@ -254,12 +269,10 @@ void Crew::fill(Report& report, const CrewFigures& now, const CrewFigures& base)
   report.memory.cache_bytes = maker_->cache_bytes();
   report.cache = {now.work.cache.hits - base.work.cache.hits,
                   now.work.cache.misses - base.work.cache.misses};
-  report.ways.clear();
-  for (const auto& [way, count] : now.work.ways) {
-    const auto before = base.work.ways.find(way);
-    const std::uint64_t since = count - (before != base.work.ways.end() ? before->second : 0);
-    if (since > 0) report.ways[way] = since;
-  }
+  report.ways = counts_since(now.work.ways, base.work.ways);
+  report.way_seconds.clear();
+  for (const auto& [way, ns] : counts_since(now.work.way_ns, base.work.way_ns))
+    report.way_seconds[way] = static_cast<double>(ns) / 1e9;
   for (std::size_t stage = 0; stage < now.work.stages.size(); ++stage) {
     Histogram since = now.work.stages[stage];
     since.subtract(base.work.stages[stage]);

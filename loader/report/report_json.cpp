@@ -95,6 +95,7 @@ std::string to_json(const Report& report) {
                      {"samples_made", report.samples_made},
                      {"encoded_bytes", report.encoded_bytes},
                      {"ways", report.ways},
+                     {"way_seconds", report.way_seconds},
                      {"copied_bytes", report.copied_bytes},
                      {"stall", json_of(report.stall)},
                      {"start_stall_ms", report.start_stall_ms},

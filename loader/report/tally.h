@@ -19,7 +19,7 @@ class Tally {
   static constexpr std::size_t most = 16;
 
   /// `what` lives as long as the tally and is the same pointer each time.
-  void add(const char* what) {
+  void add(const char* what, std::uint64_t amount = 1) {
     std::size_t place = 0;
     while (place < most) {
       const char* there = texts_[place].load(std::memory_order_relaxed);
@@ -30,7 +30,7 @@ class Tally {
       }
       ++place;
     }
-    counts_[place].add(1);
+    counts_[place].add(amount);
   }
 
   void add_to(std::map<std::string, std::uint64_t>& sums) const {

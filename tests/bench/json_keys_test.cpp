@@ -126,6 +126,7 @@ TEST_F(JsonKeys, OfBenchStay) {
        {"first_step_ms", keys("parts whole")},
        {"worker_time_percent", keys("read decode augment")},
        {"ways", keys("millrace")},
+       {"way_seconds", keys("millrace")},
        {"nodes", Json::array({keys("node workers workers_bound slots samples samples_by_helpers "
                                    "memory_on_node")})},
        {"stages", Json::array({keys("name lanes busy_seconds waiting_input_seconds "

@@ -146,6 +146,8 @@ struct Report {
   /// How many of these were made by each way that the transform told of (`Sample::made_by`): image
   /// transforms tell who decoded the image (`ImageHeader::decoder`).
   std::map<std::string, std::uint64_t> ways{};
+  /// Seconds that workers spent in the transform's stages for these samples, by the same names.
+  std::map<std::string, double> way_seconds{};
   std::uint64_t copied_bytes = 0;
 
   /// How long each call of `next`, and each wait for a further micro-batch, waited for data that

@@ -33,6 +33,7 @@ struct WorkCounts {
   std::uint64_t samples = 0;
   std::uint64_t encoded_bytes = 0;
   std::map<std::string, std::uint64_t> ways{};
+  std::map<std::string, std::uint64_t> way_ns{};
   CacheReport cache{};
   /// Per sample: "read", then the transform's stages.
   std::vector<Histogram> stages{};

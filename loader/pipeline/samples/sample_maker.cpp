@@ -183,6 +183,7 @@ WorkCounts SampleMaker::counts() const {
     counts.cache.hits += worker->cache_hits.value();
     counts.cache.misses += worker->cache_misses.value();
     worker->ways.add_to(counts.ways);
+    worker->way_ns.add_to(counts.way_ns);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
   }

@@ -158,6 +158,8 @@ class SampleMaker {
     /// Per stage; others look at them while the worker adds to them.
     std::vector<Histogram> stages;
     Tally ways;
+    /// Nanoseconds in the transform's stages, by the same ways.
+    Tally way_ns;
     // Looked at by others; counts that order nothing.
     Count busy_ns;
     Count samples;

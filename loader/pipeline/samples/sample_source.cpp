@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "dataset/joined_dataset.h"
 #include "device/profiler_range.h"
@@ -140,14 +141,19 @@ void WorkerSource::end(Place& place, const Status& status) {
   // What became of zeros in the place of bytes that were lost meanwhile says nothing.
   const Status intact = place.reader->intact();
   Sample& sample = place.subject->sample;
+  const char* way = nullptr;
   if (intact.is_ok() && status.is_ok()) {
     sample.store_note();
     sample.store_in_cache();
     if (maker_.kept_.cache != nullptr)
       (sample.from_cache() ? worker_.cache_hits : worker_.cache_misses).add(1);
-    if (sample.way() != nullptr) worker_.ways.add(sample.way());
+    way = sample.way();
   }
   note_stages(place);
+  if (way != nullptr) {
+    worker_.ways.add(way);
+    worker_.way_ns.add(way, std::reduce(place.stage_ns.begin(), place.stage_ns.end()));
+  }
   place.subject.reset();
   judge(place, intact.is_ok() ? status : intact);
 }

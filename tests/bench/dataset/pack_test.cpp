@@ -59,6 +59,17 @@ TEST(Pack, FoldersBecomeClassesInTheOrderOfTheirNames) {
   EXPECT_TRUE(std::ranges::equal(record["image"], jpeg(30, 20)));
 }
 
+TEST(Pack, CountsImagesThatOtherDecodersTake) {
+  const TemporaryFolder folder;
+  write_jpeg(folder / "photos" / "baseline.jpg");
+  const Encoding progressive{.scans = Encoding::Scans::progressive};
+  for (const char* name : {"a.jpg", "b.jpg"})
+    write_bytes(folder / "photos" / name, encode(noise(40, 30, 1), progressive));
+  const Result result = pack(folder / "photos", folder / "out.lmdb");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("decoded by libjpeg-turbo (progressive): 2 images\n"));
+}
+
 TEST(Pack, AFlatFolderHasNoLabels) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "b.jpg");

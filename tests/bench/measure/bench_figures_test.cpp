@@ -11,6 +11,7 @@
 #include "console/figures.h"
 #include "measure/bench_output.h"
 #include "measure/process.h"
+#include "measure/run_setup.h"
 
 namespace millrace::cli {
 namespace {
@@ -47,6 +48,19 @@ TEST(BenchFigures, HaveRowsForWhatWasMeasuredAlone) {
   EXPECT_THAT(rows.at("memory since warm-up"), Not(HasSubstr("device")));
   record.result.copies = CopyRate{1e6, 20e9};
   EXPECT_EQ(rows_of(record).at("copies to the device"), "20.00 GB/s");
+}
+
+TEST(BenchWarnings, NameOtherDecodersThatTookMoreThanHalfOfTheTime) {
+  Report report;
+  EXPECT_TRUE(warnings_of({}, report, 0).empty());
+  report.ways = {{"millrace", 8}, {"millrace (PNM)", 1}, {"libpng", 1}, {"libwebp (lossy)", 2}};
+  report.way_seconds = {
+      {"millrace", 5}, {"millrace (PNM)", 1}, {"libpng", 2}, {"libwebp (lossy)", 4}};
+  EXPECT_TRUE(warnings_of({}, report, 0).empty());
+  report.way_seconds["libwebp (lossy)"] = 7;
+  EXPECT_THAT(warnings_of({}, report, 0),
+              ElementsAre(HasSubstr("made 3 of 12 samples and took 60% of their time, libwebp "
+                                    "(lossy) most")));
 }
 
 TEST(BenchFigures, HaveAllKeysWhateverWasMeasured) {

@@ -21,6 +21,7 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   report.samples_made = 200;
   report.encoded_bytes = 1ULL << 60U;
   report.ways = {{"own", 150}, {"libjpeg-turbo", 50}};
+  report.way_seconds = {{"own", 1.5}, {"libjpeg-turbo", 2.5}};
   report.copied_bytes = 77;
   report.stall = {3, 12, 4, 5, 6, 7};
   report.ahead = {1, 0.5, 0.5, 0.5, 0.5, 0.5};
@@ -40,6 +41,7 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   EXPECT_EQ(json["samples"], 191);
   EXPECT_EQ(json["encoded_bytes"], 1ULL << 60U);
   EXPECT_EQ(json["ways"], (Json{{"own", 150}, {"libjpeg-turbo", 50}}));
+  EXPECT_EQ(json["way_seconds"], (Json{{"own", 1.5}, {"libjpeg-turbo", 2.5}}));
   EXPECT_EQ(json["stall"], (Json{{"count", 3},
                                  {"total_ms", 12},
                                  {"p50_ms", 4},
