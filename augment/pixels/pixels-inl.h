@@ -43,7 +43,9 @@ HWY_INLINE void store_planes(const Group& group, std::uint8_t* planes) {
   hn::StoreU(narrowed({low.blue, high.blue}), D8(), planes + 2 * group_size);
 }
 
-#if HWY_TARGET == HWY_AVX2
+#if HWY_MAX_BYTES == 32
+
+static_assert(hn::MaxLanes(D8()) == 32);
 
 /// Where a block's 8 numbers of a channel lie in 16 of the 24 bytes of its pixels, from `first` on;
 /// 128 makes a zero, for what lies outside and for the higher bytes.

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "pixels/slope.h"
+#include "resample/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace millrace {
@@ -51,14 +52,7 @@ HWY_INLINE Two<V16> widened(V8 bytes) {
 
 /// Cut to 0 .. 255.
 HWY_INLINE V8 narrowed(const Two<V16>& values) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  return V8{_mm512_packus_epi16(values.low.raw, values.high.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V8{_mm256_packus_epi16(values.low.raw, values.high.raw)};
-#else
-  const hn::Half<D8> half;
-  return hn::Combine(D8(), hn::DemoteTo(half, values.high), hn::DemoteTo(half, values.low));
-#endif
+  return narrowed_blocks(D8(), values.low, values.high);
 }
 
 HWY_INLINE Two<VF> to_floats(V16 values) {

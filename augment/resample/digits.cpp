@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resample/digits.h"
 
-// What is chosen is told for this set of instructions, too.
+// The chosen target includes this set of instructions, too.
 #define HWY_WANT_AVX3_DL
 #include <hwy/highway.h>
 
@@ -79,9 +79,10 @@ bool DigitAxis::arrange() {
 bool has_digit_passes() {
   hwy::ChosenTarget& chosen = hwy::GetChosenTarget();
   if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
-  // `SupportedTargets` asks the processor each time, which takes longer than a pass.
+  // `SupportedTargets` asks the processor each time, which takes longer than a pass. The index of
+  // a better target is lower, and each has the instructions of those behind it.
   constexpr auto bit = static_cast<std::uint64_t>(HWY_CHOSEN_TARGET_SHIFT(HWY_AVX3_DL));
-  return chosen.GetIndex() == static_cast<std::size_t>(std::countr_zero(bit));
+  return chosen.GetIndex() <= static_cast<std::size_t>(std::countr_zero(bit));
 }
 
 MILLRACE_DIGITS void DigitAxis::pack(const ResampleAxis& axis) {

@@ -15,6 +15,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "resample/narrow-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace millrace {
 namespace HWY_NAMESPACE {
@@ -62,6 +64,7 @@ using V32 = hn::Vec<D32>;
 
 constexpr std::size_t vector_bytes = hn::MaxLanes(D8());
 constexpr std::size_t blocks = vector_bytes / 16;
+static_assert(vector_bytes % 16 == 0);
 /// Two vectors at a time share the loads of their weights.
 constexpr std::size_t step_rows = 2 * blocks;
 static_assert(pass_rows % step_rows == 0);
@@ -122,14 +125,7 @@ struct Sums {
 HWY_INLINE V8 bytes_of(V32 a, V32 b, V32 c, V32 d) {
   const V16 ab = hn::ReorderDemote2To(D16(), a, b);
   const V16 cd = hn::ReorderDemote2To(D16(), c, d);
-#if HWY_TARGET == HWY_AVX3
-  return V8{_mm512_packus_epi16(ab.raw, cd.raw)};
-#elif HWY_TARGET == HWY_AVX2
-  return V8{_mm256_packus_epi16(ab.raw, cd.raw)};
-#else
-  const hn::Half<D8> half;
-  return hn::Combine(D8(), hn::DemoteTo(half, cd), hn::DemoteTo(half, ab));
-#endif
+  return narrowed_blocks(D8(), ab, cd);
 }
 
 /// A pixel in `step_rows` rows: red, green and blue, and something without meaning, in each block.

@@ -47,6 +47,7 @@ using D16 = hn::RepartitionToWide<hn::RebindToSigned<D8> >;
 using D32 = hn::RepartitionToWide<D16>;
 using V8 = hn::Vec<D8>;
 using V16 = hn::Vec<D16>;
+static_assert(hn::MaxLanes(D8()) <= row_slack);
 
 /// Bytes at even places, or at odd ones, as 16 bits.
 template <bool odd>

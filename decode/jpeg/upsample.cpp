@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "jpeg/colour.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
@@ -19,6 +21,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D16 = hn::ScalableTag<std::int16_t>;
 using V16 = hn::Vec<D16>;
+static_assert(2 * hn::MaxLanes(D16()) <= row_slack);
 
 HWY_INLINE V16 load(const std::uint8_t* bytes) {
   return hn::PromoteTo(D16(), hn::LoadU(hn::Rebind<std::uint8_t, D16>(), bytes));

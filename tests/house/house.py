@@ -12,6 +12,9 @@ It prints one line "file:line: what is wrong" for each breach and exits with 1 i
    rows of tables.
 4. A room holds at most 30 sources, any folder at most 35 files.
 5. The front page has at most 1,500 words.
+6. No source compares HWY_TARGET with the name of an instruction set: the next version of Highway
+   has further ones. The vector's size decides. HWY_SCALAR and HWY_EMU128, which have no vectors,
+   may be named.
 """
 
 import re
@@ -42,6 +45,8 @@ OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
 SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
 MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 1500
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+NAMED_TARGET = re.compile(r"\bHWY_TARGET\s*[=!<>]=?\s*(?!HWY_(SCALAR|EMU128)\b)\w")
 
 
 def is_source(path):
@@ -105,6 +110,7 @@ class House:
                 if path.suffix in CXX:
                     self.check_room(path)
                     self.check_includes(path, lines)
+                    self.check_targets(path, lines)
         self.check_folders()
         return self.breaches
 
@@ -130,6 +136,11 @@ class House:
                 wrong = (self.wrong_public if kind == "<" else self.wrong_private)(path, name)
                 if wrong:
                     self.breach(path, number, f"{name} is {wrong}")
+
+    def check_targets(self, path, lines):
+        for number, line in enumerate(lines, 1):
+            if NAMED_TARGET.search(line):
+                self.breach(path, number, "HWY_TARGET is compared with the name of a target")
 
     def wrong_public(self, path, name):
         """What is wrong with including the public header `name`; None if nothing is."""

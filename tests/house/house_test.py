@@ -178,6 +178,17 @@ class Rules(unittest.TestCase):
             {"README.md": "a word\n" * 750 + "more\n"}, "README.md:751: 1501 words, at most 1500"
         )
 
+    def test_the_name_of_a_target(self):
+        wrong = "HWY_TARGET is compared with the name of a target"
+        self.expect(
+            {
+                "augment/ops/flip.h": "#if HWY_TARGET == HWY_AVX3\n#elif HWY_TARGET <= HWY_AVX2\n"
+                "#if HWY_TARGET != HWY_SCALAR\n#elif HWY_TARGET == HWY_EMU128\n"
+            },
+            f"augment/ops/flip.h:1: {wrong}",
+            f"augment/ops/flip.h:2: {wrong}",
+        )
+
     def test_a_full_room(self):
         self.expect(
             {f"loader/order/x{n}.cpp": "" for n in range(31)},

@@ -31,8 +31,9 @@ class Random {
   std::uint64_t bits64();
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform();
-  /// Uniform in [low, high).
-  double uniform(double low, double high) { return low + uniform() * (high - low); }
+  /// Uniform in [low, high). The product and the sum are rounded apart, whatever options the caller
+  /// is compiled with.
+  double uniform(double low, double high);
   /// Uniform in [0, bound), without bias; `bound` > 0. Source: Lemire, "Fast random integer
   /// generation in an interval", 2019.
   std::uint64_t below(std::uint64_t bound);

@@ -9,6 +9,7 @@
 #include "augment/orientations.h"
 #include "augment/resample/resampled.h"
 #include "augment/resample/vector_targets.h"
+#include "resample/digits.h"
 #include "support/sample_maker.h"
 
 namespace millrace {
@@ -111,6 +112,16 @@ TEST(Resample, TheOrderOfPassesIsPillowsOfThatVersion) {
   EXPECT_FALSE(vertical_first(whole_of({300, 400}, {224, 248})));
   EXPECT_FALSE(vertical_first(whole_of({100, 200}, {224, 224})));
   EXPECT_TRUE(vertical_first(whole_of({100, 225}, {224, 224})));
+}
+
+// Newer versions of Highway have further names for sets with the instructions of AVX3_DL.
+TEST(Resample, TakesDigitsByEachSetOfInstructionsThatHasThem) {
+#if HWY_ARCH_X86
+  for (const std::int64_t target : testing::vector_targets()) {
+    const testing::OnTarget on(target);
+    EXPECT_EQ(has_digit_passes(), (target & -target) <= HWY_AVX3_DL) << testing::name_of(target);
+  }
+#endif
 }
 
 TEST(Resample, RunsByMoreThanOneInstructionSet) { EXPECT_GE(testing::vector_targets().size(), 2U); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/philox.h"
+#include "loader/base/fused_draws.h"
 #include "loader/order/chi_square.h"
 
 namespace millrace {
@@ -124,6 +125,35 @@ TEST(Random, UniformFillsAGivenInterval) {
   EXPECT_LT(most, 3);
   EXPECT_LT(least, -1.99);
   EXPECT_GT(most, 2.99);
+}
+
+/// Whether this processor runs `draw_fused`.
+bool runs_fused_draws() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+  return true;
+#endif
+}
+
+// Callers compiled with and without -march=haswell -ffp-contract=fast.
+TEST(Random, UniformInAnIntervalIsTheSameWhateverTheCallersOptions) {
+  constexpr double low = -0.3;
+  constexpr double high = 1.6;
+  std::vector<double> draws(1000);
+  std::vector<double> expected(draws.size());
+  Random random(14, 0);
+  for (double& draw : expected) {
+    const volatile double product = random.uniform() * (high - low);  // volatile: rounded here
+    draw = low + product;
+  }
+  Random plain(14, 0);
+  for (double& draw : draws) draw = plain.uniform(low, high);
+  EXPECT_EQ(draws, expected);
+  if (!runs_fused_draws()) GTEST_SKIP() << "the processor has no fused multiply-add";
+  Random fused(14, 0);
+  testing::draw_fused(fused, low, high, draws.data(), draws.size());
+  EXPECT_EQ(draws, expected);
 }
 
 TEST(Random, BelowIsUniformForSmallBounds) {

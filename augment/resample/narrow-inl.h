@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Included once for each instruction set, by sources that Highway compiles for each: 16-bit numbers
+// to bytes within the 16-byte blocks of a vector. The size of the vector decides how, never the
+// name of the instruction set: newer versions of Highway know more names.
+#if defined(MILLRACE_RESAMPLE_NARROW_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef MILLRACE_RESAMPLE_NARROW_INL_H
+#undef MILLRACE_RESAMPLE_NARROW_INL_H
+#else
+#define MILLRACE_RESAMPLE_NARROW_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace millrace {
+namespace HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET != HWY_SCALAR
+
+/// Each block has the numbers of that block of `low`, then those of `high`, cut to 0 .. 255.
+template <class D, class V16>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> narrowed_blocks(D d, V16 low, V16 high) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Half<D> half;
+  if constexpr (hn::MaxLanes(D()) == 16) {
+    return hn::Combine(d, hn::DemoteTo(half, high), hn::DemoteTo(half, low));
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 32
+  } else if constexpr (hn::MaxLanes(D()) == 32) {
+    return hn::Vec<D>{_mm256_packus_epi16(low.raw, high.raw)};
+#endif
+#if HWY_ARCH_X86 && HWY_MAX_BYTES >= 64
+  } else if constexpr (hn::MaxLanes(D()) == 64) {
+    return hn::Vec<D>{_mm512_packus_epi16(low.raw, high.raw)};
+#endif
+  } else {
+    const hn::RepartitionToWide<hn::RebindToSigned<decltype(half)> > half16;
+    return hn::Combine(
+        d, narrowed_blocks(half, hn::UpperHalf(half16, low), hn::UpperHalf(half16, high)),
+        narrowed_blocks(half, hn::LowerHalf(half16, low), hn::LowerHalf(half16, high)));
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace millrace
+HWY_AFTER_NAMESPACE();
+
+#endif

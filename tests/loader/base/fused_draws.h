@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/random.h>
+
+#include <cstddef>
+
+namespace millrace::testing {
+
+/// Draws `count` numbers by `Random::uniform(low, high)`, compiled for a processor that fuses
+/// multiplications and additions, with a compiler that does so (Haswell on x86).
+void draw_fused(Random& random, double low, double high, double* draws, std::size_t count);
+
+}  // namespace millrace::testing
