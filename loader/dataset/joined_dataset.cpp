@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "base/exception_text.h"
+
 namespace millrace {
 namespace {
 
@@ -90,7 +92,7 @@ class JoinedDataset::Reader final : public DatasetReader {
     const RecordPlace place = all_->place(index);
     std::unique_ptr<DatasetReader>& reader = readers_[place.part];
     try {
-      if (!reader) reader = all_->parts_[place.part]->make_reader();
+      if (!reader) reader = checked_reader(*all_->parts_[place.part]);
       last_ = reader.get();
       const Record record = reader->read(place.index);
       return Record(index, record.fields(), record.checksum());
@@ -168,10 +170,27 @@ std::string one_line(std::string_view text) {
 
 std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason) {
   const std::string number = "record " + std::to_string(index);
-  const std::string key = dataset.key(index);
+  const std::string key = key_or_number(dataset, index);
   const std::string name = dataset.name();
   return number + (key == number ? "" : " (" + cut(key) + ")") +
          (reason.find(name) == reason.npos ? " of " + name : "");
+}
+
+std::string key_or_number(const Dataset& dataset, std::uint64_t index, std::string* failure) {
+  try {
+    return dataset.key(index);
+  } catch (...) {
+    if (failure != nullptr) *failure = text_of_exception();
+    return "record " + std::to_string(index);
+  }
+}
+
+std::unique_ptr<DatasetReader> checked_reader(const Dataset& dataset) {
+  std::unique_ptr<DatasetReader> reader = dataset.make_reader();
+  if (reader == nullptr)
+    throw Error(ErrorCode::io,
+                dataset.name() + ": make_reader() returned null; it must return a reader or throw");
+  return reader;
 }
 
 void check_index(const Dataset& dataset, std::uint64_t index) {

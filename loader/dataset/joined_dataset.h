@@ -31,6 +31,13 @@ std::string one_line(std::string_view text);
 /// Without the dataset's name if `reason`, which is to follow, has that.
 std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason = {});
 
+/// `Dataset::key`, or "record N" if that throws; then `failure` is the exception's text.
+std::string key_or_number(const Dataset& dataset, std::uint64_t index,
+                          std::string* failure = nullptr);
+
+/// `Dataset::make_reader`. Throws `Error` (`io`, with the dataset's name) if that returns null.
+std::unique_ptr<DatasetReader> checked_reader(const Dataset& dataset);
+
 /// Throws `Error` (`invalid_argument`) unless `dataset` has a record `index`.
 void check_index(const Dataset& dataset, std::uint64_t index);
 

@@ -22,6 +22,8 @@ struct Launcher {
   const char* local_world;
   /// The variable with this host's place in that list; null if there is no list.
   const char* host;
+  /// Whether its processes are those of an MPI run, whose world is as it says.
+  bool mpi = false;
 };
 
 // Inside a SLURM job other launchers start the processes of one step, so SLURM is asked last.
@@ -30,12 +32,13 @@ constexpr std::array launchers{
              "LOCAL_WORLD_SIZE", nullptr},
     Launcher{"Open MPI", "Open MPI (OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE)",
              "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-             "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+             "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr, true},
     Launcher{"MPICH", "MPICH (PMI_RANK, PMI_SIZE)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
-             "MPI_LOCALNRANKS", nullptr},
+             "MPI_LOCALNRANKS", nullptr, true},
     Launcher{"SLURM", "SLURM (SLURM_PROCID, SLURM_STEP_NUM_TASKS)", "SLURM_PROCID",
              "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID"},
 };
+constexpr const Launcher& torchrun = launchers.front();
 constexpr const Launcher& slurm = launchers.back();
 
 [[noreturn]] void refuse_environment(const std::string& what) {
@@ -119,6 +122,39 @@ bool same_in(const Ranks::Environment& environment, const Launcher& launcher, co
          number_in(environment, launcher.world) == found.world;
 }
 
+/// "rank 0 of 4"
+std::string place_text(std::uint32_t rank, std::uint32_t world) {
+  return "rank " + std::to_string(rank) + " of " + std::to_string(world);
+}
+
+/// Whether `launcher` started the agents of torchrun, one process each, and torchrun this process.
+bool started_agents(const Ranks::Environment& environment, std::uint32_t rank,
+                    std::uint32_t world) {
+  return number_in(environment, "GROUP_RANK") == rank &&
+         number_in(environment, "GROUP_WORLD_SIZE") == world;
+}
+
+/// Compares torchrun's variables, which are `found`, with the launchers behind it. MPI's are not
+/// compared with SLURM's, which may have started the daemons of MPI. Throws `Error` if MPI has
+/// another world.
+void compare(const Ranks::Environment& environment, Ranks& found) {
+  constexpr std::string_view unset = "; unset RANK and WORLD_SIZE if they are of another run";
+  for (const Launcher& other : launchers) {
+    if (!environment(other.rank) || !environment(other.world)) continue;
+    const std::uint32_t rank = *number_in(environment, other.rank);
+    const std::uint32_t world = *number_in(environment, other.world);
+    if ((rank == found.rank && world == found.world) || started_agents(environment, rank, world))
+      continue;
+    if (other.mpi && world != found.world)
+      refuse_environment("WORLD_SIZE is " + std::to_string(found.world) + ", but " + other.world +
+                         " is " + std::to_string(world) + std::string(unset));
+    found.warnings.push_back("environment: " + std::string(found.source) + " says " +
+                             place_text(found.rank, found.world) + ", which is taken, but " +
+                             other.source + " says " + place_text(rank, world) +
+                             std::string(unset));
+  }
+}
+
 }  // namespace
 
 Ranks Ranks::from_environment(const Environment& environment) {
@@ -132,6 +168,7 @@ Ranks Ranks::from_environment(const Environment& environment) {
     // srun starts the processes of other launchers' kinds too, and alone tells their local numbers.
     if (!take_local(environment, launcher, found) && same_in(environment, slurm, found))
       take_local(environment, slurm, found);
+    if (&launcher == &torchrun) compare(environment, found);
     return found;
   }
   for (const Launcher& launcher : launchers) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dataset/joined_dataset.h"
+
 namespace millrace {
 namespace {
 
@@ -27,9 +29,13 @@ std::vector<std::uint32_t> record_lengths(const Dataset& dataset, std::string_vi
   const auto tell_of = [&](std::uint64_t first) {
     std::vector<std::uint64_t> soon(std::min(told_at_once, records - std::min(first, records)));
     std::iota(soon.begin(), soon.end(), first);
-    if (!soon.empty()) dataset.prefetch(soon);
+    try {
+      if (!soon.empty()) dataset.prefetch(soon);
+    } catch (...) {
+      // A hint alone: the records are read all the same.
+    }
   };
-  const std::unique_ptr<DatasetReader> reader = dataset.make_reader();
+  const std::unique_ptr<DatasetReader> reader = checked_reader(dataset);
   std::vector<std::uint32_t> lengths;
   lengths.reserve(records);
   tell_of(0);

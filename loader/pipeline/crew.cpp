@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <latch>
 #include <map>
 #include <string>
@@ -180,7 +181,14 @@ void Crew::make_samples(Road& road, HostSlot& host, std::size_t first, std::size
       const std::size_t part_end = std::min(end, micro_batches.begin(micro_batches.of(first) + 1));
       Part part(*this, road, host, first, part_end);
       maker_->make(part, worker);
-      if (!part.all_made()) return;  // the road is closed
+      if (!part.all_made()) {
+        if (road.closed()) return;
+        throw Error(ErrorCode::transform,
+                    "make failed: the transform's make_in_turn() returned before all its samples "
+                    "were made; it must go on until SampleSource::next() returns null and none is "
+                    "in the making",
+                    "make");
+      }
       nodes_.made(host.number, worker, part_end - first);
       path.check("make");
       road.sample_made(host, first, part_end - first, at_end);
@@ -261,6 +269,7 @@ void Crew::fill(Report& report, const CrewFigures& now, const CrewFigures& base)
   report.cores = std::min(runtime_.topology().cores, nodes_.cores());
   report.launch_cores = runtime_.launch_cores();
   report.warnings = runtime_.warnings();
+  std::ranges::move(maker_->warnings(), std::back_inserter(report.warnings));
   nodes_.fill(report, now.nodes, base.nodes);
   report.samples_made = now.work.samples - base.work.samples;
   report.encoded_bytes = now.work.encoded_bytes - base.work.encoded_bytes;

@@ -6,6 +6,7 @@
 
 #include "device/profiler_range.h"
 #include "pipeline/batch_path.h"
+#include "pipeline/checked_device.h"
 
 namespace millrace {
 namespace {
@@ -36,7 +37,8 @@ Batch Desk::next(const NextRequest& request) {
   try {
     lease = road_->hand_out(request);
   } catch (const std::bad_alloc&) {
-    road_->fail_and_throw("hand out");  // no later call may give the batch behind a lost one
+    road_->fail_and_throw("hand out",
+                          device_.get());  // no later call may give the batch behind a lost one
   }
   if (lease == nullptr) return {};
   Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
@@ -45,7 +47,7 @@ Batch Desk::next(const NextRequest& request) {
     if (!request.in_parts) reach(*lease, micro_batches().count - 1);
     path.check("next");
   } catch (...) {
-    road_->fail_and_throw("hand out");
+    road_->fail_and_throw("hand out", device_.get());
   }
   return batch;
 }
@@ -61,7 +63,7 @@ void Desk::take(Lease& lease, std::size_t micro_batch) {
     reach(lease, micro_batch);
     path.check("next");
   } catch (...) {
-    road_->fail_and_throw("hand out");
+    road_->fail_and_throw("hand out", device_.get());
   }
   // Only now: another thread that finds it taken does not make the stream wait.
   road_->taken(lease, micro_batch, asked, got);
@@ -85,13 +87,13 @@ void Desk::record_stream(Lease& lease, Stream& stream) {
     use_on(lease, stream);
     path.check("record_stream");
   } catch (...) {
-    road_->fail_and_throw("hand out");
+    road_->fail_and_throw("hand out", device_.get());
   }
 }
 
 void Desk::use_on(Lease& lease, Stream& stream) {
   // An event is made only when a slot is used on more streams than ever before.
-  if (!road_->use(lease, stream)) road_->use(lease, stream, device_->make_event());
+  if (!road_->use(lease, stream)) road_->use(lease, stream, checked_event(*device_));
 }
 
 void Desk::refuse_capture(Stream* stream, const char* call) {
@@ -99,7 +101,7 @@ void Desk::refuse_capture(Stream* stream, const char* call) {
   try {
     capturing = stream != nullptr && stream->capturing();
   } catch (...) {
-    road_->fail_and_throw("hand out");
+    road_->fail_and_throw("hand out", device_.get());
   }
   if (capturing) throw captured(call);
 }
@@ -117,19 +119,20 @@ void Desk::release(Lease& lease) noexcept {
         else
           stream.record(*lease.uses[use].done);
       } catch (...) {
-        road_->fail("release");  // what the other streams do is waited for all the same
+        road_->fail("release",
+                    device_.get());  // what the other streams do is waited for all the same
       }
     }
     if (capturing) throw captured("a batch was let go");
     path.check("release");
   } catch (...) {
-    road_->fail("release");
+    road_->fail("release", device_.get());
   }
   for (std::size_t use = 0; use < lease.used; ++use) lease.uses[use].kept.reset();
   try {
     road_->release(lease);
   } catch (...) {
-    road_->fail("release");
+    road_->fail("release", device_.get());
   }
 }
 

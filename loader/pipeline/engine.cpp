@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/checked_device.h"
 #include "report/verdict.h"
 #include "runtime/memory.h"
 
@@ -119,7 +120,8 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
   for (std::size_t number = 0; number < count; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
-    host->memory = device.allocate_host(layout.bytes(), nodes.node_of(number));
+    host->memory = checked(device.allocate_host(layout.bytes(), nodes.node_of(number)),
+                           layout.bytes(), device, "allocate_host()");
     nodes.look_at(number, host->memory);
     host->records.indices.reserve(layout.micro_batches().samples);
     host->records.valid.reserve(layout.micro_batches().samples);
@@ -158,6 +160,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   if (options.resume.from && !options.resume.anyway)
     warnings_ = state_not_compared(*options.resume.from, identity, fingerprint_of);
   std::ranges::move(dataset->facts().warnings, std::back_inserter(warnings_));
+  std::ranges::copy(options.ranks.mine.warnings, std::back_inserter(warnings_));
 
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
@@ -167,7 +170,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   crew_ = std::make_shared<Crew>(
       std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
                                     options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler(), std::move(kept), batch_transform),
+                                    device_->profiler(), std::move(kept), batch_transform,
+                                    options.debug.poison_slots),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);
@@ -274,6 +278,7 @@ Report Engine::report_of(const RunMeter& meter, const CrewFigures& figures,
   report.memory = memory_;
   crew_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
+  std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));
   meter.fill(report, figures, now);
   warn_of_delay(report);
   report.verdict = judge(report);

@@ -6,6 +6,7 @@
 
 #include "device/profiler_range.h"
 #include "pipeline/batch_path.h"
+#include "pipeline/checked_device.h"
 
 namespace millrace {
 
@@ -63,13 +64,13 @@ CopyOutlet::CopyOutlet(std::shared_ptr<Road> road, Device& device, std::unique_p
   const std::size_t micro_batches = road_->micro_batches().count;
   for (const auto& host : road_->hosts())
     for (std::size_t number = 0; number < micro_batches; ++number)
-      host->copies.push_back({{}, device.make_timed_event(), device.make_timed_event()});
+      host->copies.push_back({{}, checked_timed_event(device), checked_timed_event(device)});
   for (std::size_t slot = 0; slot < slots; ++slot) {
     auto lease = std::make_unique<Lease>();
-    lease->memory = device.allocate_device(slot_bytes);
+    lease->memory = checked_device_memory(device, slot_bytes);
     lease->base = lease->memory.data();
     for (std::size_t number = 0; number < micro_batches; ++number)
-      lease->copied.push_back(device.make_event());
+      lease->copied.push_back(checked_event(device));
     road_->add_lease(std::move(lease));
   }
   road_->set_words({"device", "device_slots"});

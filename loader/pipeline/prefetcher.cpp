@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/exception_text.h"
 #include "pipeline/batch_path.h"
 
 namespace millrace {
@@ -37,6 +38,13 @@ std::optional<std::uint64_t> Prefetcher::wait_for_number() {
   return next_++;
 }
 
+std::vector<std::string> Prefetcher::warnings() const {
+  MutexLock lock(mutex_);
+  if (failures_ == 0) return {};
+  return {name_ + ": prefetch() threw: " + first_failure_ + " (" + std::to_string(failures_) +
+          (failures_ == 1 ? " call" : " calls") + "); records are read without that hint"};
+}
+
 void Prefetcher::run(Road& road) noexcept {
   try {
     while (const std::optional<std::uint64_t> number = wait_for_number()) {
@@ -55,7 +63,16 @@ void Prefetcher::tell(const BatchPlan& plan) {
   for (std::size_t sample = 0; sample < plan.size; ++sample)
     records_[sample] = schedule_.position(plan, sample);
   sampler_.draw(records_, records_);
-  dataset_->prefetch(records_);
+  try {
+    dataset_->prefetch(records_);
+  } catch (...) {
+    note_failure(text_of_exception());
+  }
+}
+
+void Prefetcher::note_failure(const std::string& what) {
+  MutexLock lock(mutex_);
+  if (failures_++ == 0) first_failure_ = what;
 }
 
 }  // namespace millrace

@@ -33,16 +33,19 @@ class Prefetcher {
   void planned(std::uint64_t number);
   /// Ends the thread. From any thread.
   void close();
-  /// The thread's life, until it is closed or the dataset throws, which closes the road.
+  /// The thread's life, until it is closed. An exception of the dataset is a warning.
   void run(Road& road) noexcept;
 
   /// The dataset's name.
   const std::string& name() const { return name_; }
+  /// Warnings about the dataset's exceptions, for the report. From any thread.
+  std::vector<std::string> warnings() const;
 
  private:
   /// The next batch to tell of; nullopt when it is closed.
   std::optional<std::uint64_t> wait_for_number();
   void tell(const BatchPlan& plan);
+  void note_failure(const std::string& what);
 
   const std::shared_ptr<const Dataset> dataset_;
   const std::string name_;
@@ -51,10 +54,13 @@ class Prefetcher {
   const std::size_t read_ahead_;
   std::vector<std::uint64_t> records_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   Condition changed_;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::uint64_t next_ MILLRACE_GUARDED_BY(mutex_);
+  /// The first exception of the dataset, and how many there were.
+  std::string first_failure_ MILLRACE_GUARDED_BY(mutex_);
+  std::uint64_t failures_ MILLRACE_GUARDED_BY(mutex_) = 0;
   /// The number behind the last batch to tell of.
   std::uint64_t end_ MILLRACE_GUARDED_BY(mutex_);
 };

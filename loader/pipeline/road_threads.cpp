@@ -22,7 +22,7 @@ void Feeder::run() noexcept {
       since = Clock::now();
     }
   } catch (...) {
-    road->fail("upload");
+    road->fail("upload", device.get());
   }
 }
 
@@ -54,7 +54,7 @@ void Reaper::plan(HostSlot& host) {
 }
 
 /// All that have left; if none has, the first one may within a moment.
-void Reaper::free_left() {
+void Reaper::free_left() try {
   const BatchPath path(road->watched());
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {
     const bool left = outlet->wait_until_left(host, timeout);
@@ -66,6 +66,8 @@ void Reaper::free_left() {
   for (HostSlot* host : leaving)
     some_left = free_if_left(*host, std::chrono::nanoseconds(0)) || some_left;
   if (!some_left && !leaving.empty()) free_if_left(*leaving.front(), look_around);
+} catch (...) {
+  road->fail("recycle", device.get());
 }
 
 /// Waits until nothing reads or writes the slots any more that this pipeline or its streams' users

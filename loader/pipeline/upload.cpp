@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "pipeline/checked_device.h"
+
 namespace millrace {
 namespace {
 
@@ -14,7 +16,7 @@ namespace {
 bool drain_stream(Device& device, Stream& stream,
                   std::chrono::steady_clock::time_point deadline) noexcept {
   try {
-    const std::unique_ptr<Event> drained = device.make_event();
+    const std::unique_ptr<Event> drained = checked_event(device);
     stream.record(*drained);
     while (!drained->wait(std::chrono::milliseconds(5)))
       if (std::chrono::steady_clock::now() >= deadline) return false;
@@ -41,15 +43,15 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
       erases_(fields.erases()),
       mixes_(fields.mixes()),
       workers_(std::move(workers)),
-      copy_stream_(device_->make_stream()) {
+      copy_stream_(checked_stream(*device_)) {
   if (!image_ && host_.micro_batches().count == 1) return;
   for (StagingSlot& slot : staging_)
-    slot = {device_->allocate_device(host_.bytes()), device_->make_event()};
+    slot = {checked_device_memory(*device_, host_.bytes()), checked_event(*device_)};
   rounds_.resize(hosts + staging_.size());
   for (Round& round : rounds_) {
-    round.arrived = device_->make_timed_event();
+    round.arrived = checked_timed_event(*device_);
     for (std::size_t number = 0; number < host_.micro_batches().count; ++number)
-      round.conversions.push_back({device_->make_timed_event(), device_->make_timed_event()});
+      round.conversions.push_back({checked_timed_event(*device_), checked_timed_event(*device_)});
   }
   if (image_) {
     const Shape& shape = host_.spec().fields()[*image_].shape;
@@ -64,7 +66,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
              .std = conversion->std,
              .workers = workers_.get()};
   }
-  convert_stream_ = device_->make_stream();
+  convert_stream_ = checked_stream(*device_);
 }
 
 std::size_t Upload::staging_bytes() const {

@@ -27,6 +27,12 @@ constexpr double short_of_cores = 0.25;
 constexpr double kept_waiting = 0.1;
 /// A sample that takes so many times as long as the usual one is slow.
 constexpr double slow_sample = 10;
+/// A shorter sample holds up no trainer that anybody would notice.
+constexpr double least_slow_ms = 1;
+/// Handing over a batch (planning, waking, counting) takes tens of microseconds. Where the workers'
+/// time for a batch and the trainer's wait for it are below this, that is what the trainer waits
+/// for.
+constexpr double hand_over_ms = 0.2;
 
 /// 23.45 -> "2.3": so many tenths, rounded.
 std::string tenths(double count) {
@@ -202,14 +208,40 @@ Verdict by_workers(const Report& report, const Shares& shares) {
   return verdict;
 }
 
+/// The workers' time for each batch that was handed out.
+double work_ms(const Report& report) {
+  return 1e3 * report.seconds * report.active_workers * report.worker_utilization /
+         static_cast<double>(std::max<std::uint64_t>(report.batches, 1));
+}
+
+/// Whether the trainer waits for the hand-over of batches, whose samples are cheap.
+bool waits_for_hand_over(const Report& report) {
+  return work_ms(report) < hand_over_ms && report.stall.total_ms - report.start_stall_ms <
+                                               hand_over_ms * static_cast<double>(report.batches);
+}
+
+Verdict by_hand_over(const Report& report, const Shares& shares) {
+  const auto batches = static_cast<double>(report.batches);
+  return bound_by(
+      Bound::prefetch, "hand over", shares.stall,
+      "handing over batches bounds the run, since batches are small: " +
+          std::to_string(std::lround(static_cast<double>(report.samples) / batches)) +
+          " samples take " + tenths(1e4 * work_ms(report)) +
+          " us of the workers' time, less than handing over a batch, and the trainer waits " +
+          percent(shares.stall) + " of the time" + idle_text(shares),
+      "Take larger batches; neither more workers nor a larger prefetch would help.");
+}
+
 /// Batches come too late although no stage is busy all the time.
 Verdict by_prefetch(const Report& report, const Shares& shares) {
+  if (waits_for_hand_over(report)) return by_hand_over(report, shares);
   const std::string waits = "the trainer waits " + percent(shares.stall) + " of the time while ";
   const std::string workers =
       workers_text(report) + " busy only " + percent(report.worker_utilization) + idle_text(shares);
   const auto slowest = std::ranges::max_element(
       report.stages, {}, [](const auto& stage) { return stage.share > 0 ? stage.each.max_ms : 0; });
   if (slowest != report.stages.end() && slowest->each.max_ms >= report.stall.max_ms / 2 &&
+      slowest->each.max_ms >= least_slow_ms &&
       slowest->each.max_ms >= slow_sample * slowest->each.p50_ms)
     return bound_by(
         Bound::prefetch, "prefetch", shares.stall,
@@ -235,7 +267,9 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
 
 void warn_of_delay(Report& report) {
   const double delay = report.worker_delay.value_or(0);
-  if (delay <= kept_waiting) return;
+  if (delay <= kept_waiting || !shares_of(report, {}).stalls_matter() ||
+      waits_for_hand_over(report))
+    return;
   report.warnings.push_back("oversubscribed: " + workers_text(report) +
                             " kept waiting for a processor " + percent(delay) +
                             " of the time; other threads or processes run on the same ones");

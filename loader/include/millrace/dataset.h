@@ -130,12 +130,13 @@ class Dataset {
   virtual std::unique_ptr<DatasetReader> make_reader() const = 0;
 
   /// A hint that these records are read soon. Does nothing by default. A pipeline calls it on a
-  /// thread of its own, at times only after it has begun to read them.
+  /// thread of its own, at times only after it has begun to read them. An exception does not end
+  /// the run: the report has a warning.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
   /// A name for a record that a person can find it by: for a packed photograph the original path,
   /// with "?" for control characters. It never throws for a damaged record, but falls back to
-  /// "record N".
+  /// "record N". A pipeline does the same if it throws, and warns in the report.
   virtual std::string key(std::uint64_t index) const;
 
   /// The dataset's name for messages: its path if it is a file.

@@ -49,7 +49,8 @@ enum class LastBatch {
 };
 
 /// What becomes of a record that cannot be made into a sample. In every case `report()` has its key
-/// and the reason.
+/// and the reason. With `replace` and `mark` this is also a record without a field that the
+/// transform asks it for (`Record::operator[]`); with `fail` that error ends the run as it is.
 enum class BadRecords {
   fail,     ///< The run ends with an `Error` that names the record.
   replace,  ///< Another record takes its place, drawn by (seed, position, attempt) with the order's
@@ -115,6 +116,12 @@ struct DebugOptions {
   /// does between its calls is its own. A batch that is used on more streams than any before it
   /// needs another event, which also ends the run then: use them all from the beginning.
   bool forbid_blocking_calls = false;
+  /// Finds bytes that the transform does not write. Each sample's place is filled with random bytes
+  /// before the sample is made. The run ends with an `Error` (`transform`) that names the field and
+  /// the bytes when at least 8 adjacent ones are left in a sample, or the same byte in 8 samples of
+  /// one worker in a row. Samples that the transform writes whole are the same with it and without.
+  /// It costs about two passes over each sample's bytes.
+  bool poison_slots = false;
   /// How long `stop()` and the destructor wait for what is running.
   std::chrono::milliseconds stop_timeout{1000};
   /// Told, by the destructor alone, what is stuck when that time is over. millrace never prints;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace MILLRACE_API millrace {
 
@@ -25,6 +26,9 @@ struct Ranks {
   /// Who said so, for people: "torchrun (RANK, WORLD_SIZE)"; empty if nobody did. The text is a
   /// constant.
   std::string_view source{};
+  /// Launchers in the environment that contradict it, a sentence each. A pipeline's report repeats
+  /// them.
+  std::vector<std::string> warnings{};
 
   /// Gives the value of an environment variable; nullopt if it is not set.
   using Environment = std::function<std::optional<std::string>(const std::string&)>;
@@ -42,7 +46,11 @@ struct Ranks {
   /// they are SLURM's if its step has the same rank and world, and else 0 of 1. Throws `Error`
   /// (`invalid_argument`) that names the variable and its value if that is no number or a rank is
   /// not below its world, and if a rank is set without a world or the other way round and no other
-  /// launcher sets both.
+  /// launcher sets both. Another launcher that sets another rank or world, such as `mpirun` where
+  /// RANK and WORLD_SIZE are left from an earlier run, is a warning (`warnings`). It is an `Error`
+  /// if Open MPI or MPICH sets another world than RANK and WORLD_SIZE, unless they started
+  /// torchrun's agents (GROUP_RANK, GROUP_WORLD_SIZE). SLURM is not compared with MPI, whose
+  /// daemons it may have started.
   static Ranks from_environment();
   /// The same for another environment.
   static Ranks from_environment(const Environment& environment);

@@ -63,7 +63,7 @@ class Sample {
   void set_length(std::size_t field, std::size_t length);
 
   /// The worker is in stage `stage` of `Transform::stages()` from here on; stage 0 has begun when
-  /// `make` is called.
+  /// `make` is called. Throws `Error` (`invalid_argument`) if the transform has no such stage.
   void enter_stage(std::size_t stage);
   /// Says by which of several ways the sample is made, for the report to count. `way` is a text
   /// that outlives the pipeline, the same pointer each time; the last call counts.
@@ -85,6 +85,8 @@ class Sample {
   struct NoteBuffers {
     std::vector<std::byte> read;
     std::vector<std::byte> kept;
+    /// The exception of `Dataset::stored_note`, if it threw; the report warns of it.
+    std::string failure{};
   };
   /// Where the notes of record `record` are: those that are kept, nullptr if none are, and those
   /// that are stored. The pipeline calls it before `make`.

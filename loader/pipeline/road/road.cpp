@@ -2,8 +2,9 @@
 #include "pipeline/road/road.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
+
+#include "pipeline/road/run_error.h"
 
 namespace millrace {
 namespace {
@@ -13,22 +14,6 @@ Slot* pop(std::deque<Slot*>& queue) {
   Slot* slot = queue.front();
   queue.pop_front();
   return slot;
-}
-
-/// What ends a run whose exception is being handled.
-std::exception_ptr described(const char* stage) {
-  try {
-    throw;
-  } catch (const Error&) {
-    return std::current_exception();
-  } catch (const std::exception& other) {
-    return std::make_exception_ptr(
-        Error(ErrorCode::internal, std::string(stage) + " failed: " + other.what(), stage));
-  } catch (...) {
-    return std::make_exception_ptr(
-        Error(ErrorCode::internal,
-              std::string(stage) + " failed: an exception that is no std::exception", stage));
-  }
 }
 
 }  // namespace
@@ -318,18 +303,18 @@ std::uint64_t Road::position() const {
 
 // ---- closing
 
-void Road::fail(const char* stage) noexcept {
+void Road::fail(const char* stage, const Device* device) noexcept {
   std::exception_ptr error = reserved_;
   try {
-    error = described(stage);
+    error = run_error(stage, device);
   } catch (...) {
     // What is there has to do.
   }
   close_with(std::move(error));
 }
 
-void Road::fail_and_throw(const char* stage) {
-  fail(stage);
+void Road::fail_and_throw(const char* stage, const Device* device) {
+  fail(stage, device);
   throw_if_closed();
   throw Error(ErrorCode::internal, "the run was closed without an error", stage);
 }

@@ -125,9 +125,9 @@ class Road {
   // Any thread.
   /// Closes the road with the exception being handled, unless it is closed already. Needs no memory
   /// for that.
-  void fail(const char* stage) noexcept;
+  void fail(const char* stage, const Device* device = nullptr) noexcept;
   /// The same for the trainer's thread, which is told the run's first error.
-  [[noreturn]] void fail_and_throw(const char* stage);
+  [[noreturn]] void fail_and_throw(const char* stage, const Device* device = nullptr);
   void close() noexcept { close_with(nullptr); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   void throw_if_closed() const;

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+#include <string>
 
+#include "base/exception_text.h"
 #include "dataset/joined_dataset.h"
 #include "device/profiler_range.h"
 #include "pipeline/samples/sample_source.h"
@@ -27,7 +28,8 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                          std::shared_ptr<const Transform> transform, const SlotLayout& layout,
                          Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
                          Trace* trace, std::size_t group, ProfilerRanges* profiler,
-                         KeptOfRecords kept, std::shared_ptr<const BatchTransform> batch_transform)
+                         KeptOfRecords kept, std::shared_ptr<const BatchTransform> batch_transform,
+                         bool poison)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
       layout_(layout),
@@ -61,6 +63,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       for (const FieldSpec& field : transform_->spec().fields())
         place.fields.push_back({nullptr, field.dtype, field.shape});
       place.stage_ns.resize(of_samples);
+      if (poison) place.poison.emplace(transform_->spec());
     }
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
@@ -71,7 +74,18 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
 
 void SampleMaker::make(Tasks& tasks, unsigned number) {
   WorkerSource source(*this, *workers_.at(number), tasks);
-  if (TransformWorker* const transform = source.transform()) transform->make_in_turn(source);
+  TransformWorker* const transform = source.transform();
+  if (transform == nullptr) return;
+  try {
+    transform->make_in_turn(source);
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    throw Error(
+        ErrorCode::transform,
+        stages_[1] + " failed: the transform's make_in_turn() threw: " + text_of_exception(),
+        stages_[1]);
+  }
 }
 
 void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
@@ -86,7 +100,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   const Clock::time_point begin = Clock::now();
   Place& place = worker.places.front();
-  place.record.store(task.indices.front(), std::memory_order_relaxed);
+  place.record.store(task.batch, std::memory_order_relaxed);
   place.stage.store(stages_.size() - 2, std::memory_order_relaxed);
   place.since_ns.store(ns_of(begin), std::memory_order_relaxed);
   const struct Unmark {
@@ -122,12 +136,8 @@ void SampleMaker::rethrow_of_batch(std::uint64_t batch) const {
     throw;
   } catch (const Error& error) {
     throw Error(error.code(), where + error.what(), stage);
-  } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::transform, where + "there is not enough memory", stage);
-  } catch (const std::exception& error) {
-    throw Error(ErrorCode::transform, where + error.what(), stage);
   } catch (...) {
-    throw Error(ErrorCode::transform, where + "an exception that is no std::exception", stage);
+    throw Error(ErrorCode::transform, where + text_of_exception(), stage);
   }
 }
 
@@ -144,11 +154,27 @@ void SampleMaker::clear_tails(std::byte* slot, std::size_t place) {
 }
 
 void SampleMaker::note_bad(std::uint64_t index, const std::string& reason) {
-  std::string key = dataset_->key(index);
+  std::string failure;
+  std::string key = key_or_number(*dataset_, index, &failure);
+  if (!failure.empty())
+    note_failure("key()", "key() threw for record " + std::to_string(index) + ": " + failure);
   MutexLock lock(mutex_);
   ++bad_records_;
   if (bad_record_list_.size() < most_listed)
     bad_record_list_.push_back({index, std::move(key), reason});
+}
+
+void SampleMaker::note_failure(const char* call, const std::string& what) {
+  MutexLock lock(mutex_);
+  failures_.try_emplace(call, what);
+}
+
+std::vector<std::string> SampleMaker::warnings() const {
+  std::vector<std::string> warnings;
+  MutexLock lock(mutex_);
+  for (const auto& [call, what] : failures_)
+    warnings.push_back(dataset_->name() + ": " + what + "; the run goes on without it");
+  return warnings;
 }
 
 void SampleMaker::rethrow_with_context(const Place& place) {
@@ -160,12 +186,8 @@ void SampleMaker::rethrow_with_context(const Place& place) {
     throw;
   } catch (const Error& error) {
     throw error.at(where, stage, index);
-  } catch (const std::bad_alloc&) {
-    throw Error(otherwise, where + "there is not enough memory", stage, index);
-  } catch (const std::exception& error) {
-    throw Error(otherwise, where + error.what(), stage, index);
   } catch (...) {
-    throw Error(otherwise, where + "an exception that is no std::exception", stage, index);
+    throw Error(otherwise, where + text_of_exception(), stage, index);
   }
 }
 
@@ -235,8 +257,10 @@ std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
     }
   }
   if (longest == nullptr) return std::nullopt;
-  const std::string stage = stage_name(longest->stage.load(std::memory_order_relaxed));
-  return Running{stage, stage + " of record " +
+  const std::size_t number = longest->stage.load(std::memory_order_relaxed);
+  const std::string stage = stage_name(number);
+  const bool of_batch = batch_transform_ != nullptr && number == stages_.size() - 2;
+  return Running{stage, stage + (of_batch ? " of batch " : " of record ") +
                             std::to_string(longest->record.load(std::memory_order_relaxed)) +
                             " has been running for " +
                             std::to_string((now_ns() - since) / 1'000'000) + " ms"};

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 #include "dataset/sample_cache.h"
 #include "pipeline/road/run_meter.h"
 #include "pipeline/road/slot_layout.h"
+#include "pipeline/samples/slot_poison.h"
 #include "report/count.h"
 #include "report/histogram.h"
 #include "report/tally.h"
@@ -73,7 +75,7 @@ class SampleMaker {
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
               unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
               KeptOfRecords kept = {},
-              std::shared_ptr<const BatchTransform> batch_transform = nullptr);
+              std::shared_ptr<const BatchTransform> batch_transform = nullptr, bool poison = false);
 
   /// Where a worker takes its tasks from.
   class Tasks {
@@ -108,6 +110,8 @@ class SampleMaker {
   /// The same of the cache.
   std::size_t cache_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
+  /// Warnings about optional calls of the dataset that threw.
+  std::vector<std::string> warnings() const;
   const std::vector<std::string>& stages() const { return stages_; }
   std::string description() const { return transform_->description(); }
   /// The stage of the sample that has been in the making for longest, and a sentence about it; none
@@ -137,6 +141,8 @@ class SampleMaker {
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Sample::NoteBuffers notes;
+    /// Nullopt: places are not poisoned.
+    std::optional<SlotPoison> poison;
     /// Of the sample that is in the making; nullopt if none is.
     std::optional<Task> task;
     Made made{};
@@ -145,7 +151,7 @@ class SampleMaker {
     /// Nullopt before its record is read, and again if that was bad.
     std::optional<Subject> subject;
     // Looked at by others; marks that order nothing.
-    std::atomic<std::uint64_t> record{0};
+    std::atomic<std::uint64_t> record{0};  // in the batch transform's stage the batch's number
     std::atomic<std::size_t> stage{0};
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
   };
@@ -177,6 +183,8 @@ class SampleMaker {
   /// Zeroes what lies beyond the lengths of a sample's variable fields.
   void clear_tails(std::byte* slot, std::size_t place);
   void note_bad(std::uint64_t index, const std::string& reason);
+  /// Keeps the first failure of the dataset's call `call`, a clause such as "key() threw".
+  void note_failure(const char* call, const std::string& what);
   [[noreturn]] void rethrow_of_batch(std::uint64_t batch) const;
   [[noreturn]] void rethrow_with_context(const Place& place);
   std::string stage_name(std::size_t stage) const;
@@ -204,6 +212,8 @@ class SampleMaker {
   mutable Mutex mutex_;
   std::uint64_t bad_records_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<BadRecord> bad_record_list_ MILLRACE_GUARDED_BY(mutex_);
+  /// By the call that failed.
+  std::map<std::string, std::string> failures_ MILLRACE_GUARDED_BY(mutex_);
 };
 
 }  // namespace millrace

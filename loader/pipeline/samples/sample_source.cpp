@@ -31,6 +31,10 @@ TransformWorker* WorkerSource::transform() {
     if (first == nullptr) return nullptr;
     try {
       worker_.transform = maker_.transform_->make_worker();
+      if (worker_.transform == nullptr)
+        throw Error(
+            ErrorCode::transform,
+            "the transform's make_worker() returned null; it must return a worker or throw");
     } catch (...) {
       maker_.rethrow_with_context(*first);
     }
@@ -86,7 +90,7 @@ Record WorkerSource::read(Place& place, Clock::time_point begin) {
   place.stage.store(SampleMaker::reading, std::memory_order_relaxed);
   place.since_ns.store(begin.time_since_epoch().count(), std::memory_order_relaxed);
   const ProfilerRange range(maker_.profiler_, "read", place.task->batch);
-  if (place.reader == nullptr) place.reader = maker_.dataset_->make_reader();
+  if (place.reader == nullptr) place.reader = checked_reader(*maker_.dataset_);
   const Record record = place.reader->read(place.made.record);
   now_ = Clock::now();
   std::uint64_t bytes = 0;
@@ -99,6 +103,8 @@ Record WorkerSource::read(Place& place, Clock::time_point begin) {
 
 SampleTask& WorkerSource::give(Place& place, const Record& record) {
   std::ranges::fill(place.stage_ns, 0);
+  if (place.poison)
+    place.poison->fill(place.fields, place.task->position + (std::uint64_t{place.bad} << 56));
   place.subject.emplace(record, Random(maker_.seed_, place.task->position),
                         maker_.transform_->spec(), place.fields, place.stage_ns, &place.stage,
                         now_);
@@ -121,8 +127,39 @@ void WorkerSource::made(SampleTask& task, const Status& status) { end(place_of(t
 
 void WorkerSource::failed(SampleTask& task) {
   Place& place = place_of(task);
-  const Status intact = place.reader->intact();
-  end(place, intact.is_ok() ? bad_by_exception(place) : intact);
+  const Status lost = intact(place);
+  end(place, lost.is_ok() ? bad_by_exception(place) : lost);
+}
+
+/// `DatasetReader::intact`, with the record's name if that throws.
+Status WorkerSource::intact(Place& place) {
+  try {
+    return place.reader->intact();
+  } catch (...) {
+    place.stage.store(SampleMaker::reading, std::memory_order_relaxed);
+    maker_.rethrow_with_context(place);
+  }
+}
+
+/// Whether the transform asked its record for a field that this one has not, or has in another
+/// size. With `fail` the error ends the run as it is.
+bool WorkerSource::misses_field(const Place& place, const Error& error) const {
+  return maker_.policy_ != BadRecords::fail && place.subject && error.stage().empty() &&
+         error.record() == place.subject->record.index() &&
+         (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt);
+}
+
+/// Throws `Error` if the transform left bytes of the sample unwritten.
+void WorkerSource::check_written(Place& place) {
+  const std::optional<std::string> found = place.poison->unwritten(place.fields);
+  if (!found) return;
+  const std::uint64_t index = place.made.record;
+  const std::string& stage = maker_.stages_[1];
+  throw Error(ErrorCode::transform,
+              stage + " of " + record_name(*maker_.dataset_, index) +
+                  " failed: the transform did not write " + *found +
+                  ", where an earlier sample's bytes would be (found by debug.poison_slots)",
+              stage, index);
 }
 
 /// The exception that is being handled says that a record is bad, or ends the run.
@@ -130,7 +167,8 @@ Status WorkerSource::bad_by_exception(const Place& place) {
   try {
     throw;
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::bad_record) return Status::bad(error.reason());
+    if (error.code() == ErrorCode::bad_record || misses_field(place, error))
+      return Status::bad(error.reason());
     maker_.rethrow_with_context(place);
   } catch (...) {
     maker_.rethrow_with_context(place);
@@ -139,10 +177,13 @@ Status WorkerSource::bad_by_exception(const Place& place) {
 
 void WorkerSource::end(Place& place, const Status& status) {
   // What became of zeros in the place of bytes that were lost meanwhile says nothing.
-  const Status intact = place.reader->intact();
+  const Status lost = intact(place);
   Sample& sample = place.subject->sample;
   const char* way = nullptr;
-  if (intact.is_ok() && status.is_ok()) {
+  if (!place.notes.failure.empty())
+    maker_.note_failure("stored_note()", "stored_note() threw: " + place.notes.failure);
+  if (lost.is_ok() && status.is_ok()) {
+    if (place.poison) check_written(place);
     sample.store_note();
     sample.store_in_cache();
     if (maker_.kept_.cache != nullptr)
@@ -155,7 +196,7 @@ void WorkerSource::end(Place& place, const Status& status) {
     worker_.way_ns.add(way, std::reduce(place.stage_ns.begin(), place.stage_ns.end()));
   }
   place.subject.reset();
-  judge(place, intact.is_ok() ? status : intact);
+  judge(place, lost.is_ok() ? status : lost);
 }
 
 void WorkerSource::note_stages(Place& place) {

@@ -37,6 +37,9 @@ class WorkerSource final : public SampleSource {
   void note_stages(Place& place);
   void judge(Place& place, const Status& status);
   Status bad_by_exception(const Place& place);
+  Status intact(Place& place);
+  bool misses_field(const Place& place, const Error& error) const;
+  void check_written(Place& place);
   static void leave(Place& place);
 
   SampleMaker& maker_;

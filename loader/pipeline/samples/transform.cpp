@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/exception_text.h"
 #include "dataset/record_notes.h"
 #include "dataset/sample_cache.h"
 
@@ -47,7 +48,12 @@ void Sample::clear_lengths() {
 }
 
 void Sample::enter_stage(std::size_t stage) {
-  if (outer_ != nullptr) return outer_->enter_stage(first_stage_ + stage);
+  if (outer_ != nullptr)
+    return outer_->enter_stage(stage <= SIZE_MAX - first_stage_ ? first_stage_ + stage : stage);
+  if (stage >= stage_ns_.size() && !stage_ns_.empty())
+    throw Error(ErrorCode::invalid_argument,
+                "enter_stage() was given stage " + std::to_string(stage) +
+                    "; the transform has stages 0 to " + std::to_string(stage_ns_.size() - 1));
   stop();
   stage_ = stage;
   paused_ = false;
@@ -69,7 +75,13 @@ std::span<const std::byte> Sample::note() {
   std::vector<std::byte>& note = note_buffers_->read;
   note.clear();
   if (kept_notes_ != nullptr) kept_notes_->read(record_, note);
-  if (note.empty()) stored_notes_->stored_note(record_, note);
+  if (!note.empty()) return note;
+  try {
+    stored_notes_->stored_note(record_, note);
+  } catch (...) {  // samples depend on no note
+    note.clear();
+    note_buffers_->failure = text_of_exception();
+  }
   return note;
 }
 
@@ -85,6 +97,7 @@ void Sample::use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t r
   record_ = record;
   note_buffers_ = &buffers;
   buffers.kept.clear();
+  buffers.failure.clear();
 }
 
 void Sample::store_note() {

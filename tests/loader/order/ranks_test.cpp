@@ -62,7 +62,10 @@ TEST(Ranks, TheInnermostLauncherCounts) {
   Variables both = slurm;
   both.insert(open_mpi.begin(), open_mpi.end());
   expect(ranks_in(both), 3, 6, 0, 3, "Open MPI");
+  EXPECT_TRUE(ranks_in(both).warnings.empty()) << "SLURM started the daemons of MPI";
   both.insert(torchrun.begin(), torchrun.end());
+  both["GROUP_RANK"] = "3";  // MPI started an agent of torchrun on each host
+  both["GROUP_WORLD_SIZE"] = "6";
   expect(ranks_in(both), 5, 8, 1, 4, "torchrun");
 }
 
@@ -133,6 +136,44 @@ TEST(Ranks, NameTheVariableThatIsWrong) {
       HasSubstr("LOCAL_RANK is 2, but LOCAL_WORLD_SIZE is 2"));
   EXPECT_THAT(complaint({{"RANK", "0"}}), HasSubstr("RANK is set, but WORLD_SIZE is not"));
   EXPECT_THAT(complaint({{"OMPI_COMM_WORLD_SIZE", "2"}}), HasSubstr("OMPI_COMM_WORLD_RANK is not"));
+}
+
+// mpirun in a shell that has RANK and WORLD_SIZE of an earlier run.
+TEST(Ranks, MpiOfAnotherWorldIsRefused) {
+  for (const Variables& mpi : {open_mpi, mpich}) {
+    Variables stale = mpi;
+    stale["RANK"] = "0";
+    stale["WORLD_SIZE"] = "4";
+    const std::string what = complaint(stale);
+    EXPECT_THAT(what, HasSubstr("WORLD_SIZE is 4, but "));
+    EXPECT_THAT(what,
+                HasSubstr(mpi.contains("PMI_SIZE") ? "PMI_SIZE is 2" : "COMM_WORLD_SIZE is 6"));
+    EXPECT_THAT(what, HasSubstr("unset RANK and WORLD_SIZE"));
+  }
+}
+
+TEST(Ranks, SourcesThatContradictEachOtherAreAWarning) {
+  Variables stale = open_mpi;
+  stale["RANK"] = "0";
+  stale["WORLD_SIZE"] = "6";
+  const Ranks ranks = ranks_in(stale);
+  expect(ranks, 0, 6, 0, 1, "torchrun");
+  ASSERT_EQ(ranks.warnings.size(), 1U);
+  EXPECT_THAT(ranks.warnings.front(), HasSubstr("rank 0 of 6"));
+  EXPECT_THAT(ranks.warnings.front(), HasSubstr("rank 3 of 6"));
+
+  Variables step = slurm;
+  step["RANK"] = "0";
+  step["WORLD_SIZE"] = "2";
+  ASSERT_EQ(ranks_in(step).warnings.size(), 1U);
+  EXPECT_THAT(ranks_in(step).warnings.front(), HasSubstr("SLURM"));
+  step["RANK"] = "7";
+  step["WORLD_SIZE"] = "9";
+  EXPECT_TRUE(ranks_in(step).warnings.empty());
+  step["WORLD_SIZE"] = "18";
+  step["GROUP_RANK"] = "7";
+  step["GROUP_WORLD_SIZE"] = "9";
+  EXPECT_TRUE(ranks_in(step).warnings.empty()) << "srun started torchrun's agents";
 }
 
 TEST(Ranks, AreReadFromTheProcessEnvironment) {

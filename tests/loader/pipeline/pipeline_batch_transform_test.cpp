@@ -7,10 +7,12 @@
 #include <millrace/pipeline.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/small_run.h"
@@ -217,6 +219,28 @@ TEST(PipelineBatchTransform, IsRefusedWhereItDoesNotFit) {
   run.options.slots.micro_batches = 1;
   run.options.batch_transform = std::make_shared<Twice>();
   EXPECT_THAT(error_of([&] { (void)run.pipeline(); }).what(), HasSubstr("\"label\" comes twice"));
+}
+
+TEST(PipelineBatchTransform, OneThatHangsIsNamedWithItsBatch) {
+  const auto gate = std::make_shared<testing::Gate>();
+  const testing::OpensAtEnd opens(*gate);
+  std::string stuck;
+  SmallRun run(80);
+  run.options.order = Order::sequential();
+  run.options.slots.prefetch = 1;
+  run.options.debug.stop_timeout = std::chrono::milliseconds(50);
+  run.options.debug.on_stuck = [&stuck](std::string_view what) { stuck = what; };
+  const auto batch_transform = sums();
+  batch_transform->on_run = [gate](MadeBatch& batch) {
+    if (batch.indices()[0] == 40) EXPECT_TRUE(gate->pass());
+  };
+  run.options.batch_transform = batch_transform;
+  {
+    Pipeline pipeline = run.pipeline();
+    for (int batch = 0; batch < 5; ++batch) EXPECT_TRUE(pipeline.next());
+    EXPECT_TRUE(testing::eventually([&gate] { return gate->arrived() == 1; }));
+  }
+  EXPECT_THAT(stuck, HasSubstr("sum of batch 5 has been running"));
 }
 
 }  // namespace

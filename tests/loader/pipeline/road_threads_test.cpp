@@ -176,7 +176,8 @@ TEST_F(RoadThreads, AnErrorInTheReaperClosesTheRoad) {
   RoadThread thread = reaper(feeder.ended());
   EXPECT_TRUE(thread.end(now() + patience));
   EXPECT_TRUE(feeder.end(now() + patience));
-  EXPECT_STREQ(error_of([this] { small.road->throw_if_closed(); }).what(), "plan failed: torn");
+  EXPECT_STREQ(error_of([this] { small.road->throw_if_closed(); }).what(),
+               "recycle failed: device host threw: torn");
 }
 
 }  // namespace

@@ -54,6 +54,18 @@ TEST(Sample, RefusesALengthThatDoesNotFit) {
   EXPECT_EQ(place.length, 0U);
 }
 
+TEST(Sample, RefusesAStageThatTheTransformHasNot) {
+  Place place;
+  std::array<std::uint64_t, 2> stage_ns{};
+  Sample sample(place.spec, place.fields, stage_ns);
+  Sample part(sample, place.spec, place.fields, 1);
+  for (const std::size_t stage : {std::size_t{2}, std::size_t{1} << 40, SIZE_MAX}) {
+    EXPECT_THROW(sample.enter_stage(stage), Error) << stage;
+    EXPECT_THROW(part.enter_stage(stage), Error) << stage;
+  }
+  sample.enter_stage(1);
+}
+
 TEST(Sample, TellsTheTimeOfItsStagesApart) {
   Place place;
   std::array<std::uint64_t, 2> stage_ns{100, 0};

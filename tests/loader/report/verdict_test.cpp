@@ -122,6 +122,12 @@ TEST(WarnOfDelay, SaysThatWorkersWaitForProcessors) {
   calm.worker_delay.reset();
   warn_of_delay(calm);
   EXPECT_THAT(calm.warnings, IsEmpty());
+  Report ready = MadeUp{.utilization = 0.9, .trainer = 0.97, .stall = 0.02, .delay = 0.6}.report();
+  warn_of_delay(ready);
+  EXPECT_THAT(ready.warnings, IsEmpty()) << "the trainer does not wait, so it costs nothing";
+  Report tokens = MadeUp{.utilization = 0.1, .delay = 0.2, .seconds = 1, .batches = 20000}.report();
+  warn_of_delay(tokens);
+  EXPECT_THAT(tokens.warnings, IsEmpty()) << "workers have little to do";
   Report report = MadeUp{.delay = 0.234}.report();
   warn_of_delay(report);
   EXPECT_THAT(
