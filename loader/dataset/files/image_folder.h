@@ -30,7 +30,8 @@ bool may_be_image_folder(const std::filesystem::path& folder);
 
 /// The images of a folder of class folders, in the order and with the labels of torchvision's
 /// `ImageFolder` (datasets/folder.py: find_classes, make_dataset): classes are the folders in it,
-/// sorted by name, without hidden ones (`ignore_hidden`, a warning); each is walked to the bottom, its folders in the order of their
+/// sorted by name, without hidden ones (`ignore_hidden`, a warning); each is walked to the
+/// bottom, its folders in the order of their
 /// paths, the files of each sorted by name, and those count whose name ends as an image's. Names
 /// are compared bytewise, which is Python's order for names that are UTF-8. Links are followed, and
 /// lead into no folder that is being walked, so that circles end; `ImageFolder` goes round in them
