@@ -15,6 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::pair<std::string_view, std::string_view> folder_and_name(const ListedImage& image) {
+  const std::string_view path = image.path;
+  const std::size_t slash = path.rfind('/');
+  return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
 class Walk {
  public:
   Walk(const fs::path& folder, const std::vector<fs::path>& without) : folder_(folder) {
@@ -29,7 +35,7 @@ class Walk {
       walked_ = {{id_of_file(folder_), true}};
       walk(name, static_cast<std::int64_t>(listing_.classes.size()));
       std::ranges::sort(listing_.images.begin() + first, listing_.images.end(), {},
-                        &ListedImage::path);
+                        folder_and_name);
       listing_.classes.push_back(name);
     }
     for (const std::string& name : top.files) {
@@ -50,11 +56,10 @@ class Walk {
   /// What lies in a folder; what is neither file nor folder is left out.
   FolderEntries read_folder(const std::string& relative) {
     const fs::path here = relative.empty() ? folder_ : folder_ / relative;
-    FolderEntries entries = millrace::read_folder(here, [&](const std::string& name) {
-      const bool is_hidden = name.starts_with('.');
-      listing_.hidden += is_hidden ? 1 : 0;
-      return !is_hidden;
-    });
+    FolderEntries entries = millrace::read_folder(here, [](const std::string&) { return true; });
+    const IgnoredNames ignored = ignore_hidden(entries);
+    listing_.hidden += ignored.files;
+    listing_.hidden_folders += ignored.folders;
     for (const auto& [name, reason] : entries.others)
       leave_out((fs::path(relative) / name).string(), reason);
     if (!without_.empty())

@@ -31,12 +31,15 @@ struct Listing {
   /// Names of the labels, from 0; empty if only numbers are known.
   std::vector<std::string> classes;
   std::vector<LeftOut> left_out;
-  /// Files and folders whose name begins with a dot, which are passed over.
+  /// Files with hidden names, which are passed over; of tars all hidden members.
   std::uint64_t hidden = 0;
+  std::uint64_t hidden_folders = 0;
 };
 
 /// The files of a folder. If it has folders in it these are the classes, sorted bytewise by name
-/// (an empty one counts); each is walked to the bottom, and its files come sorted bytewise by path.
+/// (an empty one counts); each is walked to the bottom, its folders in the order of their
+/// paths, the files of each
+/// sorted by name, as `open_dataset` has them. Hidden names are passed over (`ignore_hidden`).
 /// A file beside class folders is left out, since it has no class. Without folders in it all files
 /// get label -1. Links are followed, but no folder is walked twice for a class. The files `without`
 /// are passed over. Throws `Error` (`io`) if the folder or something in it cannot be read.

@@ -84,6 +84,9 @@ int Packing::run() {
   check_arguments();
   source_.emplace(options_);
   interrupt_.emplace();
+  if (listing().hidden_folders > 0)
+    print_note(fmt::format("ignored {} hidden folder{}", listing().hidden_folders,
+                           listing().hidden_folders == 1 ? "" : "s"));
   if (listing().hidden > 0)
     print_note(fmt::format("passed over, with names that begin with a dot: {}", listing().hidden));
   tell_annotations_left_out();

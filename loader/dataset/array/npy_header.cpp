@@ -30,7 +30,7 @@ struct NpyCode {
   DType dtype;
 };
 
-/// Kind and bytes of each dtype that is read, as numpy writes them behind the order of the bytes.
+/// Kind and bytes of each dtype that is read, as numpy writes them after the order of the bytes.
 constexpr NpyCode npy_codes[] = {
     {"b1", DType::boolean}, {"i1", DType::int8},    {"u1", DType::uint8},   {"i2", DType::int16},
     {"u2", DType::uint16},  {"i4", DType::int32},   {"u4", DType::uint32},  {"i8", DType::int64},
@@ -39,13 +39,14 @@ constexpr NpyCode npy_codes[] = {
 
 DType npy_dtype(std::string_view descr) {
   const std::string shown = "\"" + cut(std::string(descr)) + "\"";
-  const std::string_view kind = descr.substr(std::min<std::size_t>(descr.size(), 1));
+  // "i4" and "|i4" state no order; numpy reads them in the machine's, which is little-endian.
+  const bool states_order = "<>|="sv.find(descr.substr(0, 1)) != std::string_view::npos;
+  const std::string_view kind = descr.substr(!descr.empty() && states_order ? 1 : 0);
   if (kind.starts_with("O"))
     refuse_npy("holds Python objects (dtype " + shown +
                "), which only Python can read; save an array of numbers");
   const auto* const code = std::ranges::find(npy_codes, kind, &NpyCode::kind);
-  const bool known_order = "<>|="sv.find(descr.substr(0, 1)) != std::string_view::npos;
-  if (descr.empty() || !known_order || code == std::end(npy_codes))
+  if (code == std::end(npy_codes))
     refuse_npy("has dtype " + shown +
                "; there are bool, int8 to int64, uint8 to uint64 and float16 to "
                "float64");
@@ -53,8 +54,6 @@ DType npy_dtype(std::string_view descr) {
   if (descr[0] == '>' && !one_byte)
     refuse_npy("has big-endian numbers (dtype " + shown +
                "); save array.astype(array.dtype.newbyteorder(\"<\"))");
-  if (descr[0] == '|' && !one_byte)
-    refuse_npy_header("dtype " + shown + " has no order of its bytes");
   return code->dtype;
 }
 

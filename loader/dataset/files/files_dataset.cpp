@@ -45,7 +45,7 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
   FilesDataset(std::string path, const fs::path& folder, ListedImages images, DatasetFacts facts,
                const OpenOptions& options)
       : path_(std::move(path)),
-        folder_(folder.empty() ? "" : folder.string() + "/"),
+        folder_(fs::absolute(folder.empty() ? "." : folder).string() + "/"),
         images_(std::move(images)),
         facts_(std::move(facts)) {
     facts_.files = {path_};
@@ -204,9 +204,10 @@ std::shared_ptr<const Dataset> open_image_folder(const fs::path& path, const Ope
       images.classes.empty()
           ? "it is a folder of images without class folders"
           : "it is a folder of " + std::to_string(images.classes.size()) + " class folders";
-  return std::make_shared<FilesDataset>(
-      path.string(), path, std::move(images),
-      DatasetFacts{.format = "image folder", .format_reason = reason}, options);
+  DatasetFacts facts{.format = "image folder", .format_reason = reason};
+  facts.warnings = std::move(images.warnings);
+  return std::make_shared<FilesDataset>(path.string(), path, std::move(images), std::move(facts),
+                                        options);
 }
 
 Status probe_image_list(const fs::path& path) {

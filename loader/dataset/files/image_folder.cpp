@@ -6,7 +6,6 @@
 #include <millrace/error.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <utility>
@@ -16,9 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 9> extensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
-                                                        ".pgm", ".tif",  ".tiff", ".webp"};
 constexpr unsigned most_repeats = 10'000;
+
+FolderEntries read_all(const fs::path& folder) {
+  return read_folder(folder, [](const std::string&) { return true; });
+}
 
 /// Walks the classes of a folder, one after the other.
 class ClassWalk {
@@ -35,6 +36,8 @@ class ClassWalk {
       for (const std::string& file : images.files) paths.add(images.folder + "/" + file);
     folders_.clear();
   }
+
+  std::size_t ignored_folders() const { return ignored_folders_; }
 
  private:
   struct Images {
@@ -54,8 +57,8 @@ class ClassWalk {
                                           ": links in it lead to the same folders more than " +
                                           std::to_string(most_repeats) + " times");
     visit = {.is_open = true, .was_here = true};
-    FolderEntries entries =
-        read_folder(folder_ / relative, [](const std::string&) { return true; });
+    FolderEntries entries = read_all(folder_ / relative);
+    ignored_folders_ += ignore_hidden(entries).folders;
     // What cannot be opened is an image by its name, too, and a bad record.
     for (auto& [name, reason] : entries.others) entries.files.push_back(std::move(name));
     std::erase_if(entries.files,
@@ -69,15 +72,12 @@ class ClassWalk {
   const fs::path& folder_;
   std::map<FileId, Visit> visits_;
   std::vector<Images> folders_;
+  std::size_t ignored_folders_ = 0;
   unsigned repeats_ = 0;
 };
 
-FolderEntries read_top(const fs::path& folder) {
-  return read_folder(folder, [](const std::string&) { return true; });
-}
-
-bool has_image(const std::vector<std::string>& files) {
-  return std::ranges::any_of(files, has_image_extension);
+std::string counted(std::size_t number, const std::string& thing) {
+  return std::to_string(number) + " " + thing + (number == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -87,29 +87,19 @@ std::int64_t ListedImages::label(std::uint64_t number) const {
   return std::ranges::upper_bound(class_begins, number) - class_begins.begin() - 1;
 }
 
-bool has_image_extension(std::string_view name) {
-  const auto ends_with = [name](std::string_view extension) {
-    if (name.size() < extension.size()) return false;
-    return std::ranges::equal(
-        name.substr(name.size() - extension.size()), extension, [](char letter, char small) {
-          return letter == small || (letter >= 'A' && letter <= 'Z' && letter - 'A' + 'a' == small);
-        });
-  };
-  return std::ranges::any_of(extensions, ends_with);
-}
-
 bool may_be_image_folder(const fs::path& folder) {
-  const FolderEntries top = read_top(folder);
-  return !top.folders.empty() || has_image(top.files);
+  FolderEntries top = read_all(folder);
+  ignore_hidden(top);
+  return !top.folders.empty() || std::ranges::any_of(top.files, has_image_extension);
 }
 
 ListedImages list_image_folder(const fs::path& folder) {
   ListedImages images;
-  FolderEntries top = read_top(folder);
-  if (top.folders.empty()) {
-    for (const std::string& name : top.files)
-      if (has_image_extension(name)) images.paths.add(name);
-  }
+  FolderEntries top = read_all(folder);
+  std::size_t ignored = ignore_hidden(top).folders;
+  std::erase_if(top.files, [](const std::string& name) { return !has_image_extension(name); });
+  if (top.folders.empty())
+    for (const std::string& name : top.files) images.paths.add(name);
   ClassWalk walk(folder);
   std::string empty;
   for (std::string& name : top.folders) {
@@ -130,6 +120,13 @@ ListedImages list_image_folder(const fs::path& folder) {
                                         ". Remove these folders, or pack the dataset, which "
                                         "counts empty classes");
   images.paths.shrink();
+  ignored += walk.ignored_folders();
+  if (ignored > 0)
+    images.warnings.push_back(folder.string() + ": ignored " + counted(ignored, "hidden folder") +
+                              ".");
+  if (!top.folders.empty() && !top.files.empty())
+    images.warnings.push_back(folder.string() + ": ignored " + counted(top.files.size(), "image") +
+                              " beside the class folders; move them into one of these.");
   return images;
 }
 

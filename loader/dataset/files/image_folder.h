@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dataset/files/path_table.h"
@@ -20,19 +19,19 @@ struct ListedImages {
   std::vector<std::uint64_t> class_begins{};
   /// Of a list: a label for each.
   std::vector<std::int64_t> labels{};
+  /// Sentences about hidden folders and images that are ignored.
+  std::vector<std::string> warnings{};
 
   std::int64_t label(std::uint64_t number) const;
 };
-
-/// Whether a name ends as torchvision's IMG_EXTENSIONS do, in small or capital letters.
-bool has_image_extension(std::string_view name);
 
 /// Whether there is a class folder or an image in a folder. Throws `Error` (`io`).
 bool may_be_image_folder(const std::filesystem::path& folder);
 
 /// The images of a folder of class folders, in the order and with the labels of torchvision's
 /// `ImageFolder` (datasets/folder.py: find_classes, make_dataset): classes are the folders in it,
-/// hidden ones too, sorted by name; each is walked to the bottom, its folders in the order of their
+/// sorted by name, without hidden ones (`ignore_hidden`, a warning); each is walked to the
+/// bottom, its folders in the order of their
 /// paths, the files of each sorted by name, and those count whose name ends as an image's. Names
 /// are compared bytewise, which is Python's order for names that are UTF-8. Links are followed, and
 /// lead into no folder that is being walked, so that circles end; `ImageFolder` goes round in them

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <fstream>
@@ -16,6 +17,9 @@ namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 9> extensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
+                                                        ".pgm", ".tif",  ".tiff", ".webp"};
 
 [[noreturn]] void throw_unread(const fs::path& path, const std::error_code& error) {
   throw Error(ErrorCode::io, path.string() + " cannot be read: " + error.message());
@@ -54,7 +58,33 @@ void sort_in(const fs::directory_entry& entry, std::string name, FolderEntries& 
         std::move(name), entry.is_symlink(error) ? "is a link that leads nowhere" : "is gone");
 }
 
+bool is_hidden(std::string_view name) { return name.starts_with('.'); }
+
 }  // namespace
+
+bool has_image_extension(std::string_view name) {
+  const auto ends_with = [name](std::string_view extension) {
+    if (name.size() < extension.size()) return false;
+    return std::ranges::equal(
+        name.substr(name.size() - extension.size()), extension, [](char letter, char small) {
+          return letter == small || (letter >= 'A' && letter <= 'Z' && letter - 'A' + 'a' == small);
+        });
+  };
+  return std::ranges::any_of(extensions, ends_with);
+}
+
+IgnoredNames ignore_hidden(FolderEntries& entries) {
+  IgnoredNames ignored;
+  ignored.folders = std::erase_if(entries.folders, [](const std::string& name) {
+    return is_hidden(name) || name == "lost+found";
+  });
+  ignored.files = std::erase_if(entries.files, [](const std::string& name) {
+    return name.starts_with("._") || (is_hidden(name) && !has_image_extension(name));
+  });
+  ignored.files +=
+      std::erase_if(entries.others, [](const auto& other) { return is_hidden(other.first); });
+  return ignored;
+}
 
 void read_image_list(const fs::path& list, const TakeListed& take) {
   if (fs::is_directory(list))

@@ -19,6 +19,12 @@ std::string_view without_end(std::string_view key) {
   return key;
 }
 
+std::string_view without_line_end(std::string_view key) {
+  if (key.ends_with('\n')) key.remove_suffix(1);
+  if (key.ends_with('\r')) key.remove_suffix(1);
+  return key;
+}
+
 std::string hexadecimal(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text = "0x";
@@ -33,9 +39,10 @@ std::string hexadecimal(std::string_view bytes) {
 }  // namespace
 
 bool is_metadata_key(std::string_view key) {
-  key = without_end(key);
-  return (key.size() > 4 && key.starts_with("__") && key.ends_with("__")) || key == "num-samples" ||
-         key == "num_samples";
+  key = without_line_end(without_end(key));
+  return (key.size() > 4 && key.starts_with("__") && key.ends_with("__")) ||
+         std::ranges::find(metadata_key_beginnings.begin() + 1, metadata_key_beginnings.end(),
+                           key) != metadata_key_beginnings.end();
 }
 
 std::uint64_t number_of(std::string_view bytes, bool is_little_endian) {

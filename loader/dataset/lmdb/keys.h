@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,8 +10,10 @@
 namespace millrace {
 
 /// What the keys of entries begin with that describe a dataset and are no records of it.
-inline constexpr std::string_view metadata_key_beginnings[] = {"__", "num-samples", "num_samples"};
-/// Whether it is one of those keys: `__len__`, `__keys__` and the like, `num-samples`.
+inline constexpr std::array<std::string_view, 5> metadata_key_beginnings = {
+    "__", "num-samples", "num_samples", "length", "meta"};
+/// Whether it is one of those keys: `__len__`, `__keys__` and the like, or one of the other
+/// beginnings alone. A line end or a zero after it does not matter.
 bool is_metadata_key(std::string_view key);
 
 /// How the keys of a database are shown to people.

@@ -41,16 +41,18 @@ TEST(Pack, FoldersBecomeClassesInTheOrderOfTheirNames) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("packed 5 records (4 classes, 1 of them empty, 0.0 MB) in "));
   EXPECT_THAT(result.out, HasSubstr((folder / "out.lmdb").string()));
-  EXPECT_THAT(result.err, HasSubstr("names that begin with a dot: 2\n"));
+  EXPECT_THAT(result.err,
+              HasSubstr("ignored 1 hidden folder\nmillrace: passed over, with names that begin "
+                        "with a dot: 1\n"));
   EXPECT_THAT(contents(folder / "out.lmdb"),
               ElementsAre("Zebra/caf\xc3\xa9.jpg 0", "cat/name, with comma.JPG 1", "dog/a.jpg 2",
-                          "dog/a/z.jpeg 2", "dog/b.jpg 2"));
+                          "dog/b.jpg 2", "dog/a/z.jpeg 2"));
 
   const auto dataset = open_dataset(folder / "out.lmdb");
   EXPECT_THAT(dataset->classes(), ElementsAre("Zebra", "cat", "dog", "emu"));
-  EXPECT_EQ(dataset->key(4), "dog/b.jpg");
+  EXPECT_EQ(dataset->key(3), "dog/b.jpg");
   const auto reader = dataset->make_reader();
-  const Record record = reader->read(4);
+  const Record record = reader->read(3);
   std::vector<std::string_view> names;
   for (const RecordField& field : record.fields()) names.push_back(field.name);
   EXPECT_THAT(names, ElementsAre("image", "label", "path", "width", "height"));
@@ -68,6 +70,26 @@ TEST(Pack, CountsImagesThatOtherDecodersTake) {
   const Result result = pack(folder / "photos", folder / "out.lmdb");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("decoded by libjpeg-turbo (progressive): 2 images\n"));
+}
+
+TEST(Pack, HasTheLabelsAndTheOrderOfTheFolderInPlace) {
+  const TemporaryFolder folder;
+  for (const char* file : {"b/z.jpg", "b/c/1.jpg", "b/c-d/1.jpg", "b/.2.jpg", "a/1.jpg",
+                           ".git/1.jpg", "b/.cache/1.jpg", "lost+found/1.jpg", "a/._1.jpg"})
+    write_jpeg(folder / "photos" / file);
+  const Result result = pack(folder / "photos", folder / "out.lmdb");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("ignored 3 hidden folders\n"));
+  const auto in_place = open_dataset(folder / "photos");
+  const auto packed = open_dataset(folder / "out.lmdb");
+  EXPECT_EQ(packed->classes(), in_place->classes());
+  ASSERT_EQ(packed->size(), in_place->size());
+  const auto packed_reader = packed->make_reader();
+  const auto reader = in_place->make_reader();
+  for (std::uint64_t index = 0; index < packed->size(); ++index) {
+    EXPECT_EQ(packed->key(index), in_place->key(index));
+    EXPECT_EQ(packed_reader->read(index).integer("label"), reader->read(index).integer("label"));
+  }
 }
 
 TEST(Pack, AFlatFolderHasNoLabels) {

@@ -5,6 +5,7 @@
 #include <millrace/detail/export.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -42,5 +43,18 @@ struct FolderEntries {
 /// folder or something in it cannot be read.
 FolderEntries read_folder(const std::filesystem::path& folder,
                           const std::function<bool(const std::string& name)>& take);
+
+/// Hidden names that a folder of images does not count.
+struct IgnoredNames {
+  std::size_t folders = 0;
+  std::size_t files = 0;
+};
+/// Removes hidden names from a folder's entries, by the rule for all folders of images. Hidden
+/// folders are those whose name begins with a dot, and `lost+found`. Hidden files begin with a dot;
+/// they stay if they have an image's name, except those that begin with "._", which macOS makes.
+IgnoredNames ignore_hidden(FolderEntries& entries);
+
+/// Whether a name ends as torchvision's IMG_EXTENSIONS do, in small or capital letters.
+bool has_image_extension(std::string_view name);
 
 }  // namespace millrace

@@ -68,9 +68,9 @@ TEST(ImageFolder, HasTorchvisionsClassesAndOrder) {
   ASSERT_EQ(asked.exit_code, 0) << asked.err;
   const auto dataset = open_dataset(images);
   EXPECT_EQ(listing_of(*dataset), file_contents(folder / "out"));
-  EXPECT_EQ(dataset->size(), 23U);
+  EXPECT_EQ(dataset->size(), 21U);
   EXPECT_EQ(dataset->facts().format, "image folder");
-  EXPECT_EQ(dataset->facts().format_reason, "it is a folder of 7 class folders");
+  EXPECT_EQ(dataset->facts().format_reason, "it is a folder of 6 class folders");
 }
 
 TEST(ImageFolder, IsInTheOrderThatTorchvisionHasIt) {
@@ -79,6 +79,38 @@ TEST(ImageFolder, IsInTheOrderThatTorchvisionHasIt) {
     write_below(folder / file);
   EXPECT_EQ(listing_of(*open_dataset(folder.path())),
             "a,b\na/.1.jpg,0\nb/10.jpg,1\nb/2.jpg,1\nb/c/1.jpg,1\nb/c-d/1.jpg,1\n");
+}
+
+TEST(ImageFolder, HiddenFoldersDoNotCount) {
+  const TemporaryFolder folder;
+  for (const char* file : {"1.jpg", "2.jpg", ".ipynb_checkpoints/1.jpg", ".git/3.jpg", "._1.jpg"})
+    write_below(folder / file);
+  fs::create_directory(folder / "lost+found");
+  const auto flat = open_dataset(folder.path());
+  EXPECT_EQ(listing_of(*flat), "\n1.jpg,-1\n2.jpg,-1\n");
+  EXPECT_THAT(flat->facts().warnings,
+              ElementsAre(folder.path().string() + ": ignored 3 hidden folders."));
+  for (const char* file : {"a/1.jpg", "b/2.jpg", "b/.cache/3.jpg"}) write_below(folder / file);
+  const auto classes = open_dataset(folder.path());
+  EXPECT_EQ(listing_of(*classes), "a,b\na/1.jpg,0\nb/2.jpg,1\n");
+  EXPECT_THAT(classes->facts().warnings,
+              ElementsAre(folder.path().string() + ": ignored 4 hidden folders.",
+                          folder.path().string() + ": ignored 2 images beside the class folders; "
+                                                   "move them into one of these."));
+}
+
+TEST(ImageFolder, OutlivesAChangeOfTheWorkingFolder) {
+  const TemporaryFolder folder;
+  write_below(folder / "images/1.jpg", "one");
+  write_file(folder / "list.csv", "images/1.jpg,7\n");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  const auto images = open_dataset("images");
+  const auto list = open_dataset("list.csv");
+  fs::current_path(before);
+  EXPECT_EQ(images->make_reader()->read(0).text("image"), "one");
+  EXPECT_EQ(list->make_reader()->read(0).text("image"), "one");
+  EXPECT_EQ(images->name(), "images");
 }
 
 TEST(ImageFolder, CirclesOfLinksEnd) {

@@ -143,7 +143,9 @@ def write_images(writer, photos):
     plain("decimal", [n.encode() for n in decimal])
     plain("padded", [b"%08d" % n for n in numbers], subdir=False)
     plain("padded_metadata", [b"%08d" % n for n in numbers],
-          more=[(b"__len__", pickle.dumps(COUNT)), (b"__keys__", b"..."), (b"num-samples", b"60")])
+          more=[(b"__len__", pickle.dumps(COUNT)), (b"__keys__", b"..."), (b"num-samples", b"60"),
+                (b"length", b"60"), (b"meta", b"{}"), (b"num_samples", b"60"),
+                (b"num-samples\n", b"60")])
     plain("big_endian", [struct.pack(">Q", n) for n in numbers], shown=decimal)
     plain("little_endian", [struct.pack("<I", n * 7) for n in numbers],
           shown=[str(n * 7) for n in numbers])
