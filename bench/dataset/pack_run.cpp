@@ -6,6 +6,7 @@
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
+#include <millrace/stored_notes.h>
 
 #include <algorithm>
 #include <cstring>
@@ -161,6 +162,13 @@ void Packing::check_arguments() const {
   const bool is_there = fs::exists(options_.out, ignored);
   if (is_there && !fs::is_regular_file(options_.out))
     throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
+  // A dataset or a tar finds its index by this name.
+  fs::path indexed = options_.out;
+  indexed.replace_extension();
+  if ((is_there && is_notes_file(options_.out)) ||
+      (fs::path(options_.out).extension() == ".index" && fs::is_regular_file(indexed, ignored)))
+    throw Error(ErrorCode::invalid_argument,
+                options_.out + ": it is the index of a dataset; take another name for OUT");
   if (!options_.force && !options_.resume && fs::exists(fs::symlink_status(options_.out, ignored)))
     check_free();
   if (!is_there) check_can_create(options_.out);

@@ -78,6 +78,18 @@ std::string name_of(archive_entry* entry) {
   return std::string(without_here(name == nullptr ? "" : name));
 }
 
+/// The bytes that a member's header claims. Sizes of sparse members may be negative in damaged
+/// tars: libarchive hands them on.
+std::int64_t size_of(const fs::path& tar, archive_entry* entry) {
+  const std::int64_t size = archive_entry_size(entry);
+  if (size < 0)
+    throw Error(ErrorCode::corrupt,
+                fmt::format("{}: the header of member {} is damaged (size {}, expected 0 or more); "
+                            "copy it again",
+                            tar.string(), name_of(entry), size));
+  return size;
+}
+
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   // A hole at the end is not read; its bytes are zeros already.
@@ -159,7 +171,7 @@ class TarListing {
       if (!keys_.insert(sample_->key).second)
         sample_->refuse("comes again behind other samples; a sample's members lie together");
     }
-    const std::int64_t size = archive_entry_size(entry);
+    const std::int64_t size = size_of(tar_, entry);
     if (is_image_extension(name.extension))
       add_image(opened, path, size, member);
     else if (name.extension == "cls")
@@ -252,7 +264,7 @@ std::vector<std::byte> TarImages::read(const ListedImage& image) {
   while (archive_entry* entry = next_member(tar, archive_.get()))
     if (next_member_++ == image.member) {
       if (tar.filename().string() + "/" + name_of(entry) != image.path) break;
-      return read_data(tar, archive_.get(), archive_entry_size(entry));
+      return read_data(tar, archive_.get(), size_of(tar, entry));
     }
   throw Error(ErrorCode::corrupt,
               fmt::format("{} was changed while it was packed: {} is not where it was",

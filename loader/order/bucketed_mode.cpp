@@ -142,11 +142,9 @@ class BucketedMode final : public OrderMode {
                                               std::uint64_t records) const {
     std::vector<std::uint64_t> numbers(records);
     std::iota(numbers.begin(), numbers.end(), first);
-    std::array<Permutation, permuted_at_once> permutations;
-    permutations.fill(Permutation(count_, key));
     for (std::span<std::uint64_t> left = numbers; !left.empty();) {
       const std::span<std::uint64_t> some = left.first(std::min(left.size(), permuted_at_once));
-      Permutation::apply(std::span(permutations).first(some.size()), some);
+      permute(count_, key, some);
       left = left.subspan(some.size());
     }
     return numbers;

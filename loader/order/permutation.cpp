@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "order/permutation.h"
 
+#include <millrace/random.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -110,6 +114,28 @@ void Permutation::apply(std::span<const Permutation> permutations,
     }
     left = still;
   }
+}
+
+/// Source of the shuffle of few numbers: Durstenfeld, "Algorithm 235: Random permutation",
+/// Communications of the ACM, 1964.
+void permute(std::uint64_t size, std::uint64_t key, std::span<std::uint64_t> places) {
+  if (size > chunk) {
+    const Permutation one(size, key);
+    if (places.size() == 1) {
+      places[0] = one(places[0]);
+      return;
+    }
+    std::array<Permutation, chunk> permutations;
+    std::fill_n(permutations.begin(), places.size(), one);
+    Permutation::apply(std::span(permutations).first(places.size()), places);
+    return;
+  }
+  std::array<std::uint64_t, chunk> numbers;
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Random random(key, size);
+  for (std::uint64_t left = size; left > 1; --left)
+    std::swap(numbers[left - 1], numbers[random.below(left)]);
+  for (std::uint64_t& place : places) place = numbers[place];
 }
 
 }  // namespace millrace

@@ -34,14 +34,7 @@ class ShuffledMode final : public UniformMode {
   ShuffledMode(std::uint64_t count, std::uint64_t seed) : UniformMode(count), seed_(seed) {}
 
   void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const override {
-    const Permutation of_epoch(count(), derived_key(seed_, epoch));
-    if (offsets.size() == 1) {
-      offsets[0] = of_epoch(offsets[0]);
-      return;
-    }
-    std::array<Permutation, most> permutations;
-    std::fill_n(permutations.begin(), offsets.size(), of_epoch);
-    Permutation::apply(std::span(permutations).first(offsets.size()), offsets);
+    permute(count(), derived_key(seed_, epoch), offsets);
   }
 
  private:

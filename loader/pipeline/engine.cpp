@@ -131,6 +131,17 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
   return hosts;
 }
 
+/// Throws `Error` (`invalid_argument`), which names the dataset's file, if there is nothing to read.
+void check_has_records(const Dataset& dataset) {
+  if (dataset.size() > 0) return;
+  const std::vector<std::string> files = dataset.facts().files;
+  throw Error(ErrorCode::invalid_argument,
+              (files.empty() ? "" : files.front() + ": ") +
+                  std::string("the dataset is empty (0 records, expected at least 1); open one "
+                              "that has records"),
+              "plan");
+}
+
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
@@ -140,6 +151,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const Road::Clock::time_point started = Road::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
+  check_has_records(*dataset);
   const Sampler sampler(options.order.measured(*dataset), dataset->size(), options.seed);
   const Schedule schedule(sampler.epoch_size(), options);
   const std::shared_ptr<const BatchTransform> batch_transform =

@@ -3,13 +3,18 @@
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/topology.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -129,9 +134,45 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   return nodes;
 }
 
-}  // namespace
+/// Whether the kernel refuses to tell this process's affinity, as sandboxes make it do. hwloc asks
+/// with larger and larger sets until it gets an answer, so it would then ask for ever.
+bool affinity_is_refused() {
+  constexpr std::size_t most_bytes = std::size_t{1} << 17;  // of 2^20 processors
+  for (std::size_t bytes = sizeof(cpu_set_t); bytes <= most_bytes; bytes *= 2) {
+    std::vector<cpu_set_t> set(bytes / sizeof(cpu_set_t));
+    if (sched_getaffinity(0, bytes, set.data()) == 0) return false;
+    if (errno != EINVAL) return true;
+  }
+  return true;
+}
 
-Topology read_topology() {
+/// A topology of one node without hwloc: the processors that /proc allows the process, else all that
+/// are online, each as a core of its own.
+Topology plain_topology() {
+  const Bitmap usable(hwloc_bitmap_alloc());
+  constexpr std::string_view key = "Cpus_allowed_list:";
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(key)) {
+      line.erase(0, line.find_first_not_of(" \t", key.size()));
+      hwloc_bitmap_list_sscanf(usable.get(), line.c_str());
+    }
+  const long online = std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+  if (hwloc_bitmap_weight(usable.get()) < 1)
+    hwloc_bitmap_set_range(usable.get(), 0, static_cast<int>(online - 1));
+  Topology topology;
+  NumaNode node;
+  node.cpus = members(usable.get());
+  for (const int cpu : node.cpus) node.physical_cores.push_back({cpu});
+  topology.affinity_cpus = size_of(usable.get());
+  topology.machine_cpus = std::max(static_cast<unsigned>(online), topology.affinity_cpus);
+  topology.cpuset_cpus = topology.affinity_cpus;
+  topology.nodes.push_back(std::move(node));
+  topology.devices = read_pci_devices("/", std::getenv("CUDA_VISIBLE_DEVICES"));
+  return topology;
+}
+
+Topology hwloc_topology() {
   const TopologyHandle handle = new_topology();
   // Where sysfs is missing hwloc says so on standard error and does without.
   if (access("/sys/devices/system/cpu", R_OK) != 0 && access("/sys/bus/cpu/devices", R_OK) != 0)
@@ -158,13 +199,20 @@ Topology read_topology() {
     if (const char* model = hwloc_obj_get_info_by_name(package, "CPUModel"))
       topology.cpu_model = model;
   topology.nodes = nodes_in(handle.get(), usable.get());
+  topology.devices = read_pci_devices("/", std::getenv("CUDA_VISIBLE_DEVICES"));
+  if (hwloc_get_nbobjs_by_type(handle.get(), HWLOC_OBJ_NUMANODE) == 1)
+    for (PciDevice& device : topology.devices) device.node = topology.nodes.front().number;
+  return topology;
+}
+
+}  // namespace
+
+Topology read_topology() {
+  Topology topology = affinity_is_refused() ? plain_topology() : hwloc_topology();
   topology.cores = std::max(topology.affinity_cpus, 1U);
   topology.quota = cgroup_quota();
   if (topology.quota && *topology.quota < topology.cores)
     topology.cores = std::max(static_cast<unsigned>(std::ceil(*topology.quota)), 1U);
-  topology.devices = read_pci_devices("/", std::getenv("CUDA_VISIBLE_DEVICES"));
-  if (hwloc_get_nbobjs_by_type(handle.get(), HWLOC_OBJ_NUMANODE) == 1)
-    for (PciDevice& device : topology.devices) device.node = topology.nodes.front().number;
   return topology;
 }
 

@@ -81,7 +81,8 @@ struct Topology {
 };
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
-/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it.
+/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. Where a sandbox
+/// refuses the affinity, there is one node of the processors that /proc allows, and no model name.
 Topology read_topology();
 
 /// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two

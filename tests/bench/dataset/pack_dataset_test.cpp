@@ -96,6 +96,26 @@ TEST_F(PackDataset, APackedOneIsPackedAgain) {
   EXPECT_THAT(pack(out_, out_, {"--force"}).err, HasSubstr("the command reads it"));
 }
 
+TEST_F(PackDataset, NoIndexIsReplacedByADataset) {
+  write_classes();
+  const std::string index = (folder_ / "d.lmdb.index").string();
+  ASSERT_EQ(pack(folder_ / "images", folder_ / "d.lmdb", {"--skip-bad"}).exit_code, 0);
+  const auto before = fs::file_size(index);
+  const auto refused = [&](const fs::path& input, const std::string& out) {
+    const auto result = pack(input, out, {"--force"});
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, HasSubstr(out + ": it is the index of a dataset; take another name"));
+  };
+  refused(folder_ / "d.lmdb", index);
+  refused(folder_ / "images", index);
+  EXPECT_EQ(fs::file_size(index), before);
+  fs::remove(index);
+  refused(folder_ / "d.lmdb", index);
+  EXPECT_FALSE(fs::exists(index));
+  write_tars();
+  refused(folder_ / "s-0.tar", (folder_ / "s-0.tar.index").string());
+}
+
 TEST_F(PackDataset, WhatDoesNotDecodeIsLeftOut) {
   write_classes();
   write_text(folder_ / "list.csv", "images/cat/1.jpg,4\nimages/dog/3.jpg,5\ngone.jpg,6\n");

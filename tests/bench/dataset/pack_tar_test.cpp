@@ -216,6 +216,26 @@ TEST(PackTar, ReadsTarsOneAfterTheOtherInOneFile) {
   }
 }
 
+TEST(PackTar, ANegativeSizeOfASparseMemberIsRefused) {
+  const TemporaryFolder folder;
+  for (const std::string member : {"x.cls", "x.jpg"})
+    for (const char* key : {"GNU.sparse.realsize", "GNU.sparse.size"}) {
+      SCOPED_TRACE(member + " " + key);
+      std::string record = " " + std::string(key) + "=-1000\n";
+      record = std::to_string(record.size() + 2) + record;
+      TarFile tar;
+      tar.add("x/PaxHeaders/" + member, record, 'x');
+      tar.add(member, "1");
+      tar.write(folder / "s.tar");
+      const Result result = pack(folder / "s.tar", folder / "out.lmdb");
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_THAT(result.err,
+                  HasSubstr("s.tar: the header of member " + member +
+                            " is damaged (size -1000, expected 0 or more); copy it again"));
+      EXPECT_FALSE(fs::exists(folder / "out.lmdb"));
+    }
+}
+
 TEST(PackTar, SaysWhatIsWrongWithItsArguments) {
   const TemporaryFolder folder;
   TarFile tar;

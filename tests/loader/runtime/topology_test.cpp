@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <millrace/error.h>
 #include <millrace/machine.h>
 #include <millrace/topology.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/cgroup.h"
@@ -68,6 +75,42 @@ TEST(Topology, SeesFewerCoresInARestrictedProcess) {
   EXPECT_EQ(cores, 1U);
   EXPECT_EQ(counted, 1U);
   EXPECT_EQ(workers, 1U);
+}
+
+/// Lets the calling thread, and the processes that it starts, no longer ask for an affinity.
+bool refuse_affinity() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_sched_getaffinity, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Topology, IsReadWhereASandboxRefusesTheAffinity) {
+  bool refused = false;
+  int code = -1;
+  unsigned cores = 0;
+  unsigned counted = 0;
+  unsigned workers = 0;
+  int numbers = 0;
+  std::thread([&] {
+    refused = refuse_affinity();
+    if (!refused) return;
+    std::FILE* output = popen("timeout 120 " MILLRACE_PRINT_TOPOLOGY, "r");
+    if (output == nullptr) return;
+    numbers = std::fscanf(output, "%u %u %u", &cores, &counted, &workers);
+    code = pclose(output);
+  }).join();
+  if (!refused) GTEST_SKIP() << "the kernel takes no filter of system calls";
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(numbers, 3);
+  EXPECT_EQ(counted, own_cpus().size());
+  EXPECT_GE(cores, 1U);
+  EXPECT_GE(workers, 1U);
 }
 
 TEST(Topology, SaysWhatRestrictsTheProcess) {

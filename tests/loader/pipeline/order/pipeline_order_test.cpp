@@ -97,6 +97,27 @@ TEST(PipelineOrder, SeedsAndEpochsDiffer) {
       EXPECT_NE(draws[batches[batch].indices[sample]], batches[batch].draws[sample]);
 }
 
+/// A dataset in a file, without records.
+class EmptyFile final : public Dataset {
+ public:
+  std::uint64_t size() const override { return 0; }
+  std::unique_ptr<Reader> make_reader() const override { return nullptr; }
+  DatasetFacts facts() const override {
+    DatasetFacts facts;
+    facts.files = {"nothing.lmdb"};
+    return facts;
+  }
+};
+
+TEST(PipelineOrder, AnEmptyDatasetIsRefusedByItsName) {
+  const SmallRun run(20);
+  const Error error = testing::error_of([&] {
+    (void)Pipeline(std::make_shared<EmptyFile>(), run.transform, run.device, run.options);
+  });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_THAT(error.what(), ::testing::HasSubstr("nothing.lmdb: the dataset is empty"));
+}
+
 TEST(PipelineOrder, UnshuffledIsTheDatasetsOrder) {
   SmallRun run(20);
   run.options.order = Order::sequential();
