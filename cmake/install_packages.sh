@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the Debian 12 packages that millrace needs. Quick, and without a call of apt-get, where
-# all of them are there.
+# Installs the packages of Debian 12 or 13 that millrace needs. Quick, and without a call of
+# apt-get, where all of them are there.
 #
 #   bash cmake/install_packages.sh build    to build library, command and examples (the default)
 #   bash cmake/install_packages.sh test     and the tests
@@ -26,9 +26,16 @@ test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark
 # e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
-ci_packages=(git clang clang-format clang-tidy libclang-rt-14-dev lld llvm qemu-system-x86
+ci_packages=(git clang clang-format clang-tidy lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
+
+system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") ||
+  system=unknown
+case "$system" in  # each has the sanitizers' libraries of its own clang
+  "debian 13") ci_packages+=(libclang-rt-19-dev) ;;
+  *) ci_packages+=(libclang-rt-14-dev) ;;
+esac
 
 level=${1:-build}
 case "$level" in
@@ -41,10 +48,8 @@ case "$level" in
     ;;
 esac
 
-system=$(. /etc/os-release 2>/dev/null && printf '%s %s' "${ID:-}" "${VERSION_ID:-}") ||
-  system=unknown
-if [ "$system" != "debian 12" ]; then
-  printf 'This is not Debian 12 but %s, so nothing is installed. ' "$system"
+if [ "$system" != "debian 12" ] && [ "$system" != "debian 13" ]; then
+  printf 'This is not Debian 12 or 13 but %s, so nothing is installed. ' "$system"
   printf 'millrace needs what Debian 12 calls:\n  %s\n' "${packages[*]}"
   for tool in cmake ninja pkg-config c++; do
     command -v "$tool" >/dev/null ||

@@ -37,7 +37,7 @@ std::vector<float> gaussian_weights(int kernel_size, double sigma) {
 }
 
 /// The box whose three passes make a Gaussian of standard deviation `radius`.
-Box box_of(double radius) {
+BlurBox box_of(double radius) {
   const auto sigma = static_cast<float>(radius);
   const float variance = sigma * sigma / box_passes;
   const auto length = static_cast<float>(std::sqrt(12.0 * variance + 1.0));
@@ -45,7 +45,7 @@ Box box_of(double radius) {
   float part = (2 * whole + 1) * (whole * (whole + 1) - 3 * variance);
   part /= 6 * (variance - (whole + 1) * (whole + 1));
   const float box_radius = whole + part;
-  Box box{};
+  BlurBox box{};
   box.radius = static_cast<std::size_t>(box_radius);
   box.weight = static_cast<std::uint32_t>(static_cast<float>(1 << 24) / (box_radius * 2 + 1));
   box.end_weight = ((1U << 24U) - static_cast<std::uint32_t>(2 * box.radius + 1) * box.weight) / 2;
@@ -61,7 +61,7 @@ void extend(std::uint8_t* row, std::size_t margin, std::size_t width) {
 }
 
 /// The columns of `from`, into `made`.
-void box_blur_columns(const std::uint8_t* from, Size size, const Box& box, std::uint32_t* sums,
+void box_blur_columns(const std::uint8_t* from, Size size, const BlurBox& box, std::uint32_t* sums,
                       std::uint8_t* made) {
   const std::size_t bytes = row_bytes(size);
   const auto radius = static_cast<int>(box.radius);
@@ -124,7 +124,7 @@ std::size_t extended_box_blur_memory(Size size, double radius) {
 
 void extended_box_blur(std::uint8_t* pixels, Size size, double radius,
                        std::span<std::uint8_t> memory) {
-  const Box box = box_of(radius);
+  const BlurBox box = box_of(radius);
   const std::size_t bytes = row_bytes(size);
   auto* const sums = reinterpret_cast<std::uint32_t*>(memory.data());
   std::uint8_t* const copy = memory.data() + bytes * sizeof(std::uint32_t);

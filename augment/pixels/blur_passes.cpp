@@ -74,13 +74,13 @@ void weigh_column(const float* const* rows, std::span<const float> weights, std:
   }
 }
 
-HWY_INLINE std::uint8_t boxed(std::uint32_t sum, std::uint32_t ends, const Box& box) {
+HWY_INLINE std::uint8_t boxed(std::uint32_t sum, std::uint32_t ends, const BlurBox& box) {
   return static_cast<std::uint8_t>((sum * box.weight + ends * box.end_weight + (1U << 23U)) >> 24U);
 }
 
-void box_row(const std::uint8_t* row, const Box& given, std::uint32_t* HWY_RESTRICT sums,
+void box_row(const std::uint8_t* row, const BlurBox& given, std::uint32_t* HWY_RESTRICT sums,
              std::uint8_t* HWY_RESTRICT made, std::size_t count) {
-  const Box box = given;
+  const BlurBox box = given;
   for (std::size_t n = 0; n < count; ++n) sums[n] = row[3 + n];
   for (std::size_t place = 2; place <= 2 * box.radius + 1; ++place)
     for (std::size_t n = 0; n < count; ++n) sums[n] += row[3 * place + n];
@@ -95,8 +95,8 @@ void move_columns(const std::uint8_t* add, const std::uint8_t* take,
 }
 
 void box_column(const std::uint32_t* sums, const std::uint8_t* first, const std::uint8_t* last,
-                const Box& given, std::uint8_t* HWY_RESTRICT made, std::size_t count) {
-  const Box box = given;
+                const BlurBox& given, std::uint8_t* HWY_RESTRICT made, std::size_t count) {
+  const BlurBox box = given;
   for (std::size_t n = 0; n < count; ++n)
     made[n] = boxed(sums[n], std::uint32_t{first[n]} + last[n], box);
 }
@@ -128,8 +128,8 @@ void blur_column(const float* const* rows, std::span<const float> weights, std::
   HWY_DYNAMIC_DISPATCH(weigh_column)(rows, weights, made, count);
 }
 
-void box_blur_row(const std::uint8_t* row, const Box& box, std::uint32_t* sums, std::uint8_t* made,
-                  std::size_t count) {
+void box_blur_row(const std::uint8_t* row, const BlurBox& box, std::uint32_t* sums,
+                  std::uint8_t* made, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(box_row)(row, box, sums, made, count);
 }
 
@@ -139,7 +139,7 @@ void move_box(const std::uint8_t* add, const std::uint8_t* take, std::uint32_t* 
 }
 
 void box_blur_column(const std::uint32_t* sums, const std::uint8_t* first, const std::uint8_t* last,
-                     const Box& box, std::uint8_t* made, std::size_t count) {
+                     const BlurBox& box, std::uint8_t* made, std::size_t count) {
   HWY_DYNAMIC_DISPATCH(box_column)(sums, first, last, box, made, count);
 }
 

@@ -21,7 +21,7 @@ void blur_column(const float* const* rows, std::span<const float> weights, std::
 
 /// A box of 2 x `radius` + 1 values with one more of less weight at each end; weights are shares of
 /// 2^24.
-struct Box {
+struct BlurBox {
   std::size_t radius;
   std::uint32_t weight;
   std::uint32_t end_weight;
@@ -29,13 +29,13 @@ struct Box {
 
 /// `made` of `count` values of RGB pixels that begin radius + 1 pixels behind `row`, where as many
 /// follow. `sums` has room for `count` numbers.
-void box_blur_row(const std::uint8_t* row, const Box& box, std::uint32_t* sums, std::uint8_t* made,
-                  std::size_t count);
+void box_blur_row(const std::uint8_t* row, const BlurBox& box, std::uint32_t* sums,
+                  std::uint8_t* made, std::size_t count);
 /// Adds a row to the sums of columns, and takes one away.
 void move_box(const std::uint8_t* add, const std::uint8_t* take, std::uint32_t* sums,
               std::size_t count);
 /// `made` of the sums of columns, and of the rows at both ends.
 void box_blur_column(const std::uint32_t* sums, const std::uint8_t* first, const std::uint8_t* last,
-                     const Box& box, std::uint8_t* made, std::size_t count);
+                     const BlurBox& box, std::uint8_t* made, std::size_t count);
 
 }  // namespace millrace

@@ -111,11 +111,13 @@ void add_device(Figures& figures, const BenchRecord& record) {
             "{:.1f} ms on micro-batches as they come, {:.1f} ms on whole batches: {:.1f} ms saved",
             first->parts_ms, first->whole_ms, first->whole_ms - first->parts_ms));
   const auto& device_growth = result.device_memory_growth;
-  figures.key("rss_growth_mb", megabytes(result.rss_growth));
+  const auto& growth = result.rss_growth;
+  figures.key("rss_growth_mb", growth ? Json(megabytes(*growth)) : Json());
   figures.key("device_memory_growth_mb", device_growth ? Json(megabytes(*device_growth)) : Json());
   figures.row(
       "memory since warm-up",
-      fmt::format("{:+.1f} MB of the process", megabytes(result.rss_growth)) +
+      (growth ? fmt::format("{:+.1f} MB of the process", megabytes(*growth))
+              : "unknown for the process") +
           (device_growth ? fmt::format(", {:+.1f} MB of the device", megabytes(*device_growth))
                          : ""));
   figures.add("first_batch_ms", "first batch after", "{:.1f} ms",
@@ -191,8 +193,10 @@ void add_memory(Figures& figures, const BenchResult& result) {
   const auto made = static_cast<double>(report.samples_made);
   figures.add("cpu_ms_per_sample", "CPU time per sample", "{:.3f} ms",
               made > 0 ? result.cpu_seconds * 1e3 / made : 0);
-  figures.add("peak_rss_beyond_map_mb", "peak RSS beyond the map", "{:.1f} MB",
-              megabytes(result.peak_rss_beyond_map));
+  const auto& peak = result.peak_rss_beyond_map;
+  figures.key("peak_rss_beyond_map_mb", peak ? Json(megabytes(*peak)) : Json());
+  figures.row("peak RSS beyond the map",
+              peak ? fmt::format("{:.1f} MB", megabytes(*peak)) : "unknown");
   figures.key("pinned_mb", megabytes(report.memory.pinned_bytes));
   figures.key("device_mb", megabytes(report.memory.device_bytes));
   figures.key("staging_mb", megabytes(report.memory.staging_bytes));

@@ -136,7 +136,7 @@ BenchResult run_bench(const BenchSettings& settings) {
   for (std::uint64_t batch = 1; batch < settings.warmup; ++batch) trainer.train_one(look);
   // Before the last one of the warm-up: what this takes would be a head start for the device.
   const ResidentMemory memory(settings.dataset->facts().files);
-  const std::size_t own_before = own_memory();
+  const std::optional<std::size_t> own_before = own_memory();
   const std::optional<std::size_t> device_before = settings.device->memory_in_use();
   if (settings.warmup > 0) trainer.train_one(look);
 
@@ -159,7 +159,8 @@ BenchResult run_bench(const BenchSettings& settings) {
 
   result.report = pipeline.report();
   if (settings.trace) settings.trace->finish();
-  result.rss_growth = growth(own_before, own_memory());
+  if (const auto own_after = own_memory(); own_before && own_after)
+    result.rss_growth = growth(*own_before, *own_after);
   result.consumer = consumer_time(trainer.consumer_us());
   trainer.finish();
   if (device_before)

@@ -91,8 +91,9 @@ struct BenchResult {
   /// Of the trainer's thread: in `next` and in letting batches go.
   ConsumerTime consumer;
   /// From the end of the warm-up to the end, in bytes: of the process's own resident memory (with
-  /// what a trace takes), and of the device's, if it has any.
-  std::int64_t rss_growth = 0;
+  /// what a trace takes; nullopt where the system does not tell), and of the device's, if it has
+  /// any.
+  std::optional<std::int64_t> rss_growth;
   std::optional<std::int64_t> device_memory_growth;
   /// Time of each measured batch: from one handed out to the next.
   std::vector<double> batch_ms;
@@ -101,8 +102,10 @@ struct BenchResult {
   /// XXH3-64 of all batches from the first on, in order: indices, and labels and pixels, or all
   /// fields where there are no images.
   std::optional<std::uint64_t> digest;
-  /// Largest resident memory of the process beyond the dataset's mapped file, in bytes.
-  std::size_t peak_rss_beyond_map = 0;
+  /// Largest resident memory of the process beyond the dataset's mapped file, in bytes; nullopt
+  /// where
+  /// the system does not tell.
+  std::optional<std::size_t> peak_rss_beyond_map;
   double cpu_seconds = 0;
   /// Share of the machine's processor time that the hypervisor gave to others, 0 to 1.
   double steal = 0;

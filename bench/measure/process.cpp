@@ -25,9 +25,11 @@ std::size_t kilobytes_line(const std::string& line) {
 }
 
 /// Resident pages of mapped files other than those `left_out`: programs and libraries. Pages of
-/// theirs that were written are anonymous memory already.
-std::size_t file_bytes_without(const std::vector<std::string>& left_out) {
-  std::ifstream smaps("/proc/self/smaps");
+/// theirs that were written are anonymous memory already. nullopt where the system does not tell.
+std::optional<std::size_t> file_bytes_without(const std::vector<std::string>& left_out,
+                                              const std::filesystem::path& process) {
+  std::ifstream smaps(process / "smaps");
+  if (!smaps) return {};
   std::size_t bytes = 0;
   std::size_t resident = 0;
   bool counts = false;
@@ -93,17 +95,18 @@ std::chrono::nanoseconds thread_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-std::size_t own_memory() {
-  std::ifstream status("/proc/self/status");
-  std::size_t bytes = 0;
+std::optional<std::size_t> own_memory(const std::filesystem::path& process) {
+  std::ifstream status(process / "status");
+  std::optional<std::size_t> bytes;
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("RssAnon:") || line.starts_with("RssShmem:"))
-      bytes += kilobytes_line(line);
+      bytes = bytes.value_or(0) + kilobytes_line(line);
   return bytes;
 }
 
-ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files)
-    : peak_anonymous_(own_memory()) {
+ResidentMemory::ResidentMemory(const std::vector<std::string>& mapped_files,
+                               std::filesystem::path process)
+    : process_(std::move(process)), peak_anonymous_(own_memory(process_)) {
   for (const std::string& file : mapped_files)
     mapped_files_.push_back(std::filesystem::canonical(file).string());
   thread_ = std::thread([this] { watch(); });
@@ -121,13 +124,15 @@ ResidentMemory::~ResidentMemory() {
 void ResidentMemory::watch() {
   std::unique_lock lock(mutex_);
   while (!wakes_.wait_for(lock, watch_interval, [this] { return stopping_; }))
-    peak_anonymous_ = std::max(peak_anonymous_, own_memory());
+    peak_anonymous_ = std::max(peak_anonymous_, own_memory(process_));
 }
 
-std::size_t ResidentMemory::peak() const {
-  const std::size_t now = own_memory();
+std::optional<std::size_t> ResidentMemory::peak() const {
+  const std::optional<std::size_t> now = own_memory(process_);
+  const std::optional<std::size_t> files = file_bytes_without(mapped_files_, process_);
   const std::lock_guard lock(mutex_);
-  return std::max(peak_anonymous_, now) + file_bytes_without(mapped_files_);
+  if (!now || !files) return {};
+  return std::max(peak_anonymous_, now).value() + *files;
 }
 
 }  // namespace millrace::cli

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,29 +36,32 @@ constexpr double disturbed_share = 0.03;
 /// Processor time of the calling thread up to now.
 std::chrono::nanoseconds thread_time();
 
-/// Resident memory that is this process's own, in bytes: all but pages of mapped files.
-std::size_t own_memory();
+/// Resident memory that is this process's own, in bytes: all but pages of mapped files. nullopt
+/// where the system does not tell, for lack of /proc. `process` is the process's folder there.
+std::optional<std::size_t> own_memory(const std::filesystem::path& process = "/proc/self");
 
 /// Watches this process's resident memory while it lives.
 class ResidentMemory {
  public:
   /// Pages of `mapped_files` in memory are left out: they are the page cache's.
-  explicit ResidentMemory(const std::vector<std::string>& mapped_files);
+  explicit ResidentMemory(const std::vector<std::string>& mapped_files,
+                          std::filesystem::path process = "/proc/self");
   ~ResidentMemory();
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
-  /// The largest so far, in bytes.
-  std::size_t peak() const;
+  /// The largest so far, in bytes; nullopt where the system does not tell.
+  std::optional<std::size_t> peak() const;
 
  private:
   void watch();
 
+  const std::filesystem::path process_;
   std::vector<std::string> mapped_files_;
   mutable std::mutex mutex_;
   std::condition_variable wakes_;
   bool stopping_ = false;
-  std::size_t peak_anonymous_ = 0;
+  std::optional<std::size_t> peak_anonymous_;
   std::thread thread_;
 };
 

@@ -34,7 +34,7 @@ class Measuring {
   Measuring(BenchSettings settings, const TuneGoal& goal)
       : settings_(std::move(settings)),
         goal_(goal),
-        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
+        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak().value_or(0)) {
     // Else the later runs would be faster than the first ones, whatever their setting.
     settings_.index_bytes = 0;
     settings_.cache_bytes = 0;
@@ -93,7 +93,7 @@ class Measuring {
     run.batch_ms = result.batch_ms;
     run.pinned_bytes = report.memory.pinned_bytes;
     run.device_bytes = report.memory.device_bytes;
-    run.scratch_bytes = difference(result.peak_rss_beyond_map,
+    run.scratch_bytes = difference(result.peak_rss_beyond_map.value_or(0),
                                    resident_before_ + run.pinned_bytes + run.device_bytes);
     run.disturbed = disturbed;
     run.warnings = report.warnings;

@@ -23,7 +23,8 @@ inline void read_all(const Dataset& dataset, std::uint64_t most_records = 10'000
     (void)dataset.key(index);
     (void)dataset.stored(index);
     try {
-      for (const RecordField& field : reader->read(index).fields())
+      const Record record = reader->read(index);
+      for (const RecordField& field : record.fields())
         for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
     } catch (const Error& error) {
       expect_damage(error);

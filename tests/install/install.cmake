@@ -26,7 +26,7 @@ if(SHARED)
       -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=  # without what debuggers read
       -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=48 -DBUILD_SHARED_LIBS=ON
       -DCMAKE_CUDA_ARCHITECTURES=80-real
-      -DMILLRACE_CUDA=${CUDA} -DMILLRACE_BENCH=OFF -DMILLRACE_EXAMPLES=OFF -DMILLRACE_TESTS=OFF)
+      -DMILLRACE_CUDA=${CUDA} -DMILLRACE_BENCH=ON -DMILLRACE_EXAMPLES=OFF -DMILLRACE_TESTS=OFF)
   run(${CMAKE_COMMAND} --build ${BUILD_DIR})
 endif()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
@@ -62,6 +62,7 @@ if(SHARED)
       message(FATAL_ERROR "${loader} hides ${name}")
     endif()
   endforeach()
+  run(${prefix}/bin/millrace --version)
   string(REGEX MATCH "[^\n]*(millrace::(Engine|Road|Permutation)::|nlohmann)[^\n]*" found
          "${symbols}")
   if(found)

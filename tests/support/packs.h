@@ -73,7 +73,8 @@ inline std::vector<std::string> all_bytes(const std::filesystem::path& dataset_p
   std::vector<std::string> records;
   for (std::uint64_t index = 0; index < dataset->size(); ++index) {
     std::string& bytes = records.emplace_back();
-    for (const RecordField& field : reader->read(index).fields()) {
+    const Record record = reader->read(index);
+    for (const RecordField& field : record.fields()) {
       bytes += std::string(field.name) + "=";
       bytes.append(reinterpret_cast<const char*>(field.bytes.data()), field.bytes.size());
     }

@@ -63,13 +63,13 @@ void expect_crops(const char* name, Like like) {
   Image whole;
   for (const nlohmann::json& entry : entries) {
     SCOPED_TRACE(entry.dump());
-    if (entry.at("file") != file) {
-      file = entry.at("file");
+    if (const auto name = entry.at("file").get<std::string>(); name != file) {
+      file = name;
       encoded = testing::read_file(testing::shared_dir() / "data/photos" / file);
       ASSERT_TRUE(decoder->open(encoded).is_ok());
       const Size size = decoder->header().size();
       whole = decoded(*decoder, encoded, {0, 0, size.width, size.height});
-      ASSERT_EQ(testing::sha256(whole.pixels), entry.at("decode_sha256"));
+      ASSERT_EQ(testing::sha256(whole.pixels), entry.at("decode_sha256").get<std::string>());
     }
     const auto& edges = entry.at("box");  // left, top, right, bottom
     const Region box{edges[0], edges[1], static_cast<int>(edges[2]) - static_cast<int>(edges[0]),
@@ -115,7 +115,7 @@ TEST(Golden, EvaluationSamplesEqualTorchvisions) {
       const testing::OnTarget on(target);
       Random random(1, 1);
       ASSERT_TRUE(maker.make(encoded, 0, random).is_ok());
-      ASSERT_EQ(testing::sha256(maker.image().pixels), entry.at("sha256"))
+      ASSERT_EQ(testing::sha256(maker.image().pixels), entry.at("sha256").get<std::string>())
           << testing::name_of(target);
     }
   }

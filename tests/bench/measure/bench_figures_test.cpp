@@ -65,9 +65,22 @@ TEST(BenchWarnings, NameOtherDecodersThatTookMoreThanHalfOfTheTime) {
 
 TEST(BenchFigures, HaveAllKeysWhateverWasMeasured) {
   const Json json = figures_of(BenchRecord()).json();
-  for (const char* key : {"idle_by_synthetic_percent", "h2d_gb_per_second", "first_step_ms",
-                          "ceiling", "digest", "device_idle_percent", "worker_delay_percent"})
+  for (const char* key :
+       {"idle_by_synthetic_percent", "h2d_gb_per_second", "first_step_ms", "ceiling", "digest",
+        "device_idle_percent", "worker_delay_percent", "rss_growth_mb", "peak_rss_beyond_map_mb"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
+}
+
+// In a sandbox without /proc: no figure says 0 MB.
+TEST(BenchFigures, DoNotKnowMemoryThatTheSystemDoesNotTell) {
+  EXPECT_EQ(own_memory("/no/such/folder"), std::nullopt);
+  EXPECT_EQ(ResidentMemory({}, "/no/such/folder").peak(), std::nullopt);
+  EXPECT_GT(ResidentMemory({}).peak().value_or(0), 100'000U);
+  BenchRecord record;
+  EXPECT_EQ(rows_of(record).at("peak RSS beyond the map"), "unknown");
+  EXPECT_EQ(rows_of(record).at("memory since warm-up"), "unknown for the process");
+  record.result.peak_rss_beyond_map = 1'500'000;
+  EXPECT_EQ(rows_of(record).at("peak RSS beyond the map"), "1.5 MB");
 }
 
 TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {

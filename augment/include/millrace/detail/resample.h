@@ -3,6 +3,7 @@
 // Pillow's `Image.resize` of 8-bit RGB, to the bit. For millrace's own folders; not installed.
 #pragma once
 
+#include <millrace/detail/export.h>
 #include <millrace/operation.h>
 
 #include <array>
@@ -12,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace millrace {
+namespace MILLRACE_API millrace {
 
 /// A part of an image whose edges need not lie between pixels.
 struct SourceBox {

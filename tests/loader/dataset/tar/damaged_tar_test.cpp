@@ -42,7 +42,8 @@ bool read_all(const fs::path& path, bool map) {
       (void)dataset->key(index);
       try {
         unsigned sum = 0;
-        for (const RecordField& field : reader->read(index).fields())
+        const Record record = reader->read(index);
+        for (const RecordField& field : record.fields())
           for (const std::byte byte : field.bytes) sum += std::to_integer<unsigned>(byte);
         EXPECT_GE(sum, 0U);
       } catch (const Error& error) {

@@ -1,0 +1,33 @@
+# Configures all combinations of the options below in WORK_DIR: each must find what it needs and
+# generate its build files.
+#   cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P options.cmake
+# They follow each other in one build folder, so that the compiler is looked at once.
+
+file(REMOVE_RECURSE ${WORK_DIR})
+foreach(shared IN ITEMS ON OFF)
+  foreach(c IN ITEMS ON OFF)
+    foreach(bench IN ITEMS ON OFF)
+      foreach(torch IN ITEMS ON OFF)
+        set(options -DBUILD_SHARED_LIBS=${shared} -DMILLRACE_C=${c} -DMILLRACE_BENCH=${bench}
+            -DMILLRACE_TORCH=${torch})
+        execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${WORK_DIR} -G ${GENERATOR}
+                                -DCMAKE_CXX_COMPILER=${CXX} -DMILLRACE_CUDA=OFF
+                                -DMILLRACE_TESTS=OFF ${options}
+                        RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+        list(JOIN options " " line)
+        if(NOT status EQUAL 0)
+          message(FATAL_ERROR "cmake ${line} fails:\n${text}")
+        endif()
+        message(STATUS "${line}")
+      endforeach()
+    endforeach()
+  endforeach()
+endforeach()
+
+# Tests use what shared libraries hide: that is refused with a sentence.
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${WORK_DIR} -DBUILD_SHARED_LIBS=ON
+                        -DMILLRACE_TESTS=ON
+                RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(status EQUAL 0 OR NOT text MATCHES "set[ \n]+MILLRACE_TESTS[ \n]+to[ \n]+OFF")
+  message(FATAL_ERROR "Tests of shared libraries are not refused:\n${text}")
+endif()
