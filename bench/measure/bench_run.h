@@ -103,8 +103,7 @@ struct BenchResult {
   /// fields where there are no images.
   std::optional<std::uint64_t> digest;
   /// Largest resident memory of the process beyond the dataset's mapped file, in bytes; nullopt
-  /// where
-  /// the system does not tell.
+  /// where the system does not tell.
   std::optional<std::size_t> peak_rss_beyond_map;
   double cpu_seconds = 0;
   /// Share of the machine's processor time that the hypervisor gave to others, 0 to 1.

@@ -131,7 +131,7 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
   return hosts;
 }
 
-/// Throws `Error` (`invalid_argument`), which names the dataset's file, if there is nothing to read.
+/// Throws `Error` (`invalid_argument`) with the dataset's file if there are no records.
 void check_has_records(const Dataset& dataset) {
   if (dataset.size() > 0) return;
   const std::vector<std::string> files = dataset.facts().files;

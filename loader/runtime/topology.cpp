@@ -146,8 +146,8 @@ bool affinity_is_refused() {
   return true;
 }
 
-/// A topology of one node without hwloc: the processors that /proc allows the process, else all that
-/// are online, each as a core of its own.
+/// A topology of one node without hwloc: the processors that /proc allows the process, else all
+/// that are online, each as a core of its own.
 Topology plain_topology() {
   const Bitmap usable(hwloc_bitmap_alloc());
   constexpr std::string_view key = "Cpus_allowed_list:";

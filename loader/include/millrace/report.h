@@ -115,7 +115,7 @@ enum class Bound {
 struct Verdict {
   Bound bound = Bound::trainer;
   /// "step", "trainer", "read", a stage of the transform's, "copy", "convert", "cores", "prefetch",
-  /// or "upload" (enqueuing copies).
+  /// "upload" (enqueuing copies), or "hand over" (the work per batch, where samples are cheap).
   std::string stage{};
   /// The share of time (0 to 1) that `text` names.
   double share = 0;

@@ -311,28 +311,6 @@ TEST_F(Bench, ABadRecordIsNamed) {
   EXPECT_EQ(result.err.find("record 1"), result.err.rfind("record 1")) << result.err;
 }
 
-TEST_F(Bench, WarnsWhereOtherDecodersTakeMostOfTheTime) {
-  const auto decoders_warning = [](const Json& json) {
-    for (const Json& warning : json.at("warnings"))
-      if (warning.get<std::string>().starts_with("decoders of other libraries"))
-        return warning.get<std::string>();
-    return std::string();
-  };
-  EXPECT_EQ(decoders_warning(bench_json({"--batches", "3"})), "");
-
-  const fs::path path = folder_ / "progressive.lmdb";
-  const Encoding progressive{.scans = Encoding::Scans::progressive};
-  write_pictures(path, std::vector<Bytes>(2, encode(noise(60, 60, 1), progressive)));
-  const Json json = Json::parse(
-      bench_of(path, {"--batches", "9", "--batch-size", "2", "--warmup", "0", "--json", "-"}).out);
-  EXPECT_THAT(decoders_warning(json),
-              ContainsRegex("^decoders of other libraries made ([0-9]+) of [0-9]+ samples and took "
-                            "100% of their time, libjpeg-turbo .progressive. most"));
-  EXPECT_EQ(json.at("way_seconds").size(), 1U);
-  for (const auto& [decoder, seconds] : json.at("way_seconds").items())
-    EXPECT_GT(seconds, 0) << decoder;
-}
-
 TEST_F(Bench, TellsHowFarAReducedResolutionIsFromTheExactOne) {
   const fs::path file = folder_ / "recipe.json";
   std::ofstream(file) << R"({"output": [24, 24], "resolution": "reduced",

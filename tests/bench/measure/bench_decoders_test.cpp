@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "support/jpeg_samples.h"
+#include "support/pictures.h"
+#include "support/run_program.h"
+#include "support/temporary_folder.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::ContainsRegex;
+using namespace testing;
+using Json = nlohmann::json;
+
+Json bench_of_pictures(const std::vector<Bytes>& pictures) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "pictures.lmdb";
+  write_pictures(path, pictures);
+  const auto result = run_program({MILLRACE_COMMAND, "bench", path.string(), "--batches", "9",
+                                   "--batch-size", "2", "--warmup", "0", "--json", "-"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return Json::parse(result.out);
+}
+
+std::string decoders_warning(const Json& json) {
+  for (const Json& warning : json.at("warnings"))
+    if (warning.get<std::string>().starts_with("decoders of other libraries")) return warning;
+  return "";
+}
+
+TEST(BenchDecoders, AWarningNamesOthersThatTakeMostOfTheTime) {
+  const Encoding progressive{.scans = Encoding::Scans::progressive};
+  const Json json = bench_of_pictures(std::vector<Bytes>(2, encode(noise(60, 60, 1), progressive)));
+  EXPECT_THAT(decoders_warning(json),
+              ContainsRegex("made ([0-9]+) of [0-9]+ samples and took 100% of their time, "
+                            "libjpeg-turbo .progressive. most"));
+  ASSERT_EQ(json.at("way_seconds").size(), 1U);
+  EXPECT_GT(json.at("way_seconds").at("libjpeg-turbo (progressive)"), 0);
+}
+
+TEST(BenchDecoders, ThereIsNoWarningWhereMillracesDecoderTakesAll) {
+  const Json json = bench_of_pictures(std::vector<Bytes>(2, encode(noise(60, 60, 1), {})));
+  EXPECT_EQ(decoders_warning(json), "");
+  EXPECT_EQ(json.at("way_seconds").size(), 1U);
+}
+
+}  // namespace
+}  // namespace millrace
