@@ -101,7 +101,8 @@ TEST(PipelineOrder, SeedsAndEpochsDiffer) {
 class EmptyFile final : public Dataset {
  public:
   std::uint64_t size() const override { return 0; }
-  std::unique_ptr<Reader> make_reader() const override { return nullptr; }
+  std::unique_ptr<DatasetReader> make_reader() const override { return nullptr; }
+  std::string name() const override { return "nothing"; }
   DatasetFacts facts() const override {
     DatasetFacts facts;
     facts.files = {"nothing.lmdb"};
