@@ -80,7 +80,7 @@ std::string name_of(archive_entry* entry) {
 
 /// The bytes that a member's header claims. Sizes of sparse members may be negative in damaged
 /// tars: libarchive hands them on.
-std::int64_t size_of(const fs::path& tar, archive_entry* entry) {
+std::int64_t member_bytes(const fs::path& tar, archive_entry* entry) {
   const std::int64_t size = archive_entry_size(entry);
   if (size < 0)
     throw Error(ErrorCode::corrupt,
@@ -171,7 +171,7 @@ class TarListing {
       if (!keys_.insert(sample_->key).second)
         sample_->refuse("comes again behind other samples; a sample's members lie together");
     }
-    const std::int64_t size = size_of(tar_, entry);
+    const std::int64_t size = member_bytes(tar_, entry);
     if (is_image_extension(name.extension))
       add_image(opened, path, size, member);
     else if (name.extension == "cls")
@@ -264,7 +264,7 @@ std::vector<std::byte> TarImages::read(const ListedImage& image) {
   while (archive_entry* entry = next_member(tar, archive_.get()))
     if (next_member_++ == image.member) {
       if (tar.filename().string() + "/" + name_of(entry) != image.path) break;
-      return read_data(tar, archive_.get(), size_of(tar, entry));
+      return read_data(tar, archive_.get(), member_bytes(tar, entry));
     }
   throw Error(ErrorCode::corrupt,
               fmt::format("{} was changed while it was packed: {} is not where it was",
