@@ -38,8 +38,8 @@ struct Listing {
 
 /// The files of a folder. If it has folders in it these are the classes, sorted bytewise by name
 /// (an empty one counts); each is walked to the bottom, its folders in the order of their
-/// paths, the files of each
-/// sorted by name, as `open_dataset` has them. Hidden names are passed over (`ignore_hidden`).
+/// paths, the files of each sorted by name, as `open_dataset` has them. Hidden names are passed
+/// over (`ignore_hidden`).
 /// A file beside class folders is left out, since it has no class. Without folders in it all files
 /// get label -1. Links are followed, but no folder is walked twice for a class. The files `without`
 /// are passed over. Throws `Error` (`io`) if the folder or something in it cannot be read.

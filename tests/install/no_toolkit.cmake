@@ -8,7 +8,7 @@ file(REMOVE_RECURSE ${WORK_DIR})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix}
                 COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET)
 
-# Of an install without CUDA it makes one with it; of the runtime's library, one that is nowhere.
+# Adds the component gpu to an install without CUDA, and a runtime library that does not exist.
 file(GLOB_RECURSE config ${prefix}/*/millrace-config.cmake)
 file(READ ${config} text)
 string(REPLACE "has_cuda OFF" "has_cuda ON" text "${text}")
