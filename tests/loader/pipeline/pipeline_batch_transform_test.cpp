@@ -232,7 +232,9 @@ TEST(PipelineBatchTransform, OneThatHangsIsNamedWithItsBatch) {
   run.options.debug.on_stuck = [&stuck](std::string_view what) { stuck = what; };
   const auto batch_transform = sums();
   batch_transform->on_run = [gate](MadeBatch& batch) {
-    if (batch.indices()[0] == 40) EXPECT_TRUE(gate->pass());
+    if (batch.indices()[0] == 40) {
+      EXPECT_TRUE(gate->pass());
+    }
   };
   run.options.batch_transform = batch_transform;
   {
