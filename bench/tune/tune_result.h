@@ -75,6 +75,8 @@ struct TuneSummary {
   std::size_t runs = 0;
   std::size_t disturbed = 0;
   std::size_t set_aside = 0;
+  /// Of the runs that count.
+  std::uint64_t batches = 0;
   Mean samples_per_second{};
   /// Of the batches of all runs that count.
   double batch_p50_ms = 0;

@@ -21,7 +21,8 @@ std::size_t TuneRounds::point(const TuneSetting& setting) {
 bool TuneRounds::is_unsure(std::size_t point) const {
   const TuneSummary so_far = summary(point);
   const bool disturbed = so_far.disturbed + so_far.set_aside > 0;
-  return runs(point).size() < (disturbed ? most_disturbed_runs : most_runs) &&
+  const std::size_t most = disturbed ? most_disturbed_runs : most_runs;
+  return (runs(point).size() < most || so_far.batches < fewest_batches) &&
          (runs(point).empty() || feeds_step(so_far) == Feeds::unsure);
 }
 
@@ -45,7 +46,7 @@ bool TuneRounds::run(const Points& points) {
 }
 
 void TuneRounds::run_until(std::size_t runs, const Points& points) {
-  while (this->runs(points.back()).size() < runs && run(points)) {
+  while (!has_run(runs, points.back()) && run(points)) {
   }
 }
 

@@ -17,6 +17,9 @@ constexpr std::uint64_t most_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 2;
 /// A run of fewer batches says nothing, however long they take.
 constexpr double fewest_measured_batches = 5;
+/// So many are measured if they take no more than this share of the budget.
+constexpr double wanted_batches = 20;
+constexpr double most_run_share = 0.02;
 /// Of a run's time.
 constexpr double warmup_share = 0.2;
 
@@ -48,9 +51,10 @@ class Measuring {
         std::clamp(static_cast<std::uint64_t>(warmup_share * seconds / batch_seconds),
                    fewest_warmup_batches, most_warmup_batches);
     const double warmup_seconds = static_cast<double>(settings_.warmup) * batch_seconds;
-    settings_.duration = std::chrono::nanoseconds(
-        std::llround(1e9 * std::max({seconds - warmup_seconds, seconds / 2,
-                                     fewest_measured_batches * batch_seconds})));
+    const double batches = std::clamp(most_run_share * goal_.budget_seconds / batch_seconds,
+                                      fewest_measured_batches, wanted_batches);
+    settings_.duration = std::chrono::nanoseconds(std::llround(
+        1e9 * std::max({seconds - warmup_seconds, seconds / 2, batches * batch_seconds})));
     const ProcessorTimes before = processor_times();
     const BenchResult result = run_bench(settings_);
     return run_of(setting, result, taken_by_others(before, processor_times()));

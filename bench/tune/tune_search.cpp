@@ -10,13 +10,11 @@
 #include "console/text.h"
 #include "tune/tune_rounds.h"
 #include "tune/tune_text.h"
+#include "tune/tune_values.h"
 
 namespace millrace::cli {
 namespace {
 
-constexpr std::size_t least_prefetch = 2;
-constexpr std::size_t ample_prefetch = 8;
-constexpr std::size_t most_micro_batches = 16;
 /// Of the fit's highest throughput.
 constexpr double knee_share = 0.95;
 /// The first batch must come earlier by this share to count as a gain: it comes once in a run, so
@@ -39,37 +37,6 @@ constexpr std::size_t many_rounds = 200;
 constexpr std::size_t few_rounds = 12;
 
 using Points = TuneRounds::Points;
-using Values = std::vector<std::size_t>;
-
-/// `least`, twice that ... below `most`, then `most`.
-Values doubling(std::size_t least, std::size_t most) {
-  Values values;
-  for (std::size_t value = least; value < most; value *= 2) values.push_back(value);
-  values.push_back(most);
-  return values;
-}
-
-/// The smallest value that fits, given that `high` does, that larger ones do as well, and that the
-/// next smaller one of `values` does not. Neighbours closer than a sixteenth are as good as one.
-template <typename Fits>
-std::size_t bisect(const Values& values, std::size_t high, Fits fits) {
-  const auto at = std::ranges::find(values, high);
-  std::size_t low = at == values.begin() ? high : *(at - 1);
-  while (high - low > std::max<std::size_t>(1, low / 16)) {
-    const std::size_t middle = (low + high) / 2;
-    (fits(middle) ? high : low) = middle;
-  }
-  return high;
-}
-
-TuneSetting changed(TuneSetting setting, TuneVariable variable, std::size_t value) {
-  if (variable == TuneVariable::workers) setting.workers = static_cast<unsigned>(value);
-  if (variable == TuneVariable::prefetch) setting.prefetch = value;
-  if (variable == TuneVariable::micro_batches) setting.micro_batches = value;
-  if (variable == TuneVariable::batch_size) setting.batch_size = value;
-  setting.micro_batches = std::min(setting.micro_batches, setting.batch_size);
-  return setting;
-}
 
 class Search {
  public:
@@ -111,6 +78,8 @@ class Search {
   std::string misfit(std::size_t batch_size);
 
   void settle();
+  void compare_with_neighbours();
+  void update_phases();
   TuneFindings finish();
 
   const TuneGoal& goal_;
@@ -139,7 +108,12 @@ TuneFindings Search::run() {
   search_prefetch();
   search_micro_batches();
   if (batch_size_is_searched_) search_batch_size();
-  if (goal_.step_ms > 0 && findings_.outcome != TuneOutcome::nothing_fits) settle();
+  if (findings_.outcome != TuneOutcome::nothing_fits) {
+    rounds_.begin(goal_.budget_seconds);
+    if (goal_.step_ms > 0) settle();
+    if (!rounds_.feeds(chosen_)) compare_with_neighbours();
+    update_phases();
+  }
   return finish();
 }
 
@@ -190,7 +164,7 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
     std::erase_if(unsure, [this](std::size_t point) { return !rounds_.is_unsure(point); });
     if (!any_fed && tried.size() < values.size() &&
         std::ranges::all_of(
-            unsure, [this](std::size_t point) { return rounds_.runs(point).size() >= few_runs; })) {
+            unsure, [this](std::size_t point) { return rounds_.has_run(few_runs, point); })) {
       tried.push_back(values[tried.size()]);
       unsure.push_back(point_of(tried.back()));
     }
@@ -337,10 +311,9 @@ std::string Search::misfit(std::size_t batch_size) {
   return {};
 }
 
-// What was chosen must feed the step by all its runs, and by as many as tell luck from it. If later
-// runs showed that it does not, the cheapest setting that does is taken.
+// What was chosen must feed the step by all its runs, and it runs for all the time that is left. If
+// later runs showed that it does not, the cheapest setting that does is taken.
 void Search::settle() {
-  rounds_.begin(goal_.budget_seconds);
   const std::size_t before = chosen_;
   for (bool goes_on = true; goes_on;) {
     Points fed(rounds_.points().size());
@@ -352,7 +325,7 @@ void Search::settle() {
       chosen_ = fed.empty() ? before : std::ranges::min(fed, {}, [this](std::size_t point) {
         return std::tuple(setting(point).workers, setting(point).prefetch);
       });
-    goes_on = !fed.empty() && rounds_.runs(chosen_).size() < most_runs && rounds_.run({chosen_});
+    goes_on = !fed.empty() && rounds_.run({chosen_});
   }
   if (feeds_ && !rounds_.feeds(chosen_)) {
     variable_ = TuneVariable::workers;
@@ -360,6 +333,35 @@ void Search::settle() {
     chosen_ = point_of(least_without_loss(doubling(1, goal_.max_workers)));
     findings_.phases.front().points = tried();
   }
+}
+
+// The time that is left is for the chosen setting and its neighbours in workers and prefetch, in
+// turn: by all their runs the choice is made again.
+void Search::compare_with_neighbours() {
+  base_ = setting(chosen_);
+  Points rivals{chosen_};
+  for (const TuneVariable variable : {TuneVariable::workers, TuneVariable::prefetch}) {
+    variable_ = variable;
+    const Points line = tried();
+    const auto at = std::ranges::find(line, chosen_);
+    if (at == line.end()) continue;
+    if (at != line.begin()) rivals.push_back(*(at - 1));
+    if (at + 1 != line.end()) rivals.push_back(*(at + 1));
+  }
+  if (rivals.size() == 1) return;
+  std::ranges::sort(rivals, {}, [this](std::size_t point) {
+    return std::tuple(setting(point).workers, setting(point).prefetch);
+  });
+  while (rounds_.run(rivals)) {
+  }
+  const TuneRounds::Race all = rounds_.race(rivals, few_rounds, false);
+  if (!all.clear) return;
+  chosen_ = all.chosen;
+  findings_.not_told_apart.clear();
+}
+
+// The phases tell the choice that was made in the end.
+void Search::update_phases() {
   for (TunePhase& phase : findings_.phases)
     for (const std::size_t point : phase.points)
       if (value_of(setting(point), phase.variable) == value_of(setting(chosen_), phase.variable))

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace millrace::cli {
@@ -47,13 +48,22 @@ Pairs pairs_of(std::span<const TuneRun> first, std::span<const TuneRun> second) 
   return pairs;
 }
 
-template <typename Figure>
-Gain gain_of(const Pairs& all, Figure figure) {
-  Pairs pairs = all;
-  std::erase_if(pairs, [](const Pair& pair) {
+/// The quiet ones, if there are enough of them.
+Pairs counting_pairs(Pairs all) {
+  Pairs quiet = all;
+  std::erase_if(quiet, [](const Pair& pair) {
     return is_disturbed(pair.first) || is_disturbed(pair.second);
   });
-  if (pairs.size() < few_runs) pairs = all;
+  return quiet.size() >= few_runs ? quiet : all;
+}
+
+std::uint64_t batches_of(const Runs& runs) {
+  return std::accumulate(runs.begin(), runs.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const TuneRun* run) { return sum + run->batches; });
+}
+
+template <typename Figure>
+Gain gain_of(const Pairs& pairs, Figure figure) {
   if (pairs.empty()) return {};
   std::vector<double> differences;
   double sum = 0;
@@ -86,6 +96,7 @@ TuneSummary summarise(std::span<const TuneRun> runs) {
   summary.runs = counting.size();
   summary.disturbed = static_cast<std::size_t>(std::ranges::count_if(counting, is_disturbed));
   summary.set_aside = runs.size() - counting.size();
+  summary.batches = batches_of(counting);
   for (const TuneRun& run : runs)
     summary.memory_bytes = std::max(summary.memory_bytes, run.memory_bytes());
   summary.samples_per_second = mean_of(counting, &TuneRun::samples_per_second);
@@ -111,13 +122,14 @@ TuneSummary summarise(std::span<const TuneRun> runs) {
 
 Feeds feeds_step(const TuneSummary& summary) {
   if (!summary.device_idle) return Feeds::no_step;
+  if (summary.batches < fewest_batches) return Feeds::unsure;
   if (summary.runs >= few_runs && summary.idle_high <= fed_idle) return Feeds::yes;
-  const bool enough = summary.runs >= (summary.disturbed == 0 ? 2 : most_runs);
+  const bool enough = summary.runs >= (summary.disturbed == 0 ? 2 : most_disturbed_runs);
   return enough && summary.idle_low > fed_idle ? Feeds::no : Feeds::unsure;
 }
 
 double Gain::noise() const {
-  if (rounds < 2) return std::numeric_limits<double>::infinity();
+  if (rounds < 2 || !has_enough_batches) return std::numeric_limits<double>::infinity();
   return standard_error * student_t(static_cast<double>(rounds - 1), 0.995);
 }
 
@@ -126,11 +138,20 @@ Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> se
   std::erase_if(pairs, [](const Pair& pair) {
     return pair.first->device_idle == 0.0 && pair.second->device_idle == 0.0;
   });
-  return gain_of(pairs, [](const TuneRun& run) { return run.samples_per_second; });
+  pairs = counting_pairs(std::move(pairs));
+  Gain gain = gain_of(pairs, [](const TuneRun& run) { return run.samples_per_second; });
+  Runs firsts;
+  Runs seconds;
+  for (const auto& [run, other] : pairs) {
+    firsts.push_back(run);
+    seconds.push_back(other);
+  }
+  gain.has_enough_batches = std::min(batches_of(firsts), batches_of(seconds)) >= fewest_batches;
+  return gain;
 }
 
 Gain start_gain(std::span<const TuneRun> first, std::span<const TuneRun> second) {
-  return gain_of(pairs_of(first, second),
+  return gain_of(counting_pairs(pairs_of(first, second)),
                  [](const TuneRun& run) { return 1 / std::max(run.first_batch_ms, 1e-3); });
 }
 

@@ -262,6 +262,40 @@ TEST(TuneSearch, ABigMachineStaysWithinTheBudget) {
   EXPECT_LE(fed.chosen.workers, 23u);
 }
 
+TEST(TuneSearch, NothingIsSureByFewerThanTwentyBatches) {
+  // Three runs of five batches would agree.
+  FakeMachine machine;
+  machine.noise = 0;
+  machine.goal.max_workers = 2;
+  machine.goal.step_ms = step_for(950);
+  const TuneFindings found = machine.tune();
+  EXPECT_EQ(found.outcome, TuneOutcome::feeds_step);
+  for (const TunePoint& point : found.points) {
+    if (point.feeds != Feeds::unsure) {
+      EXPECT_GE(point.summary.batches, fewest_batches);
+    }
+  }
+
+  FakeMachine slow;
+  slow.noise = 0;
+  slow.goal.max_workers = 1;
+  slow.goal.budget_seconds = 1;
+  slow.goal.step_ms = step_for(950);
+  EXPECT_EQ(slow.tune().outcome, TuneOutcome::nothing_feeds);
+}
+
+TEST(TuneSearch, UsesTheBudget) {
+  for (const double step_ms : {0.0, step_for(950), step_for(10000)}) {
+    FakeMachine machine;
+    machine.goal.max_workers = 4;
+    machine.goal.step_ms = step_ms;
+    const TuneFindings found = machine.tune();
+    EXPECT_LE(machine.now, machine.goal.budget_seconds) << step_ms;
+    EXPECT_GE(machine.now, 0.95 * machine.goal.budget_seconds) << step_ms;
+    EXPECT_GE(found.points[found.chosen_point].runs.size(), 20u) << step_ms;
+  }
+}
+
 TEST(TuneSearch, SaysWhatTheBudgetDidNotAllow) {
   FakeMachine machine;
   machine.overhead_seconds = 20;

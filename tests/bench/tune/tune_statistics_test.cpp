@@ -11,6 +11,7 @@ namespace {
 
 TuneRun run_with(double rate, double idle, double disturbed = 0) {
   TuneRun run;
+  run.batches = 20;
   run.samples_per_second = rate;
   run.device_idle = idle;
   run.disturbed = disturbed;
@@ -53,11 +54,16 @@ TEST(TuneStatistics, FeedingTakesConfidence) {
   EXPECT_EQ(of({0, 0, 0}), Feeds::yes);
   EXPECT_EQ(of({0, 0, 0.03}), Feeds::unsure);
   EXPECT_EQ(of({0.5, 0.51}), Feeds::no);
-  const std::vector<TuneRun> disturbed(6, run_with(100, 0.5, 0.4));
+  const std::vector<TuneRun> disturbed(9, run_with(100, 0.5, 0.4));
   EXPECT_EQ(feeds_step(summarise(disturbed)), Feeds::unsure);
-  EXPECT_EQ(feeds_step(summarise(std::vector<TuneRun>(7, run_with(100, 0.5, 0.4)))), Feeds::no);
+  EXPECT_EQ(feeds_step(summarise(std::vector<TuneRun>(10, run_with(100, 0.5, 0.4)))), Feeds::no);
   EXPECT_EQ(of({0.02, 0.5}), Feeds::unsure);
   EXPECT_EQ(feeds_step({}), Feeds::no_step);
+}
+
+std::vector<TuneRun> with_batches(std::vector<TuneRun> runs, std::uint64_t batches) {
+  for (TuneRun& run : runs) run.batches = batches;
+  return runs;
 }
 
 std::vector<TuneRun> rounds_of(std::vector<double> rates) {
@@ -81,6 +87,19 @@ TEST(TuneStatistics, HigherMeansBeyondNoise) {
   EXPECT_LE(gain({101, 101, 101}, {100, 100, 100}).high(), tolerance);
   EXPECT_LE(gain({110}, {100, 100, 100}).low(), least_loss);
   EXPECT_GT(gain({}, {100, 100, 100}).high(), tolerance);
+}
+
+TEST(TuneStatistics, FewerThanTwentyBatchesSayNothing) {
+  const std::vector<TuneRun> fed(3, run_with(100, 0));
+  EXPECT_EQ(feeds_step(summarise(with_batches(fed, 6))), Feeds::unsure);
+  EXPECT_EQ(feeds_step(summarise(with_batches(fed, 7))), Feeds::yes);
+  const std::vector<TuneRun> idle(3, run_with(100, 0.5));
+  EXPECT_EQ(feeds_step(summarise(with_batches(idle, 6))), Feeds::unsure);
+  EXPECT_EQ(feeds_step(summarise(with_batches(idle, 7))), Feeds::no);
+
+  const std::vector<TuneRun> fast = with_batches(rounds_of({109, 110, 111}), 7);
+  EXPECT_LE(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 6)).low(), least_loss);
+  EXPECT_GT(throughput_gain(fast, with_batches(rounds_of({100, 100, 100}), 7)).low(), least_loss);
 }
 
 TEST(TuneStatistics, GainsAreWithinARound) {
