@@ -77,6 +77,7 @@ std::string to_text(const VerifyOptions& options, const Dataset& dataset,
                     const VerifyResult& result) {
   const std::string name = printable(dataset.name());
   std::string text = bad_records_text(result, options.limit);
+  for (const std::string& table : result.damaged_tables) text += printable(table) + "\n";
   if (fingerprint_differs(result))
     text += fmt::format(
         "the records are, in their order, not those that were written: their fingerprint is {}, "
@@ -118,6 +119,7 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"seconds", result.seconds},
                      {"fingerprint", hex_or_null(result.fingerprint)},
                      {"fingerprint_found", hex_or_null(result.found_fingerprint)},
+                     {"damaged_index_tables", result.damaged_tables},
                      {"bad_records", result.bad.size()},
                      {"bad", bad}};
   return json_text(json);

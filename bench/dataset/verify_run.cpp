@@ -5,6 +5,7 @@
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
+#include <millrace/stored_notes.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -207,6 +208,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   if (result.fingerprint && all_found && !result.interrupted)
     result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
+  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_note_tables(*dataset);
   result.seconds = progress.seconds();
   return result;
 }
