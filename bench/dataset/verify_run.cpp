@@ -32,6 +32,8 @@ struct Place {
 struct Checked {
   std::uint64_t bytes = 0;
   bool decoded = false;
+  /// Stray bytes of its image were skipped.
+  bool repaired = false;
   bool proved = false;
   /// With a checksum.
   bool compared = false;
@@ -117,6 +119,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
     if (depth >= VerifyDepth::images && record.has("image")) {
       reason = decode_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
+      checked.repaired = checked.decoded && place.decoder->header().repaired;
       if (reason.empty()) reason = decode_mask(record, *place.decoder).reason();
     }
     if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
@@ -126,7 +129,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
     }
     if (const Status intact = place.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
-      checked.decoded = checked.proved = false;
+      checked.decoded = checked.repaired = checked.proved = false;
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
@@ -197,6 +200,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
           ++result.checked;
           result.bytes += checked.bytes;
           result.decoded += checked.decoded ? 1 : 0;
+          result.repaired += checked.repaired ? 1 : 0;
           result.proved += checked.proved ? 1 : 0;
           result.compared += checked.compared ? 1 : 0;
           if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);

@@ -38,6 +38,8 @@ struct VerifyResult {
   std::uint64_t compared = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
+  /// Images of these that have stray bytes, which were skipped.
+  std::uint64_t repaired = 0;
   /// Stored seek indices that are right.
   std::uint64_t proved = 0;
   /// A sentence for each file of stored seek indices that has a damaged table.
