@@ -83,15 +83,16 @@ std::string values_text(const FieldSpec& spec, std::span<const std::byte> bytes)
   return text + (bytes.size() / each > most ? " ..." : "");
 }
 
-std::string field_text(const Dataset& dataset, const Record& record, const RecordField& field) {
+std::string field_text(std::span<const FieldSpec> specs, const Record& record,
+                       const RecordField& field) {
   if (field.name == "image") return "";
   if (!field.bytes.empty())
-    for (const FieldSpec& spec : dataset.field_specs())
+    for (const FieldSpec& spec : specs)
       if (spec.name == field.name) return values_text(spec, field.bytes);
   if (std::string text = annotation_text(record, field); !text.empty()) return text;
   if (field.bytes.empty()) return "";
   if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
-    return fmt::format("{}", record.integer(field.name));
+    return value_text<std::int64_t>(field.bytes);  // a look-up by name would take longer
   return short_text(field).value_or("");
 }
 
@@ -144,8 +145,9 @@ std::string to_text(const Dataset& dataset, const RecordView& view) {
       text += table_row("checksum", "none is stored");
   }
   text += "fields\n";
+  const std::vector<FieldSpec> specs = dataset.field_specs();
   for (const RecordField& field : view.record.fields()) {
-    const std::string value = field_text(dataset, view.record, field);
+    const std::string value = field_text(specs, view.record, field);
     const std::string size = count_text(field.bytes.size(), "byte");
     text += table_row(printable(field.name),
                       value.empty() ? size : fmt::format("{:<16}{}", size, value));

@@ -51,8 +51,10 @@ std::string field_text(const Record& record, const RecordField& field, bool is_t
   if (field.name == "shape" && field.bytes.size() % sizeof(std::int64_t) == 0) return "integers";
   const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
                               field.bytes.size());
-  if (field.name != "path" && field.bytes.size() == sizeof(std::int64_t))
-    return fmt::format("an integer, {}", record.integer(field.name));
+  if (std::int64_t number = 0; field.name != "path" && field.bytes.size() == sizeof number) {
+    std::memcpy(&number, field.bytes.data(), sizeof number);
+    return fmt::format("an integer, {}", number);
+  }
   if (is_text(field.bytes))
     return fmt::format("text, \"{}{}\"", printable(text.substr(0, most_shown)),
                        text.size() > most_shown ? "..." : "");

@@ -76,6 +76,7 @@ class Packing {
   /// Images packed now that libraries decode and not millrace's own stages, by
   /// `ImageHeader::decoder`.
   std::map<std::string, std::uint64_t> other_decoders_;
+  std::uint64_t repaired_ = 0;
   /// How many of the listing's images are done, those from before a resume among them.
   std::size_t done_ = 0;
   std::uint64_t records_before_ = 0;
@@ -315,6 +316,7 @@ void Packing::append(const CheckedImage& image) {
   writer_->append(fields);
   labels_.insert(label);
   bytes_ += image.bytes.size();
+  repaired_ += image.header.repaired ? 1 : 0;
   const std::string_view decoder = image.header.decoder;
   if (!decoder.empty() && !decoder.starts_with("millrace")) ++other_decoders_[std::string(decoder)];
 }
@@ -337,6 +339,8 @@ int Packing::end_complete(const std::string& done) const {
   print_text(printable(done) + "\n");
   for (const auto& [decoder, images] : other_decoders_)
     print_text(fmt::format("decoded by {}: {}\n", decoder, count_text(images, "image")));
+  if (repaired_ > 0)
+    print_text(fmt::format("repaired (stray bytes skipped): {}\n", count_text(repaired_, "image")));
   if (left_out_.empty() || options_.skip_bad) return 0;
   print_note(options_.out +
              " is complete without what was left out; --skip-bad makes that no error");

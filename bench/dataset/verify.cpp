@@ -63,7 +63,8 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
   if (options.quick)
     text += ", nothing decoded (--quick)";
   else if (result.decoded > 0)
-    text += fmt::format(", {} decoded", count_text(result.decoded, "image"));
+    text += fmt::format(", {} decoded{}", count_text(result.decoded, "image"),
+                        result.repaired > 0 ? fmt::format(" ({} repaired)", result.repaired) : "");
   else if (result.checked > result.bad.size())
     text += ", no field \"image\" to decode";
   if (options.deep)
@@ -77,6 +78,7 @@ std::string to_text(const VerifyOptions& options, const Dataset& dataset,
                     const VerifyResult& result) {
   const std::string name = printable(dataset.name());
   std::string text = bad_records_text(result, options.limit);
+  for (const std::string& table : result.damaged_tables) text += printable(table) + "\n";
   if (fingerprint_differs(result))
     text += fmt::format(
         "the records are, in their order, not those that were written: their fingerprint is {}, "
@@ -113,11 +115,13 @@ std::string to_json(const VerifyOptions& options, const Dataset& dataset,
                      {"quick", options.quick},
                      {"deep", options.deep},
                      {"images_decoded", result.decoded},
+                     {"images_repaired", result.repaired},
                      {"indices_proved", result.proved},
                      {"bytes", result.bytes},
                      {"seconds", result.seconds},
                      {"fingerprint", hex_or_null(result.fingerprint)},
                      {"fingerprint_found", hex_or_null(result.found_fingerprint)},
+                     {"damaged_index_tables", result.damaged_tables},
                      {"bad_records", result.bad.size()},
                      {"bad", bad}};
   return json_text(json);
@@ -165,8 +169,9 @@ Command add_verify(CLI::App& millrace) {
       R"(Reads every record through the pages that lead to it, compares its checksum, decodes its
 image and compares the dataset's fingerprint, which tells that the records are those that were
 written, in their order. An image is bad where libjpeg has an error or warns of damaged or missing
-data, or where the record's width and height are not its own. Bad records are listed by number, key
-and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it is not.
+data, or where the record's width and height are not its own. A few stray bytes before a restart
+marker or the end of a JPEG are skipped; such images count as repaired. Bad records are listed by
+number, key and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it is not.
 
 Examples:
   millrace verify train.lmdb

@@ -5,6 +5,7 @@
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
+#include <millrace/stored_notes.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -31,6 +32,8 @@ struct Place {
 struct Checked {
   std::uint64_t bytes = 0;
   bool decoded = false;
+  /// Stray bytes of its image were skipped.
+  bool repaired = false;
   bool proved = false;
   /// With a checksum.
   bool compared = false;
@@ -116,6 +119,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
     if (depth >= VerifyDepth::images && record.has("image")) {
       reason = decode_image(record, *place.decoder).reason();
       checked.decoded = reason.empty();
+      checked.repaired = checked.decoded && place.decoder->header().repaired;
       if (reason.empty()) reason = decode_mask(record, *place.decoder).reason();
     }
     if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
@@ -125,7 +129,7 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
     }
     if (const Status intact = place.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
-      checked.decoded = checked.proved = false;
+      checked.decoded = checked.repaired = checked.proved = false;
     }
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_record) throw;
@@ -196,6 +200,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
           ++result.checked;
           result.bytes += checked.bytes;
           result.decoded += checked.decoded ? 1 : 0;
+          result.repaired += checked.repaired ? 1 : 0;
           result.proved += checked.proved ? 1 : 0;
           result.compared += checked.compared ? 1 : 0;
           if (checked.checksum) fingerprint = fingerprint_with(fingerprint, *checked.checksum);
@@ -207,6 +212,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   if (result.fingerprint && all_found && !result.interrupted)
     result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
+  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_note_tables(*dataset);
   result.seconds = progress.seconds();
   return result;
 }

@@ -38,8 +38,12 @@ struct VerifyResult {
   std::uint64_t compared = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
+  /// Images of these that have stray bytes, which were skipped.
+  std::uint64_t repaired = 0;
   /// Stored seek indices that are right.
   std::uint64_t proved = 0;
+  /// A sentence for each file of stored seek indices that has a damaged table.
+  std::vector<std::string> damaged_tables{};
   double seconds = 0;
   bool interrupted = false;
   /// In the order of their numbers.
@@ -50,7 +54,8 @@ struct VerifyResult {
   std::optional<std::uint64_t> found_fingerprint{};
 
   bool is_sound() const {
-    return bad.empty() && (!found_fingerprint || found_fingerprint == fingerprint);
+    return bad.empty() && damaged_tables.empty() &&
+           (!found_fingerprint || found_fingerprint == fingerprint);
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <millrace/error.h>
+#include <millrace/geometry.h>
 #include <millrace/image_transform.h>
 
 #include <algorithm>
@@ -84,6 +85,36 @@ Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   return recipe;
 }
 
+/// The longest side that a recipe makes.
+constexpr int longest_made_side = 16384;
+
+/// Copies a box of the upright image. Makes longer images than a recipe does.
+Status copy_box(ImageDecoder& decoder, std::span<const std::byte> bytes, const Region& box,
+                Turn turn, MadeImage& made) {
+  if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
+  const Size upright = turned(decoder.header().size(), turn);
+  if (box.x > upright.width - box.width || box.y > upright.height - box.height)
+    return Status::bad(fmt::format("box {} x {} at ({}, {}) is not inside an image of {} x {}",
+                                   box.width, box.height, box.x, box.y, upright.width,
+                                   upright.height));
+  PixelView view;
+  if (Status read = decoder.decode(stored_region(box, upright, turn), view); !read.is_ok())
+    return read;
+  made.size = {box.width, box.height};
+  made.rgb.clear();
+  made.rgb.reserve(std::size_t{3} * static_cast<std::size_t>(box.width) *
+                   static_cast<std::size_t>(box.height));
+  for (int y = 0; y < box.height; ++y)
+    for (int x = 0; x < box.width; ++x) {
+      const Region at = stored_region({x, y, 1, 1}, made.size, turn);
+      const std::uint8_t* const pixel = view.pixels + static_cast<std::size_t>(at.y) * view.stride +
+                                        std::size_t{3} * static_cast<std::size_t>(at.x);
+      made.rgb.insert(made.rgb.end(), pixel, pixel + 3);
+    }
+  decoder.close();
+  return Status::ok();
+}
+
 std::string description(const ImageHeader& header, const ImageInfo& info, const Recipe& recipe,
                         const MadeImage& made) {
   std::string text = table_row(
@@ -111,11 +142,18 @@ void decode(const DecodeArguments& arguments, const std::string& file, ImageDeco
   const Turn turn = arguments.upright ? turn_of(info.orientation.value_or(1)) : Turn{};
   Recipe recipe = recipe_of(arguments, turned(image.header.size(), turn));
   recipe.targets.clear();  // A file has nothing but its image.
-  const std::array fields{RecordField{"image", image.bytes}};
-  Random random(arguments.seed, 0);
-  MadeSample sample;
-  check(sample.make(*image_transform(recipe, arguments.limits), Record(0, fields), random));
-  const MadeImage made = sample.image();
+  MadeImage made;
+  const bool is_resized = !arguments.recipe.empty() || !arguments.size.empty();
+  if (!is_resized && std::max(recipe.output.width, recipe.output.height) > longest_made_side) {
+    const Region whole{0, 0, recipe.output.width, recipe.output.height};
+    check(copy_box(decoder, image.bytes, crop_of(arguments.crop).value_or(whole), turn, made));
+  } else {
+    const std::array fields{RecordField{"image", image.bytes}};
+    Random random(arguments.seed, 0);
+    MadeSample sample;
+    check(sample.make(*image_transform(recipe, arguments.limits), Record(0, fields), random));
+    made = sample.image();
+  }
 
   if (!arguments.png.empty()) write_text(arguments.png, png_of(made));
   if (!arguments.raw.empty())

@@ -12,8 +12,8 @@ namespace millrace {
 /// Pillow does). nullopt if it says none.
 std::optional<int> exif_orientation(std::span<const std::byte> tiff);
 
-/// Takes off the names ("Exif" and two zeros) that a JPEG's segment begins with, and that some
-/// writers put into other files as well.
+/// Removes the name ("Exif" and two zeros) that a JPEG's segment begins with. Some writers put it
+/// twice, or into other files; each is removed, as Pillow does since version 11.
 std::span<const std::byte> without_exif_names(std::span<const std::byte> block);
 
 }  // namespace millrace

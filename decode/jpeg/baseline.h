@@ -45,6 +45,8 @@ class BaselineDecoder {
   bool has_turns() const { return run_ != nullptr; }
   /// Passes over all MCUs up to the image's end. An index, which is empty, gets all its points.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
+  /// Whether the last `decode` or `check` skipped stray bytes before a marker.
+  bool skipped_stray_bytes() const { return entropy_.skipped_stray_bytes(); }
 
  private:
   /// Samples of one component in one row of MCUs; of components whose neighbours above are looked

@@ -13,6 +13,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
                            SeekIndex* index) {
   frame_ = &frame;
   current_ = 0;
+  skipped_stray_bytes_ = false;
   begin_noting(index);
   done_ = skipped_to_ = decoded_to_ = run_mcus_ = 0;
   next_restart_ = 0;
@@ -78,8 +79,14 @@ bool EntropyDecoder::set_tables(const Frame& frame, bool with_skip_tables) {
   return true;
 }
 
-bool EntropyDecoder::ends_segment(const ScanState& state, int restart) const {
-  return state.bytes.ends_with(first_restart + restart, state.bits.next, state.bits.count & 63);
+bool EntropyDecoder::ends_with(int marker, const ScanState& state) {
+  const auto stray = state.bytes.stray_before(marker, state.bits.next, state.bits.count & 63);
+  skipped_stray_bytes_ = skipped_stray_bytes_ || stray > std::size_t{0};
+  return stray.has_value();
+}
+
+bool EntropyDecoder::ends_segment(const ScanState& state, int restart) {
+  return ends_with(first_restart + restart, state);
 }
 
 bool EntropyDecoder::restart() {
@@ -287,10 +294,10 @@ bool EntropyDecoder::is_sound(const ScanState& state) {
          0;
 }
 
-bool EntropyDecoder::is_at_end() const {
+bool EntropyDecoder::is_at_end() {
   constexpr int end_of_image = 0xD9;
   return done_ == std::int64_t{frame_->mcus_across} * frame_->mcus_down &&
-         state().bytes.ends_with(end_of_image, state().bits.next, state().bits.count & 63);
+         ends_with(end_of_image, state());
 }
 
 }  // namespace millrace::jpeg

@@ -47,9 +47,10 @@ class EntropyDecoder {
                   CoefficientRow& second_row);
   /// Whether what was decoded so far lies before the scan's end.
   bool is_sound() const { return is_sound(state()); }
-  /// Whether all of the image's MCUs are decoded or passed over and end the image: no byte is left
-  /// before its end's marker.
-  bool is_at_end() const;
+  /// Whether all of the image's MCUs are decoded or passed over, and EOI is the next marker.
+  bool is_at_end();
+  /// Whether stray bytes were skipped between an MCU and the marker behind it.
+  bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
   /// Adds what was noted to the index, once all that was decoded is known to be sound.
   void extend_index();
 
@@ -69,7 +70,8 @@ class EntropyDecoder {
   bool seek_segment(std::int64_t segment);
   bool seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu);
   bool knows_segment(std::int64_t segment);
-  bool ends_segment(const ScanState& state, int restart) const;
+  bool ends_with(int marker, const ScanState& state);
+  bool ends_segment(const ScanState& state, int restart);
 
   std::array<ScanState, 2> states_;
   std::size_t current_ = 0;
@@ -84,6 +86,7 @@ class EntropyDecoder {
   std::int64_t run_mcus_ = 0;
   /// The other one of two rows.
   McuRun second_run_;
+  bool skipped_stray_bytes_ = false;
   /// MCUs up to the next restart marker, and which one that is.
   std::int64_t before_restart_ = 0;
   int next_restart_ = 0;

@@ -41,6 +41,12 @@ const char* reduced_name(bool by_stages, int reduction) {
   return names[by_stages ? 1 : 0][std::countr_zero(static_cast<unsigned>(reduction)) - 1];
 }
 
+const char* repaired_name(bool by_stages, const JpegHeader& header) {
+  if (by_stages) return "millrace (repaired)";
+  if (header.arithmetic) return "libjpeg-turbo (arithmetic coding, repaired)";
+  return header.progressive ? "libjpeg-turbo (progressive, repaired)" : "libjpeg-turbo (repaired)";
+}
+
 }  // namespace
 
 JpegDecoder::JpegDecoder(std::shared_ptr<DecodeBudget> budget)
@@ -65,6 +71,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     header_.width = static_cast<int>(image.image_width);
     header_.height = static_cast<int>(image.image_height);
     header_.components = image.num_components;
+    header_.repaired = false;
     header_.progressive = image.progressive_mode != FALSE;
     header_.arithmetic = image.arith_code != FALSE;
     status = check_header(encoded.size());
@@ -138,6 +145,7 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
   Status status =
       read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
   if (reduction > 1) header_.decoder = reduced_name(takes_stages_, reduction);
+  note_repair(status);
   libjpeg_->end();
   lease_ = std::move(lease);
   if (!status.is_ok()) close();
@@ -168,6 +176,7 @@ Status JpegDecoder::check() {
   begun_.reset();
   const DecodeBudget::Lease lease = take({0, 0, 1, 1});
   Status status = read_all();
+  note_repair(status);
   if (status.is_ok() && given_points_ > 0 && !takes_stages_)
     status = Status::bad("its seek index is of data that libjpeg-turbo has to decode");
   libjpeg_->end();
@@ -236,6 +245,13 @@ bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView&
 void JpegDecoder::doubt() {
   takes_stages_ = false;
   header_.decoder = "libjpeg-turbo (doubtful data)";
+}
+
+/// After an image was read: tells whether stray bytes were skipped.
+void JpegDecoder::note_repair(const Status& status) {
+  header_.repaired = status.is_ok() && (takes_stages_ ? stages_->skipped_stray_bytes()
+                                                      : libjpeg_->skipped_stray_bytes());
+  if (header_.repaired) header_.decoder = repaired_name(takes_stages_, header_);
 }
 
 Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {

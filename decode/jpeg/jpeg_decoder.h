@@ -31,9 +31,10 @@ struct JpegHeader : ImageHeader {
 /// Pixels equal libjpeg-turbo's default decode of the whole image (slow integer transform, fancy
 /// upsampling), to the bit, whoever makes them; CMYK is converted as Pillow does. Data up to the
 /// region's end that libjpeg-turbo would patch up with a warning (cut short, bad codes, lost
-/// restart markers, bytes left after a scan, no end) is bad here, but for what a seek index or
-/// restart markers in each row let pass unread; harmless oddities (bytes between markers before the
-/// first scan, unknown versions) are not. Quantisation tables that a file lacks
+/// restart markers, bytes between scans, no end) is bad here, but for what a seek index or
+/// restart markers in each row let pass unread. Some stray bytes before the restart marker or EOI
+/// that is due are skipped; `ImageHeader::repaired` tells. Harmless oddities (bytes between markers
+/// before the first scan, unknown versions) are not. Quantisation tables that a file lacks
 /// make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder {
  public:
@@ -70,6 +71,7 @@ class JpegDecoder final : public ImageDecoder {
   Status read_all();
   bool check_by_stages(Status& status);
   void doubt();
+  void note_repair(const Status& status);
 
   std::shared_ptr<DecodeBudget> budget_;
   DecodeBudget::Lease lease_;

@@ -35,7 +35,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
 std::optional<int> orientation_of(Bytes segment) {
   using namespace std::string_view_literals;
   constexpr std::string_view name = "Exif\0\0"sv;
-  return begins_with(segment, name) ? exif_orientation(segment.subspan(name.size())) : std::nullopt;
+  return begins_with(segment, name) ? exif_orientation(without_exif_names(segment)) : std::nullopt;
 }
 
 /// The table of Annex K that the Independent JPEG Group's encoder scales, in zigzag order.
@@ -84,6 +84,10 @@ class Header {
       if (has_no_segment(marker)) continue;
       if (bytes_.size() - at_ < 2) return ends_early();
       const auto length = static_cast<std::size_t>(big_endian16(bytes_, at_));
+      if (length < 2 && is_passed_over(marker)) {
+        at_ += 2;  // as libjpeg and Pillow do
+        continue;
+      }
       if (length < 2)
         return Status::bad("a segment is said to be " + std::to_string(length) + " bytes long");
       if (length > bytes_.size() - at_) return ends_early();
@@ -100,6 +104,12 @@ class Header {
 
   static bool has_no_segment(int marker) {
     return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
+  }
+
+  /// Whether libjpeg passes over a marker's segment without a look at its length: APP0 to APP15,
+  /// COM and DNL.
+  static bool is_passed_over(int marker) {
+    return (marker >= 0xE0 && marker <= 0xEF) || marker == 0xFE || marker == 0xDC;
   }
 
   /// As libjpeg does: whatever lies before the next marker is passed over.

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "jpeg/scan_bytes.h"
+
 namespace millrace {
 
 template <typename... Values>
@@ -36,6 +38,7 @@ void Libjpeg::on_error(j_common_ptr handle) {
 }
 
 void Libjpeg::on_message(j_common_ptr handle, int level) {
+  if (handle->err->msg_code == JTRC_RST) ++of(handle).unreported_restarts_;
   if (level >= 0) return;
   switch (handle->err->msg_code) {
     case JWRN_ADOBE_XFORM:
@@ -44,12 +47,33 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
     case JWRN_NOT_SEQUENTIAL:
       return;  // no pixel is lost
     case JWRN_EXTRANEOUS_DATA:
-      // After a scan has begun these bytes are data that a damaged scan did not come to.
       if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number == 0) return;
+      if (of(handle).skip_stray_bytes()) return;
       [[fallthrough]];
     default:
       fail_with_libjpegs_text(handle);
   }
+}
+
+/// Handles libjpeg's report of bytes before a marker, after a scan has begun. False where they are
+/// not stray: data that a damaged scan did not come to.
+bool Libjpeg::skip_stray_bytes() {
+  const auto count = static_cast<std::size_t>(handle_.err->msg_parm.i[0]);
+  const int marker = handle_.err->msg_parm.i[1];
+  // libjpeg warns by itself of missing MCUs, and of another restart marker than the expected one.
+  const bool has_all = handle_.input_iMCU_row >= handle_.total_iMCU_rows;
+  const bool is_restart = handle_.restart_interval > 0 && (marker & ~7) == JPEG_RST0;
+  if (has_all ? marker != JPEG_EOI : !is_restart) return false;
+  // The count includes up to 8 bytes before each restart marker that was read without a report.
+  const auto earlier =
+      static_cast<std::size_t>(8 * std::max<std::int64_t>(unreported_restarts_, 0));
+  const unsigned char* const end = handle_.src->next_input_byte;
+  const std::size_t reported = std::min<std::size_t>(count - std::min(count, earlier),
+                                                     static_cast<std::size_t>(end - begin_));
+  if (!jpeg::are_stray({end - reported, reported}, reported)) return false;
+  skipped_stray_bytes_ = true;
+  unreported_restarts_ = is_restart ? -1 : 0;  // this one's JTRC_RST follows
+  return true;
 }
 
 void Libjpeg::on_progress(j_common_ptr handle) {
@@ -107,8 +131,11 @@ Libjpeg::~Libjpeg() { jpeg_destroy_decompress(&handle_); }
 
 Status Libjpeg::open(std::span<const std::byte> encoded) {
   end();
+  begin_ = reinterpret_cast<const unsigned char*>(encoded.data());
+  skipped_stray_bytes_ = false;
+  unreported_restarts_ = 0;
   return guarded([&] {
-    jpeg_mem_src(&handle_, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
+    jpeg_mem_src(&handle_, begin_, encoded.size());
     jpeg_read_header(&handle_, TRUE);
   });
 }

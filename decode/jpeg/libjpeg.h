@@ -49,6 +49,10 @@ class Libjpeg {
   /// Gives the memory for the image back, and its tables with it.
   void end();
 
+  /// Whether stray bytes were skipped since `open`, before a restart marker or the image's end.
+  /// libjpeg does not report those that its bit buffer holds, up to 8 before each marker.
+  bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
+
   /// The image as libjpeg describes it, from `open` on; the output's size from `start` on.
   const jpeg_decompress_struct& image() const { return handle_; }
   /// Whether libjpeg smooths between blocks, known from `start` on: it does where a progressive
@@ -75,12 +79,18 @@ class Libjpeg {
   static void on_progress(j_common_ptr handle);
   static void* allocate(j_common_ptr handle, int pool, std::size_t bytes);
 
+  bool skip_stray_bytes();
+
   template <typename Calls>
   Status guarded(const Calls& calls);
 
   const std::uint64_t max_scan_pixels_;
   jpeg_decompress_struct handle_{};
   Failure failure_{};
+  const unsigned char* begin_ = nullptr;
+  bool skipped_stray_bytes_ = false;
+  /// Restart markers since libjpeg last reported stray bytes.
+  std::int64_t unreported_restarts_ = 0;
   jpeg_progress_mgr progress_{};
   decltype(jpeg_memory_mgr::alloc_small) allocate_ = nullptr;
 };

@@ -12,6 +12,11 @@ constexpr std::size_t behind_all = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
+bool are_stray(std::span<const std::uint8_t> bytes, std::size_t in_file) {
+  return in_file <= max_stray_bytes ||
+         std::ranges::all_of(bytes, [](std::uint8_t byte) { return byte == 0; });
+}
+
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
                                          std::size_t begin) {
   while (begin + 1 < scan.size()) {
@@ -94,9 +99,18 @@ std::ptrdiff_t ScanBytes::bits_left(const std::uint8_t* next) const {
   return at_end_ ? 8 * (end_ - next) : std::ptrdiff_t{1} << 32;
 }
 
-bool ScanBytes::ends_with(int marker, const std::uint8_t* next, unsigned unused) const {
+std::optional<std::size_t> ScanBytes::stray_before(int marker, const std::uint8_t* next,
+                                                   unsigned unused) const {
   const std::ptrdiff_t left = bits_left(next) + static_cast<std::ptrdiff_t>(unused);
-  return left >= 0 && left < 8 && read_ + 1 < scan_.size() && scan_[read_ + 1] == marker;
+  if (!at_end_ || left < 0 || read_ + 1 >= scan_.size() || scan_[read_ + 1] != marker)
+    return std::nullopt;
+  const auto stray = static_cast<std::size_t>(left / 8);
+  if (stray == 0) return stray;
+  if (static_cast<std::ptrdiff_t>(stray) > end_ - window_.data()) return std::nullopt;
+  const std::span<const std::uint8_t> bytes{end_ - stray, stray};
+  const auto stuffed = static_cast<std::size_t>(std::ranges::count(bytes, 0xFF));
+  if (!are_stray(bytes, stray + stuffed)) return std::nullopt;
+  return stray;
 }
 
 void ScanBytes::pass_marker() {

@@ -13,6 +13,13 @@ namespace millrace::jpeg {
 /// Restart markers are these and the seven that follow, in turn.
 inline constexpr int first_restart = 0xD0;
 
+/// Bytes of any kind that may stand before the marker that is due. Damaged scans often leave more.
+inline constexpr std::size_t max_stray_bytes = 4;
+
+/// Whether bytes before a marker are stray and may be skipped: at most `max_stray_bytes`, or zeros.
+/// `in_file` is their number in the file, with the zeros that are stuffed behind each FF.
+bool are_stray(std::span<const std::uint8_t> bytes, std::size_t in_file);
+
 /// The offset behind the first marker of a scan from byte `begin` on, if that is `marker`. An FF
 /// that fills up before a marker counts as another one.
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
@@ -54,9 +61,12 @@ class ScanBytes {
   /// behind it. Only where the window has the last byte; if it has not, more than 64.
   std::ptrdiff_t bits_left(const std::uint8_t* next) const;
 
-  /// Whether the bits from `next` on, of which `unused` before it are not used up either, are no
-  /// more than the padding of the last byte, and marker `marker` follows at once.
-  bool ends_with(int marker, const std::uint8_t* next, unsigned unused) const;
+  /// Counts the whole bytes between the bits that are used up and the scan's next marker: 0 in a
+  /// sound scan, which has only padding there. Bits from `next` on and `unused` before it are left.
+  /// nullopt if more bits were used than there are, the next marker is not `marker`, the window
+  /// does not have all of the bytes, or they are not stray.
+  std::optional<std::size_t> stray_before(int marker, const std::uint8_t* next,
+                                          unsigned unused) const;
   /// Passes over the marker at the end, and begins anew behind it.
   void pass_marker();
 

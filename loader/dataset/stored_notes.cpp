@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -104,6 +105,45 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
   }
   notes->file_ = {};
   return notes;
+}
+
+std::optional<std::uint64_t> StoredNotes::first_misplaced() const {
+  std::vector<std::uint64_t> ends(4096);
+  std::uint64_t before = header_.end_of_table();
+  for (std::uint64_t begin = 0; begin <= header_.records; begin += ends.size()) {
+    ends.resize(static_cast<std::size_t>(
+        std::min<std::uint64_t>(ends.size(), header_.records + 1 - begin)));
+    if (!read_at(NotesHeader::bytes + begin * sizeof(std::uint64_t),
+                 std::as_writable_bytes(std::span(ends))))
+      return begin;
+    for (std::size_t n = 0; n < ends.size(); before = ends[n++]) {
+      const std::uint64_t number = begin + n;
+      const bool is_first_right = number > 0 || ends[n] == before;
+      if (!is_first_right || ends[n] < before || ends[n] > bytes_ ||
+          ends[n] - before > NotesHeader::most_note_bytes)
+        return number > 0 ? number - 1 : 0;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> damaged_note_tables(const Dataset& dataset) {
+  std::vector<std::string> damaged;
+  const auto parts = dataset.parts();
+  for (const auto& part : parts)
+    std::ranges::move(damaged_note_tables(*part), std::back_inserter(damaged));
+  if (!parts.empty() || !dataset.has_stored_notes() || dataset.facts().files.size() != 1)
+    return damaged;
+  const fs::path& file = dataset.facts().files.front();
+  const auto notes = StoredNotes::open(
+      file, {.records = dataset.size(), .fingerprint = dataset.facts().fingerprint.value_or(0)},
+      false, damaged);
+  const auto misplaced = notes != nullptr ? notes->first_misplaced() : std::nullopt;
+  if (misplaced)
+    damaged.push_back(stored_notes_path(file).string() +
+                      ": the table has an impossible offset at record " +
+                      std::to_string(*misplaced) + "; `millrace index` makes a new file.");
+  return damaged;
 }
 
 void StoredNotes::read(std::uint64_t record, std::vector<std::byte>& note) const {

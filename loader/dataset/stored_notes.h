@@ -52,6 +52,9 @@ class StoredNotes {
   /// Empty if the record has none, or its note cannot be read.
   void read(std::uint64_t record, std::vector<std::byte>& note) const;
 
+  /// The first record with an impossible offset in the table; nullopt if the table is sound.
+  std::optional<std::uint64_t> first_misplaced() const;
+
  private:
   bool read_at(std::uint64_t offset, std::span<std::byte> bytes) const;
 

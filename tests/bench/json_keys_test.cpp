@@ -209,8 +209,9 @@ TEST_F(JsonKeys, OfInspectAndVerifyStay) {
               ::testing::IsEmpty());
 
   const Json verified = keys(
-      "bad bad_records bytes checked dataset deep fingerprint fingerprint_found images_decoded "
-      "indices_proved interrupted quick records seconds sound");
+      "bad bad_records bytes checked damaged_index_tables dataset deep fingerprint "
+      "fingerprint_found images_decoded images_repaired indices_proved interrupted quick "
+      "records seconds sound");
   EXPECT_THAT(differences_of(verified, {"verify", dataset_.string()}), ::testing::IsEmpty());
 }
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """live_pictures.py KIND FOLDER: pictures of a kind, and what this machine's Pillow makes of them.
 
-KIND is png, webp, pnm, exif or mask. It writes NAME.png, say, and NAME.png.rgb, the bytes of
-Pillow's convert("RGB"), of masks the values of numpy.array, 2 bytes each. It prints "NAME.png WIDTH
-HEIGHT ORIENTATION" for each; the orientation is 0 where Pillow finds none. Pillow cannot write most
+KIND is png, webp, pnm, exif, stray (bytes in JPEGs) or mask. It writes NAME.png, say, and
+NAME.png.rgb, the bytes of Pillow's convert("RGB"), of masks the values of numpy.array, 2 bytes
+each. It prints "NAME.png WIDTH HEIGHT ORIENTATION" for each; the orientation is 0 where Pillow
+finds none. Pillow cannot write most
 kinds of PNG, so these are written here. Exits with 77 where there is no Pillow.
 """
 
@@ -204,9 +205,22 @@ def exifs(draw):
     yield "none.webp", saved(image(draw, "RGB", 9, 8), "WEBP")
 
 
+def strays(draw):
+    """JPEGs with bytes before their end that are not the image's."""
+    for mode in ("L", "RGB"):
+        picture = image(draw, mode, 61, 43)
+        for subsampling in (0, 1, 2):
+            for progressive in (False, True):
+                sound = saved(picture, "JPEG", subsampling=subsampling, progressive=progressive)
+                for stray in (bytes(1), b"\x55" * 3, bytes(8), b"\xa7" * 4, bytes(9000)):
+                    yield (f"{mode}_{subsampling}_{progressive}_{len(stray)}.jpg",
+                           sound[:-2] + stray + sound[-2:])
+
+
 def main(kind, folder):
     draw = random.Random(7)
-    kinds = {"png": pngs, "webp": webps, "pnm": pnms, "exif": exifs, "mask": masks}
+    kinds = {"png": pngs, "webp": webps, "pnm": pnms, "exif": exifs, "stray": strays,
+             "mask": masks}
     for name, encoded in kinds[kind](draw):
         path = Path(folder, name)
         path.write_bytes(encoded)

@@ -35,6 +35,9 @@ struct ImageHeader {
   /// doubtful, libjpeg-turbo has the last word, and `decode` and `check` change it: "libjpeg-turbo
   /// (doubtful data)". A text that lives as long as the program.
   const char* decoder = "";
+  /// Whether `decode` or `check` skipped stray bytes before a restart marker or the end of a JPEG.
+  /// `decoder` then says so, too: "millrace (repaired)".
+  bool repaired = false;
 
   Size size() const { return {width, height}; }
 };

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
+#include <utility>
 #include <variant>
 
 #include "dataset/lmdb/flavour.h"
@@ -23,6 +25,22 @@ bool is_pickle(std::span<const std::byte> value) {
   const auto first = std::to_integer<unsigned char>(value[0]);
   if (first == 0x80) return std::to_integer<int>(value[1]) <= newest_protocol;
   return (first == '(' || first == ']' || first == '}') && value.back() == std::byte{'.'};
+}
+
+/// Limits of a record, whose entry can refer to the same value many times. Without such references
+/// a field has at most 8 times the bytes that its values have in the entry.
+constexpr std::size_t max_fields = 4096;
+constexpr std::size_t max_growth = 16;
+constexpr std::size_t small_record_bytes = std::size_t{1} << 20;
+
+/// Bad if fields have too many bytes in all. Shared values count each time.
+Status check_size(std::span<const RecordField> fields, std::size_t entry_bytes) {
+  std::size_t bytes = 0;
+  for (const RecordField& field : fields) bytes += field.bytes.size();
+  if (bytes <= std::max(small_record_bytes, max_growth * entry_bytes)) return Status::ok();
+  return Status::bad("its fields have " + std::to_string(bytes) + " bytes in all, of " +
+                     std::to_string(entry_bytes) + " in the entry; at most " +
+                     std::to_string(max_growth) + " times as many are read");
 }
 
 /// All numbers that a collection holds, itself or in others, one behind the other.
@@ -75,9 +93,13 @@ class TupleParser final : public EntryParser {
     const auto* items = std::get_if<Items>(&root);
     if (items == nullptr || values_.size(root) == 0)
       return Status::bad("it is " + described(root) + ", not a tuple with something in it");
+    if (values_.size(root) > max_fields)
+      return Status::bad("it is " + described(root) + "; a record has at most " +
+                         std::to_string(max_fields) + " fields");
     collection_ = items->kind;
-    return collection_ == Collection::dictionary ? add_entries(root, fields)
-                                                 : add_items(root, fields);
+    Status added =
+        collection_ == Collection::dictionary ? add_entries(root, fields) : add_items(root, fields);
+    return added.is_ok() ? check_size(fields, value.size()) : std::move(added);
   }
 
   std::string kind() const override {

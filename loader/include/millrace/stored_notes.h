@@ -13,6 +13,8 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace MILLRACE_API millrace {
 
@@ -22,6 +24,10 @@ std::filesystem::path stored_notes_path(const std::filesystem::path& file);
 
 /// Whether a file begins as one of notes; false if it cannot be read.
 bool is_notes_file(const std::filesystem::path& path);
+
+/// Checks the table of each file of notes that the dataset uses. Returns a sentence for each table
+/// with an impossible offset; readers ignore the notes of such records. The notes are not read.
+std::vector<std::string> damaged_note_tables(const Dataset& dataset);
 
 /// Stores notes of a dataset's records (`Sample::note`) beside each of its files, where
 /// `open_dataset` finds them from then on: in place of those from before, as soon as all of a

@@ -163,6 +163,24 @@ TEST_F(Index, IsProvedByVerify) {
   EXPECT_EQ(run({"verify", "--deep", "--quick"}).exit_code, 2);
 }
 
+TEST_F(Index, OfWhichAnyOffsetIsFlippedIsFound) {
+  ASSERT_NO_FATAL_FAILURE(pack_plain());
+  ASSERT_EQ(run({"index"}).exit_code, 0);
+  const std::vector<std::byte> sound = read_file(index_);
+  constexpr std::size_t header_bytes = 32;
+  for (const std::size_t number : {0, 1, 7, 29, 30})
+    for (const std::size_t bit : {0, 9, 18, 40, 63}) {
+      SCOPED_TRACE(std::to_string(number) + ", bit " + std::to_string(bit));
+      std::vector<std::byte> flipped = sound;
+      flipped[header_bytes + 8 * number + bit / 8] ^= std::byte{1} << bit % 8;
+      write_bytes(index_, flipped);
+      const Result found = run({"verify", "--deep", "--json", "-"});
+      EXPECT_EQ(found.exit_code, 1);
+      EXPECT_EQ(Json::parse(found.out).at("sound"), false);
+      EXPECT_EQ(run({"verify", "--quick"}).exit_code, 0) << "the dataset is sound";
+    }
+}
+
 TEST_F(Index, IsSavedByARun) {
   ASSERT_NO_FATAL_FAILURE(pack_plain());
   const Result saved = run({"bench", "--epochs", "2", "--batch-size", "10", "--save-index"});

@@ -72,6 +72,22 @@ TEST(Pack, CountsImagesThatOtherDecodersTake) {
   EXPECT_THAT(result.out, HasSubstr("decoded by libjpeg-turbo (progressive): 2 images\n"));
 }
 
+TEST(Pack, AndVerifyCountImagesWithStrayBytes) {
+  const TemporaryFolder folder;
+  write_jpeg(folder / "photos" / "sound.jpg");
+  for (const unsigned count : {1U, 3U, 500U}) {
+    Bytes image = encode(noise(40, 30, count), {});
+    image.insert(image.end() - 2, count, count == 3 ? std::byte{0x5A} : std::byte{0});
+    write_bytes(folder / "photos" / (std::to_string(count) + ".jpg"), image);
+  }
+  const Result result = pack(folder / "photos", folder / "out.lmdb");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("repaired (stray bytes skipped): 3 images\n"));
+  const Result verified = millrace_command({"verify", (folder / "out.lmdb").string()});
+  EXPECT_EQ(verified.exit_code, 0) << verified.out;
+  EXPECT_THAT(verified.out, HasSubstr("4 images decoded (3 repaired)"));
+}
+
 TEST(Pack, HasTheLabelsAndTheOrderOfTheFolderInPlace) {
   const TemporaryFolder folder;
   for (const char* file : {"b/z.jpg", "b/c/1.jpg", "b/c-d/1.jpg", "b/.2.jpg", "a/1.jpg",

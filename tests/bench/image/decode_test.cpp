@@ -122,6 +122,42 @@ TEST_F(Decode, ABadFileDoesNotKeepTheOthersFromIt) {
   EXPECT_THAT(outside.err, HasSubstr("box 20 x 20 at (80, 0) is not inside an image of 90 x 60"));
 }
 
+TEST_F(Decode, MakesImagesOfAnyLengthThatAreNotResized) {
+  const std::string wide = folder_ / "wide.jpg";
+  const Bytes encoded = encode(noise(16'390, 9, 1), {});
+  write_bytes(wide, encoded);
+  const Image whole = reference_decode(encoded);
+  const Result result = millrace_command({"decode", wide, file_});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("16390 x 9 pixels, RGB"), HasSubstr(file_ + "\n")));
+  const std::string rows = millrace_command({"decode", wide, "--raw", "-"}).out;
+  EXPECT_EQ(std::vector<std::uint8_t>(rows.begin(), rows.end()), whole.pixels);
+  const std::string part =
+      millrace_command({"decode", wide, "--upright", "--crop", "3,2,16386,5", "--raw", "-"}).out;
+  EXPECT_EQ(std::vector<std::uint8_t>(part.begin(), part.end()),
+            cut(whole, {3, 2, 16'386, 5}).pixels);
+  // Orientation 6: a row of the upright image is a column of the stored one, from below.
+  const std::string high = folder_ / "high.jpg";
+  const std::string exif(
+      "\xff\xe1\0\x22"
+      "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0",
+      36);
+  Bytes turned = encoded;
+  const auto* const segment = reinterpret_cast<const std::byte*>(exif.data());
+  turned.insert(turned.begin() + 2, segment, segment + exif.size());
+  write_bytes(high, turned);
+  const std::string upright = millrace_command({"decode", high, "--upright", "--raw", "-"}).out;
+  ASSERT_EQ(upright.size(), whole.pixels.size());
+  for (std::size_t y = 0; y < 16'390; ++y)
+    for (std::size_t x = 0; x < 9; ++x)
+      ASSERT_EQ(static_cast<std::uint8_t>(upright[3 * (9 * y + x)]),
+                whole.pixels[3 * (16'390 * (8 - x) + y)]);
+  const Result outside = millrace_command({"decode", wide, file_, "--crop", "9,0,16390,9"});
+  EXPECT_EQ(outside.exit_code, 1);
+  EXPECT_THAT(outside.err,
+              HasSubstr(wide + ": box 16390 x 9 at (9, 0) is not inside an image of 16390 x 9"));
+}
+
 TEST_F(Decode, TurnsUprightBeforeTheCrop) {
   MILLRACE_NEEDS_SHARED("data/exif");
   const std::string photo = shared_dir() / "data/exif/Landscape_6.jpg";

@@ -205,11 +205,16 @@ TEST(ScanBytes, AreTheFilesWithoutStuffing) {
       }
       ASSERT_TRUE(bytes.ensure(next));
       EXPECT_EQ(bytes.bits_left(next), 0);
-      EXPECT_TRUE(bytes.ends_with(0xD9, next, 0));
-      EXPECT_TRUE(bytes.ends_with(0xD9, next, 7));
-      EXPECT_FALSE(bytes.ends_with(0xD9, next, 8));
-      EXPECT_FALSE(bytes.ends_with(0xD0, next, 0));
-      EXPECT_FALSE(bytes.ends_with(0xD9, next + 1, 7));
+      EXPECT_EQ(bytes.stray_before(0xD9, next, 0), std::size_t{0});
+      EXPECT_EQ(bytes.stray_before(0xD9, next, 7), std::size_t{0});
+      if (length > 0) {
+        EXPECT_EQ(bytes.stray_before(0xD9, next, 8), std::size_t{1});
+      }
+      if (length > 1) {
+        EXPECT_EQ(bytes.stray_before(0xD9, next, 17), std::size_t{2});
+      }
+      EXPECT_EQ(bytes.stray_before(0xD0, next, 0), std::nullopt);
+      EXPECT_EQ(bytes.stray_before(0xD9, next + 1, 7), std::nullopt);
       next += 9;
       EXPECT_FALSE(bytes.ensure(next));
     }
@@ -220,10 +225,11 @@ TEST(ScanBytes, GoOnBehindAMarker) {
   const std::vector<std::uint8_t> scan{1, 2, 0xFF, 0xD0, 3, 0xFF};
   ScanBytes bytes;
   bytes.begin(scan);
-  EXPECT_TRUE(bytes.ends_with(0xD0, bytes.first() + 2, 0));
+  EXPECT_EQ(bytes.stray_before(0xD0, bytes.first() + 2, 0), std::size_t{0});
   bytes.pass_marker();
   EXPECT_EQ(*bytes.first(), 3);
-  EXPECT_FALSE(bytes.ends_with(0xD9, bytes.first() + 1, 0));  // the file's end is no marker
+  EXPECT_EQ(bytes.stray_before(0xD9, bytes.first() + 1, 0),
+            std::nullopt);  // the file's end is no marker
 }
 
 }  // namespace

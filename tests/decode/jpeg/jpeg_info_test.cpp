@@ -172,6 +172,9 @@ TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   };
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"sv), 8);
+  // Pillow 11 to 13 find it. Pillow 10 and older find none behind a second name.
+  EXPECT_EQ(
+      orientation("Exif\0\0Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   // Integers of other types.
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x04\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x04\0\0\0\x01\0\0\0\x03"sv), 3);
@@ -192,6 +195,29 @@ TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   EXPECT_EQ(orientation("Exif\0\0XX\0*\0\0\0\x08"sv), std::nullopt);
   EXPECT_EQ(orientation("Exif"sv), std::nullopt);
   EXPECT_EQ(orientation("http://ns.adobe.com/xap/1.0/"sv), std::nullopt);
+}
+
+TEST(JpegInfo, PassesOverShortLengthsWhereLibjpegDoes) {
+  const Bytes image = encode(noise(8, 8, 1), {});
+  JpegDecoder decoder;
+  for (const int marker : {0xE0, 0xE1, 0xE5, 0xEE, 0xEF, 0xFE, 0xDC, 0xDB, 0xC4, 0xDD})
+    for (const int length : {0, 1}) {
+      Bytes bytes = image;
+      const Bytes segment{std::byte{0xFF}, static_cast<std::byte>(marker), std::byte{0},
+                          static_cast<std::byte>(length)};
+      bytes.insert(bytes.begin() + 2, segment.begin(), segment.end());
+      JpegInfo info;
+      EXPECT_EQ(read_jpeg_info(bytes, info).is_ok(), decoder.open(bytes).is_ok())
+          << "marker " << marker << ", length " << length;
+      if (marker != 0xE1 || length != 0) continue;
+      // Pillow finds the orientation that follows, too.
+      using namespace std::string_view_literals;
+      const auto exif =
+          with_segment(0xE1, "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv);
+      Bytes behind(bytes.begin(), bytes.begin() + 6);
+      behind.insert(behind.end(), exif.begin() + 2, exif.end());
+      EXPECT_EQ(info_of(behind).orientation, 6);
+    }
 }
 
 TEST(JpegInfo, SaysWhatIsWrong) {

@@ -170,8 +170,13 @@ TEST(SoundJpeg, BytesBehindAScansDataAreBad) {
     SCOPED_TRACE(encoding.name);
     const Bytes sound = encode(noise(70, 50, 3), encoding);
     ASSERT_EQ(refusal(decoder, sound), "");
+    // libjpeg does not report up to 8 bytes before each marker.
+    std::size_t count = 60;
+    for (std::size_t at = 0; at + 1 < sound.size(); ++at)
+      if (sound[at] == std::byte{0xFF} && (sound[at + 1] & std::byte{0xF8}) == std::byte{0xD0})
+        count += 8;
     Bytes padded = sound;
-    padded.insert(padded.end() - 2, 60, std::byte{0x55});
+    padded.insert(padded.end() - 2, count, std::byte{0x55});
     EXPECT_THAT(refusal(decoder, padded), HasSubstr("extraneous bytes before marker 0xd9"));
   }
 }
