@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset.h>
+#include <millrace/detail/json_text.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -79,10 +80,14 @@ std::string hexadecimal(std::uint64_t number) {
 
 std::string description_of(const Dataset& dataset) {
   const DatasetFacts facts = dataset.facts();
-  Json json = {{"name", dataset.name()}, {"records", dataset.size()}};
-  json["classes"] = dataset.classes();
-  json["fields"] = facts.fields;
-  json["files"] = facts.files;
+  const auto escaped = [](std::vector<std::string> names) {
+    for (std::string& name : names) name = escape_non_utf8(name);
+    return names;
+  };
+  Json json = {{"name", escape_non_utf8(dataset.name())}, {"records", dataset.size()}};
+  json["classes"] = escaped(dataset.classes());
+  json["fields"] = escaped(facts.fields);
+  json["files"] = escaped(facts.files);
   json["fingerprint"] = nullptr;
   if (facts.fingerprint) json["fingerprint"] = hexadecimal(*facts.fingerprint);
   json["warnings"] = facts.warnings;

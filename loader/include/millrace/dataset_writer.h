@@ -91,8 +91,8 @@ class DatasetWriter {
   void leave_out(std::string reason);
 
   /// Names of the classes that the "label" field counts, from 0, kept in the dataset's description.
-  /// In names that are not UTF-8 the bytes that are wrong are replaced. To be called before
-  /// `finish()`; throws as `append` does.
+  /// Names keep their bytes, UTF-8 or not. To be called before `finish()`; throws as `append`
+  /// does.
   void set_classes(std::vector<std::string> names);
 
   /// Commits what is left, writes the description and syncs it to storage; the dataset is complete
