@@ -105,9 +105,14 @@ bool is_dataset(const fs::path& path) {
   constexpr std::size_t most_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
     return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;
-  // LMDB's mark lies behind the header of the first page.
-  const std::string begin = read_text(file, 20);
-  return begin.empty() || begin.substr(0, 20).ends_with("\xde\xc0\xef\xbe");
+  // LMDB's mark lies behind the header of the first page, which has another size in 32-bit programs
+  // and in LMDB 1.0.
+  const std::string begin = read_text(file, 28);
+  if (begin.empty()) return true;
+  for (const std::size_t header_bytes : {16, 12, 24})
+    if (begin.size() >= header_bytes + 4 && begin.substr(header_bytes, 4) == "\xde\xc0\xef\xbe")
+      return true;
+  return false;
 }
 
 }  // namespace millrace::cli

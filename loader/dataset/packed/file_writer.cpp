@@ -110,7 +110,10 @@ void FileWriter::open_environment() {
   // that leads to them is written; that page is synced with the next commit.
   check(mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666));
   // Readers know the file as incomplete from here on.
-  if (committed_ == 0) check(try_commit());
+  if (committed_ > 0) return;
+  check(try_commit());
+  // Development versions before LMDB 1.0 have its data version, but a number of 0.9.
+  (void)LmdbFile::probe(path_);
 }
 
 void FileWriter::check_fields(std::span<const RecordField> fields) {
