@@ -81,7 +81,7 @@ LmdbMeta newest_meta(int file, const std::string& name) {
 }
 
 FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file) return file;
   const int reason = errno;
   if (reason == ENOENT || reason == ENOTDIR)
@@ -200,8 +200,8 @@ std::shared_ptr<const LmdbFile> LmdbFile::share(const std::shared_ptr<const Lmdb
 
 LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id)
     : name_(std::move(name)), meta_(meta), id_(id) {
-  if (std::get<bool>(id)) {
-    map_ = std::make_unique<GuardedMap>(file.get(), bytes(), name_);
+  if (std::get<bool>(id)) map_ = GuardedMap::make(file.get(), bytes(), name_, warnings_);
+  if (map_) {
     // Records are read in any order, so what lies behind one is not wanted with it.
     madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
   } else {

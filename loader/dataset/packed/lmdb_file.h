@@ -49,6 +49,8 @@ class LmdbFile {
   const LmdbMeta& meta() const { return meta_; }
   std::uint64_t pages() const { return meta_.last_page + 1; }
   std::size_t bytes() const { return pages() * meta_.page_bytes; }
+  /// Why it is not mapped as it should be.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// Empty if the file is not mapped.
   std::span<const std::byte> map() const {
     return map_ ? map_->bytes() : std::span<const std::byte>();
@@ -77,6 +79,7 @@ class LmdbFile {
   std::string name_;
   LmdbMeta meta_;
   Id id_;
+  std::vector<std::string> warnings_;
   // One of them.
   std::unique_ptr<const GuardedMap> map_;
   FileDescriptor file_;

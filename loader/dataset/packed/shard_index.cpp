@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/shard_index.h"
 
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/stored_notes.h>
@@ -91,7 +92,7 @@ void ShardIndex::add(ShardEntry shard) {
 bool is_shard_index(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const int first = file.get();
   if (!file.is_open() || file.bad()) throw_unopened(path);
   return first == '{';
@@ -117,7 +118,7 @@ std::string to_json(const ShardIndex& index) {
 }
 
 ShardIndex read_shard_index(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   if (!file) throw_unopened(path);
   const std::string text = read_text(file, max_index_bytes);
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");

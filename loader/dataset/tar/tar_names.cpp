@@ -2,6 +2,7 @@
 #include "dataset/tar/tar_names.h"
 
 #include <glob.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
@@ -205,7 +206,7 @@ std::vector<std::string> expand_tar_pattern(const fs::path& name) {
 }
 
 bool is_tar_list(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io,
@@ -236,7 +237,7 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
 }  // namespace
 
 std::vector<std::string> read_tar_list(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string text = read_text(file, most_list_bytes);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io,
