@@ -44,8 +44,8 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
   });
   std::string decides = geometry.to_json();
   // An image beyond them is bad, and must not be found as that of a transform with others.
-  for (const std::uint64_t limit :
-       {limits.max_pixels_per_byte, limits.max_scan_pixels, limits.max_decode_bytes})
+  for (const std::uint64_t limit : {limits.max_pixels, limits.max_pixels_per_byte,
+                                    limits.max_scan_pixels, limits.max_decode_bytes})
     decides += " " + std::to_string(limit);
   return {.bytes = 3 * static_cast<std::size_t>(recipe.output.width) *
                    static_cast<std::size_t>(recipe.output.height) *

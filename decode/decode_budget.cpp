@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/decode_budget.h>
+#include <millrace/detail/usable_memory.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -7,12 +8,20 @@
 
 namespace millrace {
 
+std::uint64_t default_decode_bytes() { return decode_bytes_for(usable_memory()); }
+
 DecodeBudget::DecodeBudget(const DecodeLimits& limits)
     : limits_(limits), free_(limits.max_decode_bytes) {
   const auto check = [](const char* name, std::uint64_t limit) {
     if (limit == 0)
       throw Error(ErrorCode::invalid_argument, std::string(name) + " is 0; it is at least 1");
   };
+  check("max_pixels", limits.max_pixels);
+  // Offsets of an image's bytes are counted by int.
+  constexpr std::uint64_t most_pixels = 250'000'000;
+  if (limits.max_pixels > most_pixels)
+    throw Error(ErrorCode::invalid_argument, "max_pixels is " + std::to_string(limits.max_pixels) +
+                                                 "; it is at most " + std::to_string(most_pixels));
   check("max_pixels_per_byte", limits.max_pixels_per_byte);
   check("max_scan_pixels", limits.max_scan_pixels);
   check("max_decode_bytes", limits.max_decode_bytes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/dataset.h>
+#include <millrace/detail/json_text.h>
 
 #include <cinttypes>
 #include <cstdio>
@@ -77,12 +78,32 @@ std::string hexadecimal(std::uint64_t number) {
   return digits;
 }
 
+OpenOptions open_options_of(const millrace_open_options* options) {
+  OpenOptions to;
+  if (options == nullptr) return to;
+  const millrace_open_options from = copied(options, "options");
+  const auto set = [](std::string& text, const char* value) {
+    if (value != nullptr) text = value;
+  };
+  set(to.format, from.format);
+  set(to.images, from.images);
+  set(to.labels, from.labels);
+  to.map = from.no_map == 0;
+  to.verify_checksums = from.no_checksums == 0;
+  to.notes = from.no_notes == 0;
+  return to;
+}
+
 std::string description_of(const Dataset& dataset) {
   const DatasetFacts facts = dataset.facts();
-  Json json = {{"name", dataset.name()}, {"records", dataset.size()}};
-  json["classes"] = dataset.classes();
-  json["fields"] = facts.fields;
-  json["files"] = facts.files;
+  const auto escaped = [](std::vector<std::string> names) {
+    for (std::string& name : names) name = escape_non_utf8(name);
+    return names;
+  };
+  Json json = {{"name", escape_non_utf8(dataset.name())}, {"records", dataset.size()}};
+  json["classes"] = escaped(dataset.classes());
+  json["fields"] = escaped(facts.fields);
+  json["files"] = escaped(facts.files);
   json["fingerprint"] = nullptr;
   if (facts.fingerprint) json["fingerprint"] = hexadecimal(*facts.fingerprint);
   json["warnings"] = facts.warnings;
@@ -96,9 +117,15 @@ using namespace millrace::c;
 
 millrace_status millrace_dataset_open(const char* path, millrace_dataset** dataset,
                                       millrace_error* error) {
+  return millrace_dataset_open_with(path, nullptr, dataset, error);
+}
+
+millrace_status millrace_dataset_open_with(const char* path, const millrace_open_options* options,
+                                           millrace_dataset** dataset, millrace_error* error) {
   return guarded(error, [&] {
     millrace_dataset*& handle = result_at(dataset, "dataset");
-    handle = put<millrace_dataset>(millrace::open_dataset(required(path, "path")));
+    required(path, "path");
+    handle = put<millrace_dataset>(millrace::open_dataset(path, open_options_of(options)));
   });
 }
 

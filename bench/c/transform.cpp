@@ -123,6 +123,20 @@ Recipe recipe_of(const std::string& text) {
   return Recipe::from_json(text, "recipe");
 }
 
+DecodeLimits limits_of(const millrace_decode_limits* limits) {
+  DecodeLimits to;
+  if (limits == nullptr) return to;
+  const millrace_decode_limits from = copied(limits, "limits");
+  const auto set = [](std::uint64_t& limit, std::uint64_t value) {
+    if (value != 0) limit = value;
+  };
+  set(to.max_pixels, from.max_pixels);
+  set(to.max_pixels_per_byte, from.max_pixels_per_byte);
+  set(to.max_scan_pixels, from.max_scan_pixels);
+  set(to.max_decode_bytes, from.max_decode_bytes);
+  return to;
+}
+
 std::string fields_of(const Transform& transform) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::array();
   for (const FieldSpec& field : transform.spec().fields())
@@ -143,10 +157,17 @@ using namespace millrace::c;
 
 millrace_status millrace_transform_images(const char* recipe, millrace_transform** transform,
                                           millrace_error* error) {
+  return millrace_transform_images_with(recipe, nullptr, transform, error);
+}
+
+millrace_status millrace_transform_images_with(const char* recipe,
+                                               const millrace_decode_limits* limits,
+                                               millrace_transform** transform,
+                                               millrace_error* error) {
   return guarded(error, [&] {
     millrace_transform*& handle = result_at(transform, "transform");
-    handle =
-        put<millrace_transform>(millrace::image_transform(recipe_of(required(recipe, "recipe"))));
+    const millrace::Recipe images = recipe_of(required(recipe, "recipe"));
+    handle = put<millrace_transform>(millrace::image_transform(images, limits_of(limits)));
   });
 }
 

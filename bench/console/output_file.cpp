@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/stored_notes.h>
@@ -32,7 +33,8 @@ fs::path name_beside(const fs::path& path) {
 
 /// 0, or why no file can be made at `path`, where there is none.
 int try_to_create(const fs::path& path) {
-  const int created = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int created = retry_interrupted(
+      [&] { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); });
   if (created < 0) return errno;
   close(created);
   unlink(path.c_str());
@@ -68,7 +70,7 @@ void write_text(const fs::path& path, std::string_view text) {
   const bool is_there = fs::exists(path);
   const fs::path file = is_there ? fs::canonical(path) : path;
   const fs::path beside = name_beside(path);
-  std::ofstream out(beside, std::ios::trunc | std::ios::binary);
+  auto out = open_stream<std::ofstream>(beside, std::ios::trunc | std::ios::binary);
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.close();
   std::error_code ignored;
@@ -97,7 +99,7 @@ void check_not_input(const fs::path& output, const fs::path& input) {
 }
 
 bool is_dataset(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   if (!file && errno == ENOENT) return false;
   if (!file)
     throw Error(ErrorCode::io,
@@ -105,9 +107,14 @@ bool is_dataset(const fs::path& path) {
   constexpr std::size_t most_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
     return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;
-  // LMDB's mark lies behind the header of the first page.
-  const std::string begin = read_text(file, 20);
-  return begin.empty() || begin.substr(0, 20).ends_with("\xde\xc0\xef\xbe");
+  // LMDB's mark lies behind the header of the first page, which has another size in 32-bit programs
+  // and in LMDB 1.0.
+  const std::string begin = read_text(file, 28);
+  if (begin.empty()) return true;
+  for (const std::size_t header_bytes : {16, 12, 24})
+    if (begin.size() >= header_bytes + 4 && begin.substr(header_bytes, 4) == "\xde\xc0\xef\xbe")
+      return true;
+  return false;
 }
 
 }  // namespace millrace::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "console/recipe_option.h"
 
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 
@@ -35,7 +36,7 @@ Recipe load_recipe(const std::string& name, std::optional<int> size) {
   };
   std::error_code ignored;
   if (std::filesystem::is_directory(name, ignored)) refuse(ErrorCode::io, "is a folder");
-  std::ifstream file(name);
+  auto file = open_stream<std::ifstream>(name, std::ios::in);
   if (!file) refuse(ErrorCode::not_found, "no such file");
   return Recipe::from_json(read_text(file), name);
 }

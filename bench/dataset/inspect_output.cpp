@@ -2,6 +2,7 @@
 #include "dataset/inspect_output.h"
 
 #include <fmt/format.h>
+#include <millrace/detail/json_text.h>
 
 #include <algorithm>
 #include <cmath>
@@ -269,9 +270,10 @@ std::string to_json(const Dataset& dataset, const Survey& survey) {
   Json classes = Json::array();
   for (const auto& [label, count] : class_counts(dataset, survey)) {
     const bool named = label >= 0 && static_cast<std::uint64_t>(label) < names.size();
-    classes.push_back({{"label", label},
-                       {"name", named ? Json(names[static_cast<std::size_t>(label)]) : Json()},
-                       {"records", count}});
+    classes.push_back(
+        {{"label", label},
+         {"name", named ? Json(escape_non_utf8(names[static_cast<std::size_t>(label)])) : Json()},
+         {"records", count}});
   }
   Json orientations = Json::object();
   for (const auto& [orientation, count] : survey.orientations)

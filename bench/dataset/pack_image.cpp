@@ -2,6 +2,7 @@
 #include "dataset/pack_image.h"
 
 #include <fmt/core.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
 
@@ -61,7 +62,7 @@ Status read_regular(const fs::path& path, Status (*check_kind)(std::span<const s
   if (size == 0) return Status::bad("is empty");
   if (size > max_image_bytes)
     return Status::bad(fmt::format("is {} bytes long; at most 1 GiB is packed", size));
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
+  const std::unique_ptr<std::FILE, CloseFile> file(open_stdio(path.c_str(), "rbe"));
   if (!file) return not_there(path, errno);
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
 

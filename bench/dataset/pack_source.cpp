@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <glob.h>
+#include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
 #include <millrace/stored_notes.h>
 #include <sys/stat.h>
@@ -26,6 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string message_of(int error) { return std::generic_category().message(error); }
+
+bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
 
 /// All that matches a pattern, sorted by bytes, whatever the locale.
 std::vector<fs::path> matches_of(const std::string& pattern) {
@@ -54,13 +57,23 @@ void check_searched(const std::string& pattern) {
     }
 }
 
-/// The files that a name stands for: itself, or for a pattern all that match, sorted.
+/// The files that a name stands for: itself, or for a pattern those of its braces in their order,
+/// and those that wildcards match sorted by name.
 std::vector<fs::path> expand(const std::string& name) {
   if (fs::exists(name)) return {name};
   if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
-  check_searched(name);
-  std::vector<fs::path> found = matches_of(name);
-  if (found.empty()) throw Error(ErrorCode::not_found, name + " matches no file");
+  std::vector<fs::path> found;
+  for (const std::string& part : expand_braces(name)) {
+    if (!has_wildcard(part)) {
+      if (!fs::exists(part)) throw Error(ErrorCode::not_found, part + " does not exist");
+      found.emplace_back(part);
+      continue;
+    }
+    check_searched(part);
+    const std::vector<fs::path> matches = matches_of(part);
+    if (matches.empty()) throw Error(ErrorCode::not_found, part + " matches no file");
+    found.insert(found.end(), matches.begin(), matches.end());
+  }
   return found;
 }
 
@@ -175,7 +188,7 @@ bool is_image_folder(const fs::path& input) {
   return fs::is_directory(input) && !fs::exists(input / "data.mdb");
 }
 
-bool is_pattern(const std::string& name) { return name.find_first_of("*?[") != std::string::npos; }
+bool is_pattern(const std::string& name) { return has_wildcard(name) || has_braces(name); }
 
 std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
   if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);

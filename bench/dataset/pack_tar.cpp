@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
 
@@ -102,7 +103,7 @@ std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int6
 void check_end_mark(const fs::path& tar, archive* opened) {
   if (archive_filter_count(opened) > 1) return;
   std::array<char, block_bytes> last{};
-  std::ifstream file(tar, std::ios::binary);
+  auto file = open_stream<std::ifstream>(tar, std::ios::binary);
   if (!file) throw_unread(tar, errno);
   file.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
   file.read(last.data(), last.size());

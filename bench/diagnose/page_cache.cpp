@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -33,7 +34,9 @@ constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
 class OpenFile {
  public:
   explicit OpenFile(const fs::path& path)
-      : path_(path), number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+      : path_(path), number_(retry_interrupted([&] {
+          return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        })) {
     if (number_ < 0) throw_io(path, "cannot be opened", errno);
   }
   ~OpenFile() { ::close(number_); }
@@ -57,8 +60,9 @@ class OpenFile {
 /// Cached pages of `bytes` from `offset` on, a multiple of the page size.
 std::uintmax_t cached_pages(const OpenFile& file, const fs::path& path, std::uintmax_t offset,
                             std::size_t bytes, std::size_t page_bytes) {
+  // Some file systems refuse shared maps (FUSE with direct I/O).
   void* window =
-      mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.number(), static_cast<off_t>(offset));
+      mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), static_cast<off_t>(offset));
   if (window == MAP_FAILED) throw_io(path, "cannot be mapped", errno);
   std::vector<unsigned char> pages((bytes + page_bytes - 1) / page_bytes);
   const int failed = mincore(window, bytes, pages.data()) == 0 ? 0 : errno;
@@ -90,7 +94,8 @@ CachedBytes cached_bytes(std::span<const fs::path> files) {
 void drop_from_cache(std::span<const fs::path> files) {
   for (const fs::path& path : files) {
     const OpenFile file(path);
-    if (fsync(file.number()) != 0) throw_io(path, "cannot be written back", errno);
+    if (retry_interrupted([&] { return fsync(file.number()); }) != 0)
+      throw_io(path, "cannot be written back", errno);
     if (const int failed = posix_fadvise(file.number(), 0, 0, POSIX_FADV_DONTNEED))
       throw_io(path, "its pages cannot be given up", failed);
   }

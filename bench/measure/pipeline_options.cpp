@@ -82,6 +82,7 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber.description(""));
   };
+  limit("--max-pixels", limits.max_pixels, "An image of more pixels is bad; at most 250000000");
   limit("--max-pixels-per-byte", limits.max_pixels_per_byte,
         "An image of more pixels per byte of its file is bad");
   limit("--max-scan-pixels", limits.max_scan_pixels, "An image of more pixels times scans is bad");
@@ -89,6 +90,7 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
       "--max-decode-bytes", limits.max_decode_bytes,
       "Memory for all large images that are decoded at once (as 500MB, 2GiB); one that needs more "
       "alone is bad")
+      ->default_str("512 MiB, or a quarter of the memory if that is less")
       ->transform(CLI::AsSizeValue(true).description(""));
 }
 

@@ -44,7 +44,7 @@ struct PipelineArguments {
   std::string config;
 };
 
-/// --max-pixels-per-byte, --max-scan-pixels, --max-decode-bytes.
+/// --max-pixels, --max-pixels-per-byte, --max-scan-pixels, --max-decode-bytes.
 void add_decode_limits(CLI::App& command, DecodeLimits& limits);
 /// --index-bytes, --cache-bytes
 void add_kept_bytes(CLI::App& command, SourceArguments& arguments);

@@ -3,6 +3,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <millrace/detail/json_text.h>
 
 #include <algorithm>
 #include <chrono>
@@ -119,7 +120,7 @@ std::string escape(std::string_view text) {
   constexpr std::pair<char, const char*> entities[] = {
       {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string escaped;
-  for (const char letter : text) {
+  for (const char letter : escape_non_utf8(text)) {
     const auto* entity = std::ranges::find(entities, letter, &std::pair<char, const char*>::first);
     if (entity != std::end(entities))
       escaped += entity->second;

@@ -94,7 +94,7 @@ struct Page {
 std::string page_html(const Page& page);
 
 /// A text as HTML shows it as it is, within elements and quoted attributes. Control characters
-/// become U+FFFD.
+/// become U+FFFD, and bytes that are not UTF-8 are written as "\xe9".
 std::string escape(std::string_view text);
 
 /// A duration for people, with three digits or so and the unit that fits: "0", "412 µs", "12.3 ms",

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/limits.h"
 
-#include <millrace/image_decoder.h>
-
 #include <string>
 
 namespace millrace {
@@ -14,11 +12,10 @@ std::string text_of(Size size) {
 
 }  // namespace
 
-Status check_pixels(Size image) {
-  if (pixels_of(image) <= ImageDecoder::max_pixels) return Status::ok();
-  return Status::bad(text_of(image) + " pixels; at most " +
-                     std::to_string(ImageDecoder::max_pixels / 1'000'000) +
-                     " megapixels are decoded");
+Status check_pixels(Size image, const DecodeLimits& limits) {
+  if (static_cast<std::uint64_t>(pixels_of(image)) <= limits.max_pixels) return Status::ok();
+  return Status::bad(text_of(image) + " pixels; at most " + std::to_string(limits.max_pixels) +
+                     " are decoded (max_pixels)");
 }
 
 Status check_limits(Size image, std::size_t encoded_bytes, std::uint64_t needed_bytes,

@@ -10,8 +10,8 @@
 
 namespace millrace {
 
-/// Bad for an image of more than `ImageDecoder::max_pixels`.
-Status check_pixels(Size image);
+/// Bad for an image of more than `max_pixels`.
+Status check_pixels(Size image, const DecodeLimits& limits);
 
 /// Bad for an image that costs more than the limits allow: pixels beside the bytes of its file, and
 /// the memory that is needed to decode all of it.

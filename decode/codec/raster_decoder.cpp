@@ -27,7 +27,7 @@ Status RasterDecoder::open(std::span<const std::byte> encoded) {
   close();
   encoded_ = encoded;
   if (Status read = read_header(encoded, header_); !read.is_ok()) return read;
-  if (Status few = check_pixels(header_.size()); !few.is_ok()) return few;
+  if (Status few = check_pixels(header_.size(), budget_->limits()); !few.is_ok()) return few;
   const Region whole{0, 0, header_.width, header_.height};
   Status allowed =
       check_limits(header_.size(), encoded.size(), needed_bytes(whole), budget_->limits());

@@ -93,7 +93,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
 }
 
 Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
-  if (Status few = check_pixels(header_.size()); !few.is_ok()) return few;
+  if (Status few = check_pixels(header_.size(), budget_->limits()); !few.is_ok()) return few;
   if (header_.components != 1 && header_.components != 3 && header_.components != 4)
     return Status::bad("a JPEG of " + std::to_string(header_.components) +
                        " components; only 1, 3 and 4 are supported");

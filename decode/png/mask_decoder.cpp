@@ -19,7 +19,8 @@ Status refuse(const std::string& what) {
 }
 
 /// Bad unless the bytes say that they are a mask of such a size.
-Status read_mask_info(std::span<const std::byte> encoded, Size size, PngInfo& info) {
+Status read_mask_info(std::span<const std::byte> encoded, Size size, const DecodeLimits& limits,
+                      PngInfo& info) {
   if (encoded.empty()) return refuse("it is empty (0 bytes)");
   const ImageKind kind = image_kind(encoded);
   if (kind == ImageKind::unknown) return refuse("it is no PNG");
@@ -33,7 +34,7 @@ Status read_mask_info(std::span<const std::byte> encoded, Size size, PngInfo& in
     return Status::bad("it is " + std::to_string(info.width) + " x " + std::to_string(info.height) +
                        " pixels, the image " + std::to_string(size.width) + " x " +
                        std::to_string(size.height));
-  return check_pixels(size);
+  return check_pixels(size, limits);
 }
 
 /// Puts the values of a row of a pass to their places, which are `step` apart.
@@ -78,7 +79,8 @@ Status MaskDecoder::decode(std::span<const std::byte> encoded, Size size, MaskVi
   view = {};
   close();
   PngInfo info;
-  if (Status read = read_mask_info(encoded, size, info); !read.is_ok()) return read;
+  if (Status read = read_mask_info(encoded, size, budget_->limits(), info); !read.is_ok())
+    return read;
   // Beside the values: libpng's row, the one before it, what both become, and ours.
   const auto pixels = static_cast<std::uint64_t>(pixels_of(size));
   const std::uint64_t needed =

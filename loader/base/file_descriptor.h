@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
+#include <millrace/detail/interrupted.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +15,10 @@ namespace millrace {
 class FileDescriptor {
  public:
   FileDescriptor() = default;
+  /// open(2), repeated while signals interrupt it. Empty, with `errno`, if it fails.
+  static FileDescriptor open(const char* path, int flags, mode_t mode = 0) {
+    return FileDescriptor(retry_interrupted([&] { return ::open(path, flags, mode); }));
+  }
   explicit FileDescriptor(int number) : number_(number) {}
   FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   FileDescriptor& operator=(FileDescriptor other) noexcept {

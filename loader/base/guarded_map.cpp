@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -211,6 +212,20 @@ void uninstall() MILLRACE_REQUIRES(guard.mutex) {
 
 }  // namespace
 
+namespace {
+
+std::string cannot_be_mapped(const std::string& name, int error) {
+  return name + " cannot be mapped: " + std::generic_category().message(error);
+}
+
+/// The file system has neither shared nor private maps.
+struct MapsRefused : Error {
+  explicit MapsRefused(const std::string& name)
+      : Error(ErrorCode::io, cannot_be_mapped(name, ENODEV)) {}
+};
+
+}  // namespace
+
 GuardedMap::GuardedMap(int file, std::size_t bytes, const std::string& name) {
   static std::once_flag once;
   std::call_once(once, keep_free_in_children<guard_mutex>);
@@ -222,9 +237,10 @@ GuardedMap::GuardedMap(int file, std::size_t bytes, const std::string& name) {
       guard.places.store(guard.free);
     }
     void* map = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
-    if (map == MAP_FAILED)
-      throw Error(ErrorCode::io,
-                  name + " cannot be mapped: " + std::generic_category().message(errno));
+    private_ = map == MAP_FAILED && errno == ENODEV;
+    if (private_) map = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (map == MAP_FAILED && errno == ENODEV) throw MapsRefused(name);
+    if (map == MAP_FAILED) throw Error(ErrorCode::io, cannot_be_mapped(name, errno));
     place_ = std::exchange(guard.free, guard.free->next_free);
     place_->set(reinterpret_cast<std::uintptr_t>(map), bytes);
     if (guard.maps++ == 0) install();
@@ -234,6 +250,28 @@ GuardedMap::GuardedMap(int file, std::size_t bytes, const std::string& name) {
   last_ = bytes_.data() + bytes - 1;
   while (last_ != page && *last_ == std::byte{0}) --last_;
   last_value_ = *last_;
+}
+
+std::unique_ptr<const GuardedMap> GuardedMap::make(int file, std::size_t bytes,
+                                                   const std::string& name,
+                                                   std::vector<std::string>& warnings) {
+  const auto warn = [&](const char* what) {
+    const std::string folder = std::filesystem::path(name).parent_path().string();
+    warnings.push_back((folder.empty() ? "." : folder) + ": " + what);
+  };
+  try {
+    auto map = std::make_unique<const GuardedMap>(file, bytes, name);
+    if (map->private_)
+      warn(
+          "the file system refuses shared maps, as FUSE with direct I/O does; its files are mapped "
+          "privately");
+    return map;
+  } catch (const MapsRefused&) {
+    warn(
+        "the file system cannot map files; records are read call by call, as with "
+        "OpenOptions::map = false");
+    return nullptr;
+  }
 }
 
 GuardedMap::~GuardedMap() {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/owner_process.h"
 
@@ -23,8 +25,14 @@ namespace millrace {
 /// are guarded, too; their ends free nothing there.
 class GuardedMap {
  public:
-  /// Throws `Error` (`io`) if the file `name` cannot be mapped. `bytes` > 0; the file is that long.
+  /// Maps the file shared, or privately where its file system refuses shared maps. Throws `Error`
+  /// (`io`) if the file `name` cannot be mapped. `bytes` > 0; the file is that long.
   GuardedMap(int file, std::size_t bytes, const std::string& name);
+  /// A map, or null where the file system cannot map files. For that, and for a private map,
+  /// `warnings` gets a sentence that names the file's folder. Throws for other failures.
+  static std::unique_ptr<const GuardedMap> make(int file, std::size_t bytes,
+                                                const std::string& name,
+                                                std::vector<std::string>& warnings);
   ~GuardedMap();
   GuardedMap(const GuardedMap&) = delete;
   GuardedMap& operator=(const GuardedMap&) = delete;
@@ -43,6 +51,7 @@ class GuardedMap {
   /// What the handler knows of it.
   struct MapPlace* place_;
   std::span<const std::byte> bytes_;
+  bool private_ = false;
   /// The last byte of the file that is not 0, or one of its last page if all of that are: whatever
   /// is cut off the file, this byte is lost or becomes 0.
   const std::byte* last_ = nullptr;

@@ -3,6 +3,7 @@
 
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
+#include <utf8.h>
 
 #include <algorithm>
 
@@ -64,6 +65,32 @@ void Members::read_milliseconds(const char* key, double& into) const {
   if (!value->is_number() || value->get<double>() < 0)
     place_.fail(key, *value, "a number of milliseconds, 0 or more");
   into = value->get<double>();
+}
+
+nlohmann::json name_to_json(const std::string& name) {
+  if (utf8::is_valid(name.begin(), name.end())) return name;
+  return std::vector<std::uint8_t>(name.begin(), name.end());
+}
+
+std::string name_from_json(const nlohmann::json& json) {
+  if (!json.is_array()) return json.get<std::string>();
+  const auto bytes = json.get<std::vector<std::uint8_t>>();
+  return {bytes.begin(), bytes.end()};
+}
+
+nlohmann::json names_to_json(const std::vector<std::string>& names) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const std::string& name : names) json.push_back(name_to_json(name));
+  return json;
+}
+
+std::vector<std::string> names_from_json(const nlohmann::json& json) {
+  // Throws for a value that is not a list.
+  const auto list = json.get<std::vector<nlohmann::json>>();
+  std::vector<std::string> names;
+  names.reserve(list.size());
+  for (const nlohmann::json& name : list) names.push_back(name_from_json(name));
+  return names;
 }
 
 std::string range_text(std::uint64_t low, std::uint64_t high) {

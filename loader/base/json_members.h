@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace millrace {
 
@@ -65,6 +66,12 @@ std::uint64_t count_of(const AnyJson& value, const char* key) {
                                         ", must be an integer of 0 or more");
   return value.template get<std::uint64_t>();
 }
+
+/// A name as JSON: a text, or an array of its bytes if it is not UTF-8.
+nlohmann::json name_to_json(const std::string& name);
+std::string name_from_json(const nlohmann::json& json);
+nlohmann::json names_to_json(const std::vector<std::string>& names);
+std::vector<std::string> names_from_json(const nlohmann::json& json);
 
 /// "an integer in 1..9", for `Place::fail`.
 std::string range_text(std::uint64_t low, std::uint64_t high);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/json_text.h>
+#include <utf8.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -72,6 +73,20 @@ std::string json_reason(const std::exception& error) {
   const std::string text = error.what();
   const std::size_t code_end = text.starts_with('[') ? text.find("] ") : std::string::npos;
   return code_end == std::string::npos ? text : text.substr(code_end + 2);
+}
+
+std::string escape_non_utf8(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string escaped;
+  for (const char *begin = text.data(), *const end = begin + text.size(); begin != end;) {
+    const char* const invalid = utf8::find_invalid(begin, end);
+    escaped.append(begin, invalid);
+    begin = invalid;
+    if (invalid == end) break;
+    const auto byte = static_cast<unsigned char>(*begin++);
+    escaped += {'\\', 'x', digits[byte / 16], digits[byte % 16]};
+  }
+  return escaped;
 }
 
 std::string read_text(std::istream& file, std::size_t max_bytes) {

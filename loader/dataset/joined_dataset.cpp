@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <span>
+#include <unordered_set>
 #include <utility>
 
 #include "base/exception_text.h"
@@ -43,11 +44,14 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
       : parts_(std::move(parts)),
         specs_(common_specs(parts_)),
         description_(std::move(description)) {
+    // Files of one folder often have the same warning.
+    std::unordered_set<std::string> known;
     for (const auto& part : parts_) {
       begins_.push_back(begins_.back() + part->size());
       DatasetFacts facts = part->facts();
       std::ranges::move(facts.files, std::back_inserter(description_.facts.files));
-      std::ranges::move(facts.warnings, std::back_inserter(description_.facts.warnings));
+      for (std::string& warning : facts.warnings)
+        if (known.insert(warning).second) description_.facts.warnings.push_back(std::move(warning));
     }
   }
 

@@ -36,8 +36,10 @@ fs::path stored_notes_path(const fs::path& file) {
 
 bool is_notes_file(const fs::path& path) {
   std::array<char, notes_format.size()> first{};
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return file && ::pread(file.get(), first.data(), first.size(), 0) == std::ssize(first) &&
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return file &&
+         retry_interrupted([&] { return ::pread(file.get(), first.data(), first.size(), 0); }) ==
+             std::ssize(first) &&
          first == notes_format;
 }
 
@@ -72,7 +74,7 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
     warnings.push_back(name + " " + why + "; it is not used. `millrace index` makes a new one.");
     return nullptr;
   };
-  FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor opened = FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (!opened) {
     if (errno == ENOENT) return nullptr;
     return refuse("cannot be opened: " + std::generic_category().message(errno));
@@ -97,13 +99,15 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
     return refuse("is damaged or cut short");
   if (!mapped) return notes;
   try {
-    notes->map_ = std::make_unique<const GuardedMap>(notes->file_.get(),
-                                                     static_cast<std::size_t>(notes->bytes_), name);
+    // The dataset's own file has the same warning.
+    std::vector<std::string> same;
+    notes->map_ =
+        GuardedMap::make(notes->file_.get(), static_cast<std::size_t>(notes->bytes_), name, same);
   } catch (const Error& error) {
     warnings.push_back(std::string(error.what()) + "; it is not used.");
     return nullptr;
   }
-  notes->file_ = {};
+  if (notes->map_) notes->file_ = {};
   return notes;
 }
 

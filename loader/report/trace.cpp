@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <millrace/trace.h>
 #include <unistd.h>
@@ -199,7 +200,7 @@ void Trace::write_json(std::ostream& out) const {
 }
 
 void Trace::write_json(const std::filesystem::path& path) const {
-  std::ofstream file(path, std::ios::trunc | std::ios::binary);
+  auto file = open_stream<std::ofstream>(path, std::ios::trunc | std::ios::binary);
   if (file) write_json(file);
   file.close();
   if (!file)

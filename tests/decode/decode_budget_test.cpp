@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <millrace/decode_budget.h>
 #include <millrace/error.h>
+#include <millrace/image_decoder.h>
 #include <millrace/random.h>
 
 #include <atomic>
+#include <memory>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -75,6 +79,28 @@ TEST(DecodeBudget, RefusesLimitsOfNothing) {
        {DecodeLimits{.max_pixels_per_byte = 0}, DecodeLimits{.max_scan_pixels = 0},
         DecodeLimits{.max_decode_bytes = 0}})
     EXPECT_THROW(DecodeBudget{limits}, Error);
+}
+
+TEST(DecodeBudget, TheDefaultFollowsTheMemoryOfTheProcess) {
+  EXPECT_EQ(decode_bytes_for(0), 512 * mib);
+  EXPECT_EQ(decode_bytes_for(std::uint64_t{64} << 30), 512 * mib);
+  EXPECT_EQ(decode_bytes_for(1024 * mib), 256 * mib);
+  EXPECT_EQ(decode_bytes_for(128 * mib), 32 * mib);
+  EXPECT_EQ(DecodeLimits().max_decode_bytes, default_decode_bytes());
+}
+
+TEST(DecodeBudget, TheLimitOfPixelsIsAnOption) {
+  EXPECT_THROW(DecodeBudget({.max_pixels = 0}), Error);
+  EXPECT_THROW(DecodeBudget({.max_pixels = 250'000'001}), Error);
+  const auto open = [](const std::string& header, const DecodeLimits& limits) {
+    const auto decoder = make_image_decoder(std::make_shared<DecodeBudget>(limits));
+    const std::string image = header + std::string(6000, 'x');
+    return decoder->open(std::as_bytes(std::span(image))).reason();
+  };
+  EXPECT_EQ(open("P5 75 80 255\n", {}), "");
+  EXPECT_EQ(open("P5 75 80 255\n", {.max_pixels = 6000}), "");
+  EXPECT_EQ(open("P5 75 80 255\n", {.max_pixels = 5999}),
+            "75 x 80 pixels; at most 5999 are decoded (max_pixels)");
 }
 
 }  // namespace

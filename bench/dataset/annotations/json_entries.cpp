@@ -2,6 +2,7 @@
 #include "dataset/annotations/json_entries.h"
 
 #include <fmt/format.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <xxhash.h>
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 /// A file's bytes from the first to the last, for the parser, which asks for one at a time.
 class FileBytes {
  public:
-  explicit FileBytes(const fs::path& path) : path_(path), file_(std::fopen(path.c_str(), "rbe")) {
+  explicit FileBytes(const fs::path& path) : path_(path), file_(open_stdio(path.c_str(), "rbe")) {
     if (!file_) fail(errno == ENOENT ? ErrorCode::not_found : ErrorCode::io);
     std::setvbuf(file_.get(), nullptr, _IONBF, 0);
     XXH3_64bits_reset(hash_.get());

@@ -126,6 +126,26 @@ typedef struct millrace_dataset_callbacks {
 /* What open_dataset() of <millrace/dataset.h> opens. */
 MILLRACE_C_API millrace_status millrace_dataset_open(const char* path, millrace_dataset** dataset,
                                                      millrace_error* error);
+
+/* How to open a dataset: OpenOptions of <millrace/dataset.h>. All 0 = the defaults. */
+typedef struct millrace_open_options {
+  size_t struct_bytes; /* sizeof(millrace_open_options) */
+  const char* format;  /* the name of its format; null = each is asked in turn */
+  /* Of an LMDB file with several named databases: the one with the images, and the one with their
+   * labels. Null = the file has one database. */
+  const char* images;
+  const char* labels;
+  int32_t no_map;       /* 1: files are read call by call, and not mapped */
+  int32_t no_checksums; /* 1: stored checksums are not compared */
+  int32_t no_notes;     /* 1: notes beside the files are not used */
+  int32_t reserved;
+} millrace_open_options;
+
+/* The same with options; null = the defaults. */
+MILLRACE_C_API millrace_status millrace_dataset_open_with(const char* path,
+                                                          const millrace_open_options* options,
+                                                          millrace_dataset** dataset,
+                                                          millrace_error* error);
 /* Copies `callbacks` and its name. After a failure `free_user` was not called. */
 MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_callbacks* callbacks,
                                                        millrace_dataset** dataset,
@@ -134,7 +154,7 @@ MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_ca
 MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dataset,
                                                      uint64_t* size, millrace_error* error);
 /* A JSON object: "name", "records", "classes", "fields", "files", "fingerprint" (16 hexadecimal
- * digits or null), "warnings". */
+ * digits or null), "warnings". A byte of a name that is not UTF-8 is written as \xe9. */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
@@ -190,6 +210,21 @@ typedef struct millrace_transform_callbacks {
 MILLRACE_C_API millrace_status millrace_transform_images(const char* recipe,
                                                          millrace_transform** transform,
                                                          millrace_error* error);
+
+/* What an image may cost: DecodeLimits of <millrace/decode_budget.h>. 0 = the default. */
+typedef struct millrace_decode_limits {
+  size_t struct_bytes; /* sizeof(millrace_decode_limits) */
+  uint64_t max_pixels;
+  uint64_t max_pixels_per_byte;
+  uint64_t max_scan_pixels;
+  uint64_t max_decode_bytes; /* for all workers together */
+} millrace_decode_limits;
+
+/* The same with limits; null = the defaults. */
+MILLRACE_C_API millrace_status millrace_transform_images_with(const char* recipe,
+                                                              const millrace_decode_limits* limits,
+                                                              millrace_transform** transform,
+                                                              millrace_error* error);
 /* Copies `callbacks` and what it points to. After a failure `free_user` was not called. */
 MILLRACE_C_API millrace_status
 millrace_transform_create(const millrace_transform_callbacks* callbacks,

@@ -12,9 +12,20 @@
 
 namespace MILLRACE_API millrace {
 
+/// The default of `DecodeLimits::max_decode_bytes` for a process that may use so many bytes of
+/// memory: a quarter of them, at most 512 MiB, and 512 MiB where the memory is unknown (0).
+constexpr std::uint64_t decode_bytes_for(std::uint64_t memory_bytes) {
+  constexpr std::uint64_t most = std::uint64_t{512} << 20;
+  return memory_bytes == 0 || memory_bytes / 4 > most ? most : memory_bytes / 4;
+}
+/// That of this process: of the machine's memory, or what its control groups leave of it.
+std::uint64_t default_decode_bytes();
+
 /// What a hostile or damaged image may cost. An image beyond a limit is bad; the reason has the
 /// image's value, the limit and its name here.
 struct DecodeLimits {
+  /// Pixels of an image, 1 to 250 million: a few hostile bytes can claim 65500 x 65500.
+  std::uint64_t max_pixels = 100'000'000;
   /// Pixels for each byte of the file, at least 1. Huffman's code takes at least a bit for the 64
   /// pixels of a block, so what it holds as a whole has at most 512.
   std::uint64_t max_pixels_per_byte = 1000;
@@ -25,7 +36,7 @@ struct DecodeLimits {
   /// decoders of one budget have open at once. An image that needs more by itself is bad. An image
   /// takes 3 bytes for each pixel of its region and, if it is stored in several scans, 2 bytes for
   /// each pixel of each component as stored.
-  std::uint64_t max_decode_bytes = std::uint64_t{512} << 20;
+  std::uint64_t max_decode_bytes = default_decode_bytes();
 };
 
 /// The limits of some decoders, and the memory that they share: who needs much waits until the
@@ -56,7 +67,8 @@ class DecodeBudget {
     std::uint64_t bytes_ = 0;
   };
 
-  /// Throws `Error` (`invalid_argument`) for a limit of 0.
+  /// Throws `Error` (`invalid_argument`) for a limit of 0, and for more than 250 million
+  /// `max_pixels`.
   explicit DecodeBudget(const DecodeLimits& limits = {});
   DecodeBudget(const DecodeBudget&) = delete;
   DecodeBudget& operator=(const DecodeBudget&) = delete;

@@ -55,10 +55,6 @@ enum class IndexPoints { tiles, rows };
 /// A lack of memory is no bad image but `std::bad_alloc`.
 class ImageDecoder {
  public:
-  /// Images of more pixels are bad: a few hostile bytes can claim 65500 x 65500. `DecodeLimits` has
-  /// the limits that depend on more than the size.
-  static constexpr std::int64_t max_pixels = 100'000'000;
-
   /// Regions of more pixels take no turns.
   static constexpr std::int64_t max_turn_pixels = 320'000;
 

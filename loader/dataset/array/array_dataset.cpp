@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/array/array_dataset.h"
 
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ class ArrayDataset final : public Dataset, public std::enable_shared_from_this<A
   ArrayDataset(std::string name, ArrayDescription description, DatasetFacts facts)
       : name_(std::move(name)), description_(std::move(description)), facts_(std::move(facts)) {
     facts_.files = description_.files;
+    facts_.warnings = description_.warnings;
     for (const ArrayField& field : fields()) facts_.fields.push_back(field.spec().name);
   }
 
@@ -116,7 +118,7 @@ void ArrayDataset::prefetch(std::span<const std::uint64_t> indices) const {
 std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return {};
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   std::string text = read_text(file, bytes);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() +
@@ -137,6 +139,7 @@ std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions&
   ArrayDescription description;
   std::shared_ptr<const ArrayFile> file = ArrayFile::open(path, options.map);
   description.files.push_back(file->name());
+  description.warnings = file->warnings();
   const std::string stem = path.stem().string();
   description.fields.emplace_back(stem, npy_array(std::move(file)));
   return std::make_shared<ArrayDataset>(

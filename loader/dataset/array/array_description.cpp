@@ -202,6 +202,9 @@ class DescriptionReader {
     if (!file) {
       file = ArrayFile::open(path, mapped_);
       description_.files.push_back(file->name());
+      for (const std::string& warning : file->warnings())
+        if (std::ranges::find(description_.warnings, warning) == description_.warnings.end())
+          description_.warnings.push_back(warning);
     }
     return file;
   }

@@ -45,6 +45,8 @@ struct ArrayDescription {
   std::vector<std::string> classes{};
   /// Each once, in the order in which they are named.
   std::vector<std::string> files{};
+  /// Why files are not mapped as they should be.
+  std::vector<std::string> warnings{};
 };
 
 /// Whether a text is meant as a description, however damaged it may be, and no list of shards.

@@ -25,7 +25,7 @@ std::string unreadable_text(const std::string& name, std::uint64_t offset,
 
 std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& path, bool mapped) {
   std::string name = path.string();
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (!file) {
     const int error = errno;
     const bool missing = names_no_file(error);
@@ -43,8 +43,9 @@ std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& pa
 
 ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name, bool mapped)
     : file_(std::move(file)), bytes_(bytes), name_(std::move(name)) {
-  if (mapped && bytes_ > 0) {
-    map_ = std::make_unique<const GuardedMap>(file_.get(), static_cast<std::size_t>(bytes_), name_);
+  if (mapped && bytes_ > 0)
+    map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
+  if (map_) {
     // Records are read in any order, so what lies behind one is not wanted with it.
     madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
   } else {

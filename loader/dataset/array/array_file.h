@@ -36,6 +36,9 @@ class ArrayFile {
   /// Its length when it was opened.
   std::uint64_t bytes() const { return bytes_; }
 
+  /// Why it is not mapped as it should be.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
   /// The bytes of `range`, which lies within `bytes()`: in the map, or else in `buffer`. Throws
   /// `Error` (`io`, naming file and offset) if they cannot be read call by call.
   std::span<const std::byte> read(ByteRange range, std::vector<std::byte>& buffer) const;
@@ -51,6 +54,7 @@ class ArrayFile {
   FileDescriptor file_;
   std::uint64_t bytes_;
   std::string name_;
+  std::vector<std::string> warnings_;
   /// Null if it is not mapped, or empty.
   std::unique_ptr<const GuardedMap> map_;
 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <millrace/detail/image_list.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <sys/stat.h>
@@ -128,7 +129,8 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
     if (!names_no_file(error)) unreadable_ = status;
     return status;
   };
-  const FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const FileDescriptor file =
+      FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (!file) return refused(errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return refused(errno);
@@ -158,7 +160,8 @@ void FilesDataset::prefetch(std::span<const std::uint64_t> indices) const {
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
     const std::string name = file(index);
-    const FileDescriptor opened(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    const FileDescriptor opened =
+        FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status {};
     // Whoever reads the record gets the error.
     if (!opened || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
@@ -214,7 +217,7 @@ Status probe_image_list(const fs::path& path) {
   std::error_code ignored;
   Status no_list = Status::bad("its first line is not path,label");
   if (!fs::is_regular_file(path, ignored)) return Status::bad("it is no regular file");
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() + " cannot be read: " + reason_of(errno));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/image_list.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
@@ -89,7 +90,7 @@ IgnoredNames ignore_hidden(FolderEntries& entries) {
 void read_image_list(const fs::path& list, const TakeListed& take) {
   if (fs::is_directory(list))
     throw Error(ErrorCode::io, list.string() + " is a folder; a list of files is a file");
-  std::ifstream file(list, std::ios::binary);
+  auto file = open_stream<std::ifstream>(list, std::ios::binary);
   if (!file)
     throw Error(ErrorCode::not_found,
                 list.string() + " cannot be read: " + std::generic_category().message(errno));

@@ -86,7 +86,9 @@ std::vector<std::string> database_names(const LmdbFile& file) {
 }
 
 ForeignFile::ForeignFile(const std::filesystem::path& path, const OpenOptions& options)
-    : file_(LmdbFile::share(LmdbFile::open(lmdb_file_at(path), options.map))), options_(options) {}
+    : file_(LmdbFile::share(LmdbFile::open(lmdb_file_at(path), options.map))),
+      options_(options),
+      warnings_(file_->warnings()) {}
 
 void ForeignFile::refuse(const LmdbDamage& damage) const {
   throw Error(ErrorCode::corrupt,

@@ -55,7 +55,7 @@ bool read_all(int file, std::span<std::byte> to, off_t offset = 0) {
 
 bool is_page_table(const fs::path& path) {
   std::array<char, table_format.size()> first{};
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   return file && read_all(file.get(), std::as_writable_bytes(std::span(first))) &&
          first == table_format;
 }
@@ -68,7 +68,7 @@ struct StoredTables {
 };
 
 StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const auto refuse = [](std::string why) { return StoredTables{{}, std::move(why)}; };
   if (!file && errno == ENOENT) return {};
   struct stat status {};

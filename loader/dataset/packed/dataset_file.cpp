@@ -88,6 +88,11 @@ void DatasetFile::check() const {
   };
   // Nearly in the order of the records, unlike all other reading.
   const std::span<const std::byte> file = file_->map();
+  if (file.empty())
+    throw Error(ErrorCode::io,
+                file_->name() +
+                    " cannot be mapped, so nothing is added to it; copy it to another "
+                    "file system");
   madvise(const_cast<std::byte*>(file.data()), file.size(), MADV_SEQUENTIAL);
   try {
     const LmdbPages pages(file, file_->meta().page_bytes);

@@ -41,6 +41,8 @@ class DatasetFile {
                                                  bool mapped = true);
 
   const Description& description() const { return root_.description; }
+  /// Why it is not mapped as it should be.
+  const std::vector<std::string>& warnings() const { return file_->warnings(); }
 
   /// Checks all that LMDB trusts when it writes on behind the records, and the records themselves.
   /// Reads the whole file, which must be mapped, once. Throws `Error` (`corrupt`, or `io` for what

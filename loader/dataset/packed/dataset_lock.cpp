@@ -25,9 +25,14 @@ namespace {
 }
 
 void lock(const FileDescriptor& file, const std::filesystem::path& path) {
-  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return;
-  if (errno == EWOULDBLOCK) throw_being_written(path);
-  throw_io(path, "locked", errno);
+  if (retry_interrupted([&] { return flock(file.get(), LOCK_EX | LOCK_NB); }) == 0) return;
+  const int reason = errno;
+  if (reason == EWOULDBLOCK) throw_being_written(path);
+  throw Error(ErrorCode::io,
+              path.string() +
+                  " cannot be locked (flock: " + std::generic_category().message(reason) +
+                  "); write to another file system and copy the dataset, or mount this one with "
+                  "locks (Lustre: -o flock)");
 }
 
 bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
@@ -37,11 +42,21 @@ bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
+/// Locks a file that was made just now. If its file system has no locks, the file goes.
+void lock_new(const FileDescriptor& file, const std::filesystem::path& path) {
+  try {
+    lock(file, path);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io && is_at(file, path)) unlink(path.c_str());
+    throw;
+  }
+}
+
 }  // namespace
 
 FileDescriptor lock_existing(const std::filesystem::path& path) {
   while (true) {
-    FileDescriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (!file && errno == ENOENT) return file;
     if (!file) throw_io(path, "opened", errno);
     if (!std::filesystem::is_regular_file(path))
@@ -53,7 +68,8 @@ FileDescriptor lock_existing(const std::filesystem::path& path) {
 }
 
 FileDescriptor create_locked(const std::filesystem::path& path) {
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  FileDescriptor file =
+      FileDescriptor::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (!file) {
     const int reason = errno;
     if (reason != EEXIST) throw_io(path, "created", reason);
@@ -61,7 +77,7 @@ FileDescriptor create_locked(const std::filesystem::path& path) {
     throw Error(ErrorCode::already_exists,
                 path.string() + " exists already; take another name, or have it replaced");
   }
-  lock(file, path);
+  lock_new(file, path);
   // Another writer may have taken the file for one that was left, and removed it.
   if (!is_at(file, path)) throw_being_written(path);
   return file;
@@ -73,9 +89,10 @@ std::filesystem::path next_index(const std::filesystem::path& path) {
 
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents) {
   const std::filesystem::path next = next_index(path);
-  FileDescriptor file(::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  FileDescriptor file =
+      FileDescriptor::open(next.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (!file) throw_io(next, "created", errno);
-  lock(file, next);
+  lock_new(file, next);
   const auto check = [&](bool done) {
     if (done) return;
     const int reason = errno == 0 ? ENOSPC : errno;
@@ -84,11 +101,12 @@ FileDescriptor replace_locked(const std::filesystem::path& path, std::string_vie
   };
   errno = 0;
   for (std::size_t written = 0; written < contents.size();) {
-    const ssize_t count = write(file.get(), contents.data() + written, contents.size() - written);
+    const ssize_t count = retry_interrupted(
+        [&] { return write(file.get(), contents.data() + written, contents.size() - written); });
     check(count > 0);
     written += static_cast<std::size_t>(count);
   }
-  check(fsync(file.get()) == 0);
+  check(retry_interrupted([&] { return fsync(file.get()); }) == 0);
   check(rename(next.c_str(), path.c_str()) == 0);
   sync_folder_of(path);
   return file;
@@ -96,9 +114,10 @@ FileDescriptor replace_locked(const std::filesystem::path& path, std::string_vie
 
 void sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  if (const FileDescriptor entries(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (const FileDescriptor entries =
+          FileDescriptor::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
       entries)
-    fsync(entries.get());
+    retry_interrupted([&] { return fsync(entries.get()); });
 }
 
 void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed) {
@@ -114,8 +133,9 @@ void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed
 }
 
 bool is_being_written(const std::filesystem::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return file && retry_interrupted([&] { return flock(file.get(), LOCK_SH | LOCK_NB); }) != 0 &&
+         errno == EWOULDBLOCK;
 }
 
 }  // namespace millrace

@@ -10,7 +10,8 @@
 namespace millrace {
 
 /// Makes an empty file at `path` and takes the lock (flock) that every writer of a dataset holds as
-/// long as it is at work. Throws as `DatasetWriter` does.
+/// long as it is at work. Where the file system has no locks, no file is left. Throws as
+/// `DatasetWriter` does.
 FileDescriptor create_locked(const std::filesystem::path& path);
 
 /// The regular file at `path` with its lock taken; empty if there is no file. Throws as

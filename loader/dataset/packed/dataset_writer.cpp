@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <lmdb.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/error.h>
 
@@ -6,6 +7,7 @@
 
 #include "dataset/packed/dataset_lock.h"
 #include "dataset/packed/file_writer.h"
+#include "dataset/packed/lmdb_file.h"
 #include "dataset/packed/shard_index.h"
 #include "dataset/packed/shard_writer.h"
 
@@ -46,6 +48,9 @@ void finish(RecordWriter& writer) {
 std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
                                           WriterOptions options) {
   check(options);
+  int major = 0, minor = 0, patch = 0;
+  mdb_version(&major, &minor, &patch);
+  check_lmdb_version(path.string(), major, minor, patch);
   const std::filesystem::path beside = path.string() + ".replacement";
   bool replaces = options.resume && std::filesystem::exists(beside);
   // Held to the end, so that of two that replace it at once one finds the other.

@@ -44,7 +44,7 @@ void FileBeside::write(std::span<const std::byte> bytes) const {
 }
 
 void FileBeside::replace() {
-  try_to(::fsync(file_.get()) == 0 ? 0 : errno);
+  try_to(retry_interrupted([&] { return ::fsync(file_.get()); }) == 0 ? 0 : errno);
   try_to(::rename(beside_.c_str(), path_.c_str()) == 0 ? 0 : errno);
   file_ = {};
 }

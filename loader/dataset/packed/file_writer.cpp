@@ -82,13 +82,13 @@ void FileWriter::take_up() {
   } catch (const Error& error) {
     // One that was interrupted before its first commit is begun once more, from nothing.
     if (error.code() != ErrorCode::incomplete) throw;
-    if (ftruncate(lock_.get(), 0) != 0)
+    if (retry_interrupted([&] { return ftruncate(lock_.get(), 0); }) != 0)
       throw Error(ErrorCode::io,
                   path_.string() + " cannot be emptied: " + std::generic_category().message(errno));
   }
   if (!description_.complete) return open_environment();
   // Its writer may have been killed between its last commit and the sync behind it.
-  if (fsync(lock_.get()) != 0)
+  if (retry_interrupted([&] { return fsync(lock_.get()); }) != 0)
     throw Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
                                    std::generic_category().message(errno));
   lock_ = FileDescriptor();
@@ -98,19 +98,30 @@ void FileWriter::open_environment() {
   const auto check = [&](int code) {
     if (code != 0)
       throw Error(ErrorCode::io,
-                  path_.string() + " cannot be opened for writing: " + reason_of(code));
+                  path_.string() + " cannot be opened for writing: " + reason_of(code) +
+                      (code == ENODEV ? "; LMDB needs a file system with shared maps: write to "
+                                        "another one and copy the dataset"
+                                      : ""));
   };
-  MDB_env* created = nullptr;
-  check(mdb_env_create(&created));
-  environment_.reset(created);
-  mdb_env_set_maxdbs(created, 2);
-  mdb_env_set_assert(created, throw_assertion);
-  mdb_env_set_mapsize(created, first_map_bytes);
-  // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta page
-  // that leads to them is written; that page is synced with the next commit.
-  check(mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666));
+  // LMDB repeats only some of the calls that a signal interrupts.
+  int opened = EINTR;
+  while (opened == EINTR) {
+    MDB_env* created = nullptr;
+    check(mdb_env_create(&created));
+    environment_.reset(created);
+    mdb_env_set_maxdbs(created, 2);
+    mdb_env_set_assert(created, throw_assertion);
+    mdb_env_set_mapsize(created, first_map_bytes);
+    // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta
+    // page that leads to them is written; that page is synced with the next commit.
+    opened = mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
+  }
+  check(opened);
   // Readers know the file as incomplete from here on.
-  if (committed_ == 0) check(try_commit());
+  if (committed_ > 0) return;
+  check(try_commit());
+  // Development versions before LMDB 1.0 have its data version, but a number of 0.9.
+  (void)LmdbFile::probe(path_);
 }
 
 void FileWriter::check_fields(std::span<const RecordField> fields) {
@@ -166,7 +177,9 @@ void FileWriter::finish() {
   if (description_.complete) return;
   description_.complete = true;
   commit();
-  if (const int code = mdb_env_sync(environment_.get(), 1)) {
+  int code = mdb_env_sync(environment_.get(), 1);
+  while (code == EINTR) code = mdb_env_sync(environment_.get(), 1);
+  if (code != 0) {
     description_.complete = false;
     fail(path_.string() + " cannot be synced to storage: " + mdb_strerror(code) +
          "; write it again");
@@ -189,12 +202,17 @@ void FileWriter::commit() {
 }
 
 int FileWriter::try_commit() {
-  MDB_txn* begun = nullptr;
-  if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &begun)) return code;
-  std::unique_ptr<MDB_txn, LmdbDeleter> transaction(begun);
-  if (const int code = put_records(transaction.get())) return code;
-  if (const int code = put_description(transaction.get())) return code;
-  return mdb_txn_commit(transaction.release());
+  const auto once = [&] {
+    MDB_txn* begun = nullptr;
+    if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &begun)) return code;
+    std::unique_ptr<MDB_txn, LmdbDeleter> transaction(begun);
+    if (const int code = put_records(transaction.get())) return code;
+    if (const int code = put_description(transaction.get())) return code;
+    return mdb_txn_commit(transaction.release());
+  };
+  int code = once();
+  while (code == EINTR) code = once();
+  return code;
 }
 
 int FileWriter::put_records(MDB_txn* transaction) {

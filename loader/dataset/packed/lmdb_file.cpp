@@ -81,7 +81,7 @@ LmdbMeta newest_meta(int file, const std::string& name) {
 }
 
 FileDescriptor open_file(const std::filesystem::path& path, const std::string& name) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file) return file;
   const int reason = errno;
   if (reason == ENOENT || reason == ENOTDIR)
@@ -89,16 +89,54 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
   throw Error(ErrorCode::io, name + " cannot be opened: " + reason_of(reason));
 }
 
+/// The kind of an LMDB file that is not read, such as "data version 2 (LMDB 1.0)"; empty for any
+/// other file. The magic number and the version follow the header of a page: its number and, since
+/// LMDB 1.0, a transaction's number, of 8 bytes each or 4 in a 32-bit program, then 8 bytes.
+/// (A 32-bit program that was built with MDB_VL32 has numbers of 8 bytes: its files are read.)
+std::string other_lmdb_kind(int file, const std::string& name) {
+  std::array<std::byte, 32> bytes{};
+  read_at(file, name, 0, bytes);
+  for (const std::size_t header_bytes : {12, 16, 24}) {
+    const auto magic = lmdb::load<std::uint32_t>(bytes.data() + header_bytes);
+    const bool swapped = magic == __builtin_bswap32(lmdb::lmdb_magic);
+    if (magic != lmdb::lmdb_magic && !swapped) continue;
+    auto version = lmdb::load<std::uint32_t>(bytes.data() + header_bytes + 4);
+    if (swapped) version = __builtin_bswap32(version);
+    if (header_bytes == 16 && version == 1 && !swapped) return {};
+    return "data version " + std::to_string(version) + (version == 2 ? " (LMDB 1.0)" : "") +
+           (header_bytes == 12 || (header_bytes == 16 && version == 2) ? " of a 32-bit program"
+                                                                       : "") +
+           (swapped ? " of a big-endian machine" : "");
+  }
+  return {};
+}
+
 /// Whether an open file is one of LMDB's, or is empty.
 Status probe_open(int file, const struct stat& status, const std::string& name) {
   if (S_ISDIR(status.st_mode)) return Status::bad("it is a folder without a file data.mdb");
   if (!S_ISREG(status.st_mode)) return Status::bad("it is neither file nor folder");
-  if (status.st_size > 0 && !read_meta_page(file, name, 0))
-    return Status::bad("it is no LMDB file");
-  return Status::ok();
+  if (status.st_size == 0 || read_meta_page(file, name, 0)) return Status::ok();
+  if (const std::string kind = other_lmdb_kind(file, name); !kind.empty())
+    throw Error(ErrorCode::corrupt,
+                name + ": LMDB file of " + kind +
+                    ", expected data version 1 (LMDB 0.9) of a 64-bit program; convert it: "
+                    "`mdb_dump -a -n " +
+                    name +
+                    " | mdb_load -n NEW`, mdb_dump of the LMDB that wrote it, mdb_load of "
+                    "LMDB 0.9 for 64 bits");
+  return Status::bad("it is no LMDB file");
 }
 
 }  // namespace
+
+void check_lmdb_version(const std::string& name, int major, int minor, int patch) {
+  if (major < 1) return;
+  throw Error(ErrorCode::invalid_argument,
+              name + ": cannot be written with LMDB " + std::to_string(major) + "." +
+                  std::to_string(minor) + "." + std::to_string(patch) +
+                  " (data version 2 or newer, expected 1 as LMDB 0.9 writes); run millrace with "
+                  "LMDB 0.9");
+}
 
 /// The files that are open in this process and shared.
 struct LmdbFileRegistry {
@@ -162,8 +200,8 @@ std::shared_ptr<const LmdbFile> LmdbFile::share(const std::shared_ptr<const Lmdb
 
 LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id)
     : name_(std::move(name)), meta_(meta), id_(id) {
-  if (std::get<bool>(id)) {
-    map_ = std::make_unique<GuardedMap>(file.get(), bytes(), name_);
+  if (std::get<bool>(id)) map_ = GuardedMap::make(file.get(), bytes(), name_, warnings_);
+  if (map_) {
     // Records are read in any order, so what lies behind one is not wanted with it.
     madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
   } else {

@@ -23,13 +23,18 @@ namespace millrace {
 /// none.
 std::filesystem::path lmdb_file_at(const std::filesystem::path& path);
 
+/// Throws `Error` (`invalid_argument`) if LMDB of this version writes a data version that millrace
+/// cannot read. `name`: the file to be written.
+void check_lmdb_version(const std::string& name, int major, int minor, int patch);
+
 /// Whoever wrote it: a file of LMDB's, read by `LmdbPages` and not by LMDB, so that damage ends in
 /// an `Error`; through a map, or call by call. Immutable; all methods may be called from any thread
 /// at once.
 class LmdbFile {
  public:
   /// Whether there is an LMDB file at `path`, or an empty one as an interrupted writer leaves it.
-  /// Throws `Error` (`not_found`, `io`) if it cannot be opened.
+  /// Throws `Error`: `not_found` and `io` if it cannot be opened; `corrupt` for a file of another
+  /// data version, or of a 32-bit program, with the commands that convert it.
   static Status probe(const std::filesystem::path& path);
 
   /// The file, opened (and mapped) now unless it is shared already. Reads both meta pages and the
@@ -44,6 +49,8 @@ class LmdbFile {
   const LmdbMeta& meta() const { return meta_; }
   std::uint64_t pages() const { return meta_.last_page + 1; }
   std::size_t bytes() const { return pages() * meta_.page_bytes; }
+  /// Why it is not mapped as it should be.
+  const std::vector<std::string>& warnings() const { return warnings_; }
   /// Empty if the file is not mapped.
   std::span<const std::byte> map() const {
     return map_ ? map_->bytes() : std::span<const std::byte>();
@@ -72,6 +79,7 @@ class LmdbFile {
   std::string name_;
   LmdbMeta meta_;
   Id id_;
+  std::vector<std::string> warnings_;
   // One of them.
   std::unique_ptr<const GuardedMap> map_;
   FileDescriptor file_;

@@ -29,14 +29,13 @@ LmdbTree parse_lmdb_tree(const std::byte* at) {
 }
 
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page) {
-  constexpr std::uint32_t magic = 0xBEEFC0DE;
   constexpr std::uint32_t data_version = 1;
   const LmdbMeta meta{.page_bytes = load<std::uint32_t>(page.data() + 40),
                       .last_page = load<std::uint64_t>(page.data() + 136),
                       .transaction = load<std::uint64_t>(page.data() + 144),
                       .main = parse_lmdb_tree(page.data() + 88),
                       .free = parse_lmdb_tree(page.data() + 40)};
-  if (load<std::uint32_t>(page.data() + 16) != magic ||
+  if (load<std::uint32_t>(page.data() + 16) != lmdb_magic ||
       load<std::uint32_t>(page.data() + 20) != data_version)
     return {};
   if (!std::has_single_bit(meta.page_bytes) || meta.page_bytes < 512 || meta.page_bytes > 65536)

@@ -40,6 +40,7 @@ constexpr std::uint16_t reversed_keys = 0x02;
 constexpr std::uint16_t several_values = 0x04;
 constexpr std::uint16_t integer_keys = 0x08;
 
+constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;  // behind a meta page's header
 constexpr std::size_t page_header_bytes = 16;
 constexpr std::size_t node_header_bytes = 8;
 constexpr std::size_t tree_bytes = 48;

@@ -16,7 +16,10 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
  public:
   PackedDataset(std::string name, std::shared_ptr<const DatasetFile> file,
                 const OpenOptions& options)
-      : name_(std::move(name)), file_(std::move(file)), options_(options) {
+      : name_(std::move(name)),
+        file_(std::move(file)),
+        options_(options),
+        warnings_(file_->warnings()) {
     if (options_.notes && options_.verify_checksums)
       notes_ = StoredNotes::open(
           name_,

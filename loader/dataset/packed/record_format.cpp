@@ -91,7 +91,7 @@ std::string to_json(const Description& description) {
                          {"complete", description.complete},
                          {"records", description.records},
                          {"fields", description.fields},
-                         {"classes", description.classes},
+                         {"classes", names_to_json(description.classes)},
                          {"fingerprint", hex16(description.fingerprint)},
                          {"created_by", description.created_by},
                          {"source", description.source},
@@ -131,7 +131,7 @@ Description parse_description(std::string_view json, const std::string& file) {
     parsed.at("complete").get_to(found.complete);
     found.records = count_of(parsed.at("records"), "records");
     parsed.at("fields").get_to(found.fields);
-    parsed.at("classes").get_to(found.classes);
+    found.classes = names_from_json(parsed.at("classes"));
     found.fingerprint = parse_hex16(parsed.at("fingerprint"));
     parsed.at("created_by").get_to(found.created_by);
     found.source = parsed.value("source", std::string());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/shard_index.h"
 
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/stored_notes.h>
@@ -40,24 +41,6 @@ std::string checked_name(const std::string& file) {
   return file;
 }
 
-/// A file's name as JSON: as it is, or as an array of its bytes where it is no UTF-8, which JSON
-/// has no other way to tell.
-nlohmann::json name_to_json(const std::string& file) {
-  nlohmann::json name = file;
-  try {
-    (void)name.dump();
-    return name;
-  } catch (const nlohmann::json::type_error&) {
-    return std::vector<std::uint8_t>(file.begin(), file.end());
-  }
-}
-
-std::string name_from_json(const nlohmann::json& json) {
-  if (!json.is_array()) return json.get<std::string>();
-  const auto bytes = json.get<std::vector<std::uint8_t>>();
-  return {bytes.begin(), bytes.end()};
-}
-
 ShardIndex parse(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text);
   const auto format = count_of(json.at(format_key), format_key);
@@ -73,7 +56,7 @@ ShardIndex parse(const std::string& text) {
   json.at("plan").get_to(index.plan);
   index.begun = name_from_json(json.at("begun"));
   if (!index.begun.empty()) checked_name(index.begun);
-  json.at("classes").get_to(index.classes);
+  index.classes = names_from_json(json.at("classes"));
   json.at("created_by").get_to(index.created_by);
   json.at("source").get_to(index.source);
   if (count_of(json.at("records"), "records") != index.records ||
@@ -109,7 +92,7 @@ void ShardIndex::add(ShardEntry shard) {
 bool is_shard_index(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const int first = file.get();
   if (!file.is_open() || file.bad()) throw_unopened(path);
   return first == '{';
@@ -128,14 +111,14 @@ std::string to_json(const ShardIndex& index) {
                                {"begun", name_to_json(index.begun)},
                                {"records", index.records},
                                {"fingerprint", hex16(index.fingerprint)},
-                               {"classes", index.classes},
+                               {"classes", names_to_json(index.classes)},
                                {"created_by", index.created_by},
                                {"source", index.source}};
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 ShardIndex read_shard_index(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   if (!file) throw_unopened(path);
   const std::string text = read_text(file, max_index_bytes);
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");

@@ -23,7 +23,7 @@ using namespace std::string_view_literals;
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
 FileDescriptor open_file(const std::string& name) {
-  FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor file = FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file) return file;
   const int reason = errno;
   throw Error(names_no_file(reason) ? ErrorCode::not_found : ErrorCode::io,
@@ -117,8 +117,9 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   if (status.st_size == 0) refuse("it is empty");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   modified_ns_ = modified_ns(status);
-  if (mapped) {
-    map_ = std::make_unique<GuardedMap>(file_.get(), static_cast<std::size_t>(bytes_), name_);
+  if (mapped)
+    map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
+  if (map_) {
     // Records are read in any order, so what lies behind one is not wanted with it.
     ::madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
     file_ = {};
@@ -152,7 +153,8 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
                        "makes a new one.");
     return false;
   };
-  const FileDescriptor file(::open(stored.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const FileDescriptor file =
+      FileDescriptor::open(stored.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (!file) return errno == ENOENT ? false : refuse("cannot be opened: " + reason_of(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return refuse("cannot be read: " + reason_of(errno));

@@ -97,8 +97,10 @@ std::filesystem::path tar_members_path(const std::filesystem::path& tar) {
 
 bool is_tar_index(const std::filesystem::path& path) {
   std::array<char, index_mark.size()> first{};
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  return file && ::pread(file.get(), first.data(), first.size(), 0) == std::ssize(first) &&
+  const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return file &&
+         retry_interrupted([&] { return ::pread(file.get(), first.data(), first.size(), 0); }) ==
+             std::ssize(first) &&
          first == index_mark;
 }
 

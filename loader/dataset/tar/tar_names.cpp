@@ -2,7 +2,9 @@
 #include "dataset/tar/tar_names.h"
 
 #include <glob.h>
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
 
 #include <algorithm>
@@ -57,35 +59,91 @@ class Names {
   std::size_t letters_ = 0;
 };
 
-/// "{000..012}" in a name.
-struct BraceRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+std::optional<std::uint64_t> number_in(std::string_view digits) {
+  std::uint64_t value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [read, error] = std::from_chars(digits.data(), end, value);
+  if (digits.empty() || error != std::errc() || read != end) return {};
+  return value;
+}
+
+/// "000..012" or "12..0..2" between braces, as bash reads it.
+struct NumberRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
+  std::uint64_t step = 1;
+  /// Each number has at least so many digits.
   std::size_t digits = 0;
+
+  std::uint64_t steps() const { return (std::max(first, last) - std::min(first, last)) / step; }
+  std::string number(std::uint64_t at) const {
+    std::string text = std::to_string(first < last ? first + at * step : first - at * step);
+    return text.insert(0, digits - std::min(digits, text.size()), '0');
+  }
 };
 
-std::optional<BraceRange> brace_range(std::string_view name) {
-  const auto number = [](std::string_view digits) -> std::optional<std::uint64_t> {
-    std::uint64_t value = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto [read, error] = std::from_chars(digits.data(), end, value);
-    if (digits.empty() || error != std::errc() || read != end) return {};
-    return value;
-  };
-  for (std::size_t open = name.find('{'); open != name.npos; open = name.find('{', open + 1)) {
-    const std::size_t close = name.find('}', open);
-    if (close == name.npos) return {};
-    const std::string_view inside = name.substr(open + 1, close - open - 1);
-    const std::size_t dots = inside.find("..");
-    if (dots == inside.npos) continue;
-    const auto first = number(inside.substr(0, dots));
-    const auto last = number(inside.substr(dots + 2));
-    if (first && last && *first <= *last)
-      return BraceRange{open, close + 1, *first, *last, std::min<std::size_t>(dots, 20)};
+std::optional<NumberRange> number_range(std::string_view inside) {
+  const std::size_t dots = inside.find("..");
+  if (dots == inside.npos) return {};
+  const std::string_view begin = inside.substr(0, dots);
+  std::string_view end = inside.substr(dots + 2);
+  std::string_view step = "1";
+  if (const std::size_t more = end.find(".."); more != end.npos) {
+    step = end.substr(more + 2);
+    end = end.substr(0, more);
+    // The step's sign follows the range.
+    if (step.starts_with('-')) step.remove_prefix(1);
   }
-  return {};
+  const auto first = number_in(begin), last = number_in(end), by = number_in(step);
+  if (!first || !last || !by) return {};
+  const auto is_padded = [](std::string_view text) { return text.size() > 1 && text[0] == '0'; };
+  const std::size_t digits =
+      is_padded(begin) || is_padded(end) ? std::max(begin.size(), end.size()) : 0;
+  return NumberRange{*first, *last, std::max<std::uint64_t>(*by, 1),
+                     std::min<std::size_t>(digits, 20)};
+}
+
+/// Braces that stand for several names, from `begin` to before `end`: a range or alternatives.
+struct Braces {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::optional<NumberRange> range;
+  std::vector<std::string> alternatives;
+};
+
+/// The first braces that stand for several names. Takes time linear in the name's length.
+std::optional<Braces> first_braces(std::string_view name) {
+  struct Open {
+    std::size_t at;
+    std::vector<std::size_t> ends;
+  };
+  std::vector<Open> open;
+  std::optional<Braces> first;
+  for (std::size_t at = name.find_first_of("{,}"); at != name.npos;
+       at = name.find_first_of("{,}", at + 1)) {
+    if (name[at] == '{') {
+      open.push_back({at, {}});
+      continue;
+    }
+    if (open.empty()) continue;
+    open.back().ends.push_back(at);
+    if (name[at] == ',') continue;
+    const Open closed = std::move(open.back());
+    open.pop_back();
+    if (first && first->begin < closed.at) continue;
+    Braces found{closed.at, at + 1, {}, {}};
+    if (closed.ends.size() == 1) {
+      found.range = number_range(name.substr(closed.at + 1, at - closed.at - 1));
+      if (!found.range) continue;
+    }
+    std::size_t begin = closed.at + 1;
+    for (const std::size_t end : closed.ends) {
+      found.alternatives.emplace_back(name.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    first = std::move(found);
+  }
+  return first;
 }
 
 void add_matches(const std::string& pattern, Names& names) {
@@ -104,36 +162,51 @@ void add_matches(const std::string& pattern, Names& names) {
   for (std::string& match : matches) names.add(std::move(match));
 }
 
-/// Adds what a part of `pattern`, whose first ranges stand for one number each, stands for.
+/// Adds the names of a part of `pattern`, in which some braces may be expanded already.
 void expand(const std::string& part, const fs::path& pattern, Names& names) {
-  const std::optional<BraceRange> range = brace_range(part);
-  if (!range) return has_wildcard(part) ? add_matches(part, names) : names.add(part);
-  if (range->last - range->first >= most_tars)
+  const std::optional<Braces> braces = first_braces(part);
+  if (!braces) return names.add(part);
+  const auto add = [&](const std::string& inside) {
+    expand(part.substr(0, braces->begin) + inside + part.substr(braces->end), pattern, names);
+  };
+  if (!braces->range) {
+    std::ranges::for_each(braces->alternatives, add);
+    return;
+  }
+  const std::uint64_t steps = braces->range->steps();
+  if (steps >= most_tars)
     throw Error(ErrorCode::invalid_argument,
                 pattern.string() + " stands for more than " + std::to_string(most_tars) + " tars");
-  for (std::uint64_t number = range->first; number <= range->last; ++number) {
-    std::string digits = std::to_string(number);
-    digits.insert(0, range->digits - std::min(range->digits, digits.size()), '0');
-    expand(part.substr(0, range->begin) + digits + part.substr(range->end), pattern, names);
-  }
+  for (std::uint64_t at = 0; at <= steps; ++at) add(braces->range->number(at));
 }
 
 }  // namespace
 
-bool is_tar_pattern(const fs::path& name) {
-  const std::string text = name.string();
-  return text.size() < PATH_MAX && text.ends_with(".tar") &&
-         (has_wildcard(text) || brace_range(text));
+bool has_braces(std::string_view name) {
+  return name.size() < PATH_MAX && first_braces(name).has_value();
 }
 
-std::vector<std::string> expand_tar_pattern(const fs::path& name) {
+std::vector<std::string> expand_braces(const fs::path& name) {
   Names names(name, ErrorCode::invalid_argument);
   expand(name.string(), name, names);
   return names.take();
 }
 
+bool is_tar_pattern(const fs::path& name) {
+  const std::string text = name.string();
+  return text.size() < PATH_MAX && text.ends_with(".tar") &&
+         (has_wildcard(text) || has_braces(text));
+}
+
+std::vector<std::string> expand_tar_pattern(const fs::path& name) {
+  Names names(name, ErrorCode::invalid_argument);
+  for (std::string& part : expand_braces(name))
+    has_wildcard(part) ? add_matches(part, names) : names.add(std::move(part));
+  return names.take();
+}
+
 bool is_tar_list(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io,
@@ -154,7 +227,7 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
     if (!is_tar_pattern(name) || fs::exists(name, ignored))
       tars.add(name.string());
     else
-      expand(name.string(), name, tars);
+      for (std::string& tar : expand_tar_pattern(name)) tars.add(std::move(tar));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     throw Error(ErrorCode::corrupt, list.string() + ": " + error.what());
@@ -164,7 +237,7 @@ void add_line(const fs::path& name, const fs::path& list, Names& tars) {
 }  // namespace
 
 std::vector<std::string> read_tar_list(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string text = read_text(file, most_list_bytes);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io,

@@ -11,13 +11,13 @@ namespace millrace {
 /// As many tars as a name may stand for.
 inline constexpr std::size_t most_tars = 99999;
 
-/// Whether a name is a pattern of tars: it has wildcards (glob(7)) or a range in braces
-/// ("{000..012}"), and ends with ".tar".
+/// Whether a name is a pattern of tars: it has wildcards (glob(7)) or braces (`has_braces`), and
+/// ends with ".tar".
 bool is_tar_pattern(const std::filesystem::path& name);
-/// The files that a pattern stands for: those of a range in its order, of which each must be there,
-/// and those that wildcards match sorted by name. They are strings, since as many paths take much
-/// more memory. Throws `Error`: `not_found` where nothing matches; `invalid_argument` for more than
-/// `most_tars`, or 32 MiB of names; `io`.
+/// The files that a pattern stands for: those of braces in their order, of which each must be
+/// there, and those that wildcards match sorted by name. They are strings, since as many paths take
+/// much more memory. Throws `Error`: `not_found` where nothing matches; `invalid_argument` for more
+/// than `most_tars`, or 32 MiB of names; `io`.
 std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
 /// Whether a file's first line that is not empty ends with ".tar", as a list's does. Throws `Error`

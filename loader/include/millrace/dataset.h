@@ -174,6 +174,8 @@ struct OpenOptions {
   /// Map the files. If false, each reader reads them call by call (`pread`) into memory of its own,
   /// which takes a file handle for each file and a copy of each record. What cannot be read is an
   /// error of that call then, so that the process needs no handler of SIGBUS (see `open_dataset`).
+  /// Where the file system refuses shared maps the files are mapped privately, or else read call by
+  /// call; `DatasetFacts::warnings` says so.
   bool map = true;
   /// Use the notes that are stored beside the files (`millrace index`), if there are any. In packed
   /// datasets and other programs' LMDB files they are used only with `verify_checksums`; notes of

@@ -70,10 +70,10 @@ class DatasetWriter {
  public:
   /// Creates `path`, as a dataset that is incomplete and has no records yet, or takes up what is
   /// there (`resume`). Throws `Error`: `already_exists` if it exists and neither `overwrite` nor
-  /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created or
-  /// what it replaces is no regular file; with `resume`, `invalid_argument` if it was begun from
-  /// another source, in other shards or by another version, and `corrupt` if there is no dataset or
-  /// a damaged one.
+  /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created or locked
+  /// (no file is left then) or what it replaces is no regular file; with `resume`,
+  /// `invalid_argument` if it was begun from another source, in other shards or by another version,
+  /// and `corrupt` if there is no dataset or a damaged one.
   explicit DatasetWriter(const std::filesystem::path& path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();
@@ -91,8 +91,8 @@ class DatasetWriter {
   void leave_out(std::string reason);
 
   /// Names of the classes that the "label" field counts, from 0, kept in the dataset's description.
-  /// In names that are not UTF-8 the bytes that are wrong are replaced. To be called before
-  /// `finish()`; throws as `append` does.
+  /// Names keep their bytes, UTF-8 or not. To be called before `finish()`; throws as `append`
+  /// does.
   void set_classes(std::vector<std::string> names);
 
   /// Commits what is left, writes the description and syncs it to storage; the dataset is complete

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
 #include <millrace/options_file.h>
@@ -50,7 +51,7 @@ std::string read_file(const std::filesystem::path& path) {
                     ": no such file; `millrace tune DATASET --out FILE` writes an options file");
   if (std::filesystem::is_directory(path, ignored))
     throw Error(ErrorCode::io, path.string() + ": is a folder, not an options file");
-  std::ifstream file(path);
+  auto file = open_stream<std::ifstream>(path, std::ios::in);
   std::string text = read_text(file);
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
@@ -163,7 +164,7 @@ void save_options(const std::filesystem::path& path, const SavedOptions& options
                        {"cores", machine.cores},
                        {"numa_nodes", machine.numa_nodes},
                        {"memory_bytes", machine.memory_bytes}};
-  std::ofstream file(path, std::ios::trunc);
+  auto file = open_stream<std::ofstream>(path, std::ios::trunc);
   file << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   file.close();
   if (!file)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/dataset_writer.h>
 #include <millrace/detail/dlpack_versioned.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <thread>
 
 #include "bench/c/numbers.h"
+#include "support/temporary_folder.h"
 
 namespace millrace {
 namespace {
@@ -238,6 +240,69 @@ TEST(CRun, StopEndsAWait) {
   EXPECT_EQ(millrace_pipeline_stop(run.pipeline, &run.error), MILLRACE_OK) << run.error.message;
   EXPECT_EQ(run.next(none), MILLRACE_STOPPED);
   millrace_batch_free(held);
+}
+
+TEST(CRun, OpensAndDecodesWithOptions) {
+  const testing::TemporaryFolder folder;
+  const std::string path = (folder / "a.lmdb").string();
+  {
+    DatasetWriter writer(path);
+    const std::string image = "P5 20 20 255\n" + std::string(400, 'x');
+    const std::int64_t label = 3;
+    const RecordField fields[] = {{"image", std::as_bytes(std::span(image))},
+                                  {"label", std::as_bytes(std::span(&label, 1))}};
+    writer.append(fields);
+    writer.set_classes({"caf\xc3\xa9", "caf\xe9"});
+    writer.finish();
+  }
+  millrace_error error{};
+  millrace_dataset* dataset = nullptr;
+  millrace_open_options options{};
+  options.struct_bytes = sizeof options;
+  options.format = "tars";
+  EXPECT_EQ(millrace_dataset_open_with(path.c_str(), &options, &dataset, &error), MILLRACE_CORRUPT);
+  options.format = "packed file";
+  options.images = "records";
+  EXPECT_EQ(millrace_dataset_open_with(path.c_str(), &options, &dataset, &error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_THAT(error.message, HasSubstr("has no databases with names"));
+  options.images = nullptr;
+  options.no_map = options.no_checksums = options.no_notes = 1;
+  ASSERT_EQ(millrace_dataset_open_with(path.c_str(), &options, &dataset, &error), MILLRACE_OK)
+      << error.message;
+  char* json = nullptr;
+  EXPECT_EQ(millrace_dataset_describe(dataset, &json, nullptr), MILLRACE_OK);
+  EXPECT_EQ(nlohmann::json::parse(taken(json))["classes"],
+            nlohmann::json({"caf\xc3\xa9", "caf\\xe9"}));
+
+  millrace_transform* transform = nullptr;
+  millrace_decode_limits limits{};
+  limits.struct_bytes = sizeof limits;
+  limits.max_pixels = UINT64_MAX;
+  EXPECT_EQ(millrace_transform_images_with("eval", &limits, &transform, &error),
+            MILLRACE_INVALID_ARGUMENT);
+  EXPECT_THAT(error.message, HasSubstr("max_pixels is 18446744073709551615"));
+  for (const std::uint64_t max_pixels : {0, 399}) {
+    limits.max_pixels = max_pixels;
+    ASSERT_EQ(millrace_transform_images_with("eval", &limits, &transform, &error), MILLRACE_OK)
+        << error.message;
+    millrace_pipeline_setup setup{};
+    setup.struct_bytes = sizeof setup;
+    setup.dataset = dataset;
+    setup.transform = transform;
+    setup.options = R"({"format": 1, "options": {"workers": 1, "batch_size": 1}})";
+    millrace_pipeline* pipeline = nullptr;
+    ASSERT_EQ(millrace_pipeline_create(&setup, &pipeline, &error), MILLRACE_OK) << error.message;
+    millrace_batch* batch = nullptr;
+    EXPECT_EQ(millrace_pipeline_next(pipeline, 0, -1, &batch, &error),
+              max_pixels == 0 ? MILLRACE_OK : MILLRACE_BAD_RECORD)
+        << error.message;
+    if (max_pixels != 0) EXPECT_THAT(error.message, HasSubstr("at most 399 are decoded"));
+    millrace_batch_free(batch);
+    millrace_pipeline_free(pipeline);
+    millrace_transform_free(transform);
+  }
+  millrace_dataset_free(dataset);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(ImageLimits, ImagesBeyondALimitAreBadAndOptionsRaiseIt) {
 #endif
   const std::vector<Bytes> small = {hollow_jpeg({.width = 400, .height = 300, .scans = 9})};
   write_pictures(folder / "small.lmdb", small);
-  for (const char* option : {"--max-pixels-per-byte", "--max-scan-pixels"}) {
+  for (const char* option : {"--max-pixels", "--max-pixels-per-byte", "--max-scan-pixels"}) {
     EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "10"}).exit_code, 1) << option;
     EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "1080000"}).exit_code, 0) << option;
     EXPECT_EQ(verify_with(folder / "small.lmdb", {option, "0"}).exit_code, 2) << option;

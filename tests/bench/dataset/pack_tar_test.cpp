@@ -26,6 +26,22 @@ void add_sample(TarFile& tar, const std::string& key, int label) {
   tar.add(key + ".cls", std::to_string(label));
 }
 
+TEST(PackTar, TakesBracesAsOtherCommandsDo) {
+  const TemporaryFolder folder;
+  for (int number = 0; number < 4; ++number) {
+    TarFile tar;
+    add_sample(tar, "s", number);
+    tar.write(folder / (std::to_string(number) + ".tar"));
+  }
+  const Result result = pack(folder / "{2..0..2,3}.tar", folder / "none.lmdb");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("2..0..2.tar does not exist"));
+  const Result packed = pack(folder / "{3,{2..0..2}}.tar", folder / "out.lmdb");
+  EXPECT_EQ(packed.exit_code, 0) << packed.err;
+  EXPECT_THAT(contents(folder / "out.lmdb"),
+              ElementsAre("3.tar/s.jpg 3", "2.tar/s.jpg 2", "0.tar/s.jpg 0"));
+}
+
 TEST(PackTar, SamplesComeInTheOrderOfTheTar) {
   const TemporaryFolder folder;
   TarFile tar;

@@ -57,6 +57,10 @@ TEST(MarkupCheck, FindsWhatIsWrong) {
     EXPECT_NE(fault_in_markup(wrong), "") << wrong;
 }
 
+TEST(BenchPage, BytesThatAreNotUtf8AreShownEscaped) {
+  EXPECT_EQ(cli::escape("caf\xc3\xa9 caf\xe9 <\xe2\x82"), "caf\xc3\xa9 caf\\xe9 &lt;\\xe2\\x82");
+}
+
 TEST(BenchPage, HasTheVerdictAndItsNumbers) {
   const MadeUpRun run({});
   const std::string html = cli::to_html(run.record(), run.trace());

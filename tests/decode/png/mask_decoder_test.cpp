@@ -131,7 +131,7 @@ TEST(MaskDecoder, IsNotFooledByHeaders) {
   EXPECT_EQ(claim(0x80000000, {1, 1}), "its header says 2147483648 x 2147483648 pixels");
   EXPECT_EQ(claim(0x7FFFFFFF, {1, 1}), "it is 2147483647 x 2147483647 pixels, the image 1 x 1");
   EXPECT_EQ(claim(0x7FFFFFFF, {0x7FFFFFFF, 0x7FFFFFFF}),
-            "2147483647 x 2147483647 pixels; at most 100 megapixels are decoded");
+            "2147483647 x 2147483647 pixels; at most 100000000 are decoded (max_pixels)");
   EXPECT_EQ(claim(0, {0, 0}), "its header says 0 x 0 pixels");
 }
 

@@ -102,7 +102,7 @@ TEST(PnmDecoder, RefusesWhatItIsNot) {
   EXPECT_EQ(open_reason(pnm("P6 1 99999999999999999999 255\n", 1)),
             "its height has too many digits");
   EXPECT_EQ(make_image_decoder()->open(pnm("P6 20000 5001 255\n", 1)).reason(),
-            "20000 x 5001 pixels; at most 100 megapixels are decoded");
+            "20000 x 5001 pixels; at most 100000000 are decoded (max_pixels)");
   for (const std::string_view header : {"P5\n", "P5 3", "P5 3 2 255", "P5 3 2 255#", "P5 # no end"})
     EXPECT_EQ(open_reason(pnm(header, 0)), "it ends in its header") << header;
   EXPECT_THAT(open_reason(pnm("P6!", 9)), HasSubstr("(starts with 50 36 21"));

@@ -32,6 +32,10 @@ std::string json_reason(const std::exception& error);
 /// A text to its end, or one byte more than `max_bytes` of it, so that it is seen to be too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
+/// A text with each byte that is not UTF-8 as "\xe9", so that JSON and HTML take it and different
+/// texts stay different.
+std::string escape_non_utf8(std::string_view text);
+
 /// A value as messages show it: at most so many bytes, cut between two characters of UTF-8.
 std::string cut(std::string text, std::size_t max_bytes = 200);
 

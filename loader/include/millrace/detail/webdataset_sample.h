@@ -7,9 +7,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // What members of a WebDataset tar mean, for those who read tars in place and for those who pack
 // them. Threads: all functions may be called from any thread at once.
@@ -46,5 +48,12 @@ Status read_cls_label(std::string_view text, std::int64_t& label);
 /// Reads the label of a sample without a .cls from its .json, an object: "label", or else "cls".
 /// `label` stays empty if it has neither.
 Status read_json_label(std::string_view text, std::optional<std::int64_t>& label);
+
+/// Whether a name has braces that stand for several names, as in bash: "{000..012}", "{2..0}",
+/// "{0..4..2}", "{a,b}".
+bool has_braces(std::string_view name);
+/// The names that a name with braces stands for, in their order. Throws `Error`
+/// (`invalid_argument`) for more than 99,999 names, or 32 MiB of them.
+std::vector<std::string> expand_braces(const std::filesystem::path& name);
 
 }  // namespace millrace

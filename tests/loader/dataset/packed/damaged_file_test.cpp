@@ -5,6 +5,7 @@
 #include <millrace/dataset.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "support/stored_records.h"
@@ -21,6 +22,40 @@ using namespace testing;
 
 // LMDB takes the machine's.
 const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+TEST(Dataset, AnLmdbFileOfAnotherKindIsNamed) {
+  const TemporaryFolder folder;
+  write_dataset(folder / "a.lmdb", 3);
+  const std::string sound = file_contents(folder / "a.lmdb");
+  const std::string path = (folder / "b.lmdb").string();
+  const auto expect_refused = [&](const std::string& file, const std::string& found) {
+    write_file(path, file);
+    const Error error = thrown_by([&] { (void)open_dataset(path); });
+    EXPECT_EQ(error.code(), ErrorCode::corrupt);
+    EXPECT_EQ(error.what(),
+              path + ": LMDB file of " + found +
+                  ", expected data version 1 (LMDB 0.9) of a 64-bit program; convert it: `mdb_dump "
+                  "-a -n " +
+                  path +
+                  " | mdb_load -n NEW`, mdb_dump of the LMDB that wrote it, mdb_load of "
+                  "LMDB 0.9 for 64 bits");
+  };
+  const auto of_version = [&](std::string file, std::size_t header_bytes, char version) {
+    file[header_bytes + 4] = version;
+    return file;
+  };
+  // The header of a page has 16 bytes; in LMDB 1.0 the number of a transaction, too.
+  const std::string newer = sound.substr(0, 8) + std::string(8, '\1') + sound.substr(8);
+  expect_refused(of_version(newer, 24, 2), "data version 2 (LMDB 1.0)");
+  expect_refused(of_version(newer, 24, 7), "data version 7");
+  expect_refused(of_version(sound, 16, 9), "data version 9");
+  expect_refused(of_version(sound, 16, 2), "data version 2 (LMDB 1.0) of a 32-bit program");
+  // There a page's number has 4 bytes.
+  expect_refused(sound.substr(4), "data version 1 of a 32-bit program");
+  std::string big_endian = sound;
+  for (const std::size_t at : {16, 20}) std::reverse(&big_endian[at], &big_endian[at] + 4);
+  expect_refused(big_endian, "data version 1 of a big-endian machine");
+}
 
 TEST(Dataset, OneFlippedBitSpoilsOneRecord) {
   const TemporaryFolder folder;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "dataset/packed/lmdb_file.h"
 #include "dataset/packed/record_format.h"
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
@@ -179,13 +180,27 @@ TEST(DatasetWriter, MovesAndSaysSoWhenMovedFrom) {
   EXPECT_EQ(open_dataset(folder / "a.lmdb")->size(), 2u);
 }
 
+TEST(DatasetWriter, AsksForAnLmdbWhoseFilesCanBeRead) {
+  check_lmdb_version("a.lmdb", 0, 9, 24);
+  const Error error = thrown_by([] { check_lmdb_version("a.lmdb", 1, 0, 3); });
+  EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+  EXPECT_STREQ(error.what(),
+               "a.lmdb: cannot be written with LMDB 1.0.3 (data version 2 or newer, expected 1 as "
+               "LMDB 0.9 writes); run millrace with LMDB 0.9");
+}
+
 TEST(DatasetWriter, KeepsClassNamesThatAreNoUtf8) {
   const TemporaryFolder folder;
   DatasetWriter writer(folder / "a.lmdb");
-  writer.set_classes({"caf\xc3\xa9", "caf\xe9"});
+  const std::vector<std::string> names = {"caf\xc3\xa9", "caf\xe9", "caf\xe8"};
+  writer.set_classes(names);
   writer.finish();
-  EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(),
-            (std::vector<std::string>{"caf\xc3\xa9", "caf\xef\xbf\xbd"}));
+  EXPECT_EQ(open_dataset(folder / "a.lmdb")->classes(), names);
+  DatasetWriter shards(folder / "b.lmdb", {.shard_bytes = 1000});
+  shards.set_classes(names);
+  append_bytes(shards, 4);
+  shards.finish();
+  EXPECT_EQ(open_dataset(folder / "b.lmdb")->classes(), names);
 }
 
 TEST(DatasetWriter, KeepsWhatIsSaidOfFields) {

@@ -112,6 +112,13 @@ TEST(TarDataset, APatternAndAListAreOneDataset) {
   EXPECT_EQ(first_key("part-*.tar"), "24 from 0-0 to 11-1");
   EXPECT_EQ(first_key("part-{03..11}.tar"), "18 from 3-0 to 11-1");
   EXPECT_EQ(first_key("part-{0..1}{0..1}.tar"), "8 from 0-0 to 11-1");
+  EXPECT_EQ(first_key("part-{08..10}.tar"), "6 from 8-0 to 10-1");
+  EXPECT_EQ(first_key("part-{02..00}.tar"), "6 from 2-0 to 0-1");
+  EXPECT_EQ(first_key("part-{00..4..2}.tar"), "6 from 0-0 to 4-1");
+  EXPECT_EQ(first_key("part-{4..00..-2}.tar"), "6 from 4-0 to 0-1");
+  EXPECT_EQ(first_key("part-{11..10}.tar"), "4 from 11-0 to 10-1");
+  EXPECT_EQ(first_key("part-{05,03,1{1,0}}.tar"), "8 from 5-0 to 10-1");
+  EXPECT_EQ(first_key("part-{0[12],11}.tar"), "6 from 1-0 to 11-1");
   EXPECT_EQ(first_key("list.txt"), "6 from 3-0 to 2-1");
   const auto all = open_dataset(folder / "part-*.tar");
   EXPECT_EQ(all->facts().files.size(), 12U);
@@ -129,6 +136,9 @@ TEST(TarDataset, ARangeMustBeThereAndBeBounded) {
   EXPECT_EQ(code("part-{00..999999999999}.tar"), ErrorCode::invalid_argument);
   EXPECT_EQ(code("{0..9}{0..9}{0..9}{0..9}{0..9}{0..9}.tar"), ErrorCode::invalid_argument);
   EXPECT_EQ(code("part-{02..00}.tar"), ErrorCode::not_found);
+  EXPECT_EQ(code("part-{99999999..0}.tar"), ErrorCode::invalid_argument);
+  // Braces that stand for one name are part of it, as in a shell.
+  EXPECT_EQ(code("part-{0}.tar"), ErrorCode::not_found);
 }
 
 /// A name of `count` ranges, below `folders` folders: it stands for 3^count tars.
