@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image_worker.h"
 
+#include <millrace/detail/vector_checks.h>
 #include <millrace/image_transform.h>
 
 #include <algorithm>
@@ -56,7 +57,9 @@ ImageMaker::ImageMaker(const Program& program, const Recipe& recipe,
       needs_orientation_(program.needs_orientation()),
       takes_(takes),
       decoder_(make_image_decoder(budget)),
-      targets_(recipe.targets, first_target, budget) {}
+      targets_(recipe.targets, first_target, budget) {
+  use_right_set(pixel_passes);
+}
 
 Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
   random_ = &random;

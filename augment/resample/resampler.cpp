@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/vector_checks.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -75,6 +77,8 @@ bool vertical_first(const Resampling& resampling) {
   return resampling.like == Like::pillow_13 && from.height > to.height &&
          from.height - to.height > 2 * (from.width - to.width);
 }
+
+Resampler::Resampler() { use_right_set(resample_passes); }
 
 Region Resampler::prepare(const Resampling& resampling) {
   const Size from = resampling.from;

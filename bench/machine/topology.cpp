@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 #include <millrace/detail/placement.h>
+#include <millrace/detail/process_warnings.h>
+#include <millrace/detail/vector_checks.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 
 #include <algorithm>
 #include <CLI/CLI.hpp>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -45,6 +48,8 @@ int run(const TopologyArguments& arguments) {
     const Runtime tried(view.options);
     view.bound = std::ranges::all_of(tried.pools(), [](const auto& pool) { return pool->bound(); });
     view.warnings = tried.warnings();
+    view.instructions = checked_instruction_sets();
+    std::ranges::move(process_warnings(), std::back_inserter(view.warnings));
   }
   if (arguments.json != "-") print_text(to_text(view));
   if (!arguments.json.empty()) write_text(arguments.json, to_json(view));
@@ -88,8 +93,8 @@ Command add_topology(CLI::App& millrace) {
   });
   app->footer(
       R"(Tells what this process may use (affinity, control group's cpuset and quota) and why
-a pipeline would take the workers it takes. On this machine it tries whether they can be bound; it
-starts nothing else.
+a pipeline would take the workers it takes. On this machine it tries whether they can be bound, and
+checks which instruction set makes the right pixels; it starts nothing else.
 
 Examples:
   millrace topology

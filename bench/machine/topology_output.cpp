@@ -62,6 +62,12 @@ std::string devices_text(const Topology& machine) {
   return text;
 }
 
+/// "AVX2", or "AVX2 (wrong pixels with AVX3)".
+std::string set_text(const InstructionSets& sets) {
+  if (sets.wrong.empty()) return sets.used;
+  return fmt::format("{} (wrong pixels with {})", sets.used, fmt::join(sets.wrong, ", "));
+}
+
 std::string placement_text(const TopologyView& view) {
   const Placement& placement = view.placement;
   std::string text =
@@ -142,21 +148,26 @@ std::string to_text(const TopologyView& view) {
     text += table_row(fmt::format("node {}", node.number), node_text(node));
     if (!node.caches.empty()) text += table_row("", caches_text(node.caches));
   }
+  if (view.instructions) text += table_row("instruction set", set_text(*view.instructions));
   return text + devices_text(machine) + placement_text(view);
 }
 
 std::string to_json(const TopologyView& view) {
   const Topology& machine = view.machine;
-  const Json json = {{"synthetic", machine.synthetic},
-                     {"machine_cpus", machine.machine_cpus},
-                     {"cpuset_cpus", machine.cpuset_cpus},
-                     {"affinity_cpus", machine.affinity_cpus},
-                     {"quota", json_of(machine.quota)},
-                     {"cores", machine.cores},
-                     {"nodes", nodes_json(machine)},
-                     {"gpus", devices_json(machine, PciDevice::Kind::gpu)},
-                     {"nics", devices_json(machine, PciDevice::Kind::nic)},
-                     {"placement", placement_json(view)}};
+  const Json json = {
+      {"synthetic", machine.synthetic},
+      {"machine_cpus", machine.machine_cpus},
+      {"cpuset_cpus", machine.cpuset_cpus},
+      {"affinity_cpus", machine.affinity_cpus},
+      {"quota", json_of(machine.quota)},
+      {"cores", machine.cores},
+      {"nodes", nodes_json(machine)},
+      {"instruction_set", view.instructions ? Json(view.instructions->used) : Json()},
+      {"wrong_instruction_sets",
+       view.instructions ? Json(view.instructions->wrong) : Json::array()},
+      {"gpus", devices_json(machine, PciDevice::Kind::gpu)},
+      {"nics", devices_json(machine, PciDevice::Kind::nic)},
+      {"placement", placement_json(view)}};
   return json_text(json);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/instruction_sets.h>
 #include <millrace/detail/placement.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@ struct TopologyView {
   /// Whether the workers could be bound to their nodes' processors; false on a made-up
   /// machine, on which that was not tried.
   bool bound = false;
-  /// Of the placement, and of trying it.
+  /// After their self-checks; nullopt on a made-up machine.
+  std::optional<InstructionSets> instructions{};
+  /// Of the placement, of trying it, and of the process.
   std::vector<std::string> warnings{};
 };
 

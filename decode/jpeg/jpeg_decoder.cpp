@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jpeg/jpeg_decoder.h"
 
+#include <millrace/detail/instruction_sets.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -87,7 +88,10 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
                                         : jpeg::read_frame(libjpeg_->image(), *frame_);
   takes_stages_ = other == nullptr;
   header_.decoder = takes_stages_ ? "millrace" : other;
-  if (takes_stages_ && stages_ == nullptr) stages_ = std::make_unique<jpeg::BaselineDecoder>();
+  if (takes_stages_ && stages_ == nullptr) {
+    use_right_set(jpeg::stages);
+    stages_ = std::make_unique<jpeg::BaselineDecoder>();
+  }
   opened_ = true;  // last: without memory nothing is open
   return status;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/engine.h"
 
+#include <millrace/detail/process_warnings.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -291,6 +292,7 @@ Report Engine::report_of(const RunMeter& meter, const CrewFigures& figures,
   crew_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
   std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));
+  std::ranges::move(process_warnings(), std::back_inserter(report.warnings));
   meter.fill(report, figures, now);
   warn_of_delay(report);
   report.verdict = judge(report);

@@ -168,7 +168,8 @@ TEST_F(JsonKeys, OfDiagnoseStay) {
 
 TEST_F(JsonKeys, OfTopologyStay) {
   const Json expected = keys(
-      "synthetic machine_cpus cpuset_cpus affinity_cpus quota cores gpus nics",
+      "synthetic machine_cpus cpuset_cpus affinity_cpus quota cores instruction_set "
+      "wrong_instruction_sets gpus nics",
       {{"nodes", Json::array({keys("number cpus physical_cores memory_bytes",
                                    {{"caches", Json::array({keys("level bytes count cpus")})}})})},
        {"placement", keys("local_rank local_world cores launch_cores workers bound reasons "

@@ -187,7 +187,8 @@ struct Report {
   /// The nodes that it runs on.
   std::vector<NodeReport> nodes;
   /// What is not as it should be, a sentence each, for people: `Runtime::warnings`, memory that is
-  /// not on its node, a high `worker_delay`. Empty when all is well.
+  /// not on its node, a high `worker_delay`, an instruction set that failed its self-check. Empty
+  /// when all is well.
   std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;

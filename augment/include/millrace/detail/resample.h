@@ -170,6 +170,9 @@ struct DigitAxis {
 /// for two threads at once.
 class Resampler {
  public:
+  /// The first one of a process checks the vector code. Throws as `check_instruction_set` does.
+  Resampler();
+
   /// Makes the tables for `run`, and tells which part of the source image, as it is stored, the
   /// window is made of.
   Region prepare(const Resampling& resampling);
@@ -179,6 +182,11 @@ class Resampler {
   void run(const PixelView& source, std::uint8_t* window, std::size_t stride);
 
  private:
+  friend struct ResampleCheck;
+  /// For the check itself.
+  struct Unchecked {};
+  explicit Resampler(Unchecked) {}
+
   /// Row after row is written `step` bytes from the one before.
   void make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   void rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);

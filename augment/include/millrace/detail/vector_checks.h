@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// For millrace's own folders.
+#pragma once
+
+#include <millrace/detail/instruction_sets.h>
+
+namespace MILLRACE_API millrace {
+
+/// The vector code of `resample/`, and that of `pixels/`.
+extern VectorCode resample_passes;
+extern VectorCode pixel_passes;
+
+/// Runs the self-checks of all vector code that did not run yet, and tells which instruction set is
+/// used from now on. Throws as `check_instruction_set` does. Thread-safe.
+InstructionSets checked_instruction_sets();
+
+}  // namespace millrace

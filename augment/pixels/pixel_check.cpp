@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pixels/pixel_check.h"
+
+#include <millrace/detail/vector_checks.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "pixels/adjust.h"
+#include "pixels/blur.h"
+#include "pixels/blur_passes.h"
+
+namespace millrace {
+namespace {
+
+/// Rows are longer than the longest vector, and the last pixels fill none.
+constexpr Size size{37, 9};
+constexpr std::size_t row_bytes = 3 * std::size_t{37};
+
+void fill(std::vector<std::uint8_t>& pixels) {
+  std::uint32_t last = 1;
+  for (std::uint8_t& level : pixels) {
+    last = last * 1664525U + 1013904223U;
+    level = static_cast<std::uint8_t>(last >> 24U);
+  }
+}
+
+/// The passes of `gaussian_blur` over the middle rows. Its weights are not used, since their last
+/// bits are those of the C library's `exp`.
+void blur(std::vector<std::uint8_t>& pixels) {
+  constexpr float weights[] = {0.4F, 0.2F, 0.1F};
+  constexpr std::size_t margin = 6;
+  constexpr std::size_t rows = 5;
+  std::vector<float> values(row_bytes + 2 * margin + blur_slack);
+  std::vector<std::vector<float>> made(rows, std::vector<float>(row_bytes + blur_slack));
+  const float* made_rows[rows];
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::copy_n(pixels.data() + row * row_bytes, row_bytes, values.data() + margin);
+    blur_row(values.data() + margin, 3, weights, made[row].data(), row_bytes);
+    made_rows[row] = made[row].data();
+  }
+  blur_column(made_rows, weights, pixels.data() + 2 * row_bytes, row_bytes);
+}
+
+}  // namespace
+
+std::uint64_t pixels_checksum() {
+  std::vector<std::uint8_t> pixels(row_bytes * static_cast<std::size_t>(size.height));
+  constexpr double radius = 1.4;
+  // Of a type that is aligned for all of them.
+  std::vector<double> memory(
+      std::max(sharpness_memory(size), extended_box_blur_memory(size, radius)) / sizeof(double) +
+      1);
+  const std::span<std::uint8_t> scratch(reinterpret_cast<std::uint8_t*>(memory.data()),
+                                        memory.size() * sizeof(double));
+  XXH3_state_t state{};
+  XXH3_64bits_reset(&state);
+  const auto check = [&](auto change) {
+    fill(pixels);
+    change();
+    XXH3_64bits_update(&state, pixels.data(), pixels.size());
+  };
+  // The last one's factor is blended in floats; those before have steps in integers.
+  constexpr Adjustment adjustments[] = {{Property::brightness, 1.3}, {Property::hue, 0.21},
+                                        {Property::saturation, 0.6}, {Property::contrast, 1.7},
+                                        {Property::brightness, 0.8}, {Property::saturation, 150}};
+  check([&] { adjust(pixels, std::span(adjustments).first(2)); });
+  check([&] { adjust(pixels, std::span(adjustments).first(5)); });
+  check([&] { adjust(pixels, std::span(adjustments).last(1)); });
+  check([&] { adjust_sharpness(pixels.data(), size, 1.9, scratch); });
+  check([&] { adjust_sharpness(pixels.data(), size, 0.3, scratch); });
+  check([&] { blur(pixels); });
+  check([&] { extended_box_blur(pixels.data(), size, radius, scratch); });
+  return XXH3_64bits_digest(&state);
+}
+
+constinit VectorCode pixel_passes{[] { return pixels_checksum() == right_pixels_checksum; }};
+
+}  // namespace millrace

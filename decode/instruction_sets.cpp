@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/instruction_sets.h>
+
+// The same sets as in the sources that are compiled for each: all of them together.
+#define HWY_WANT_AVX3_DL
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/highway.h>
+#include <millrace/detail/process_warnings.h>
+#include <millrace/error.h>
+#include <pthread.h>
+
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace millrace {
+namespace {
+
+/// What the checks of this process found. Never destroyed: threads may outlive `main`.
+struct Checks {
+  std::mutex mutex;
+  std::vector<VectorCode*> codes;
+  std::vector<std::string> wrong;
+};
+
+Checks& checks() {
+  static Checks& made = *new Checks;
+  return made;
+}
+
+/// A child of fork() has no other threads: it must find the mutex free.
+void keep_free_in_children() {
+  const int failed = pthread_atfork([] { checks().mutex.lock(); }, [] { checks().mutex.unlock(); },
+                                    [] { checks().mutex.unlock(); });
+  if (failed != 0) throw std::bad_alloc();
+}
+
+/// The sets that may be chosen. `SupportedTargets` alone lets Highway choose disabled ones, too.
+std::int64_t allowed_sets() {
+  const std::int64_t sets = hwy::SupportedTargets();
+  hwy::GetChosenTarget().Update(sets);
+  return sets;
+}
+
+/// The one that is chosen: a better one has a lower bit.
+std::int64_t best_of(std::int64_t sets) {
+  const std::int64_t compiled = sets & HWY_TARGETS;
+  return compiled == 0 ? HWY_STATIC_TARGET : compiled & -compiled;
+}
+
+/// Lets Highway choose from `sets` alone. After `DisableTargets` each call of `SupportedTargets`,
+/// of anyone in the process, would choose a disabled set (Highway 1.0.3 to 1.2.0); after this one
+/// none does.
+void allow(std::int64_t sets) {
+  hwy::SetSupportedTargetsForTest(sets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+std::string version_text() {
+  return "Highway " + std::to_string(HWY_MAJOR) + "." + std::to_string(HWY_MINOR) + "." +
+         std::to_string(HWY_PATCH);
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+bool all_are_right(const std::vector<VectorCode*>& codes) {
+  for (const VectorCode* code : codes)
+    if (!code->is_right()) return false;
+  return true;
+}
+
+}  // namespace
+
+void check_instruction_set(VectorCode& code) {
+  static std::once_flag once;
+  std::call_once(once, keep_free_in_children);
+  Checks& made = checks();
+  const std::lock_guard lock(made.mutex);
+  if (code.checked.load(std::memory_order_relaxed)) return;
+  std::vector<std::string> wrong;
+  // With another set, what was checked before is checked again.
+  while (!code.is_right() || (!wrong.empty() && !all_are_right(made.codes))) {
+    const std::int64_t sets = allowed_sets();
+    const std::int64_t set = best_of(sets);
+    const std::int64_t others = sets & ~set;
+    wrong.emplace_back(hwy::TargetName(set));
+    made.wrong.push_back(wrong.back());
+    if ((others & HWY_TARGETS) == 0)
+      throw Error(ErrorCode::internal,
+                  "instruction set " + joined(wrong) +
+                      ": wrong pixels in the self-check, and no other set is left (" +
+                      version_text() + "); build millrace with another version of Highway");
+    allow(others);
+  }
+  if (!wrong.empty())
+    add_process_warning("instruction set " + joined(wrong) + ": wrong pixels in the self-check (" +
+                        version_text() + "); " + hwy::TargetName(best_of(allowed_sets())) +
+                        " is used, which is right but may be slower; build millrace with another "
+                        "version of Highway");
+  made.codes.push_back(&code);
+  code.checked.store(true, std::memory_order_release);
+}
+
+InstructionSets instruction_sets() {
+  Checks& made = checks();
+  const std::lock_guard lock(made.mutex);
+  return {hwy::TargetName(best_of(allowed_sets())), made.wrong};
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warnings that hold for the whole process, whichever pipeline runs. For millrace's own folders.
+//
+// Threads: any thread may call these functions.
+#pragma once
+
+#include <millrace/detail/export.h>
+
+#include <string>
+#include <vector>
+
+namespace MILLRACE_API millrace {
+
+/// Adds a sentence to `Report::warnings` of all pipelines of this process, for as long as it runs.
+void add_process_warning(std::string text);
+
+/// The sentences so far, oldest first.
+std::vector<std::string> process_warnings();
+
+}  // namespace millrace
