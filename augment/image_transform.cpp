@@ -28,6 +28,17 @@ SampleSpec spec_of(const Recipe& recipe, const Program& program) {
   return SampleSpec(std::move(fields));
 }
 
+/// Hash of the recipe's JSON, the same whether its labels are said to be integers or are found so.
+std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
+  Recipe known = recipe;
+  for (Target& target : known.targets)
+    if (std::holds_alternative<StoredTarget>(target.is)) target.is = ValuesTarget{};
+  if (known.targets == std::vector<Target>{{"label", ValuesTarget{}}})
+    known.targets = Recipe().targets;
+  const std::string json = known.to_json();
+  return XXH3_64bits(json.data(), json.size());
+}
+
 /// What decides the pixels of the image that a recipe's geometric operations make; none if these
 /// differ from sample to sample.
 FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const Program& program) {
@@ -55,10 +66,13 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
 
 class ImageTransform : public Transform {
  public:
-  ImageTransform(const Recipe& recipe, const DecodeLimits& limits)
-      : budget_(std::make_shared<DecodeBudget>(limits)),
+  ImageTransform(const Recipe& recipe, const DecodeLimits& limits,
+                 std::shared_ptr<DecodeBudget> budget)
+      : limits_(limits),
+        budget_(std::move(budget)),
         recipe_(recipe),
         json_(recipe.to_json()),
+        fingerprint_(fingerprint_of_recipe(recipe)),
         program_(recipe.output, recipe.ops, recipe.like),
         mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
         spec_(spec_of(recipe, program_)),
@@ -68,9 +82,7 @@ class ImageTransform : public Transform {
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
   std::string description() const override { return json_; }
   std::string fingerprint_of() const override { return "recipe"; }
-  std::optional<std::uint64_t> fingerprint() const override {
-    return XXH3_64bits(json_.data(), json_.size());
-  }
+  std::optional<std::uint64_t> fingerprint() const override { return fingerprint_; }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
   FixedPart fixed_part() const override { return fixed_part_; }
   std::size_t samples_at_once() const override { return ImageWorker::at_once; }
@@ -78,10 +90,18 @@ class ImageTransform : public Transform {
     return std::make_unique<ImageWorker>(program_, recipe_, budget_);
   }
 
+  std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const override {
+    const Recipe fitted = recipe_for(recipe_, dataset);
+    if (fitted == recipe_) return nullptr;
+    return std::make_shared<const ImageTransform>(fitted, limits_, budget_);
+  }
+
  private:
+  DecodeLimits limits_;
   std::shared_ptr<DecodeBudget> budget_;
   Recipe recipe_;
   std::string json_;
+  std::uint64_t fingerprint_;
   Program program_;
   std::shared_ptr<const BatchTransform> mix_;
   SampleSpec spec_;
@@ -99,7 +119,8 @@ std::optional<std::uint64_t> image_checksum(const Record& record) {
 
 std::shared_ptr<const Transform> image_transform(const Recipe& recipe, const DecodeLimits& limits) {
   recipe.validate();
-  return std::make_shared<const ImageTransform>(recipe, limits);
+  return std::make_shared<const ImageTransform>(recipe, limits,
+                                                std::make_shared<DecodeBudget>(limits));
 }
 
 }  // namespace millrace

@@ -12,10 +12,9 @@ namespace millrace {
 namespace {
 
 /// In the order of the variant in `Target`.
-constexpr const char* target_kinds[] = {"mask", "boxes", "keypoints", "values"};
+constexpr const char* target_kinds[] = {"mask", "boxes", "keypoints", "values", "stored"};
 constexpr const char* box_formats[] = {"xyxy", "xywh", "cxcywh"};    // of `BoxFormat`
 constexpr const char* coordinate_units[] = {"pixels", "fractions"};  // of `CoordinateUnit`
-constexpr int most_values = 1 << 24;
 
 /// A dtype, one of `dtypes`, the first of which is the default.
 template <std::size_t count>
@@ -34,7 +33,7 @@ void describe(Parameters& parameters, MaskTarget& mask) {
 }
 
 void describe(Parameters& parameters, BoxesTarget& boxes) {
-  parameters.integer("max_length", boxes.max_length, 1, most_values);
+  parameters.integer("max_length", boxes.max_length, 1, most_target_values);
   parameters.named("format", boxes.format, box_formats);
   parameters.named("unit", boxes.unit, coordinate_units);
   parameters.number("min_size", boxes.min_size, {0, largest_side});
@@ -42,7 +41,7 @@ void describe(Parameters& parameters, BoxesTarget& boxes) {
 }
 
 void describe(Parameters& parameters, KeypointsTarget& points) {
-  parameters.integer("max_length", points.max_length, 1, most_values);
+  parameters.integer("max_length", points.max_length, 1, most_target_values);
   parameters.integer("points", points.points, 1, 100'000);
   parameters.integer("values", points.values, 2, 3);
   parameters.named("unit", points.unit, coordinate_units);
@@ -56,7 +55,7 @@ void describe(Parameters& parameters, ValuesTarget& values) {
                             DType::bfloat16, DType::float32, DType::float64, DType::boolean});
   static constexpr NumberList extents{.what = "one to three integers, the extents",
                                       .counts = {1, 2, 3},
-                                      .limits = {1, most_values},
+                                      .limits = {1, most_target_values},
                                       .whole = true};
   std::vector<double> shape(values.shape.extents().begin(), values.shape.extents().end());
   const std::vector<double> before = shape;
@@ -67,9 +66,11 @@ void describe(Parameters& parameters, ValuesTarget& values) {
       read = read.with_outer(static_cast<std::size_t>(*extent));
     values.shape = read;
   }
-  parameters.integer("max_length", values.max_length, 0, most_values);
+  parameters.integer("max_length", values.max_length, 0, most_target_values);
   parameters.name("of", values.of);
 }
+
+void describe(Parameters&, StoredTarget&) {}
 
 void describe_target(Parameters& parameters, Target& target) {
   std::visit([&](auto& kind) { describe(parameters, kind); }, target.is);
@@ -87,8 +88,11 @@ void set_kind(Target& target, std::size_t kind) {
     case 2:
       target.is = KeypointsTarget{};
       return;
-    default:
+    case 3:
       target.is = ValuesTarget{};
+      return;
+    default:
+      target.is = StoredTarget{};
   }
 }
 
@@ -186,8 +190,10 @@ void check_targets(const Recipe& recipe, std::string_view source) {
                        "\"mix\" mixes images and labels, and cannot mix masks, boxes and "
                        "keypoints");
   }
-  const Target label{"label", ValuesTarget{}};
-  if (recipe.mix && std::ranges::find(recipe.targets, label) == recipe.targets.end())
+  const auto is_integer_label = [](const Target& target) {
+    return target == Target{"label", ValuesTarget{}} || target == Target{"label", StoredTarget{}};
+  };
+  if (recipe.mix && std::ranges::none_of(recipe.targets, is_integer_label))
     refuse_parameter(source, "\"mix\" needs the target \"label\", an int64");
 }
 

@@ -13,11 +13,26 @@ struct CallByKind : Calls... {
 template <typename... Calls>
 CallByKind(Calls...) -> CallByKind<Calls...>;
 
-bool moves(const Target& target) { return !std::holds_alternative<ValuesTarget>(target.is); }
+bool moves(const Target& target) {
+  return !std::holds_alternative<ValuesTarget>(target.is) &&
+         !std::holds_alternative<StoredTarget>(target.is);
+}
 
 Status with_field(const std::string& field, const Status& status) {
   return status.is_ok() ? Status::ok()
                         : Status::bad("its field \"" + field + "\" " + status.reason());
+}
+
+std::span<const std::byte> field_of(const Record& record, const std::string& field) {
+  try {
+    return record[field];
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                error.reason() + "; leave \"" + field +
+                    "\" out of the recipe's \"targets\" (\"targets\": {} makes samples of the "
+                    "image alone)",
+                error.stage(), error.record());
+  }
 }
 
 }  // namespace
@@ -69,7 +84,8 @@ std::vector<FieldSpec> fields_of(const std::vector<Target>& targets, Size output
                             field.variable = owner != nullptr || values.max_length > 0;
                             if (field.variable)
                               field.shape = field.shape.with_outer(length(values.max_length));
-                          }},
+                          },
+                          [&](const StoredTarget&) { field.dtype = DType::int64; }},
                target.is);
     fields.push_back(std::move(field));
   }
@@ -87,7 +103,8 @@ TargetWorkers::TargetWorkers(const std::vector<Target>& targets, std::size_t fir
              CallByKind{[&](const MaskTarget& mask) { return make_mask_worker(mask, budget); },
                         [](const BoxesTarget& boxes) { return make_boxes_worker(boxes); },
                         [](const KeypointsTarget& points) { return make_keypoints_worker(points); },
-                        [](const ValuesTarget& values) { return make_values_worker(values); }},
+                        [](const ValuesTarget& values) { return make_values_worker(values); },
+                        [](const StoredTarget&) { return make_values_worker(ValuesTarget{}); }},
              target.is),
          .owner = owner == targets.end() ? all_.size()
                                          : static_cast<std::size_t>(owner - targets.begin())});
@@ -96,7 +113,7 @@ TargetWorkers::TargetWorkers(const std::vector<Target>& targets, std::size_t fir
 
 Status TargetWorkers::take(const Record& record) {
   for (const One& one : all_)
-    if (Status taken = one.worker->take(record[one.field]); !taken.is_ok())
+    if (Status taken = one.worker->take(field_of(record, one.field)); !taken.is_ok())
       return with_field(one.field, taken);
   return Status::ok();
 }

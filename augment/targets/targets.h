@@ -12,6 +12,9 @@
 
 namespace millrace {
 
+/// How many values a target may have that vary in number.
+inline constexpr int most_target_values = 1 << 24;
+
 /// Whether one of them moves with the image.
 bool has_moving(const std::vector<Target>& targets);
 

@@ -39,11 +39,16 @@ struct ViewArguments {
 /// Makes samples of one record.
 class Samples {
  public:
-  Samples(const ViewArguments& arguments, const Record& record)
+  Samples(const ViewArguments& arguments, const Dataset& dataset, const Record& record)
       : arguments_(arguments),
         record_(record),
-        recipe_(load_recipe(arguments.recipe, arguments.size)),
+        recipe_(recipe_for(load_recipe(arguments.recipe, arguments.size), dataset)),
         transform_(image_transform(recipe_, arguments.limits)) {
+    if (!record.has("image"))
+      throw Error(ErrorCode::not_found,
+                  fmt::format("{}: record {} has no field \"image\" to draw; `millrace inspect "
+                              "--record {}` shows its fields",
+                              dataset.name(), record.index(), record.index()));
     check(read_image_info(record["image"], info_));
   }
 
@@ -108,7 +113,7 @@ int run(const ViewArguments& arguments) {
   std::string text = fmt::format("{} of {}\n", name, printable(dataset->name()));
   MadeImage original;
   try {
-    const Samples samples(arguments, record);
+    const Samples samples(arguments, *dataset, record);
     for (std::uint64_t position = 0; position < arguments.samples; ++position)
       shown.push_back(samples.sample(position));
     original = samples.original(shown.front().geometry.image);

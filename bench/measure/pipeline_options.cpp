@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/detail/seen_fields.h>
 #include <millrace/image_transform.h>
 #include <millrace/options_file.h>
 #include <millrace/raw_transform.h>
@@ -52,8 +53,20 @@ std::string check_device(const std::string& name) {
 bool is_raw(const std::string& transform, const Dataset& dataset) {
   if (transform != "auto") return transform == "raw";
   const std::vector<std::string> fields = dataset.facts().fields;
-  return !fields.empty() && std::ranges::count(fields, "image") == 0 &&
-         !dataset.field_specs().empty();
+  return !fields.empty() && std::ranges::count(fields, "image") == 0;
+}
+
+/// Hands on the fields that the dataset describes, or those that its records have.
+void set_raw_transform(BenchSettings& settings) {
+  const Dataset& dataset = *settings.dataset;
+  std::vector<RawField> fields;
+  if (dataset.field_specs().empty())
+    for (const FieldSpec& spec : seen_field_specs(dataset)) fields.push_back({.spec = spec});
+  settings.transform = fields.empty() ? raw_transform(dataset) : raw_transform(fields);
+  if (!fields.empty())
+    settings.warnings.push_back(dataset.name() +
+                                ": the dtypes of the fields are not known; samples have their "
+                                "bytes as they are stored");
 }
 
 /// Takes over an options file, and says where it may not fit.
@@ -235,10 +248,11 @@ BenchSettings source_settings(const SourceArguments& arguments) {
   if (!arguments.convert.empty()) settings.conversion = parse_conversion(arguments.convert);
   settings.dataset = open_as_given(arguments.dataset);
   if (is_raw(arguments.transform, *settings.dataset)) {
-    settings.transform = raw_transform(*settings.dataset);
+    set_raw_transform(settings);
   } else {
-    settings.transform = image_transform(recipe, arguments.limits);
-    settings.recipe = recipe.to_json();
+    const Recipe fitted = recipe_for(recipe, *settings.dataset);
+    settings.transform = image_transform(fitted, arguments.limits);
+    settings.recipe = fitted.to_json();
   }
   settings.seed = arguments.seed;
   settings.index_bytes = arguments.index_bytes;

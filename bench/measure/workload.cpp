@@ -32,7 +32,10 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
   BenchSettings settings;
   settings.dataset = workload.dataset;
   settings.transform = workload.transform;
-  settings.recipe = recipe_in(workload.transform->description());
+  if (workload.dataset != nullptr)
+    if (auto fitted = workload.transform->fitted_to(*workload.dataset))
+      settings.transform = std::move(fitted);
+  settings.recipe = recipe_in(settings.transform->description());
   settings.device = with_own_steps(workload.device, workload.stream);
   settings.own_step = workload.step;
   settings.runtime = pipeline.runtime ? pipeline.runtime : make_runtime();

@@ -16,6 +16,7 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
   if (device == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
+  if (auto fitted = transform->fitted_to(*dataset)) transform = std::move(fitted);
   std::shared_ptr<Runtime> runtime =
       options.runtime ? std::exchange(options.runtime, nullptr)
                       : make_runtime({.local_rank = options.ranks.mine.local_rank,

@@ -33,8 +33,8 @@ struct Recipe {
   /// and inexact there. Images that are turned upright, and `nearest`, stay exact.
   Resolution resolution = Resolution::exact;
   /// The further fields of records that a sample has. Masks, boxes and keypoints among them go
-  /// where the operations take the pixels.
-  std::vector<Target> targets{{"label", ValuesTarget{}}};
+  /// where the operations take the pixels. By default the label, if the records have one.
+  std::vector<Target> targets{{"label", StoredTarget{}}};
   /// How the samples of a batch are mixed with each other; nullopt = they are not.
   std::optional<Mix> mix{};
 
@@ -62,8 +62,8 @@ struct Recipe {
   /// "nearest", in "random_horizontal_flip" "on": "worker" or "device", "targets" as
   ///     {"mask": {"is": "mask", "fill": 255}, "boxes": {"is": "boxes", "format": "xywh"},
   ///      "labels": {"is": "values", "dtype": "int64", "of": "boxes"}}
-  /// ("is" as "mask", "boxes", "keypoints" or "values", and the members of that one's struct),
-  /// which is written only if it is not the label alone, and "mix" as
+  /// ("is" as "mask", "boxes", "keypoints", "values" or "stored", and the members of that one's
+  /// struct), which is written only if it is not the default, and "mix" as
   ///     {"classes": 1000, "mixup": 0.2, "cutmix": 1, "cutmix_share": 0.5, "p": 1, "on": "worker"}
   /// What is left out has the default of `Recipe` or of the operation. Throws `Error`
   /// (`invalid_argument`) for malformed JSON, an unknown key or operation, a value out of range or

@@ -82,11 +82,19 @@ struct ValuesTarget {
   friend bool operator==(const ValuesTarget&, const ValuesTarget&) = default;
 };
 
+/// Values as a dataset's records have them, for a field that not every dataset has. Where no record
+/// has the field, samples have none. An int64 stays a scalar; any other value is the `ValuesTarget`
+/// that the dataset's `field_specs` describe, or else that 8 records show: a text is uint8 and
+/// varies in length. `recipe_for` looks at the dataset; without one this is an int64 scalar.
+struct StoredTarget {
+  friend bool operator==(const StoredTarget&, const StoredTarget&) = default;
+};
+
 /// A field of records that samples have, and what it is.
 struct Target {
   /// Its name in records and in samples.
   std::string field;
-  std::variant<MaskTarget, BoxesTarget, KeypointsTarget, ValuesTarget> is;
+  std::variant<MaskTarget, BoxesTarget, KeypointsTarget, ValuesTarget, StoredTarget> is;
   friend bool operator==(const Target&, const Target&) = default;
 };
 

@@ -238,6 +238,9 @@ class Transform {
   /// What its workers take from the cache and make in it (`Sample::cached`); none by default. A
   /// transform that wraps another one may tell that one's.
   virtual FixedPart fixed_part() const { return {.why_none = "the transform has none to keep"}; }
+  /// Returns the transform that a pipeline over `dataset` uses in place of this one; null, the
+  /// default: this one. A transform that wraps another one may ask that one. May read records.
+  virtual std::shared_ptr<const Transform> fitted_to(const Dataset& dataset) const;
   /// How many samples a worker may have in the making at once; 1, the default, for a worker that
   /// does not override `make_in_turn`. At most 2 are given.
   virtual std::size_t samples_at_once() const { return 1; }

@@ -177,6 +177,8 @@ void Sample::finish() {
   stop();
 }
 
+std::shared_ptr<const Transform> Transform::fitted_to(const Dataset&) const { return nullptr; }
+
 void TransformWorker::make_in_turn(SampleSource& source) {
   while (SampleTask* task = source.next())
     source.end(*task, [&] { return make(task->record, task->random, task->sample); });

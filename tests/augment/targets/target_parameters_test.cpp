@@ -61,11 +61,11 @@ TEST(TargetParameters, NameWhatIsWrong) {
             "train.json: targets: \"mask\": the target must be an object in { }");
   EXPECT_EQ(why_no_targets(R"({"mask": {}})"),
             "train.json: targets: \"mask\": \"is\" is missing, must be \"mask\" or \"boxes\" or "
-            "\"keypoints\" or \"values\"");
+            "\"keypoints\" or \"values\" or \"stored\"");
   EXPECT_EQ(
       why_no_targets(R"({"mask": {"is": "picture"}})"),
       "train.json: targets: \"mask\": \"is\" is \"picture\", must be \"mask\" or \"boxes\" or "
-      "\"keypoints\" or \"values\"");
+      "\"keypoints\" or \"values\" or \"stored\"");
   EXPECT_EQ(why_no_targets(R"({"mask": {"is": "mask", "fill": 256}})"),
             "train.json: targets: \"mask\": \"fill\" is 256, must be in 0..255");
   EXPECT_EQ(why_no_targets(R"({"mask": {"is": "mask", "format": "xyxy"}})"),
