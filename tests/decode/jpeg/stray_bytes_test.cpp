@@ -208,8 +208,7 @@ TEST(StrayBytes, BetweenScansAreBad) {
 }
 
 TEST(StrayBytes, PixelsEqualPillows) {
-  const auto pictures = testing::live_pictures("stray");
-  if (pictures.empty()) GTEST_SKIP() << "no Pillow";
+  MILLRACE_LIVE(pictures, "stray");
   auto decoder = make_image_decoder();
   int repaired = 0;
   for (const testing::LivePicture& picture : pictures) {
