@@ -111,7 +111,7 @@ bool is_dataset(const fs::path& path) {
   // and in LMDB 1.0.
   const std::string begin = read_text(file, 28);
   if (begin.empty()) return true;
-  for (const std::size_t header_bytes : {16, 12, 24})
+  for (const std::size_t header_bytes : {16UL, 12UL, 24UL})
     if (begin.size() >= header_bytes + 4 && begin.substr(header_bytes, 4) == "\xde\xc0\xef\xbe")
       return true;
   return false;

@@ -96,7 +96,7 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
 std::string other_lmdb_kind(int file, const std::string& name) {
   std::array<std::byte, 32> bytes{};
   read_at(file, name, 0, bytes);
-  for (const std::size_t header_bytes : {12, 16, 24}) {
+  for (const std::size_t header_bytes : {12UL, 16UL, 24UL}) {
     const auto magic = lmdb::load<std::uint32_t>(bytes.data() + header_bytes);
     const bool swapped = magic == __builtin_bswap32(lmdb::lmdb_magic);
     if (magic != lmdb::lmdb_magic && !swapped) continue;

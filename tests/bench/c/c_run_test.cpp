@@ -282,7 +282,7 @@ TEST(CRun, OpensAndDecodesWithOptions) {
   EXPECT_EQ(millrace_transform_images_with("eval", &limits, &transform, &error),
             MILLRACE_INVALID_ARGUMENT);
   EXPECT_THAT(error.message, HasSubstr("max_pixels is 18446744073709551615"));
-  for (const std::uint64_t max_pixels : {0, 399}) {
+  for (const std::uint64_t max_pixels : {0UL, 399UL}) {
     limits.max_pixels = max_pixels;
     ASSERT_EQ(millrace_transform_images_with("eval", &limits, &transform, &error), MILLRACE_OK)
         << error.message;
@@ -297,7 +297,9 @@ TEST(CRun, OpensAndDecodesWithOptions) {
     EXPECT_EQ(millrace_pipeline_next(pipeline, 0, -1, &batch, &error),
               max_pixels == 0 ? MILLRACE_OK : MILLRACE_BAD_RECORD)
         << error.message;
-    if (max_pixels != 0) EXPECT_THAT(error.message, HasSubstr("at most 399 are decoded"));
+    if (max_pixels != 0) {
+      EXPECT_THAT(error.message, HasSubstr("at most 399 are decoded"));
+    }
     millrace_batch_free(batch);
     millrace_pipeline_free(pipeline);
     millrace_transform_free(transform);

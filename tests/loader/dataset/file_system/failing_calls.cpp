@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdint>
@@ -98,7 +99,7 @@ void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t of
   if (file >= 0 &&
       fails(shared ? millrace::testing::shared_map_error : millrace::testing::private_map_error))
     return MAP_FAILED;
-  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+  return std::bit_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
 }
 void* mmap64(void*, size_t, int, int, int, off_t) noexcept __attribute__((alias("mmap")));
 

@@ -53,7 +53,7 @@ TEST(Dataset, AnLmdbFileOfAnotherKindIsNamed) {
   // There a page's number has 4 bytes.
   expect_refused(sound.substr(4), "data version 1 of a 32-bit program");
   std::string big_endian = sound;
-  for (const std::size_t at : {16, 20}) std::reverse(&big_endian[at], &big_endian[at] + 4);
+  for (const std::size_t at : {16UL, 20UL}) std::reverse(&big_endian[at], &big_endian[at] + 4);
   expect_refused(big_endian, "data version 1 of a big-endian machine");
 }
 
