@@ -210,10 +210,6 @@ void uninstall() MILLRACE_REQUIRES(guard.mutex) {
   guard.levels = level;
 }
 
-}  // namespace
-
-namespace {
-
 std::string cannot_be_mapped(const std::string& name, int error) {
   return name + " cannot be mapped: " + std::generic_category().message(error);
 }
