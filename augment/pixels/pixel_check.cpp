@@ -17,8 +17,8 @@ namespace millrace {
 namespace {
 
 /// Rows are longer than the longest vector, and the last pixels fill none.
-constexpr Size size{37, 9};
-constexpr std::size_t row_bytes = 3 * std::size_t{37};
+constexpr Size picture{37, 9};
+constexpr std::size_t picture_row_bytes = 3 * std::size_t{37};
 
 void fill(std::vector<std::uint8_t>& pixels) {
   std::uint32_t last = 1;
@@ -34,25 +34,26 @@ void blur(std::vector<std::uint8_t>& pixels) {
   constexpr float weights[] = {0.4F, 0.2F, 0.1F};
   constexpr std::size_t margin = 6;
   constexpr std::size_t rows = 5;
-  std::vector<float> values(row_bytes + 2 * margin + blur_slack);
-  std::vector<std::vector<float>> made(rows, std::vector<float>(row_bytes + blur_slack));
+  std::vector<float> values(picture_row_bytes + 2 * margin + blur_slack);
+  std::vector<std::vector<float>> made(rows, std::vector<float>(picture_row_bytes + blur_slack));
   const float* made_rows[rows];
   for (std::size_t row = 0; row < rows; ++row) {
-    std::copy_n(pixels.data() + row * row_bytes, row_bytes, values.data() + margin);
-    blur_row(values.data() + margin, 3, weights, made[row].data(), row_bytes);
+    std::copy_n(pixels.data() + row * picture_row_bytes, picture_row_bytes, values.data() + margin);
+    blur_row(values.data() + margin, 3, weights, made[row].data(), picture_row_bytes);
     made_rows[row] = made[row].data();
   }
-  blur_column(made_rows, weights, pixels.data() + 2 * row_bytes, row_bytes);
+  blur_column(made_rows, weights, pixels.data() + 2 * picture_row_bytes, picture_row_bytes);
 }
 
 }  // namespace
 
 std::uint64_t pixels_checksum() {
-  std::vector<std::uint8_t> pixels(row_bytes * static_cast<std::size_t>(size.height));
+  std::vector<std::uint8_t> pixels(picture_row_bytes * static_cast<std::size_t>(picture.height));
   constexpr double radius = 1.4;
   // Of a type that is aligned for all of them.
   std::vector<double> memory(
-      std::max(sharpness_memory(size), extended_box_blur_memory(size, radius)) / sizeof(double) +
+      std::max(sharpness_memory(picture), extended_box_blur_memory(picture, radius)) /
+          sizeof(double) +
       1);
   const std::span<std::uint8_t> scratch(reinterpret_cast<std::uint8_t*>(memory.data()),
                                         memory.size() * sizeof(double));
@@ -70,10 +71,10 @@ std::uint64_t pixels_checksum() {
   check([&] { adjust(pixels, std::span(adjustments).first(2)); });
   check([&] { adjust(pixels, std::span(adjustments).first(5)); });
   check([&] { adjust(pixels, std::span(adjustments).last(1)); });
-  check([&] { adjust_sharpness(pixels.data(), size, 1.9, scratch); });
-  check([&] { adjust_sharpness(pixels.data(), size, 0.3, scratch); });
+  check([&] { adjust_sharpness(pixels.data(), picture, 1.9, scratch); });
+  check([&] { adjust_sharpness(pixels.data(), picture, 0.3, scratch); });
   check([&] { blur(pixels); });
-  check([&] { extended_box_blur(pixels.data(), size, radius, scratch); });
+  check([&] { extended_box_blur(pixels.data(), picture, radius, scratch); });
   return XXH3_64bits_digest(&state);
 }
 
