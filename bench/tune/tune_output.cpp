@@ -128,7 +128,7 @@ Json run_json(const TuneRun& run) {
           {"first_batch_ms", run.first_batch_ms},
           {"pinned_bytes", run.pinned_bytes},
           {"device_bytes", run.device_bytes},
-          {"scratch_bytes", run.scratch_bytes},
+          {"scratch_bytes", or_null(run.scratch_bytes)},
           {"disturbed", run.disturbed}};
 }
 

@@ -42,15 +42,19 @@ struct TuneRun {
   std::vector<double> batch_ms{};
   std::size_t pinned_bytes = 0;
   std::size_t device_bytes = 0;
-  /// What else the process's memory grew by: the workers' scratch.
-  std::size_t scratch_bytes = 0;
+  /// Growth of the process's other memory: the workers' scratch. Nullopt if the system does not
+  /// tell (Linux: /proc).
+  std::optional<std::size_t> scratch_bytes = 0;
   /// Share of the machine's processor time, 0 to 1, that other programs and machines took while
   /// none was left over.
   double disturbed = 0;
   /// Its `Report::warnings`.
   std::vector<std::string> warnings{};
 
-  std::size_t memory_bytes() const { return pinned_bytes + device_bytes + scratch_bytes; }
+  /// Without the scratch if that is unknown.
+  std::size_t memory_bytes() const {
+    return pinned_bytes + device_bytes + scratch_bytes.value_or(0);
+  }
 };
 
 /// What the search knows of the world, so that it can be tried on made-up machines.

@@ -37,7 +37,7 @@ class Measuring {
   Measuring(BenchSettings settings, const TuneGoal& goal)
       : settings_(std::move(settings)),
         goal_(goal),
-        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak().value_or(0)) {
+        resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
     // Else the later runs would be faster than the first ones, whatever their setting.
     settings_.index_bytes = 0;
     settings_.cache_bytes = 0;
@@ -97,8 +97,11 @@ class Measuring {
     run.batch_ms = result.batch_ms;
     run.pinned_bytes = report.memory.pinned_bytes;
     run.device_bytes = report.memory.device_bytes;
-    run.scratch_bytes = difference(result.peak_rss_beyond_map.value_or(0),
-                                   resident_before_ + run.pinned_bytes + run.device_bytes);
+    const auto& peak = result.peak_rss_beyond_map;
+    run.scratch_bytes.reset();
+    if (peak && resident_before_)
+      run.scratch_bytes =
+          difference(*peak, *resident_before_ + run.pinned_bytes + run.device_bytes);
     run.disturbed = disturbed;
     run.warnings = report.warnings;
     if (run.samples_per_second > 0) sample_seconds_ = setting.workers / run.samples_per_second;
@@ -107,7 +110,7 @@ class Measuring {
 
   BenchSettings settings_;
   const TuneGoal& goal_;
-  const std::size_t resident_before_;
+  const std::optional<std::size_t> resident_before_;
   /// Of one worker for one sample, as the last run was.
   double sample_seconds_ = 1e-3;
 };

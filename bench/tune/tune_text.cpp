@@ -101,6 +101,10 @@ void warn(TuneFindings& findings) {
         !warnings.empty() || findings.points[findings.chosen_point].summary.disturbed > 0;
   }
   const TunePoint& chosen = findings.points[findings.chosen_point];
+  if (std::ranges::any_of(chosen.runs, [](const TuneRun& run) { return !run.scratch_bytes; }))
+    warnings.emplace_back(
+        "The memory of the workers is unknown, since the system does not tell it (/proc): only "
+        "pinned and device memory count.");
   if (!chosen.runs.empty())
     std::ranges::copy(chosen.runs.back().warnings, std::back_inserter(warnings));
   if (const std::string text = disturbed_text(findings); !text.empty()) warnings.push_back(text);

@@ -30,6 +30,8 @@ struct FakeMachine {
   /// Where it depends on the setting.
   std::function<double(const TuneSetting&)> first_batch{};
   std::size_t bytes_per_sample = 150'000;
+  /// Whether the system tells how much memory the workers take.
+  bool tells_scratch = true;
   double overhead_seconds = 0.1;
 
   TuneGoal goal{.max_workers = 8};
@@ -67,6 +69,7 @@ struct FakeMachine {
     if (is_disturbed) made *= 1 - disturbed_loss;
     TuneRun run;
     run.seconds = seconds;
+    if (!tells_scratch) run.scratch_bytes.reset();
     run.samples_per_second = std::min(made, needed());
     run.batches = static_cast<std::uint64_t>(seconds * run.samples_per_second / samples) + 1;
     if (goal.step_ms > 0) run.device_idle = std::max(0.0, 1 - made / needed());

@@ -7,17 +7,21 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
 #include "bench/tune/made_up_machine.h"
+#include "tune/tune_output.h"
 #include "tune/tune_statistics.h"
 
 namespace millrace::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(TuneSearch, TakesTheFewestWorkersThatFeedTheStep) {
   for (const unsigned needed : {1u, 2u, 3u, 5u, 6u, 7u, 8u}) {
@@ -223,6 +227,24 @@ TEST(TuneSearch, BatchSizeKeepsWithinTheMemory) {
   EXPECT_LE(chosen.summary.memory_bytes, 100'000'000u);
   EXPECT_GE(chosen.summary.memory_bytes, 80'000'000u);
   EXPECT_EQ(found.phases.size(), 4u);
+}
+
+TEST(TuneSearch, WarnsWhereTheWorkersMemoryIsUnknown) {
+  for (const bool tells : {true, false}) {
+    FakeMachine machine;
+    machine.tells_scratch = tells;
+    const TuneFindings found = machine.tune();
+    const auto warns = Contains(HasSubstr("memory of the workers is unknown"));
+    if (tells) {
+      EXPECT_THAT(found.warnings, Not(warns));
+    } else {
+      EXPECT_THAT(found.warnings, warns);
+    }
+    TuneResult result;
+    result.findings = found;
+    const auto json = nlohmann::json::parse(to_json(result));
+    EXPECT_EQ(json.at("points")[0].at("runs")[0].at("scratch_bytes").is_null(), !tells);
+  }
 }
 
 TEST(TuneSearch, SaysWhereNoBatchSizeFits) {
