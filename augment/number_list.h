@@ -3,6 +3,8 @@
 // Parameters of several numbers in JSON.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -28,6 +30,11 @@ inline std::string list_problem(const std::vector<double>& value, const NumberLi
              json_of({list.limits.high}, list).dump();
   for (std::size_t n = 0; list.ranges && n + 1 < value.size(); n += 2)
     if (value[n] > value[n + 1]) return "ranges, [low, high]";
+  const auto is_even = [](double number) { return std::fmod(number, 2) == 0; };
+  if (list.odd && std::ranges::any_of(value, is_even)) return "odd";
+  if (list.weights && !value.empty() &&
+      (value.size() != list.counts[0] || std::ranges::max(value) <= 0))
+    return list.what;
   return {};
 }
 

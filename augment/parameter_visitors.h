@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,7 +52,9 @@ inline std::string member_place(const char* key, std::size_t number) {
 }
 
 /// An operation of a recipe, at `place` for messages: each visitor's part of lists of them.
-Operation read_operation(const RecipeJson& json, const std::string& place);
+/// `output` is set if the operation has the size of the output.
+Operation read_operation(const RecipeJson& json, const std::string& place,
+                         std::optional<Size>& output);
 RecipeJson operation_json(const Operation& operation);
 void check_operation(const Operation& operation, const std::string& place);
 
@@ -74,21 +79,24 @@ class ParameterReader final : public Parameters {
   void integer(const char* key, int& value, int low, int high) override {
     if (const RecipeJson* json = find(key)) value = integer_in(*json, key, "an integer", low, high);
   }
-  void range(const char* key, Range& value, Range limits) override {
-    constexpr const char* what = "two numbers, [low, high]";
-    const auto found = object_.find(key);
-    if (limits.low < 0 && found != object_.end() && found->is_number()) {
-      const double reach = std::abs(number_in(*find(key), key, what));
-      value = {-reach, reach};
-    } else if (const RecipeJson* json = find_pair(key, what))
-      value = {number_in((*json)[0], key, what), number_in((*json)[1], key, what)};
+  void range(const char* key, Range& value, Range, OneNumber one) override {
+    const char* const what =
+        one == OneNumber::refused ? "two numbers, [low, high]" : "a number, or two, [low, high]";
+    const RecipeJson* const json = find_some(key);
+    if (json == nullptr) return;
+    const std::vector<RecipeJson> parts = parts_of(*json);
+    const bool is_one = json->is_number() || (one == OneNumber::both_ends && parts.size() == 1);
+    if ((is_one && one == OneNumber::refused) || (!is_one && parts.size() != 2))
+      fail(key, *json, what);
+    const Range ends{number_in(parts.front(), key, what), number_in(parts.back(), key, what)};
+    if (is_one && one == OneNumber::around_one && ends.low < 0)
+      fail(key, *json, "0 or above, or two numbers, [low, high]");
+    value = is_one ? range_of(ends.low, one) : ends;
   }
   void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
-    const RecipeJson* json = find(key);
+    const RecipeJson* json = list.required ? find(key) : find_some(key);
     if (json == nullptr) return;
-    const std::vector<RecipeJson> parts = json->is_array()
-                                              ? std::vector<RecipeJson>(json->begin(), json->end())
-                                              : std::vector<RecipeJson>{*json};
+    const std::vector<RecipeJson> parts = parts_of(*json);
     if (parts.empty() || std::ranges::find(list.counts, parts.size()) == list.counts.end())
       fail(key, *json, list.what);
     value.clear();
@@ -127,28 +135,67 @@ class ParameterReader final : public Parameters {
     value = json->get<bool>();
   }
   void colour(const char* key, Colour& value) override {
-    constexpr const char* what = "three integers, [red, green, blue]";
-    const RecipeJson* json = find(key);
+    constexpr const char* what = "an integer, or three, [red, green, blue]";
+    const RecipeJson* json = find_some(key);
     if (json == nullptr) return;
-    if (!json->is_array() || json->size() != 3) fail(key, *json, what);
+    const std::vector<RecipeJson> parts = parts_of(*json);
+    if (parts.size() != 1 && parts.size() != 3) fail(key, *json, what);
     int* const members[] = {&value.red, &value.green, &value.blue};
-    for (std::size_t n = 0; n < 3; ++n) *members[n] = integer_in((*json)[n], key, what, 0, 255);
+    for (std::size_t n = 0; n < 3; ++n)
+      *members[n] = integer_in(whole(parts[n % parts.size()]), key, what, 0, 255);
   }
   void operations(const char* key, std::vector<Operation>& value) override {
     const RecipeJson* json = find(key);
+    if (const RecipeJson* transforms = find("transforms")) {
+      if (json != nullptr)
+        refuse_parameter(
+            source_,
+            '"' + std::string(key) + "\" and \"transforms\" are the same parameter; leave one out");
+      key = "transforms";
+      json = transforms;
+    }
     if (json == nullptr) return;
     if (!json->is_array()) fail(key, *json, "a list of operations in [ ]");
     value.clear();
+    std::optional<Size> ignored;
     for (const RecipeJson& op : *json)
-      value.push_back(read_operation(op, source_ + ": " + member_place(key, value.size())));
+      value.push_back(
+          read_operation(op, source_ + ": " + member_place(key, value.size()), ignored));
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     const RecipeJson* json = find(key);
     if (json == nullptr) return;
-    const auto name = std::ranges::find_if(names, [&](const char* one) { return *json == one; });
+    const RecipeJson written =
+        std::string_view(key) == "interpolation" ? interpolation_name(*json) : *json;
+    const auto name = std::ranges::find_if(names, [&](const char* one) { return written == one; });
     if (name == names.end()) fail(key, *json, quoted_names(names, " or "));
     value = static_cast<std::size_t>(name - names.begin());
   }
+  void only(const char* key, std::span<const char* const> values) override {
+    const RecipeJson* json = find(key);
+    if (json == nullptr) return;
+    const std::string written = json->dump(-1, ' ', false, RecipeJson::error_handler_t::replace);
+    if (std::ranges::find(values, written) != values.end()) return;
+    std::string allowed;
+    for (const char* value : values)
+      allowed += (allowed.empty() ? "" : " or ") + std::string(value);
+    fail(key, *json, allowed);
+  }
+  void output(const char* key) override {
+    const RecipeJson* json = find(key);
+    if (json == nullptr) return;
+    constexpr const char* what = "an integer";
+    const std::vector<RecipeJson> parts = parts_of(*json);
+    if (parts.empty() || parts.size() > 2) fail(key, *json, what);
+    output_ = {integer_in(parts.front(), key, what, 1, largest_side),
+               integer_in(parts.back(), key, what, 1, largest_side)};
+    if (output_->width != output_->height)
+      fail(key, *json,
+           "one number; of a size that is not square the recipe's \"output\" is "
+           "[width, height]");
+  }
+  /// The size of the output if a member gave it.
+  const std::optional<Size>& given_output() const { return output_; }
 
   [[noreturn]] void fail(const char* key, const RecipeJson& value,
                          const std::string& wanted) const {
@@ -166,6 +213,37 @@ class ParameterReader final : public Parameters {
   }
 
  private:
+  /// `find`, where torchvision's None is the default.
+  const RecipeJson* find_some(const char* key) {
+    const RecipeJson* json = find(key);
+    return json != nullptr && json->is_null() ? nullptr : json;
+  }
+  static std::vector<RecipeJson> parts_of(const RecipeJson& json) {
+    if (json.is_array()) return {json.begin(), json.end()};
+    return std::vector<RecipeJson>(1, json);
+  }
+  static Range range_of(double number, OneNumber one) {
+    if (one == OneNumber::both_ends) return {number, number};
+    if (one == OneNumber::around_one) return {std::max(0.0, 1 - number), 1 + number};
+    return {-std::abs(number), std::abs(number)};
+  }
+  /// A number without a fraction as an integer, as 127.0; others as they are.
+  static RecipeJson whole(const RecipeJson& json) {
+    if (!json.is_number_float()) return json;
+    const double number = json.get<double>();
+    return std::trunc(number) == number && std::abs(number) < 1e9
+               ? RecipeJson(static_cast<std::int64_t>(number))
+               : json;
+  }
+  /// torchvision's other names of filters: Pillow's numbers, and one that Pillow has not.
+  static RecipeJson interpolation_name(const RecipeJson& json) {
+    constexpr const char* numbered[] = {"nearest", "lanczos", "bilinear",
+                                        "bicubic", "box",     "hamming"};
+    if (json == "nearest-exact") return "nearest";
+    for (std::size_t number = 0; number < std::size(numbered); ++number)
+      if (json.is_number_integer() && json == number) return numbered[number];
+    return json;
+  }
   const RecipeJson* find_pair(const char* key, const char* what) {
     const RecipeJson* json = find(key);
     if (json != nullptr && (!json->is_array() || json->size() != 2)) fail(key, *json, what);
@@ -187,6 +265,7 @@ class ParameterReader final : public Parameters {
   const RecipeJson& object_;
   std::string source_;
   std::vector<const char*> known_;
+  std::optional<Size> output_;
 };
 
 /// Writes them as members of a JSON object.
@@ -195,7 +274,7 @@ class ParameterWriter final : public Parameters {
   explicit ParameterWriter(RecipeJson& json) : json_(json) {}
   void number(const char* key, double& value, Range) override { json_[key] = value; }
   void integer(const char* key, int& value, int, int) override { json_[key] = value; }
-  void range(const char* key, Range& value, Range) override {
+  void range(const char* key, Range& value, Range, OneNumber) override {
     json_[key] = {value.low, value.high};
   }
   void numbers(const char* key, std::vector<double>& value, const NumberList& list) override {
@@ -240,13 +319,7 @@ class ParameterChecker final : public Parameters {
                                     ", must lie in " + std::to_string(low) + ".." +
                                     std::to_string(high));
   }
-  void odd_integer(const char* key, int& value, int low, int high) override {
-    integer(key, value, low, high);
-    if (value % 2 == 0)
-      refuse_parameter(source_,
-                       '"' + std::string(key) + "\" is " + std::to_string(value) + ", must be odd");
-  }
-  void range(const char* key, Range& value, Range limits) override {
+  void range(const char* key, Range& value, Range limits, OneNumber) override {
     const std::string is = '"' + std::string(key) + "\" is [" + number_text(value.low) + ", " +
                            number_text(value.high) + "], ";
     const auto lies_within = [&](double end) { return end >= limits.low && end <= limits.high; };

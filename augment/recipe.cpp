@@ -72,13 +72,15 @@ std::shared_ptr<ImageOperation> make_operation(const RecipeJson* name, Parameter
 
 }  // namespace
 
-Operation read_operation(const RecipeJson& json, const std::string& place) {
+Operation read_operation(const RecipeJson& json, const std::string& place,
+                         std::optional<Size>& output) {
   ParameterReader unnamed(json, "the operation", place);
   const auto operation = make_operation(unnamed.find("op"), unnamed);
   ParameterReader reader(json, "the operation", place + " (" + operation->name() + ")");
   reader.find("op");
   operation->describe(reader);
   reader.check_keys();
+  if (reader.given_output()) output = reader.given_output();
   return Operation(operation);
 }
 
@@ -108,9 +110,17 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   if (const RecipeJson* ops = reader.find("ops")) {
     if (!ops->is_array()) refuse_parameter(source, "\"ops\" must be a list of operations in [ ]");
     recipe.ops.clear();
-    for (const RecipeJson& op : *ops)
-      recipe.ops.push_back(
-          read_operation(op, std::string(source) + ": " + member_place("ops", recipe.ops.size())));
+    for (const RecipeJson& op : *ops) {
+      std::optional<Size> output;
+      recipe.ops.push_back(read_operation(
+          op, std::string(source) + ": " + member_place("ops", recipe.ops.size()), output));
+      if (!output) continue;
+      if (parsed.contains("output") && *output != recipe.output)
+        refuse_parameter(source, place_of(recipe.ops, recipe.ops.size() - 1) + " has \"size\" " +
+                                     std::to_string(output->width) + " and the recipe \"output\" " +
+                                     parsed["output"].dump() + "; leave one out");
+      recipe.output = *output;
+    }
   }
   if (const RecipeJson* targets = reader.find("targets"))
     recipe.targets = read_targets(*targets, source);

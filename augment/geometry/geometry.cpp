@@ -59,6 +59,14 @@ Size resize_shorter(Size image, int shorter) {
   return {longer(image.width, image.height), shorter};
 }
 
+Size resize_shorter(Size image, int shorter, int max_size) {
+  const Size free = resize_shorter(image, shorter);
+  const int longer = std::max(free.width, free.height);
+  if (longer <= max_size) return free;
+  const int reduced = static_cast<int>(static_cast<double>(max_size) * shorter / longer);
+  return image.width <= image.height ? Size{reduced, max_size} : Size{max_size, reduced};
+}
+
 Region center_crop(Size image, Size crop) {
   return {centred_edge(image.width, crop.width), centred_edge(image.height, crop.height),
           crop.width, crop.height};

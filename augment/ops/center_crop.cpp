@@ -7,7 +7,7 @@ namespace {
 class CenterCropOperation final : public GeometricOperation {
  public:
   const char* name() const override { return "center_crop"; }
-  void describe(Parameters&) override {}
+  void describe(Parameters& parameters) override { parameters.output("size"); }
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return true; }

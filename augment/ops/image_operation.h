@@ -30,6 +30,19 @@ struct NumberList {
   bool whole = false;
   /// Whether they are the lower and upper ends of ranges in turn.
   bool ranges = false;
+  bool odd = false;
+  /// Whether they are weights: as many as the first of `counts`, and one of them above 0.
+  bool weights = false;
+  /// Whether null in JSON, torchvision's None, is refused and not the default.
+  bool required = false;
+};
+
+/// The range that one number stands for, in torchvision's way.
+enum class OneNumber {
+  refused,
+  around_zero,  ///< [-x, x]
+  around_one,   ///< [max(0, 1 - x), 1 + x]
+  both_ends,    ///< [x, x]
 };
 
 /// What an operation tells its parameters to, one by one: they are read from JSON there, written to
@@ -40,13 +53,8 @@ class Parameters {
   virtual ~Parameters() = default;
   virtual void number(const char* key, double& value, Range limits) = 0;
   virtual void integer(const char* key, int& value, int low, int high) = 0;
-  /// The same; even numbers are refused where values are checked.
-  virtual void odd_integer(const char* key, int& value, int low, int high) {
-    integer(key, value, low, high);
-  }
-  /// Where the limits are not below 0, its upper end is above 0. Else one number in JSON is the
-  /// range from minus that to it.
-  virtual void range(const char* key, Range& value, Range limits) = 0;
+  /// Where the limits are not below 0, its upper end is above 0.
+  virtual void range(const char* key, Range& value, Range limits, OneNumber one) = 0;
   /// An empty list is not written.
   virtual void numbers(const char* key, std::vector<double>& value, const NumberList& list) = 0;
   /// A region of an image: [x, y, width, height], none of them negative, not empty.
@@ -54,12 +62,17 @@ class Parameters {
   virtual void flag(const char* key, bool& value) = 0;
   /// The name of something else; an empty one is not written.
   virtual void name(const char* key, std::string& value) = 0;
-  /// Red, green and blue.
+  /// Red, green and blue; one number in JSON is a grey.
   virtual void colour(const char* key, Colour& value) = 0;
-  /// Operations that this one runs, which run in place on pixels; at least one.
+  /// Operations that this one runs, which run in place on pixels; at least one. JSON may call them
+  /// "transforms", as torchvision does.
   virtual void operations(const char* key, std::vector<Operation>& value) = 0;
   /// One of `names`; the first is the default and is not written.
   virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
+  /// A parameter of torchvision's that changes nothing here: JSON may give it one of these values.
+  virtual void only(const char* /*key*/, std::span<const char* const> /*values*/) {}
+  /// The size of the output, which the recipe has; JSON may give it here, as torchvision does.
+  virtual void output(const char* /*key*/) {}
 
   /// The same for an enumeration whose values have the names in their order.
   template <typename Enumeration>
@@ -75,6 +88,9 @@ class Parameters {
 inline void describe_interpolation(Parameters& parameters, Interpolation& interpolation) {
   constexpr const char* names[] = {"bilinear", "bicubic", "box", "hamming", "lanczos", "nearest"};
   parameters.named("interpolation", interpolation, names);
+  // torchvision's PIL images are always antialiased.
+  constexpr const char* ignored[] = {"true", "false", "null"};
+  parameters.only("antialias", ignored);
 }
 
 /// The parameters of operations that add a border.

@@ -10,6 +10,7 @@ class RandomCropOperation final : public GeometricOperation {
 
   const char* name() const override { return "random_crop"; }
   void describe(Parameters& parameters) override {
+    parameters.output("size");
     describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
     parameters.flag("pad_if_needed", parameters_.pad_if_needed);
   }

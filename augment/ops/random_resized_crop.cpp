@@ -13,8 +13,10 @@ class RandomResizedCropOperation final : public GeometricOperation {
 
   const char* name() const override { return "random_resized_crop"; }
   void describe(Parameters& parameters) override {
-    parameters.range("scale", parameters_.scale, {0, 1});
-    parameters.range("ratio", parameters_.ratio, {1 / steepest_ratio, steepest_ratio});
+    parameters.output("size");
+    parameters.range("scale", parameters_.scale, {0, 1}, OneNumber::refused);
+    parameters.range("ratio", parameters_.ratio, {1 / steepest_ratio, steepest_ratio},
+                     OneNumber::refused);
     describe_interpolation(parameters, parameters_.interpolation);
   }
 

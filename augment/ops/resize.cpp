@@ -11,6 +11,7 @@ class ResizeOperation final : public GeometricOperation {
   const char* name() const override { return "resize"; }
   void describe(Parameters& parameters) override {
     describe_size(parameters);
+    describe_max_size(parameters);
     describe_interpolation(parameters, parameters_.interpolation);
   }
 
@@ -19,8 +20,12 @@ class ResizeOperation final : public GeometricOperation {
   const char* fold(Fold& fold, Random&) const override {
     if (const char* reason = fold.why_fixed()) return reason;
     Resampling& resampling = fold.resampling;
-    resampling.to =
-        is_exact() ? parameters_.exact : resize_shorter(resampling.from, parameters_.size);
+    resampling.to = made_of(resampling.from);
+    if (resampling.to.width == 0 || resampling.to.height == 0)
+      fold.problem = "resize makes no pixels of an image of " +
+                     std::to_string(resampling.from.width) + " x " +
+                     std::to_string(resampling.from.height) + " with \"max_size\" " +
+                     std::to_string(parameters_.max_size);
     resampling.window = {0, 0, resampling.to.width, resampling.to.height};
     resampling.interpolation = parameters_.interpolation;
     fold.resized = true;
@@ -30,11 +35,33 @@ class ResizeOperation final : public GeometricOperation {
  private:
   bool is_exact() const { return parameters_.exact.width != 0 || parameters_.exact.height != 0; }
 
+  Size made_of(Size image) const {
+    if (is_exact()) return parameters_.exact;
+    if (parameters_.max_size == 0) return resize_shorter(image, parameters_.size);
+    return resize_shorter(image, parameters_.size, parameters_.max_size);
+  }
+
+  /// Behind the size, since that decides what it may be.
+  void describe_max_size(Parameters& parameters) {
+    NumberList list{.what = "an integer",
+                    .counts = {1},
+                    .limits = {parameters_.size + 1.0, largest_side},
+                    .whole = true};
+    if (is_exact())
+      list = {.what = "left out where \"size\" has two numbers", .counts = {}, .limits = {0, 0}};
+    std::vector<double> max_size;
+    if (parameters_.max_size != 0) max_size.push_back(parameters_.max_size);
+    const std::vector<double> before = max_size;
+    parameters.numbers("max_size", max_size, list);
+    if (max_size != before) parameters_.max_size = static_cast<int>(max_size.front());
+  }
+
   void describe_size(Parameters& parameters) {
     static constexpr NumberList list{.what = "an integer, or two, [width, height]",
                                      .counts = {1, 2},
                                      .limits = {1, largest_side},
-                                     .whole = true};
+                                     .whole = true,
+                                     .required = true};
     const Size exact = parameters_.exact;
     std::vector<double> size{static_cast<double>(parameters_.size)};
     if (is_exact()) size = {static_cast<double>(exact.width), static_cast<double>(exact.height)};
@@ -42,7 +69,7 @@ class ResizeOperation final : public GeometricOperation {
     parameters.numbers("size", size, list);
     if (size == before) return;
     if (size.size() == 1)
-      parameters_ = {static_cast<int>(size[0]), parameters_.interpolation, {0, 0}};
+      parameters_ = {static_cast<int>(size[0]), parameters_.interpolation, {0, 0}, 0};
     else
       parameters_.exact = {static_cast<int>(size[0]), static_cast<int>(size[1])};
   }

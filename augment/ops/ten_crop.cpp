@@ -10,6 +10,7 @@ class TenCropOperation final : public GeometricOperation {
 
   const char* name() const override { return "ten_crop"; }
   void describe(Parameters& parameters) override {
+    parameters.output("size");
     parameters.flag("vertical_flip", parameters_.vertical_flip);
   }
 

@@ -81,38 +81,42 @@ void box_blur_columns(const std::uint8_t* from, Size size, const BlurBox& box, s
 
 }  // namespace
 
-std::size_t gaussian_blur_memory(Size size, int kernel_size) {
-  const auto rows = static_cast<std::size_t>(kernel_size) + 1;
-  const std::size_t padded = row_bytes(size) + 3 * static_cast<std::size_t>(kernel_size);
+std::size_t gaussian_blur_memory(Size size, Size kernel) {
+  const auto rows = static_cast<std::size_t>(kernel.height) + 1;
+  const std::size_t padded = row_bytes(size) + 3 * static_cast<std::size_t>(kernel.width);
   return rows * (padded + blur_slack) * sizeof(float);
 }
 
-void gaussian_blur(std::uint8_t* pixels, Size size, int kernel_size, double sigma,
+void gaussian_blur(std::uint8_t* pixels, Size size, Size kernel, double sigma,
                    std::span<std::uint8_t> memory) {
-  const std::vector<float> weights = gaussian_weights(kernel_size, sigma);
-  const int half = kernel_size / 2;
+  const std::vector<float> across = gaussian_weights(kernel.width, sigma);
+  const std::vector<float> down = gaussian_weights(kernel.height, sigma);
+  const int half_width = kernel.width / 2;
+  const int half_height = kernel.height / 2;
   const std::size_t bytes = row_bytes(size);
   const std::size_t room = bytes + blur_slack;
   auto* const ring = reinterpret_cast<float*>(memory.data());  // of the rows around the current one
-  float* const padded = ring + static_cast<std::size_t>(kernel_size) * room;
-  const auto place = [&](int y) { return ring + static_cast<std::size_t>(y % kernel_size) * room; };
-  std::vector<const float*> rows(static_cast<std::size_t>(kernel_size));
+  float* const padded = ring + static_cast<std::size_t>(kernel.height) * room;
+  const auto place = [&](int y) {
+    return ring + static_cast<std::size_t>(y % kernel.height) * room;
+  };
+  std::vector<const float*> rows(static_cast<std::size_t>(kernel.height));
   int next = 0;
   for (int y = 0; y < size.height; ++y) {
-    for (; next < size.height && next <= y + half; ++next) {
+    for (; next < size.height && next <= y + half_height; ++next) {
       const std::uint8_t* row = pixels + static_cast<std::size_t>(next) * bytes;
-      float* const inner = padded + 3 * half;
+      float* const inner = padded + 3 * half_width;
       for (std::size_t n = 0; n < bytes; ++n) inner[n] = row[n];
-      for (int n = 1; n <= half; ++n) {
+      for (int n = 1; n <= half_width; ++n) {
         std::copy_n(inner + 3 * reflected(-n, size.width), 3, inner - 3 * n);
         const int behind = size.width - 1 + n;
         std::copy_n(inner + 3 * reflected(behind, size.width), 3, inner + 3 * behind);
       }
-      blur_row(inner, 3, weights, place(next), bytes);
+      blur_row(inner, 3, across, place(next), bytes);
     }
-    for (int n = 0; n < kernel_size; ++n)
-      rows[static_cast<std::size_t>(n)] = place(reflected(y + n - half, size.height));
-    blur_column(rows.data(), weights, pixels + static_cast<std::size_t>(y) * bytes, bytes);
+    for (int n = 0; n < kernel.height; ++n)
+      rows[static_cast<std::size_t>(n)] = place(reflected(y + n - half_height, size.height));
+    blur_column(rows.data(), down, pixels + static_cast<std::size_t>(y) * bytes, bytes);
   }
 }
 

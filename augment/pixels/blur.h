@@ -13,14 +13,14 @@
 namespace millrace {
 
 /// How many bytes `gaussian_blur` needs.
-std::size_t gaussian_blur_memory(Size size, int kernel_size);
+std::size_t gaussian_blur_memory(Size size, Size kernel);
 /// torchvision's `functional.gaussian_blur`: the weights of a normal distribution of standard
-/// deviation `sigma` at `kernel_size` pixels, an odd number, along both axes, in float32, rounded
-/// to levels; beyond the border the image is reflected, its outermost pixels not repeated.
-/// torchvision adds up the products of both axes' weights in the order that its library of
-/// convolutions takes; here rows are made first, then columns of them. So levels whose exact value
-/// lies next to a half may differ by 1.
-void gaussian_blur(std::uint8_t* pixels, Size size, int kernel_size, double sigma,
+/// deviation `sigma` at the pixels of `kernel`, whose sides are odd, in float32, rounded to levels;
+/// beyond the border the image is reflected, its outermost pixels not repeated. torchvision adds up
+/// the products of both axes' weights in the order that its library of convolutions takes; here
+/// rows are made first, then columns of them. So levels whose exact value lies next to a half may
+/// differ by 1.
+void gaussian_blur(std::uint8_t* pixels, Size size, Size kernel, double sigma,
                    std::span<std::uint8_t> memory);
 
 /// How many bytes `extended_box_blur` needs.

@@ -117,10 +117,12 @@ class CallbackTransform final : public Transform {
   const std::shared_ptr<const TransformCallbacks> callbacks_;
 };
 
+/// A text that does not begin as JSON is the name of a preset.
 Recipe recipe_of(const std::string& text) {
-  for (const RecipePreset& preset : Recipe::presets())
-    if (text == preset.name) return Recipe::preset(text);
-  return Recipe::from_json(text, "recipe");
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[')
+    return Recipe::from_json(text, "recipe");
+  return Recipe::preset(text);
 }
 
 DecodeLimits limits_of(const millrace_decode_limits* limits) {

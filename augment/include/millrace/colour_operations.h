@@ -48,6 +48,8 @@ struct GaussianBlur {
   int kernel_size = 0;
   /// Standard deviation in pixels, 0.001 to 1000.
   Range sigma{0.1, 2.0};
+  /// The height, if it is not the width; 0 = it is. In JSON "kernel_size" is [width, height] then.
+  int kernel_height = 0;
 };
 
 /// Levels from `threshold` on inverted, with probability `p`: torchvision's `RandomSolarize`.

@@ -29,6 +29,8 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 /// Tells the size of `image` when its shorter side is resized to `shorter`, as torchvision's
 /// `Resize(int)` rounds it (down).
 Size resize_shorter(Size image, int shorter);
+/// The same if the longer side is at most `max_size` then, else the size whose longer side it is.
+Size resize_shorter(Size image, int shorter, int max_size);
 
 /// Tells where a centred window of `crop` lies in `image`, as torchvision's `CenterCrop` places it.
 /// x or y is negative where the image is smaller than the window and is padded.

@@ -56,6 +56,9 @@ struct Resize {
   /// If it is not empty, the image is resized to this instead, whatever its proportions:
   /// torchvision's `Resize((height, width))`. In JSON it is "size": [width, height].
   Size exact{0, 0};
+  /// The longest that the longer side becomes; the image is smaller then. 0 = any. It is above
+  /// `size`, and cannot be given with `exact`.
+  int max_size = 0;
 };
 
 /// The centred window of the output's size: torchvision's `CenterCrop`. What lies outside a smaller

@@ -22,10 +22,11 @@ struct RandomApply {
   double p = 0.5;
 };
 
-/// One of `ops`, each as likely as the others: torchvision's `RandomChoice`. They are as above;
-/// what is to be more likely may stand in the list more than once.
+/// One of `ops`, which are as above: torchvision's `RandomChoice`.
 struct RandomChoice {
   std::vector<Operation> ops{};
+  /// A weight for each; empty = each is as likely as the others.
+  std::vector<double> p{};
 };
 
 /// `num_ops` of 14 operations, one after the other, all at the same magnitude: torchvision's

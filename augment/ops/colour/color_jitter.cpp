@@ -20,10 +20,10 @@ class ColorJitterOperation final : public PixelOperation {
 
   const char* name() const override { return "color_jitter"; }
   void describe(Parameters& parameters) override {
-    parameters.range("brightness", parameters_.brightness, any_factor);
-    parameters.range("contrast", parameters_.contrast, any_factor);
-    parameters.range("saturation", parameters_.saturation, any_factor);
-    parameters.range("hue", parameters_.hue, any_hue);
+    parameters.range("brightness", parameters_.brightness, any_factor, OneNumber::around_one);
+    parameters.range("contrast", parameters_.contrast, any_factor, OneNumber::around_one);
+    parameters.range("saturation", parameters_.saturation, any_factor, OneNumber::around_one);
+    parameters.range("hue", parameters_.hue, any_hue, OneNumber::around_zero);
   }
   void run(SampleImage& image, Random& random) const override {
     std::array<std::size_t, 4> order{0, 1, 2, 3};

@@ -15,17 +15,37 @@ class GaussianBlurOperation final : public PixelOperation {
 
   const char* name() const override { return "gaussian_blur"; }
   void describe(Parameters& parameters) override {
-    parameters.odd_integer("kernel_size", parameters_.kernel_size, 1, 1023);
-    parameters.range("sigma", parameters_.sigma, {0.001, 1000});
+    describe_kernel(parameters);
+    parameters.range("sigma", parameters_.sigma, {0.001, 1000}, OneNumber::both_ends);
   }
   void run(SampleImage& image, Random& random) const override {
     const double sigma = random.uniform(parameters_.sigma.low, parameters_.sigma.high);
-    const Scratch::Borrowed memory =
-        image.scratch.borrow(gaussian_blur_memory(image.size, parameters_.kernel_size));
-    gaussian_blur(image.pixels, image.size, parameters_.kernel_size, sigma, memory.bytes());
+    const Size kernel{parameters_.kernel_size, kernel_height()};
+    const Scratch::Borrowed memory = image.scratch.borrow(gaussian_blur_memory(image.size, kernel));
+    gaussian_blur(image.pixels, image.size, kernel, sigma, memory.bytes());
   }
 
  private:
+  int kernel_height() const {
+    return parameters_.kernel_height != 0 ? parameters_.kernel_height : parameters_.kernel_size;
+  }
+
+  void describe_kernel(Parameters& parameters) {
+    static constexpr NumberList list{.what = "an odd integer, or two, [width, height]",
+                                     .counts = {1, 2},
+                                     .limits = {1, 1023},
+                                     .whole = true,
+                                     .odd = true};
+    std::vector<double> kernel{static_cast<double>(parameters_.kernel_size)};
+    if (kernel_height() != parameters_.kernel_size)
+      kernel.push_back(static_cast<double>(kernel_height()));
+    const std::vector<double> before = kernel;
+    parameters.numbers("kernel_size", kernel, list);
+    if (kernel == before) return;
+    parameters_.kernel_size = static_cast<int>(kernel.front());
+    parameters_.kernel_height = static_cast<int>(kernel.back());
+  }
+
   GaussianBlur parameters_;
 };
 

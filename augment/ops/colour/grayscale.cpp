@@ -11,7 +11,10 @@ namespace {
 class GrayscaleOperation final : public PixelOperation {
  public:
   const char* name() const override { return "grayscale"; }
-  void describe(Parameters&) override {}
+  void describe(Parameters& parameters) override {
+    constexpr const char* channels[] = {"3"};
+    parameters.only("num_output_channels", channels);
+  }
   void run(SampleImage& image, Random&) const override {
     make_grey(std::span(image.pixels, image.bytes()));
   }

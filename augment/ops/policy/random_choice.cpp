@@ -2,6 +2,7 @@
 #include <millrace/policies.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "ops/operations.h"
@@ -16,16 +17,37 @@ class RandomChoiceOperation final : public PixelOperation {
   explicit RandomChoiceOperation(RandomChoice parameters) : parameters_(std::move(parameters)) {}
 
   const char* name() const override { return "random_choice"; }
-  void describe(Parameters& parameters) override { parameters.operations("ops", parameters_.ops); }
+  void describe(Parameters& parameters) override {
+    parameters.operations("ops", parameters_.ops);
+    parameters.numbers("p", parameters_.p,
+                       {.what = "a weight for each operation, one of them above 0",
+                        .counts = {parameters_.ops.size()},
+                        .limits = {0, 1e6},
+                        .weights = true});
+  }
   bool moves_alone() const override {
     return std::ranges::any_of(parameters_.ops, millrace::moves_alone);
   }
   void run(SampleImage& image, Random& random) const override {
-    const Operation& op = parameters_.ops[random.below(parameters_.ops.size())];
+    const Operation& op = parameters_.ops[drawn(random)];
     static_cast<const PixelOperation&>(op.held()).run(image, random);
   }
 
  private:
+  std::size_t drawn(Random& random) const {
+    const std::vector<double>& weights = parameters_.p;
+    if (weights.empty()) return random.below(parameters_.ops.size());
+    double left = random.uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::size_t last = 0;  // of those that can be drawn
+    for (std::size_t place = 0; place < weights.size(); ++place) {
+      if (weights[place] <= 0) continue;
+      last = place;
+      if (left < weights[place]) break;
+      left -= weights[place];
+    }
+    return last;
+  }
+
   RandomChoice parameters_;
 };
 

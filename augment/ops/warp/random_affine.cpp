@@ -23,16 +23,17 @@ class RandomAffineOperation final : public PixelOperation {
 
   const char* name() const override { return "random_affine"; }
   void describe(Parameters& parameters) override {
-    parameters.range("degrees", parameters_.degrees, any_degrees);
+    parameters.range("degrees", parameters_.degrees, any_degrees, OneNumber::around_zero);
     const auto [across, down] = parameters_.translate;
     std::vector<double> translate{across, down};
     parameters.numbers("translate", translate, translations);
     if (translate != std::vector{across, down})
       parameters_.translate = {translate[0], translate[1]};
-    parameters.range("scale", parameters_.scale, scales);
+    parameters.range("scale", parameters_.scale, scales, OneNumber::refused);
     describe_shear(parameters);
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
     parameters.colour("fill", parameters_.fill);
+    parameters.only("center", only_null);
   }
 
   void run(SampleImage& image, Random& random) const override {

@@ -24,9 +24,12 @@ class RandomErasingOperation final : public PixelOperation {
   const char* name() const override { return "random_erasing"; }
   void describe(Parameters& parameters) override {
     parameters.number("p", parameters_.p, {0, 1});
-    parameters.range("scale", parameters_.scale, {0, 1});
-    parameters.range("ratio", parameters_.ratio, {1 / steepest_erasing, steepest_erasing});
+    parameters.range("scale", parameters_.scale, {0, 1}, OneNumber::refused);
+    parameters.range("ratio", parameters_.ratio, {1 / steepest_erasing, steepest_erasing},
+                     OneNumber::refused);
     parameters.colour("value", parameters_.value);
+    constexpr const char* ignored[] = {"true", "false"};
+    parameters.only("inplace", ignored);
     parameters.named("on", parameters_.on, erase_places);
   }
 

@@ -13,8 +13,10 @@ class RandomRotationOperation final : public PixelOperation {
 
   const char* name() const override { return "random_rotation"; }
   void describe(Parameters& parameters) override {
-    parameters.range("degrees", parameters_.degrees, any_degrees);
+    parameters.range("degrees", parameters_.degrees, any_degrees, OneNumber::around_zero);
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
+    parameters.only("expand", only_false);
+    parameters.only("center", only_null);
     parameters.colour("fill", parameters_.fill);
   }
 

@@ -26,6 +26,10 @@ inline void describe_warp_interpolation(Parameters& parameters, Interpolation& v
   if (place != before) value = filters[place];
 }
 
+/// Values of torchvision's parameters that are the same here.
+inline constexpr const char* only_null[] = {"null"};
+inline constexpr const char* only_false[] = {"false"};
+
 /// Degrees that a range may have.
 inline constexpr Range any_degrees{-360, 360};
 

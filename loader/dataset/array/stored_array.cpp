@@ -137,6 +137,13 @@ StoredArray windows_of(StoredArray array, std::uint64_t length, std::uint64_t st
   if (length > most_value_bytes / array.bytes)
     refuse_array("a window of " + std::to_string(length) + " values has more than " +
                  std::to_string(most_value_bytes) + " bytes");
+  const std::uint64_t longest = std::ranges::max(array.pieces, {}, [](const ArrayPiece& piece) {
+                                  return piece.values;
+                                }).values;
+  if (longest < length)
+    refuse_array("windows of " + std::to_string(length) + " are longer than the " +
+                 (array.pieces.size() == 1 ? "array of " : "longest array, of ") +
+                 std::to_string(longest));
   for (ArrayPiece& piece : array.pieces) {
     piece.values = piece.values < length ? 0 : (piece.values - length) / stride + 1;
     piece.stride = stride * array.bytes;

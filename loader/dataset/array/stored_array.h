@@ -66,7 +66,7 @@ void append(StoredArray& array, StoredArray more);
 
 /// Single values as records of `length` of them that begin every `stride`: what is left at a
 /// piece's end, which is less, is left out. Throws `Error` (`corrupt`) unless the values are single
-/// ones that lie one behind the other.
+/// ones that lie one behind the other, and if every piece is shorter than a window.
 StoredArray windows_of(StoredArray array, std::uint64_t length, std::uint64_t stride);
 
 }  // namespace millrace

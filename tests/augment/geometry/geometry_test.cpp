@@ -53,6 +53,11 @@ TEST(ResizeShorter, KeepsTheAspectAndRoundsDown) {
   EXPECT_EQ(resize_shorter({300, 300}, 64), (Size{64, 64}));
   EXPECT_EQ(resize_shorter({1, 300}, 256), (Size{256, 76800}));
   EXPECT_EQ(resize_shorter({333, 500}, 333), (Size{333, 500}));
+  // torchvision 0.29's `_compute_resized_output_size`.
+  EXPECT_EQ(resize_shorter({500, 375}, 256, 341), (Size{341, 256}));
+  EXPECT_EQ(resize_shorter({500, 375}, 256, 340), (Size{340, 255}));
+  EXPECT_EQ(resize_shorter({375, 500}, 256, 300), (Size{225, 300}));
+  EXPECT_EQ(resize_shorter({1, 10'000}, 8, 9), (Size{0, 9}));
   EXPECT_EQ(resize_shorter({1, 100'000'000}, 256), (Size{256, 1'000'000'000})) << "no overflow";
 }
 

@@ -33,8 +33,8 @@ TEST(CenterCropOperation, WithoutAResizeIsTheImagesMiddle) {
 TEST(CenterCropOperation, ComesThroughJson) {
   EXPECT_EQ(Operation(CenterCrop{}).to_json(), R"({"op":"center_crop"})");
   EXPECT_EQ(operations_of(R"([{"op": "center_crop"}])").front(), Operation(CenterCrop{}));
-  EXPECT_EQ(why_no_list(R"([{"op": "center_crop", "size": 224}])"),
-            R"(train.json: ops[0] (center_crop): unknown key "size"; there are "op")");
+  EXPECT_EQ(why_no_list(R"([{"op": "center_crop", "side": 224}])"),
+            R"(train.json: ops[0] (center_crop): unknown key "side"; there are "op", "size")");
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST(Padding, NamesWhatIsWrong) {
             place + R"("padding_mode" is "wrap", must be "constant" or "edge" or "reflect" or )" +
                 R"("symmetric")"},
            {R"({"op": "pad", "fill": 300})" + center,
-            place + R"("fill" is 300, must be three integers, [red, green, blue])"},
+            place + R"("fill" is 300, must be in 0..255)"},
            {R"({"op": "center_crop"}, {"op": "pad"})",
             "train.json: ops[1] (pad) cannot be folded with ops[0] (center_crop), which makes the "
             "output already"},

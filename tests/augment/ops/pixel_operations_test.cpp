@@ -97,7 +97,7 @@ TEST(PixelOperations, NameWhatIsWrong) {
                  R"("hue" is [-0.6, 0.0], both must lie in -0.5..0.5)"},
            Wrong{"random_grayscale", R"("p": 2)", R"("p" is 2.0, must lie in 0.0..1.0)"},
            Wrong{"gaussian_blur", R"("sigma": [1, 2])",
-                 R"("kernel_size" is 0, must lie in 1..1023)"},
+                 R"("kernel_size" is 0, must be in 1..1023)"},
            Wrong{"gaussian_blur", R"("kernel_size": 4)", R"("kernel_size" is 4, must be odd)"},
            Wrong{"gaussian_blur", R"("kernel_size": 3, "sigma": [0, 2])",
                  R"("sigma" is [0.0, 2.0], both must lie in 0.001..1000.0)"},

@@ -82,8 +82,8 @@ def box_blur(image, radius):
     return image.filter(ImageFilter.GaussianBlur(radius))
 
 
-def gaussian_blur(image, kernel_size, sigma):
-    return functional.gaussian_blur(image, int(kernel_size), sigma)
+def gaussian_blur(image, kernel_width, sigma, kernel_height):
+    return functional.gaussian_blur(image, [kernel_width, kernel_height], sigma)
 
 
 def kernel_size(image):
@@ -106,7 +106,7 @@ OPERATIONS = [
     (functional.autocontrast, lambda image: []),
     (functional.equalize, lambda image: []),
     (box_blur, lambda image: [draw.choice([draw.uniform(0.1, 2), draw.uniform(0.1, 12)])]),
-    (gaussian_blur, lambda image: [kernel_size(image), draw.uniform(0.1, 4)]),
+    (gaussian_blur, lambda image: [kernel_size(image), draw.uniform(0.1, 4), kernel_size(image)]),
 ]
 
 with open(sys.argv[1], "wb") as output:

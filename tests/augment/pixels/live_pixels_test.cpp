@@ -64,10 +64,10 @@ void blur_by_boxes(Image& image, const Numbers& values) {
 }
 
 void blur(Image& image, const Numbers& values) {
-  const auto kernel_size = static_cast<int>(values[0]);
-  with_memory(image, gaussian_blur_memory({image.width, image.height}, kernel_size),
+  const Size kernel{static_cast<int>(values[0]), static_cast<int>(values[2])};
+  with_memory(image, gaussian_blur_memory({image.width, image.height}, kernel),
               [&](std::uint8_t* pixels, Size size, std::span<std::uint8_t> memory) {
-                gaussian_blur(pixels, size, kernel_size, values[1], memory);
+                gaussian_blur(pixels, size, kernel, values[1], memory);
               });
 }
 

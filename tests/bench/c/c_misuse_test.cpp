@@ -129,6 +129,8 @@ TEST(CMisuse, WhatIsNotJsonOrNoOptionIsNamed) {
   EXPECT_EQ(millrace_transform_images(R"({"ops": [{"op": "turn"}]})", &transform, &run.error),
             MILLRACE_INVALID_ARGUMENT);
   EXPECT_THAT(run.error.message, AllOf(HasSubstr("recipe"), HasSubstr("turn")));
+  EXPECT_EQ(millrace_transform_images("resnt", &transform, &run.error), MILLRACE_NOT_FOUND);
+  EXPECT_THAT(run.error.message, HasSubstr("\"resnt\"; there are train, eval, resnet"));
   millrace_dataset* dataset = nullptr;
   EXPECT_EQ(millrace_dataset_open("/no/such.lmdb", &dataset, &run.error), MILLRACE_NOT_FOUND);
   EXPECT_THAT(run.error.message, HasSubstr("/no/such.lmdb"));

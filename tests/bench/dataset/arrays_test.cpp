@@ -52,6 +52,21 @@ TEST_F(Arrays, InspectTellsWhatFieldsAre) {
                                HasSubstr("they must not go backwards")));
 }
 
+TEST_F(Arrays, WindowsLongerThanTheirArrayAreNamed) {
+  const auto problem = [&](const std::string& files) {
+    write_bytes(folder_ / "long.json", R"({"format": "arrays", "fields": {"values":
+        {"npy": )" + files + R"(, "window": {"length": 128}}}})");
+    const auto result = millrace_command({"bench", path("long.json"), "--batches", "2"});
+    EXPECT_EQ(result.exit_code, 1);
+    return result.err;
+  };
+  EXPECT_THAT(problem(R"("values.npy")"),
+              AllOf(HasSubstr("long.json"), HasSubstr("\"fields.values\""),
+                    HasSubstr("windows of 128 are longer than the array of 3\n")));
+  EXPECT_THAT(problem(R"(["values.npy", "values.npy"])"),
+              HasSubstr("windows of 128 are longer than the longest array, of 3\n"));
+}
+
 // Numbers of tokens to come are often called so.
 TEST_F(Arrays, LabelsWithoutBoxesAreNoClasses) {
   write_npy(folder_ / "labels.npy", "<i8", std::vector<std::int64_t>{7, 8, 9, 10, 11, 12});
@@ -140,7 +155,7 @@ TEST_F(Arrays, BenchSaysWhatItCannot) {
     return result.err;
   };
   EXPECT_THAT(says({"--ceiling"}), HasSubstr("--ceiling compares with libjpeg-turbo's decode"));
-  EXPECT_THAT(says({"--transform", "image"}), HasSubstr("no field \"label\""));
+  EXPECT_THAT(says({"--transform", "image"}), HasSubstr("no field \"image\""));
   EXPECT_THAT(says({"--transform", "none"}), HasSubstr("auto, image or raw"));
   const auto lists = millrace_command({"bench", path("lists.json"), "--batches", "1"});
   EXPECT_EQ(lists.exit_code, 1);

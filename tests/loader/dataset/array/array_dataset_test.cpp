@@ -139,7 +139,6 @@ TEST_P(ArrayDataset, WindowsOfATokenStream) {
   EXPECT_EQ(windows(R"({"length": 4})", R"("tokens.npy")"), (Windows{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   EXPECT_EQ(windows(R"({"length": 3, "stride": 9})", R"(["tokens.npy", "more.npy"])"),
             (Windows{{0, 1, 2}, {100, 101, 102}}));
-  EXPECT_EQ(windows(R"({"length": 11})", R"("tokens.npy")"), Windows());
   EXPECT_EQ(described(R"("t": {"npy": "tokens.npy", "window": {"length": 4, "stride": 3}})")
                 ->field_specs()
                 .at(0),
