@@ -229,7 +229,9 @@ MILLRACE_C_API millrace_status millrace_transform_images_with(const char* recipe
 MILLRACE_C_API millrace_status
 millrace_transform_create(const millrace_transform_callbacks* callbacks,
                           millrace_transform** transform, millrace_error* error);
-/* The fields of its samples: a JSON list of objects with "name", "dtype", "shape", "variable". */
+/* The fields of its samples: a JSON list of objects with "name", "dtype", "shape", "variable". An
+ * image transform names the label as an int64; a pipeline leaves it out where the dataset has none,
+ * and makes it uint8 of varying length where it is text. Its batches tell their own fields. */
 MILLRACE_C_API millrace_status millrace_transform_fields(const millrace_transform* transform,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_transform_free(millrace_transform* transform);
