@@ -21,9 +21,9 @@ using testing::why_not;
 
 /// The parameters of a constructor in torchvision 0.29.2, those of `transforms` and of
 /// `transforms.v2`, but for "self".
-using Parameters = std::vector<std::string>;
-const std::map<std::string, Parameters>& signatures() {
-  static const std::map<std::string, Parameters> all{
+using Signature = std::vector<std::string>;
+const std::map<std::string, Signature>& signatures() {
+  static const std::map<std::string, Signature> all{
       {"resize", {"size", "interpolation", "max_size", "antialias"}},
       {"center_crop", {"size"}},
       {"pad", {"padding", "fill", "padding_mode"}},

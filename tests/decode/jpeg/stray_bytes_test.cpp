@@ -27,9 +27,9 @@ using testing::Image;
 using testing::noise;
 using testing::same_region;
 
-constexpr int width = 157;
-constexpr int height = 83;
-constexpr Region whole{0, 0, width, height};
+constexpr int picture_width = 157;
+constexpr int picture_height = 83;
+constexpr Region whole_picture{0, 0, picture_width, picture_height};
 
 Bytes stray(std::size_t count, int value) { return Bytes(count, static_cast<std::byte>(value)); }
 
@@ -58,7 +58,7 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
   Random random(1, 0);
   for (const Encoding& encoding : testing::encodings()) {
     SCOPED_TRACE(encoding.name);
-    const Bytes sound = encode(noise(width, height, 3), encoding);
+    const Bytes sound = encode(noise(picture_width, picture_height, 3), encoding);
     const Image reference = testing::reference_decode(sound);
     ASSERT_TRUE(checked(decoder, sound).is_ok());
     ASSERT_FALSE(decoder.header().repaired);
@@ -73,9 +73,10 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
         const bool is_told = count > 8 || name.starts_with("millrace");
         ASSERT_TRUE(!is_told || decoder.header().repaired);
         ASSERT_EQ(decoder.header().repaired, name.ends_with("repaired)"));
-        ASSERT_TRUE(same_region(decoder, encoded, reference, whole));
+        ASSERT_TRUE(same_region(decoder, encoded, reference, whole_picture));
         for (int n = 0; n < 2; ++n)
-          ASSERT_TRUE(same_region(decoder, encoded, reference, any_region(random, width, height)));
+          ASSERT_TRUE(same_region(decoder, encoded, reference,
+                                  any_region(random, picture_width, picture_height)));
       }
   }
 }
@@ -88,7 +89,7 @@ TEST(StrayBytes, BeforeRestartMarkersAreSkippedByBothDecoders) {
       SCOPED_TRACE(std::to_string(interval) + " MCUs, " + std::to_string(count) + " bytes");
       Encoding encoding;
       encoding.restart_mcus = interval;
-      const Bytes sound = encode(noise(width, height, random()), encoding);
+      const Bytes sound = encode(noise(picture_width, picture_height, random()), encoding);
       const Image reference = testing::reference_decode(sound);
       const Bytes encoded =
           with_stray(sound, stray(count, count > 4 || count % 2 == 0 ? 0x00 : 0xA7), true);
@@ -97,12 +98,12 @@ TEST(StrayBytes, BeforeRestartMarkersAreSkippedByBothDecoders) {
       ASSERT_EQ(alone.pixels, reference.pixels);
       ASSERT_EQ(checked(decoder, encoded).reason(), "");
       ASSERT_STREQ(decoder.header().decoder, "millrace (repaired)");
-      ASSERT_TRUE(same_region(decoder, encoded, reference, whole));
+      ASSERT_TRUE(same_region(decoder, encoded, reference, whole_picture));
       ASSERT_STREQ(decoder.header().decoder, "millrace (repaired)");
       // With an index that grows, too.
       std::vector<std::byte> index;
       for (int n = 0; n < 20; ++n) {
-        const Region region = any_region(random, width, height);
+        const Region region = any_region(random, picture_width, picture_height);
         ASSERT_TRUE(same_region(decoder, encoded, reference, region));
         ASSERT_EQ(testing::difference_from_libjpeg(decoder, encoded, alone, region, &index), "");
       }
@@ -116,7 +117,8 @@ TEST(StrayBytes, BeforeAnotherRestartMarkerThanTheExpectedOneAreBad) {
   JpegDecoder decoder;
   Encoding encoding;
   encoding.restart_mcus = 5;
-  Bytes encoded = with_stray(encode(noise(width, height, 4), encoding), stray(2, 0x55), true);
+  Bytes encoded =
+      with_stray(encode(noise(picture_width, picture_height, 4), encoding), stray(2, 0x55), true);
   for (std::size_t at = testing::first_scan(encoded); at + 1 < encoded.size(); ++at)
     if (encoded[at] == std::byte{0xFF} && encoded[at + 1] == std::byte{0xD2})
       encoded[at + 1] = std::byte{0xD4};
@@ -148,8 +150,8 @@ TEST(StrayBytes, AreJudgedAsByLibjpegAlone) {
     constexpr std::array intervals{0, 0, 0, 1, 4, 10, 20};
     encoding.restart_mcus = intervals[random() % intervals.size()];
     encoding.quality = 20 + static_cast<int>(random() % 80);
-    Bytes encoded = with_stray(encode(noise(width, height, random()), encoding), any_bytes(random),
-                               random() % 2 == 0);
+    Bytes encoded = with_stray(encode(noise(picture_width, picture_height, random()), encoding),
+                               any_bytes(random), random() % 2 == 0);
     if (random() % 4 == 0) {
       const std::size_t scan = testing::first_scan(encoded);
       encoded[scan + random() % (encoded.size() - scan)] ^= std::byte{1} << random() % 8;
@@ -158,11 +160,12 @@ TEST(StrayBytes, AreJudgedAsByLibjpegAlone) {
     ++(alone.checked.is_ok() ? sound : bad);
     std::vector<std::byte> index;
     ASSERT_EQ(testing::difference_of_check(decoder, encoded, alone), "");
-    ASSERT_EQ(testing::difference_from_libjpeg(decoder, encoded, alone, whole), "");
+    ASSERT_EQ(testing::difference_from_libjpeg(decoder, encoded, alone, whole_picture), "");
     for (int region = 0; region < 4; ++region)
-      ASSERT_EQ(testing::difference_from_libjpeg(decoder, encoded, alone,
-                                                 any_region(random, width, height), &index),
-                "");
+      ASSERT_EQ(
+          testing::difference_from_libjpeg(
+              decoder, encoded, alone, any_region(random, picture_width, picture_height), &index),
+          "");
   }
   EXPECT_GT(sound, 500);
   EXPECT_GT(bad, 300);
@@ -172,7 +175,7 @@ TEST(StrayBytes, ThatAreManyBeforeARestartMarkerAreBad) {
   JpegDecoder decoder;
   Encoding encoding;
   encoding.restart_mcus = 10;
-  const Bytes sound = encode(noise(width, height, 4), encoding);
+  const Bytes sound = encode(noise(picture_width, picture_height, 4), encoding);
   for (std::size_t at = testing::first_scan(sound), segment = 1; at + 1 < sound.size(); ++at) {
     if (sound[at] != std::byte{0xFF} || sound[at + 1] == std::byte{0}) continue;
     Bytes encoded = sound;
@@ -185,7 +188,7 @@ TEST(StrayBytes, ThatAreManyBeforeARestartMarkerAreBad) {
 
 TEST(StrayBytes, InPlaceOfMissingMcusAreBad) {
   JpegDecoder decoder;
-  const Bytes sound = encode(noise(width, height, 4), {});
+  const Bytes sound = encode(noise(picture_width, picture_height, 4), {});
   for (const std::ptrdiff_t missing : {200, 400, 1000}) {
     Bytes encoded = sound;
     encoded.erase(encoded.end() - 2 - missing, encoded.end() - 2);
@@ -197,7 +200,7 @@ TEST(StrayBytes, BetweenScansAreBad) {
   JpegDecoder decoder;
   for (const Encoding& encoding : testing::encodings()) {
     if (encoding.name != "4:2:0, progressive") continue;
-    Bytes encoded = encode(noise(width, height, 5), encoding);
+    Bytes encoded = encode(noise(picture_width, picture_height, 5), encoding);
     std::size_t at = testing::first_scan(encoded);
     while (encoded[at] != std::byte{0xFF} || encoded[at + 1] == std::byte{0}) ++at;
     encoded.insert(encoded.begin() + static_cast<std::ptrdiff_t>(at), 20, std::byte{0x55});
