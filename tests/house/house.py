@@ -15,6 +15,8 @@ It prints one line "file:line: what is wrong" for each breach and exits with 1 i
 6. No source compares HWY_TARGET with the name of an instruction set: the next version of Highway
    has further ones. The vector's size decides. HWY_SCALAR and HWY_EMU128, which have no vectors,
    may be named.
+7. No two sources of the product define a type of one name in one namespace: the linker would take
+   the functions of either (the one-definition rule). Unnamed namespaces do not count.
 """
 
 import re
@@ -47,6 +49,11 @@ MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 15
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 NAMED_TARGET = re.compile(r"\bHWY_TARGET\s*[=!<>]=?\s*(?!HWY_(SCALAR|EMU128)\b)\w")
+
+NAMESPACE = re.compile(r"(?:inline )?namespace\b\s*(?:MILLRACE_API\s+)?([\w:]*)\s*\{")
+TYPE = re.compile(
+    r"(?:class|struct|union|enum class|enum)\s+(?:MILLRACE_\w+\s+)?(\w+)[^;:]*(?::[^:;]*)?\{"
+)
 
 
 def is_source(path):
@@ -98,6 +105,7 @@ class House:
         self.root, self.files = root, tree_files(root)
         self.known = set(self.files)
         self.breaches = []
+        self.types = {}  # where each is defined first
 
     def breach(self, path, line, text):
         self.breaches.append(f"{path}:{line}: {text}")
@@ -111,6 +119,8 @@ class House:
                     self.check_room(path)
                     self.check_includes(path, lines)
                     self.check_targets(path, lines)
+                    if path.parts[0] in ROOMS:
+                        self.check_types(path, lines)
         self.check_folders()
         return self.breaches
 
@@ -141,6 +151,20 @@ class House:
         for number, line in enumerate(lines, 1):
             if NAMED_TARGET.search(line):
                 self.breach(path, number, "HWY_TARGET is compared with the name of a target")
+
+    def check_types(self, path, lines):
+        """Formatted sources have namespaces, and the types within, at the begin of a line."""
+        spaces = []
+        for number, line in enumerate(lines, 1):
+            if match := NAMESPACE.match(line):
+                spaces.append(match.group(1))
+            elif line.startswith("}  // namespace"):
+                spaces.pop()
+            elif (match := TYPE.match(line)) and "" not in spaces:
+                name = "::".join([*spaces, match.group(1)])
+                first = self.types.setdefault(name, path)
+                if first != path:
+                    self.breach(path, number, f"{name} is defined in {first}, too")
 
     def wrong_public(self, path, name):
         """What is wrong with including the public header `name`; None if nothing is."""

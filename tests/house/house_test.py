@@ -189,6 +189,18 @@ class Rules(unittest.TestCase):
             f"augment/ops/flip.h:2: {wrong}",
         )
 
+    def test_two_types_of_one_name(self):
+        space = "namespace millrace {\n%s {\n};\n}  // namespace millrace\n"
+        self.expect(
+            {
+                "augment/ops/flip.h": space % "struct Box",
+                "augment/recipe.cpp": space % "class Box final : public Shape"
+                + "namespace millrace {\nnamespace {\nstruct Box {};\n}  // namespace\n"
+                "struct Box;\nstruct Box::Level {};\n}  // namespace millrace\n",
+            },
+            "augment/recipe.cpp:2: millrace::Box is defined in augment/ops/flip.h, too",
+        )
+
     def test_a_full_room(self):
         self.expect(
             {f"loader/order/x{n}.cpp": "" for n in range(31)},
