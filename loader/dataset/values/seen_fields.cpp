@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 constexpr std::uint64_t most_records = 8;
-constexpr std::size_t integer_bytes = sizeof(std::int64_t);
+constexpr std::size_t label_bytes = sizeof(std::int64_t);
 constexpr std::size_t least_room = 4096;
 
 bool holds_text(std::span<const std::byte> bytes) {
@@ -60,7 +60,7 @@ void add_record(const Record& record, std::vector<SeenField>& seen) {
 }  // namespace
 
 bool holds_integer(std::span<const std::byte> bytes) {
-  return bytes.size() == integer_bytes && !holds_text(bytes);
+  return bytes.size() == label_bytes && !holds_text(bytes);
 }
 
 std::vector<FieldSpec> seen_field_specs(const Dataset& dataset) {
