@@ -22,7 +22,7 @@ bool TuneRounds::is_unsure(std::size_t point) const {
   const TuneSummary so_far = summary(point);
   const bool disturbed = so_far.disturbed + so_far.set_aside > 0;
   const std::size_t most = disturbed ? most_disturbed_runs : most_runs;
-  return (runs(point).size() < most || so_far.batches < fewest_batches) &&
+  return (runs(point).size() < most || so_far.batches < fewest_judged_batches) &&
          (runs(point).empty() || feeds_step(so_far) == Feeds::unsure);
 }
 

@@ -40,11 +40,11 @@ class TuneRounds {
   /// One round: runs each of the points once, in turn. Returns false if the time did not suffice;
   /// the very first run is always made.
   bool run(const Points& points);
-  /// Whether a point has so many runs, and `fewest_batches`.
+  /// Whether a point has so many runs, and `fewest_judged_batches`.
   bool has_run(std::size_t runs, std::size_t point) const {
-    return this->runs(point).size() >= runs && summary(point).batches >= fewest_batches;
+    return this->runs(point).size() >= runs && summary(point).batches >= fewest_judged_batches;
   }
-  /// Runs them in turn until the last of them has so many runs, and `fewest_batches`.
+  /// Runs them in turn until the last of them has so many runs, and `fewest_judged_batches`.
   void run_until(std::size_t runs, const Points& points);
   /// Runs them in turn until it is clear whether the first one feeds the step.
   bool judge(const Points& points);

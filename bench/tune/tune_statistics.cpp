@@ -122,7 +122,7 @@ TuneSummary summarise(std::span<const TuneRun> runs) {
 
 Feeds feeds_step(const TuneSummary& summary) {
   if (!summary.device_idle) return Feeds::no_step;
-  if (summary.batches < fewest_batches) return Feeds::unsure;
+  if (summary.batches < fewest_judged_batches) return Feeds::unsure;
   if (summary.runs >= few_runs && summary.idle_high <= fed_idle) return Feeds::yes;
   const bool enough = summary.runs >= (summary.disturbed == 0 ? 2 : most_disturbed_runs);
   return enough && summary.idle_low > fed_idle ? Feeds::no : Feeds::unsure;
@@ -146,7 +146,8 @@ Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> se
     firsts.push_back(run);
     seconds.push_back(other);
   }
-  gain.has_enough_batches = std::min(batches_of(firsts), batches_of(seconds)) >= fewest_batches;
+  gain.has_enough_batches =
+      std::min(batches_of(firsts), batches_of(seconds)) >= fewest_judged_batches;
   return gain;
 }
 

@@ -22,7 +22,7 @@ constexpr std::size_t few_runs = 3;
 constexpr std::size_t most_runs = 7;
 constexpr std::size_t most_disturbed_runs = 10;
 /// By fewer batches of a setting, in all runs that count, nothing is said with confidence.
-constexpr std::uint64_t fewest_batches = 20;
+constexpr std::uint64_t fewest_judged_batches = 20;
 
 /// The runs that count. Disturbed runs are set aside as long as at least `few_runs` others are
 /// left; on a machine that is never quiet all count.
@@ -32,7 +32,7 @@ TuneSummary summarise(std::span<const TuneRun> runs);
 
 /// Yes if the upper bound of the mean idle share is at most `fed_idle`, by at least `few_runs`
 /// runs. No if its lower bound is above that, by at least two runs that were not disturbed or by
-/// `most_disturbed_runs`. Unsure by fewer batches than `fewest_batches`.
+/// `most_disturbed_runs`. Unsure by fewer batches than `fewest_judged_batches`.
 Feeds feeds_step(const TuneSummary& summary);
 
 /// How much higher one setting's figure is than another's, as a share of the latter's mean: the
@@ -43,7 +43,7 @@ struct Gain {
   /// Of the mean.
   double standard_error = 0;
   std::size_t rounds = 0;
-  /// Whether both have `fewest_batches` in these rounds.
+  /// Whether both have `fewest_judged_batches` in these rounds.
   bool has_enough_batches = true;
 
   /// The bounds of the true gain, each with 99.5% confidence (Student's t), for many are compared;

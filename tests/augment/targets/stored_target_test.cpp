@@ -60,13 +60,13 @@ std::string integer(std::int64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-Recipe recipe_of(const std::vector<RecordsOf::Fields>& records) {
+Recipe recipe_with(const std::vector<RecordsOf::Fields>& records) {
   return recipe_for(Recipe(), RecordsOf(records));
 }
 
 /// The same label in so many records.
 Recipe recipe_of_label(const std::string& label, std::size_t records = 20) {
-  return recipe_of({records, {{"image", "jpeg"}, {"label", label}}});
+  return recipe_with({records, {{"image", "jpeg"}, {"label", label}}});
 }
 
 TEST(StoredTarget, ThatIsAnIntegerLeavesTheRecipeAsItIs) {
@@ -119,9 +119,9 @@ TEST(StoredTarget, IsWhatTheDatasetSays) {
 TEST(StoredTarget, IsWhatMostRecordsHave) {
   std::vector<RecordsOf::Fields> records(20, {{"label", integer(3)}});
   records[0] = {{"image", "jpeg"}};
-  EXPECT_EQ(recipe_of(records), Recipe());
+  EXPECT_EQ(recipe_with(records), Recipe());
   records[0] = {{"label", ""}};
-  EXPECT_EQ(recipe_of(records), Recipe());
+  EXPECT_EQ(recipe_with(records), Recipe());
 }
 
 TEST(StoredTarget, StaysIfRecordsCannotBeRead) {
@@ -134,7 +134,7 @@ TEST(StoredTarget, StaysIfRecordsCannotBeRead) {
     if (index == 0) throw Error(ErrorCode::bad_record, "is damaged");
   };
   EXPECT_TRUE(recipe_for(Recipe(), dataset).targets.empty());
-  EXPECT_EQ(recipe_of({}), Recipe());
+  EXPECT_EQ(recipe_with({}), Recipe());
 }
 
 TEST(StoredTarget, FollowsRecordsAmongOthersToo) {

@@ -294,7 +294,7 @@ TEST(TuneSearch, NothingIsSureByFewerThanTwentyBatches) {
   EXPECT_EQ(found.outcome, TuneOutcome::feeds_step);
   for (const TunePoint& point : found.points) {
     if (point.feeds != Feeds::unsure) {
-      EXPECT_GE(point.summary.batches, fewest_batches);
+      EXPECT_GE(point.summary.batches, fewest_judged_batches);
     }
   }
 

@@ -62,7 +62,7 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
     const Image reference = testing::reference_decode(sound);
     ASSERT_TRUE(checked(decoder, sound).is_ok());
     ASSERT_FALSE(decoder.header().repaired);
-    for (const std::size_t count : {1, 4, 9, 20'000})
+    for (const std::size_t count : {1U, 4U, 9U, 20'000U})
       for (const int value : {0x00, 0x55}) {
         // Arithmetic coding takes other bytes than zeros for data.
         if (value != 0 && (count > 4 || encoding.arithmetic)) continue;
@@ -85,7 +85,7 @@ TEST(StrayBytes, BeforeRestartMarkersAreSkippedByBothDecoders) {
   JpegDecoder decoder;
   Random random(2, 0);
   for (const int interval : {1, 3, 5, 7, 10, 13, 20, 31})
-    for (const std::size_t count : {1, 2, 3, 4, 9, 16, 300}) {
+    for (const std::size_t count : {1U, 2U, 3U, 4U, 9U, 16U, 300U}) {
       SCOPED_TRACE(std::to_string(interval) + " MCUs, " + std::to_string(count) + " bytes");
       Encoding encoding;
       encoding.restart_mcus = interval;
