@@ -168,8 +168,8 @@ TEST_F(Index, OfWhichAnyOffsetIsFlippedIsFound) {
   ASSERT_EQ(run({"index"}).exit_code, 0);
   const std::vector<std::byte> sound = read_file(index_);
   constexpr std::size_t header_bytes = 32;
-  for (const std::size_t number : {0, 1, 7, 29, 30})
-    for (const std::size_t bit : {0, 9, 18, 40, 63}) {
+  for (const std::size_t number : {0U, 1U, 7U, 29U, 30U})
+    for (const std::size_t bit : {0U, 9U, 18U, 40U, 63U}) {
       SCOPED_TRACE(std::to_string(number) + ", bit " + std::to_string(bit));
       std::vector<std::byte> flipped = sound;
       flipped[header_bytes + 8 * number + bit / 8] ^= std::byte{1} << bit % 8;
