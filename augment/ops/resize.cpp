@@ -51,9 +51,8 @@ class ResizeOperation final : public GeometricOperation {
       list = {.what = "left out where \"size\" has two numbers", .counts = {}, .limits = {0, 0}};
     std::vector<double> max_size;
     if (parameters_.max_size != 0) max_size.push_back(parameters_.max_size);
-    const std::vector<double> before = max_size;
     parameters.numbers("max_size", max_size, list);
-    if (max_size != before) parameters_.max_size = static_cast<int>(max_size.front());
+    parameters_.max_size = max_size.empty() ? 0 : static_cast<int>(max_size.front());
   }
 
   void describe_size(Parameters& parameters) {
