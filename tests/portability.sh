@@ -85,7 +85,7 @@ build/release/bench/millrace pack "$1" "$out/photos.lmdb" --skip-bad >"$out/pack
 for recipe in train swin eval; do
   build/release/bench/millrace bench "$out/photos.lmdb" --recipe "$recipe" --batch-size 32 \
     --batches 20 --warmup 0 --digest >"$out/$recipe.log" || { cat "$out/$recipe.log"; exit 1; }
-  printf '%s: %s\n' "$recipe" "$(grep -i digest "$out/$recipe.log")"
+  printf '%s: %s\n' "$recipe" "$(sed -n 's/^ *digest *//p' "$out/$recipe.log")"
 done
 SCRIPT
 photos=build/quickstart/photos
