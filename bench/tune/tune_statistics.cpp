@@ -49,7 +49,7 @@ Pairs pairs_of(std::span<const TuneRun> first, std::span<const TuneRun> second) 
 }
 
 /// The quiet ones, if there are enough of them.
-Pairs counting_pairs(Pairs all) {
+Pairs counting_pairs(const Pairs& all) {
   Pairs quiet = all;
   std::erase_if(quiet, [](const Pair& pair) {
     return is_disturbed(pair.first) || is_disturbed(pair.second);
@@ -138,7 +138,7 @@ Gain throughput_gain(std::span<const TuneRun> first, std::span<const TuneRun> se
   std::erase_if(pairs, [](const Pair& pair) {
     return pair.first->device_idle == 0.0 && pair.second->device_idle == 0.0;
   });
-  pairs = counting_pairs(std::move(pairs));
+  pairs = counting_pairs(pairs);
   Gain gain = gain_of(pairs, [](const TuneRun& run) { return run.samples_per_second; });
   Runs firsts;
   Runs seconds;
