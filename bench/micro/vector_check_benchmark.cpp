@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the self-checks cost that a process makes before its first image: under 1 ms together.
+// The time of the self-checks that a process makes before its first image: under 1 ms together.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/vector_checks.h>
 
@@ -8,7 +8,7 @@ namespace millrace {
 namespace {
 
 void check(benchmark::State& state, const VectorCode& code) {
-  for (auto _ : state)
+  for ([[maybe_unused]] auto _ : state)
     if (!code.is_right()) state.SkipWithError("the instruction set makes wrong pixels");
 }
 
