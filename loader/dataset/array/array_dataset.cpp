@@ -64,7 +64,7 @@ class ArrayDataset::Reader final : public DatasetReader {
   Record read(std::uint64_t index) override {
     check_index(*dataset_, index);
     ranges_.clear();
-    unreadable_ = Status::ok();
+    if (!unreadable_.is_ok()) unreadable_ = Status::ok();
     for (std::size_t number = 0; number < fields_.size(); ++number) try {
         fields_[number].bytes = dataset_->fields()[number].read(index, buffers_[number], ranges_);
       } catch (const Error& error) {

@@ -63,7 +63,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       for (const FieldSpec& field : transform_->spec().fields())
         place.fields.push_back({nullptr, field.dtype, field.shape});
       place.stage_ns.resize(of_samples);
-      if (poison) place.poison.emplace(transform_->spec());
+      if (poison) place.poison = std::make_unique<SlotPoison>(transform_->spec());
     }
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)

@@ -141,8 +141,6 @@ class SampleMaker {
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Sample::NoteBuffers notes;
-    /// Nullopt: places are not poisoned.
-    std::optional<SlotPoison> poison;
     /// Of the sample that is in the making; nullopt if none is.
     std::optional<Task> task;
     Made made{};
@@ -154,6 +152,8 @@ class SampleMaker {
     std::atomic<std::uint64_t> record{0};  // in the batch transform's stage the batch's number
     std::atomic<std::size_t> stage{0};
     std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
+    /// Null: places are not poisoned.
+    std::unique_ptr<SlotPoison> poison;
   };
   /// One thread's own; on cache lines of its own.
   struct alignas(64) Worker {
