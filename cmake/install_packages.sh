@@ -18,15 +18,16 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
   libjpeg62-turbo-dev libturbojpeg0-dev libhwy-dev libcli11-dev
   libfmt-dev nlohmann-json3-dev libxxhash-dev libdlpack-dev libarchive-dev libboost-math-dev
   libutfcpp-dev libpng-dev libwebp-dev libssl-dev libstb-dev)
-# OpenCV's resize is what micro-benchmarks compare with, Pillow's what tests do.
-test_packages=(libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
+# Tests list the project's files by git. Micro-benchmarks compare with OpenCV's resize, tests with
+# Pillow's.
+test_packages=(git libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
   python3 python3-pil python3-lmdb python3-msgpack python3-protobuf libopencv-core-dev
   libopencv-imgproc-dev)
 # llvm has the symbolizer that gives sanitizer reports their function names. QEMU, busybox and
 # e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
-ci_packages=(git clang clang-format clang-tidy lld llvm qemu-system-x86
+ci_packages=(clang clang-format clang-tidy lld llvm qemu-system-x86
   busybox-static e2fsprogs python3-pip dpkg-dev file libtorch-dev python3-torch python3-numpy
   python3-torchvision)
 

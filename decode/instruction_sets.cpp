@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// What the checks of this process found. Never destroyed: threads may outlive `main`.
+/// The results of the checks of this process. Never destroyed: threads may outlive `main`.
 struct Checks {
   std::mutex mutex;
   std::vector<VectorCode*> codes;

@@ -67,6 +67,8 @@ printf '=== Debian 13: quick start\n'
 there bash examples/quickstart.sh
 if [ -n "$tests" ]; then
   printf '=== Debian 13: tests\n'
+  there bash cmake/install_packages.sh test
+  there git init --quiet .  # tests of the house and of pages ask git for the project's files
   there bash tests/run.sh
 fi
 

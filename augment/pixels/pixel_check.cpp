@@ -50,7 +50,7 @@ void blur(std::vector<std::uint8_t>& pixels) {
 std::uint64_t pixels_checksum() {
   std::vector<std::uint8_t> pixels(picture_row_bytes * static_cast<std::size_t>(picture.height));
   constexpr double radius = 1.4;
-  // Of a type that is aligned for all of them.
+  // Doubles, so that the memory is aligned for every scratch type.
   std::vector<double> memory(
       std::max(sharpness_memory(picture), extended_box_blur_memory(picture, radius)) /
           sizeof(double) +

@@ -20,7 +20,7 @@ struct TopologyView {
   bool bound = false;
   /// After their self-checks; nullopt on a made-up machine.
   std::optional<InstructionSets> instructions{};
-  /// Of the placement, of trying it, and of the process.
+  /// Warnings of the placement, of the attempt to bind the workers, and of the process.
   std::vector<std::string> warnings{};
 };
 

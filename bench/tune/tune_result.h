@@ -79,7 +79,7 @@ struct TuneSummary {
   std::size_t runs = 0;
   std::size_t disturbed = 0;
   std::size_t set_aside = 0;
-  /// Of the runs that count.
+  /// Batches in the runs that count.
   std::uint64_t batches = 0;
   Mean samples_per_second{};
   /// Of the batches of all runs that count.

@@ -311,8 +311,8 @@ std::string Search::misfit(std::size_t batch_size) {
   return {};
 }
 
-// What was chosen must feed the step by all its runs, and it runs for all the time that is left, an
-// eighth more each time. If it does not in the end, the cheapest setting that does is taken.
+// The chosen setting runs for all the time that is left, an eighth more each time. If it does not
+// feed the step by all its runs, the cheapest setting that does is taken.
 void Search::settle() {
   const std::size_t before = chosen_;
   for (bool goes_on = true; goes_on;) {

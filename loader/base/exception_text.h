@@ -16,7 +16,7 @@ inline std::string text_of_exception() {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return "an unknown exception (not a std::exception)";
   }
 }
 

@@ -31,6 +31,7 @@ class TrainMpi : public ::testing::Test {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);  // Open MPI 5
     // Short paths: the sockets that Open MPI makes there have few characters.
     setenv("TMPDIR", "/tmp", 1);
   }

@@ -124,7 +124,7 @@ Status probe_open(int file, const struct stat& status, const std::string& name) 
                     name +
                     " | mdb_load -n NEW`, mdb_dump of the LMDB that wrote it, mdb_load of "
                     "LMDB 0.9 for 64 bits");
-  return Status::bad("it is no LMDB file");
+  return Status::bad("it is not an LMDB file");
 }
 
 }  // namespace

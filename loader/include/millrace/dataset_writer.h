@@ -71,9 +71,9 @@ class DatasetWriter {
   /// Creates `path`, as a dataset that is incomplete and has no records yet, or takes up what is
   /// there (`resume`). Throws `Error`: `already_exists` if it exists and neither `overwrite` nor
   /// `resume` is set, or if another writer is at work on it; `io` if it cannot be created or locked
-  /// (no file is left then) or what it replaces is no regular file; with `resume`,
-  /// `invalid_argument` if it was begun from another source, in other shards or by another version,
-  /// and `corrupt` if there is no dataset or a damaged one.
+  /// (no file is left then) or if it would replace something other than a regular file.
+  /// With `resume`: `invalid_argument` if another source, other shards or another version began it;
+  /// `corrupt` if the dataset is missing or damaged.
   explicit DatasetWriter(const std::filesystem::path& path, WriterOptions options = {});
   /// Leaves the dataset incomplete unless `finish()` was called.
   ~DatasetWriter();

@@ -34,7 +34,7 @@ TEST(Labels, BenchAndVerifyRunOnAllKindsOfLmdb) {
     std::vector<std::string> names;
     if (path.filename().string().starts_with("databases"))
       names = {"--images", "images", "--labels", "labels"};
-    // What it takes to be quick, and nothing about fields.
+    // The options make the runs short. None of them names a field.
     std::vector<std::string> bench = {"bench", path, "--batches", "2", "--size", "32"};
     std::vector<std::string> verify = {"verify", path};
     bench.insert(bench.end(), names.begin(), names.end());

@@ -218,7 +218,7 @@ TEST_F(ResumePack, RefusesWhatIsNotTheSamePack) {
               HasSubstr("incomplete; --resume goes on with it, --force replaces it"));
 
   write_text(out_, "no dataset");
-  EXPECT_THAT(pack(folder_ / "photos", out_, {"--resume"}).err, HasSubstr("no LMDB file"));
+  EXPECT_THAT(pack(folder_ / "photos", out_, {"--resume"}).err, HasSubstr("not an LMDB file"));
   EXPECT_EQ(fs::file_size(out_), 10u);
   EXPECT_EQ(pack(folder_ / "photos", out_, {"--resume", "--force"}).exit_code, 2);
 }

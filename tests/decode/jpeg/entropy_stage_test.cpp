@@ -229,7 +229,7 @@ TEST(ScanBytes, GoOnBehindAMarker) {
   bytes.pass_marker();
   EXPECT_EQ(*bytes.first(), 3);
   EXPECT_EQ(bytes.stray_before(0xD9, bytes.first() + 1, 0),
-            std::nullopt);  // the file's end is no marker
+            std::nullopt);  // the end of the file is not a marker
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   write_file(folder / "empty", "");
   expect(folder / "empty", ErrorCode::incomplete, "is empty");
   write_file(folder / "text", std::string(10000, 'x'));
-  expect(folder / "text", ErrorCode::corrupt, "no LMDB file");
+  expect(folder / "text", ErrorCode::corrupt, "not an LMDB file");
 
   make_foreign_lmdb(folder / "plain", "", "key", "value");
   expect(folder / "plain", ErrorCode::corrupt, "no millrace dataset");

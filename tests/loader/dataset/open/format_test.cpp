@@ -139,7 +139,7 @@ TEST(OpenDataset, SaysOfAnUnknownFileWhatEachFormatSaid) {
   EXPECT_THAT(reason(folder / "text"),
               has_all("npy file: it has no header of numpy's; ",
                       "arrays, list of shards: it does not begin with \"{\"; ",
-                      "packed file, databases, ocr, images, ", "tuples: it is no LMDB file",
+                      "packed file, databases, ocr, images, ", "tuples: it is not an LMDB file",
                       "tars: it has no tar header", "image folder: it is no folder",
                       "image list: its first line is not path,label"));
   std::filesystem::create_directory(folder / "empty");
