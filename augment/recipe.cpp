@@ -110,15 +110,19 @@ Recipe Recipe::from_json(std::string_view json, std::string_view source) {
   if (const RecipeJson* ops = reader.find("ops")) {
     if (!ops->is_array()) refuse_parameter(source, "\"ops\" must be a list of operations in [ ]");
     recipe.ops.clear();
+    bool has_output = parsed.contains("output");
     for (const RecipeJson& op : *ops) {
       std::optional<Size> output;
       recipe.ops.push_back(read_operation(
           op, std::string(source) + ": " + member_place("ops", recipe.ops.size()), output));
       if (!output) continue;
-      if (parsed.contains("output") && *output != recipe.output)
+      if (has_output && *output != recipe.output)
         refuse_parameter(source, place_of(recipe.ops, recipe.ops.size() - 1) + " has \"size\" " +
-                                     std::to_string(output->width) + " and the recipe \"output\" " +
-                                     parsed["output"].dump() + "; leave one out");
+                                     std::to_string(output->width) +
+                                     " and the recipe \"output\" [" +
+                                     std::to_string(recipe.output.width) + "," +
+                                     std::to_string(recipe.output.height) + "]; leave one out");
+      has_output = true;
       recipe.output = *output;
     }
   }

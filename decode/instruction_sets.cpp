@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace millrace {
 namespace {
@@ -73,14 +74,11 @@ bool all_are_right(const std::vector<VectorCode*>& codes) {
   return true;
 }
 
-}  // namespace
-
-void check_instruction_set(VectorCode& code) {
-  static std::once_flag once;
-  std::call_once(once, keep_free_in_children);
+/// Returns the warning about sets that are wrong; empty if none is.
+std::string check_and_fall_back(VectorCode& code) {
   Checks& made = checks();
   const std::lock_guard lock(made.mutex);
-  if (code.checked.load(std::memory_order_relaxed)) return;
+  if (code.checked.load(std::memory_order_relaxed)) return {};
   std::vector<std::string> wrong;
   // With another set, what was checked before is checked again.
   while (!code.is_right() || (!wrong.empty() && !all_are_right(made.codes))) {
@@ -96,13 +94,23 @@ void check_instruction_set(VectorCode& code) {
                       version_text() + "); build millrace with another version of Highway");
     allow(others);
   }
-  if (!wrong.empty())
-    add_process_warning("instruction set " + joined(wrong) + ": wrong pixels in the self-check (" +
-                        version_text() + "); " + hwy::TargetName(best_of(allowed_sets())) +
-                        " is used, which is right but may be slower; build millrace with another "
-                        "version of Highway");
   made.codes.push_back(&code);
   code.checked.store(true, std::memory_order_release);
+  if (wrong.empty()) return {};
+  return "instruction set " + joined(wrong) + ": wrong pixels in the self-check (" +
+         version_text() + "); " + hwy::TargetName(best_of(allowed_sets())) +
+         " is used, which is right but may be slower; build millrace with another version of "
+         "Highway";
+}
+
+}  // namespace
+
+void check_instruction_set(VectorCode& code) {
+  static std::once_flag once;
+  std::call_once(once, keep_free_in_children);
+  // Added without the mutex: fork() takes the one of the warnings before this one.
+  if (std::string warning = check_and_fall_back(code); !warning.empty())
+    add_process_warning(std::move(warning));
 }
 
 InstructionSets instruction_sets() {

@@ -14,8 +14,9 @@ Mutex& warnings_mutex() {
   return mutex;
 }
 
+/// Never destroyed: threads may outlive `main`.
 std::vector<std::string>& warnings() {
-  static std::vector<std::string> list;
+  static std::vector<std::string>& list = *new std::vector<std::string>;
   return list;
 }
 

@@ -37,8 +37,8 @@ Batch Desk::next(const NextRequest& request) {
   try {
     lease = road_->hand_out(request);
   } catch (const std::bad_alloc&) {
-    road_->fail_and_throw("hand out",
-                          device_.get());  // no later call may give the batch behind a lost one
+    // No later call may give the batch behind a lost one.
+    road_->fail_and_throw("hand out", device_.get());
   }
   if (lease == nullptr) return {};
   Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
@@ -119,8 +119,8 @@ void Desk::release(Lease& lease) noexcept {
         else
           stream.record(*lease.uses[use].done);
       } catch (...) {
-        road_->fail("release",
-                    device_.get());  // what the other streams do is waited for all the same
+        // The work on the other streams is waited for all the same.
+        road_->fail("release", device_.get());
       }
     }
     if (capturing) throw captured("a batch was let go");

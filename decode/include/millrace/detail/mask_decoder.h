@@ -40,11 +40,11 @@ class MaskDecoder {
   ~MaskDecoder();
 
   /// Decodes the whole mask of an image of `size`, up to the end of the file. Bad, with the reason,
-  /// if the bytes are not a PNG, damaged (wherever: each chunk has a checksum), cut short, coloured,
-  /// or of another size than that, which is told from the header, before memory is taken; and if it
-  /// has more than `max_pixels` or takes more memory than `max_decode_bytes`. The other limits do
-  /// not apply: a mask has the size of its image, and an empty mask has more pixels per byte than
-  /// any photograph. The view is valid until the next call or `close`.
+  /// if the bytes are not a PNG, damaged (wherever: each chunk has a checksum), cut short, or
+  /// coloured; if the mask has another size than that, which its header tells before memory is
+  /// taken; and if it has more than `max_pixels` or takes more memory than `max_decode_bytes`. The
+  /// other limits do not apply: a mask has the size of its image, and an empty mask has more pixels
+  /// per byte than any photograph. The view is valid until the next call or `close`.
   ///
   /// A mask of over 16 megapixels waits for the budget (`DecodeBudget::take`), so an image that has
   /// a part of the same budget is to be closed before. Throws `std::bad_alloc`.
