@@ -88,14 +88,6 @@ void SampleMaker::make(Tasks& tasks, unsigned number) {
   }
 }
 
-void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
-                             std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker) {
-  worker.stages[stage].add(taken);
-  worker.busy_ns.add(static_cast<std::uint64_t>(taken.count()));
-  if (worker.lane != nullptr)
-    worker.lane->add(span_names_[stage], begin, begin + taken, task.batch, record);
-}
-
 void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   const Clock::time_point begin = Clock::now();
