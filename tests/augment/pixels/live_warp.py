@@ -5,7 +5,8 @@
 It writes, for each case: width, height, kind, filter, fill's red, green and blue, 0 (int32), ten
 numbers (float64), the picture's RGB rows and the warped ones. The kinds are those of KINDS below.
 Pictures are noise and cuts of some photographs of the folder PHOTOGRAPHS, if there is one. Cases of
-torchvision are left out where there is none, and those that this Pillow dies of. Exits with 77 where there is no Pillow.
+torchvision are left out where there is none, and those that this Pillow dies of. Exits with 77
+where there is no Pillow.
 """
 
 import math
