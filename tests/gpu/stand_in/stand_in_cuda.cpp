@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stand_in/stand_in_cuda.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
@@ -16,6 +20,8 @@ Machine& machine() {
 Machine::~Machine() {
   for (const auto& queue : queues) queue->close();
   for (std::thread& thread : threads) thread.join();
+  for (const auto& [data, piece] : freed_memory)
+    ::operator delete(data, std::align_val_t(device_alignment));
 }
 
 std::vector<int>& contexts() {
@@ -87,6 +93,22 @@ cudaError_t enter_outside_captures(const char* function) {
   return error;
 }
 
+cudaError_t enter_to_use(int device, const char* function) {
+  bool has_context = false;
+  {
+    std::lock_guard lock(machine().mutex);
+    has_context = machine().devices_used.contains(device);
+  }
+  return has_context ? enter(function) : enter_outside_captures(function);
+}
+
+cudaError_t use_device(int device) {
+  std::lock_guard lock(machine().mutex);
+  if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
+  machine().devices_used.insert(device);
+  return cudaSuccess;
+}
+
 std::shared_ptr<Queue> make_queue(int device) {
   auto queue = std::make_shared<Queue>(device);
   machine().queues.push_back(queue);
@@ -103,8 +125,10 @@ cudaStream_t stream_of(cudaStream_t handle) {
   const int device = current_device();
   auto& stream = machine().default_streams[{device, owner}];
   if (stream == nullptr)
-    stream.reset(new CUstream_st{
-        .device = device, .blocking = owner != std::thread::id{}, .queue = make_queue(device)});
+    stream.reset(new CUstream_st{.device = device,
+                                 .blocking = owner != std::thread::id{},
+                                 .priority = 0,
+                                 .queue = make_queue(device)});
   return stream.get();
 }
 
@@ -192,6 +216,28 @@ void drain_device(int device) {
 
 void drain() { drain_device(all_devices); }
 
+bool frees_at_once() {
+  static const bool at_once = [] {
+    const char* const mode = std::getenv("STAND_IN_CUDA_FREE");
+    if (mode == nullptr || mode == std::string_view("waits")) return false;
+    if (mode == std::string_view("at_once")) return true;
+    throw std::logic_error("STAND_IN_CUDA_FREE is \"" + std::string(mode) +
+                           "\", must be \"waits\" or \"at_once\"");
+  }();
+  return at_once;
+}
+
+void check_freed_memory() {
+  std::lock_guard lock(machine().mutex);
+  bool used = std::exchange(machine().late_copies, 0) > 0;
+  for (const auto& [data, piece] : std::exchange(machine().freed_memory, {})) {
+    const std::span bytes(static_cast<unsigned char*>(data), piece.bytes);
+    used = used || std::ranges::any_of(bytes, [](auto byte) { return byte != freed_poison; });
+    ::operator delete(data, std::align_val_t(device_alignment));
+  }
+  if (used) throw std::logic_error("work used memory that had been given back");
+}
+
 void reset(int devices) {
   drain();
   for (const auto end = Clock::now() + patience_with_returns; live() > 0 && Clock::now() < end;)
@@ -199,6 +245,7 @@ void reset(int devices) {
   if (const std::size_t left = live(); left > 0)
     throw std::logic_error(std::to_string(left) +
                            " streams, events, graphs or pieces of memory were not given back");
+  check_freed_memory();
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(machine().mutex);
@@ -277,10 +324,17 @@ std::uint64_t allocating_calls() {
 }
 
 std::uint64_t synchronising_calls() {
-  const std::uint64_t counted =
-      calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaHostUnregister");
+  const std::uint64_t counted = calls("cudaStreamSynchronize") + calls("cudaEventSynchronize") +
+                                calls("cudaFree") + calls("cudaHostUnregister");
   std::lock_guard lock(machine().mutex);
   return counted + machine().unlocked_copies;
+}
+
+std::vector<int> stream_priorities() {
+  std::lock_guard lock(machine().mutex);
+  std::vector<int> priorities;
+  for (const cudaStream_t stream : machine().streams) priorities.push_back(stream->priority);
+  return priorities;
 }
 
 std::size_t live() {
