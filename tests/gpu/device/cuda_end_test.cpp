@@ -120,6 +120,31 @@ TEST_F(CudaEnd, MemoryStaysUnderAStepWhoseEventFails) {
   }
 }
 
+// As after a kernel's illegal address: nothing works any more, and nothing can be given back.
+TEST_F(CudaEnd, ADeviceThatFailsForGoodEndsTheRunInTime) {
+  run_.options.epochs = 0;
+  auto stream = std::make_unique<CudaStream>(0);
+  std::optional<Pipeline> pipeline(run_.on(std::make_shared<CudaDevice>()));
+  Batch batch = pipeline->next(*stream, patience);
+  stand_in::break_devices(cudaErrorIllegalAddress);
+  const Stopwatch time;
+  batch.reset();
+  std::string message;
+  try {
+    while (pipeline->next(*stream, patience)) {
+    }
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::device);
+    message = error.what();
+  }
+  EXPECT_THAT(message, ::testing::HasSubstr(" failed: "));
+  pipeline.reset();
+  stream.reset();
+  EXPECT_LT(time.elapsed(), stop_timeout + machine_delay);
+  EXPECT_GT(stand_in::live(), 0U);
+  stand_in::reset();
+}
+
 TEST_F(CudaEnd, MemoryIsLetGoByAnyThreadAtOnce) {
   std::optional<CudaDevice> device(std::in_place);
   CudaStream other(0);

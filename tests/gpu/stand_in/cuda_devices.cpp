@@ -101,7 +101,11 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* /*
 
 cudaError_t cudaPeekAtLastError() { return last_error(); }
 
-cudaError_t cudaGetLastError() { return std::exchange(last_error(), cudaSuccess); }
+cudaError_t cudaGetLastError() {
+  std::lock_guard lock(machine().mutex);
+  const bool stays = machine().broken != cudaSuccess && last_error() == machine().broken;
+  return stays ? last_error() : std::exchange(last_error(), cudaSuccess);
+}
 
 const char* cudaGetErrorName(cudaError_t error) {
   return error == cudaSuccess ? "cudaSuccess" : "cudaErrorOfTheStandIn";

@@ -56,8 +56,8 @@ bool on_device(const void* data, std::size_t bytes, int device) {
   return piece != nullptr && piece->device == device;
 }
 
-/// A copy of the kind that a stream has come to. What it was given may have gone since then where
-/// nothing waited: then what it makes is poison.
+/// A copy that a stream has come to. What it was given may have gone since then where nothing
+/// waited: then what it makes is poison.
 struct Copy {
   void* to;
   const void* from;
@@ -67,11 +67,8 @@ struct Copy {
   bool to_device;
 
   void run() const {
-    if (!frees_at_once()) {
-      std::memcpy(to, from, bytes);
-      return;
-    }
     std::lock_guard lock(machine().mutex);  // nothing goes meanwhile
+    if (machine().broken != cudaSuccess) return;
     const auto& pieces = machine().device_memory;
     const bool has_source =
         (!from_locked || piece_around(machine().locked_memory, from, bytes) != nullptr) &&

@@ -101,6 +101,8 @@ struct Machine {
   };
   std::map<std::string, std::vector<Plan>> plans;
   std::map<std::string, std::uint64_t> calls;
+  /// What every call that needs a device meets, once that has failed.
+  cudaError_t broken = cudaSuccess;
   std::set<int> devices_used;
   std::uint64_t unlocked_copies = 0;
   std::set<cudaStream_t> streams;

@@ -38,13 +38,24 @@ cudaError_t& last_error() {
 
 namespace {
 
+bool of_driver(std::string_view function) {
+  return function.starts_with("cu") && !function.starts_with("cuda");
+}
+
 /// As on a GPU: to ask for devices and their attributes needs no context, and the calls that make
 /// one for another device need none here. All others do.
 bool needs_context(std::string_view function) {
-  const bool of_driver = function.starts_with("cu") && !function.starts_with("cuda");
-  return !of_driver && !function.starts_with("cudaGet") && !function.starts_with("cudaDeviceGet") &&
-         function != "cudaSetDevice" && function != "cudaInitDevice" &&
-         function != "cudaDriverGetVersion";
+  if (function == "cudaDeviceGetStreamPriorityRange") return true;
+  return !of_driver(function) && !function.starts_with("cudaGet") &&
+         !function.starts_with("cudaDeviceGet") && function != "cudaSetDevice" &&
+         function != "cudaInitDevice" && function != "cudaDriverGetVersion";
+}
+
+/// Whether a call meets the failure of its device.
+bool needs_device(std::string_view function) {
+  return needs_context(function) || function.starts_with("cuEvent") ||
+         function.starts_with("cuStream") || function == "cuDevicePrimaryCtxRetain" ||
+         function == "cudaSetDevice" || function == "cudaInitDevice";
 }
 
 }  // namespace
@@ -64,6 +75,7 @@ cudaError_t enter(const char* function) {
       stall += plan.stall;
       if (plan.error != cudaSuccess) error = plan.error;
     }
+    if (machine().broken != cudaSuccess && needs_device(function)) error = machine().broken;
   }
   std::this_thread::sleep_for(stall);
   return error;
@@ -238,8 +250,29 @@ void check_freed_memory() {
   if (used) throw std::logic_error("work used memory that had been given back");
 }
 
+namespace {
+
+/// What nobody can give back any more goes.
+void forget_all_of_broken_devices() {
+  std::lock_guard lock(machine().mutex);
+  if (std::exchange(machine().broken, cudaSuccess) == cudaSuccess) return;
+  for (const cudaStream_t stream : std::exchange(machine().streams, {})) {
+    stream->queue->close();
+    delete stream;
+  }
+  for (const cudaEvent_t event : std::exchange(machine().events, {})) delete event;
+  for (const cudaGraph_t graph : std::exchange(machine().graphs, {})) delete graph;
+  for (const cudaGraphExec_t one : std::exchange(machine().graph_executions, {})) delete one;
+  for (const auto& [data, piece] : std::exchange(machine().device_memory, {}))
+    ::operator delete(data, std::align_val_t(device_alignment));
+  machine().locked_memory.clear();
+}
+
+}  // namespace
+
 void reset(int devices) {
   drain();
+  forget_all_of_broken_devices();
   for (const auto end = Clock::now() + patience_with_returns; live() > 0 && Clock::now() < end;)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (const std::size_t left = live(); left > 0)
@@ -273,6 +306,11 @@ void fail(const std::string& function, std::uint64_t nth, cudaError_t error, boo
   std::lock_guard lock(machine().mutex);
   machine().plans[function].push_back(
       {.nth = machine().calls[function] + nth, .error = error, .for_good = for_good});
+}
+
+void break_devices(cudaError_t error) {
+  std::lock_guard lock(machine().mutex);
+  machine().broken = error;
 }
 
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration) {

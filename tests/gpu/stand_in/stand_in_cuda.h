@@ -38,6 +38,10 @@ bool frees_at_once();
 /// The `nth` call (from 1, counted from here) of `function`, "cudaMemcpyAsync" for example, fails
 /// with `error` and does nothing; with `for_good` all after it, too.
 void fail(const std::string& function, std::uint64_t nth, cudaError_t error, bool for_good = false);
+/// All devices fail for good, as after an illegal address: every call that needs one returns
+/// `error`, cudaGetLastError does not take it back, nothing is copied any more, and nothing can be
+/// given back. `reset` forgets all that there was then.
+void break_devices(cudaError_t error);
 /// The `nth` call of `function` takes `duration` before it does what it does.
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration);
 /// Every copy, also those on the device, and every conversion begins so long after its stream has
