@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <new>
 
 #include "stand_in/machine.h"
@@ -21,6 +22,7 @@ using millrace::testing::stand_in::freed_poison;
 using millrace::testing::stand_in::frees_at_once;
 using millrace::testing::stand_in::give_locked;
 using millrace::testing::stand_in::machine;
+using millrace::testing::stand_in::Point;
 using millrace::testing::stand_in::stream_of;
 
 namespace {
@@ -155,30 +157,41 @@ cudaError_t cudaHostUnregister(void* data) {
   });
 }
 
+// Where host memory is not page-locked, the call returns behind the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   return call("cudaMemcpyAsync", [&] {
-    std::lock_guard lock(machine().mutex);
-    const cudaStream_t stream = stream_of(handle);
-    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    const bool from_host = kind == cudaMemcpyHostToDevice;
-    const bool to_host = kind == cudaMemcpyDeviceToHost;
-    if (!from_host && !on_device(from, bytes, stream->device)) return cudaErrorInvalidValue;
-    if (!to_host && !on_device(to, bytes, stream->device)) return cudaErrorInvalidValue;
-    const auto is_locked = [bytes](const void* data) {
-      return piece_around(machine().locked_memory, data, bytes) != nullptr;
-    };
-    if ((from_host && !is_locked(from)) || (to_host && !is_locked(to))) ++machine().unlocked_copies;
-    const Copy copy{.to = to,
-                    .from = from,
-                    .bytes = bytes,
-                    .from_locked = from_host && is_locked(from),
-                    .from_device = !from_host,
-                    .to_device = !to_host};
-    return give_locked(handle, [copy, delay = machine().copy_delay] {
-      std::this_thread::sleep_for(delay);
-      copy.run();
-    });
+    std::shared_ptr<Point> waited_for;
+    {
+      std::lock_guard lock(machine().mutex);
+      const cudaStream_t stream = stream_of(handle);
+      if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+      const bool from_host = kind == cudaMemcpyHostToDevice;
+      const bool to_host = kind == cudaMemcpyDeviceToHost;
+      if (!from_host && !on_device(from, bytes, stream->device)) return cudaErrorInvalidValue;
+      if (!to_host && !on_device(to, bytes, stream->device)) return cudaErrorInvalidValue;
+      const auto is_locked = [bytes](const void* data) {
+        return piece_around(machine().locked_memory, data, bytes) != nullptr;
+      };
+      if ((from_host && !is_locked(from)) || (to_host && !is_locked(to))) {
+        ++machine().unlocked_copies;
+        if (stream->capture == nullptr) waited_for = std::make_shared<Point>();
+      }
+      const Copy copy{.to = to,
+                      .from = from,
+                      .bytes = bytes,
+                      .from_locked = from_host && is_locked(from),
+                      .from_device = !from_host,
+                      .to_device = !to_host};
+      const auto work = [copy, waited_for, delay = machine().copy_delay] {
+        std::this_thread::sleep_for(delay);
+        copy.run();
+        if (waited_for != nullptr) waited_for->pass();
+      };
+      if (const cudaError_t error = give_locked(handle, work)) return error;
+    }
+    if (waited_for != nullptr) waited_for->wait();
+    return cudaSuccess;
   });
 }
 
