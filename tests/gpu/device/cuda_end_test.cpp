@@ -96,28 +96,29 @@ TEST_F(CudaEnd, AHungKernelHoldsNobodyUp) {
   EXPECT_EQ(checker->right(), 1U) << "memory went from under the step";
 }
 
+/// Which call fails.
+class CudaEndFaults : public CudaEnd, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Calls, CudaEndFaults,
+                         ::testing::Values("cudaEventRecord", "cuStreamIsCapturing",
+                                           "cuEventQuery"));
+
 // Where nothing tells when the step is done with its batch, the memory must not go before it.
-TEST_F(CudaEnd, MemoryStaysUnderAStepWhoseEventFails) {
-  for (const char* function : {"cudaEventRecord", "cuStreamIsCapturing", "cuEventQuery"}) {
-    SCOPED_TRACE(function);
-    stand_in::reset();
-    auto checker = std::make_unique<Checker>(run_.expected());
-    testing::Gate gate;
-    std::optional<Pipeline> pipeline(run_.on(std::make_shared<CudaDevice>()));
-    Batch batch = pipeline->next(checker->stream(), patience);
-    stand_in::launch(checker->stream().handle(), [&gate] { gate.pass(); });
-    checker->step(batch);
-    stand_in::fail(function, 1, cudaErrorIllegalAddress, true);
-    std::jthread opener([&gate] {
-      std::this_thread::sleep_for(100ms);
-      gate.open();
-    });
-    batch.reset();
-    pipeline.reset();
-    stand_in::drain();
-    EXPECT_EQ(checker->right(), 1U) << "memory went from under the step";
-    checker.reset();
-  }
+TEST_P(CudaEndFaults, MemoryStaysUnderTheStep) {
+  Checker checker(run_.expected());
+  testing::Gate gate;
+  std::optional<Pipeline> pipeline(run_.on(std::make_shared<CudaDevice>()));
+  Batch batch = pipeline->next(checker.stream(), patience);
+  stand_in::launch(checker.stream().handle(), [&gate] { gate.pass(); });
+  checker.step(batch);
+  stand_in::fail(GetParam(), 1, cudaErrorIllegalAddress, true);
+  std::jthread opener([&gate] {
+    std::this_thread::sleep_for(100ms);
+    gate.open();
+  });
+  batch.reset();
+  pipeline.reset();
+  stand_in::drain();
+  EXPECT_EQ(checker.right(), 1U) << "memory went from under the step";
 }
 
 // As after a kernel's illegal address: nothing works any more, and nothing can be given back.
