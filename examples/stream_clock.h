@@ -57,9 +57,20 @@ class StreamClock {
     return elapsed;
   }
 
+  /// The runtime keeps "not ready" as the thread's last error, though it is none.
+  static bool passed(const Event& event) {
+    const cudaError_t status = cudaEventQuery(event.get());
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
+    check(status, "cudaEventQuery");
+    return true;
+  }
+
   /// Adds up the steps that are over, without waiting for others.
   void collect() {
-    while (!steps_.empty() && cudaEventQuery(steps_.front().end.get()) == cudaSuccess) {
+    while (!steps_.empty() && passed(steps_.front().end)) {
       if (!done_.empty()) idle_ms_ += milliseconds(done_.back().end, steps_.front().begin);
       busy_ms_ += milliseconds(steps_.front().begin, steps_.front().end);
       done_.push_back(std::move(steps_.front()));

@@ -6,7 +6,6 @@
 #include <millrace/error.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -21,11 +20,15 @@ inline cudaError_t taken_back(cudaError_t status) {
   return status;
 }
 
-/// Throws `Error` (`device`) that names the call, unless it succeeded.
-inline void check(cudaError_t status, const char* call) {
-  if (taken_back(status) == cudaSuccess) return;
+/// Throws `Error` (`device`) that names the call.
+[[noreturn]] inline void throw_failed(cudaError_t status, const char* call) {
   throw Error(ErrorCode::device, std::string(call) + " failed: " + cudaGetErrorString(status) +
                                      " (" + cudaGetErrorName(status) + ")");
+}
+
+/// Throws `Error` (`device`) that names the call, unless it succeeded.
+inline void check(cudaError_t status, const char* call) {
+  if (taken_back(status) != cudaSuccess) throw_failed(status, call);
 }
 
 /// While it lives, the calling thread's calls leave other threads' captures of streams alone: a
@@ -34,18 +37,16 @@ inline void check(cudaError_t status, const char* call) {
 /// it says so.
 class OutsideCaptures {
  public:
-  OutsideCaptures() noexcept {
-    exchanged_ = cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess;
-  }
+  OutsideCaptures() noexcept : exchanged_(exchange_capture_mode(mode_)) {}
   ~OutsideCaptures() {
-    if (exchanged_) cudaThreadExchangeStreamCaptureMode(&mode_);
+    if (exchanged_) exchange_capture_mode(mode_);
   }
   OutsideCaptures(const OutsideCaptures&) = delete;
   OutsideCaptures& operator=(const OutsideCaptures&) = delete;
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-  bool exchanged_ = false;
+  const bool exchanged_;
 };
 
 /// Makes a device the calling thread's current one, outside captures, and puts back what was, or
@@ -53,26 +54,19 @@ class OutsideCaptures {
 /// (`CudaDevice::bind_thread`), so nothing is switched there.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device) : device_(device) {
-    int before = 0;
-    check(cudaGetDevice(&before), "cudaGetDevice");
-    if (before != device) {
-      push_context(device);
-      pushed_ = true;
-    }
-    outside_captures_.emplace();  // behind it, since this asks the current device
+  explicit CurrentDevice(int device) : device_(device), pushed_(!is_current(device)) {
+    if (pushed_) push_context(device);
   }
   ~CurrentDevice() {
-    outside_captures_.reset();
     if (pushed_) pop_context(device_);
   }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
+  const OutsideCaptures outside_captures_;  // first, since to push may make a context
   const int device_;
-  std::optional<OutsideCaptures> outside_captures_;
-  bool pushed_ = false;
+  const bool pushed_;
 };
 
 /// The one way to the runtime's functions that allocate, create, give back or wait: tells
@@ -103,14 +97,6 @@ inline EventHandle make_event_handle(unsigned flags) {
   check(blocking_call(name, cudaEventCreateWithFlags, &event, flags), name);
   loan->what = event;
   return EventHandle(event, EndEvent{loan.release()});
-}
-
-/// Whether an event of the current device has passed. Throws `Error` (`device`).
-inline bool has_passed(cudaEvent_t event) {
-  const cudaError_t status = cudaEventQuery(event);
-  if (status == cudaErrorNotReady) return false;
-  check(status, "cudaEventQuery");
-  return true;
 }
 
 }  // namespace millrace

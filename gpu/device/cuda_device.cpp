@@ -102,7 +102,10 @@ std::unique_ptr<Event> CudaDevice::make_timed_event() {
   return std::make_unique<CudaEvent>(ordinal_, clock_);
 }
 
-void CudaDevice::bind_thread() { check(cudaSetDevice(ordinal_), "cudaSetDevice"); }
+void CudaDevice::bind_thread() {
+  const OutsideCaptures outside_captures;  // it may make a context
+  check(cudaSetDevice(ordinal_), "cudaSetDevice");
+}
 
 std::optional<int> CudaDevice::numa_node() const {
   std::array<char, 32> bus_id{};

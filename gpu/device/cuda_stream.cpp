@@ -23,6 +23,22 @@ cudaEvent_t handle_of(const Event& event) {
   return cuda->handle();
 }
 
+/// Refuses a handle that is another stream on each thread: a batch's last share may go on any of
+/// them, and what is recorded behind its use would be recorded elsewhere.
+cudaStream_t same_on_all_threads(int device, cudaStream_t stream) {
+#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
+  const bool per_thread = stream == nullptr || stream == cudaStreamPerThread;
+#else
+  const bool per_thread = stream == cudaStreamPerThread;
+#endif
+  if (!per_thread) return stream;
+  throw Error(ErrorCode::invalid_argument,
+              "cuda:" + std::to_string(device) +
+                  ": the stream is cudaStreamPerThread (handle 2), which is another stream on each "
+                  "thread, and a batch is let go on any thread; give cudaStreamLegacy (handle 1) "
+                  "or a stream made by cudaStreamCreateWithFlags");
+}
+
 LoanHandle make_stream_on(int device, bool urgent) {
   constexpr const char* name = "cudaStreamCreateWithPriority";
   const CurrentDevice current(device);
@@ -75,7 +91,8 @@ CudaStream::CudaStream(int device, bool urgent)
       owned_(make_stream_on(device, urgent).release()),
       stream_(static_cast<CUstream_st*>(owned_->what)) {}
 
-CudaStream::CudaStream(int device, CUstream_st* stream) : device_(device), stream_(stream) {}
+CudaStream::CudaStream(int device, CUstream_st* stream)
+    : device_(device), stream_(same_on_all_threads(device, stream)) {}
 
 void CudaStream::copy(void* destination, const void* source, std::size_t bytes) {
   const CurrentDevice current(device_);
@@ -100,13 +117,7 @@ void CudaStream::launch(const DeviceWork& work) {
 
 bool CudaStream::capturing() const {
   const CurrentDevice current(device_);
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t asked = taken_back(cudaStreamIsCapturing(stream_, &status));
-  // It is the old default stream, which takes no work either while another stream is captured that
-  // it would wait for.
-  if (asked == cudaErrorStreamCaptureImplicit) return true;
-  check(asked, "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
+  return is_capturing(stream_);
 }
 
 void CudaStream::record(Event& event) {

@@ -14,7 +14,7 @@ namespace {
 
 /// The driver's numbers are the runtime's.
 void check_driver(CUresult status, const char* call) {
-  check(static_cast<cudaError_t>(status), call);
+  if (status != CUDA_SUCCESS) throw_failed(static_cast<cudaError_t>(status), call);
 }
 
 template <typename Function>
@@ -43,6 +43,16 @@ struct Driver {
   PFN_cuCtxPushCurrent_v4000 push =
       entry_point<PFN_cuCtxPushCurrent_v4000>("cuCtxPushCurrent", 4000);
   PFN_cuCtxPopCurrent_v4000 pop = entry_point<PFN_cuCtxPopCurrent_v4000>("cuCtxPopCurrent", 4000);
+  PFN_cuCtxGetCurrent_v4000 current =
+      entry_point<PFN_cuCtxGetCurrent_v4000>("cuCtxGetCurrent", 4000);
+  PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange_capture_mode =
+      entry_point<PFN_cuThreadExchangeStreamCaptureMode_v10010>("cuThreadExchangeStreamCaptureMode",
+                                                                10010);
+  PFN_cuEventQuery_v2000 query = entry_point<PFN_cuEventQuery_v2000>("cuEventQuery", 2000);
+  PFN_cuEventElapsedTime_v2000 elapsed =
+      entry_point<PFN_cuEventElapsedTime_v2000>("cuEventElapsedTime", 2000);
+  PFN_cuStreamIsCapturing_v10000 is_capturing =
+      entry_point<PFN_cuStreamIsCapturing_v10000>("cuStreamIsCapturing", 10000);
 };
 
 const Driver& driver() {
@@ -55,6 +65,17 @@ std::string version_text(int version) {
 }
 
 }  // namespace
+
+bool is_current(int device) {
+  int current = 0;
+  check(cudaGetDevice(&current), "cudaGetDevice");
+  if (current != device) return false;
+  // A thread that has chosen nothing is told device 0. The runtime would make that current for good
+  // then, the driver refuses calls.
+  CUcontext context = nullptr;
+  check_driver(driver().current(&context), "cuCtxGetCurrent");
+  return context != nullptr;
+}
 
 void push_context(int device) {
   check(cudaInitDevice(device, 0, 0), "cudaInitDevice");
@@ -69,6 +90,39 @@ void pop_context(int device) noexcept {
   CUcontext context = nullptr;
   driver().pop(&context);
   driver().release(device);
+}
+
+bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept try {
+  auto exchanged = static_cast<CUstreamCaptureMode>(mode);
+  if (driver().exchange_capture_mode(&exchanged) != CUDA_SUCCESS) return false;
+  mode = static_cast<cudaStreamCaptureMode>(exchanged);
+  return true;
+} catch (...) {
+  return false;  // there is no driver
+}
+
+bool has_passed(cudaEvent_t event) {
+  const CUresult status = driver().query(event);
+  if (status == CUDA_SUCCESS) return true;
+  if (status == CUDA_ERROR_NOT_READY) return false;
+  taken_back(blocking_call("cudaEventSynchronize", cudaEventSynchronize, event));
+  throw_failed(static_cast<cudaError_t>(status), "cuEventQuery");
+}
+
+std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
+  float milliseconds = 0;
+  if (driver().elapsed(&milliseconds, from, to) != CUDA_SUCCESS) return std::nullopt;
+  return milliseconds;
+}
+
+bool is_capturing(cudaStream_t stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult asked = driver().is_capturing(stream, &status);
+  // It is the old default stream, which takes no work either while another stream is captured that
+  // it would wait for.
+  if (asked == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  check_driver(asked, "cuStreamIsCapturing");
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 std::string why_no_device(cudaError_t status, const char* version_file) {

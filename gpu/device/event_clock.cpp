@@ -2,11 +2,14 @@
 #include "device/event_clock.h"
 
 #include <algorithm>
+#include <string>
 #include <thread>
 
 namespace millrace {
 namespace {
 
+/// How often the first anchor is asked for once it has not passed at once.
+constexpr std::chrono::microseconds anchor_pause{50};
 /// An anchor that passes within this time after it was recorded has its time on the host.
 constexpr std::chrono::microseconds at_once{200};
 /// After so many that did not, one is taken all the same: the device's clock has wandered off more.
@@ -15,26 +18,44 @@ constexpr int most_late_anchors = 16;
 /// From one event of the current device to another; none where one has not passed or was not
 /// recorded.
 std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to) {
-  float milliseconds = 0;
-  if (taken_back(cudaEventElapsedTime(&milliseconds, from, to)) != cudaSuccess) return std::nullopt;
+  const std::optional<float> milliseconds = milliseconds_between(from, to);
+  if (!milliseconds) return std::nullopt;
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<float, std::milli>(milliseconds));
+      std::chrono::duration<float, std::milli>(*milliseconds));
+}
+
+[[noreturn]] void give_up(int device, std::chrono::nanoseconds waited) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(waited);
+  throw Error(ErrorCode::device,
+              "cuda:" + std::to_string(device) +
+                  ": the event that sets the device's clock has not passed within " +
+                  std::to_string(milliseconds.count()) +
+                  " ms, on a stream that has nothing else to do; the GPU hangs or another program "
+                  "keeps it: look at nvidia-smi");
 }
 
 }  // namespace
 
-EventClock::EventClock(int device, std::chrono::nanoseconds renewal)
-    : device_(device), renewal_(renewal), stream_(device) {
+EventClock::EventClock(int device, std::chrono::nanoseconds renewal,
+                       std::chrono::nanoseconds patience)
+    : device_(device), renewal_(renewal), stream_(device, true) {
   const CurrentDevice current(device);
   anchor_ = make_event_handle(cudaEventDefault);
   next_ = make_event_handle(cudaEventDefault);
-  Clock::time_point asked = Clock::now();
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point asked = begin;
   check(cudaEventRecord(anchor_.get(), stream_.handle()), "cudaEventRecord");
   for (;;) {
     const bool passed = has_passed(anchor_.get());
-    anchored_at_ = asked + (Clock::now() - asked) / 2;
+    const Clock::time_point now = Clock::now();
+    anchored_at_ = asked + (now - asked) / 2;
     if (passed) return;
-    asked = Clock::now();
+    if (now - begin > patience) give_up(device, now - begin);
+    asked = now;
+    if (now - begin > at_once)
+      std::this_thread::sleep_for(anchor_pause);
+    else
+      std::this_thread::yield();
   }
 }
 

@@ -23,8 +23,12 @@ class EventClock {
   /// Anchors older than this are renewed: a float of so many milliseconds tells microseconds apart.
   static constexpr std::chrono::seconds default_renewal{4};
 
-  /// Waits until the device has passed the first anchor. Throws `Error` (`device`).
-  explicit EventClock(int device, std::chrono::nanoseconds renewal = default_renewal);
+  static constexpr std::chrono::seconds default_patience{10};
+
+  /// Waits until the device has passed the first anchor. Throws `Error` (`device`), also where it
+  /// has not within `patience`.
+  explicit EventClock(int device, std::chrono::nanoseconds renewal = default_renewal,
+                      std::chrono::nanoseconds patience = default_patience);
 
   /// When the device passed `event`, which has timing and is complete; none where CUDA does not
   /// tell.
@@ -37,6 +41,7 @@ class EventClock {
 
   const int device_;
   const std::chrono::nanoseconds renewal_;
+  /// Urgent: its events do not wait behind the trainer's kernels.
   CudaStream stream_;
   std::mutex mutex_;
   EventHandle anchor_;

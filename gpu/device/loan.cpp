@@ -85,7 +85,7 @@ void Returns::serve(int device) noexcept {
     returning_ = true;
     lock.unlock();
     if (loan->what != nullptr) {
-      bound = bound || cudaSetDevice(device) == cudaSuccess;
+      bound = bound || blocking_call("cudaSetDevice", cudaSetDevice, device) == cudaSuccess;
       blocking_call(loan->call, loan->function, loan->what);
     }
     delete loan;

@@ -19,6 +19,16 @@ Error captured(const std::string& what) {
           "hand out"};
 }
 
+/// Waits for the stream itself, where no event tells when it is done with a batch: the slot's
+/// memory goes with the run, which has failed.
+void finish(Stream& stream) noexcept {
+  try {
+    stream.synchronize();
+  } catch (...) {
+    // A device that fails has nothing under way any more.
+  }
+}
+
 }  // namespace
 
 Desk::Desk(std::shared_ptr<Road> road, std::shared_ptr<Device> device, SlotLayout layout,
@@ -121,6 +131,7 @@ void Desk::release(Lease& lease) noexcept {
       } catch (...) {
         // The work on the other streams is waited for all the same.
         road_->fail("release", device_.get());
+        finish(*lease.uses[use].stream);
       }
     }
     if (capturing) throw captured("a batch was let go");

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "stand_in/stand_in_cuda.h"
+#include "stream_clock.h"
+#include "support/waiting.h"
 #include "trainer.h"
 
 namespace {
@@ -165,6 +167,24 @@ TEST_F(CudaTrainerTest, WhatFailsInACaptureEndsIt) {
   EXPECT_THROW(run.trainer->train(run.slots[0].samples(0, 0, 0, batch_size)), std::runtime_error);
   EXPECT_FALSE(run.trainer->stream().capturing());
   EXPECT_NO_THROW(run.trainer->synchronize());
+}
+
+// A trainer looks for the last error behind its own launches.
+TEST_F(CudaTrainerTest, TheClockOfItsStreamLeavesNoErrorBehind) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  {
+    StreamClock clock(stream);
+    millrace::testing::Gate gate;
+    stand_in::launch(stream, [&gate] { gate.pass(); });
+    clock.begin();
+    clock.end();
+    EXPECT_EQ(clock.idle(), 0);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    gate.open();
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  }
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 }  // namespace

@@ -269,9 +269,10 @@ MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_
 /* The next batch, or MILLRACE_END. `stream` 0: for use on the host, and the call returns when the
  * data can be read. On a GPU, a cudaStream_t as an integer: the stream is made to wait for the
  * data. It must outlive the batch and its tensors. 0 is never CUDA's default stream; who has 0 for
- * that, as PyTorch does, passes 1 (2 is the thread's default stream). Waits at most
- * `timeout_seconds`, and below 0 as long as the data takes, but not for slots that live batches
- * hold (MILLRACE_SLOTS_EXHAUSTED). After MILLRACE_INVALID_ARGUMENT for an argument, and after
+ * that, as PyTorch does, passes 1. 2, the thread's default stream, is refused: it is another stream
+ * on each thread, and batches may be freed on any of them. Waits at most `timeout_seconds`, and
+ * below 0 as long as the data takes, but not for slots that live batches hold
+ * (MILLRACE_SLOTS_EXHAUSTED). After MILLRACE_INVALID_ARGUMENT for an argument, and after
  * MILLRACE_TIMEOUT and MILLRACE_SLOTS_EXHAUSTED, the run goes on; every other failure ends it, and
  * comes again. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,

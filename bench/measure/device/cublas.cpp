@@ -104,7 +104,7 @@ class MatrixProduct::Library {
 };
 
 MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t size)
-    : library_(std::make_unique<Library>(stream.handle())), size_(size) {
+    : library_(std::make_unique<Library>(stream.handle())), stream_(stream), size_(size) {
   const std::size_t bytes = size * size * element_bytes;
   left_ = device.allocate_device(bytes);
   right_ = device.allocate_device(bytes);
@@ -125,7 +125,13 @@ MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t
   stream.synchronize();
 }
 
-MatrixProduct::~MatrixProduct() = default;
+MatrixProduct::~MatrixProduct() {
+  try {
+    stream_.synchronize();
+  } catch (...) {
+    // A device that fails has nothing under way any more.
+  }
+}
 
 void MatrixProduct::enqueue(double share) {
   const auto rows = static_cast<std::size_t>(std::llround(share * static_cast<double>(size_)));

@@ -13,8 +13,10 @@ namespace millrace::cli {
 class MatrixProduct {
  public:
   /// Takes memory for three matrices of `size` x `size` and fills them; waits for the device.
-  /// Throws `Error` (`device`) that names the library if it is missing or refuses.
+  /// Throws `Error` (`device`) that names the library if it is missing or refuses. The stream
+  /// outlives the product.
   MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t size);
+  /// Waits for the stream, which works on the matrices.
   ~MatrixProduct();
   MatrixProduct(const MatrixProduct&) = delete;
   MatrixProduct& operator=(const MatrixProduct&) = delete;
@@ -25,6 +27,7 @@ class MatrixProduct {
  private:
   class Library;
   std::unique_ptr<Library> library_;
+  CudaStream& stream_;
   std::size_t size_;
   Memory left_;
   Memory right_;

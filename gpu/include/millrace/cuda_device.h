@@ -36,7 +36,9 @@ class CudaStream final : public Stream {
   /// GPU.
   explicit CudaStream(int device, bool urgent = false);
   /// Uses the caller's stream (a cudaStream_t) on device `device`; it stays the caller's and must
-  /// outlive this object.
+  /// outlive this object. Null is the legacy default stream. Throws `Error` (`invalid_argument`)
+  /// for cudaStreamPerThread: that is another stream on each thread, and the last share of a batch
+  /// may go on any of them.
   CudaStream(int device, CUstream_st* stream);
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
@@ -83,7 +85,8 @@ class CudaDevice final : public Device {
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
-  /// The first one waits once for the device, to set its clock by the host's.
+  /// The first one waits once for the device, to set its clock by the host's. Throws `Error`
+  /// (`device`) if the device has not answered within 10 s.
   std::unique_ptr<Event> make_timed_event() override;
   /// Makes it the thread's current device for good: to switch to and fro would make a context on
   /// device 0, too, with its memory.

@@ -64,6 +64,7 @@ class TorchStream {
   explicit TorchStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
 #ifdef MILLRACE_TORCH_CUDA
+  /// Throws `Error` (`invalid_argument`) for an external stream that is cudaStreamPerThread.
   explicit TorchStream(const c10::cuda::CUDAStream& stream)
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <millrace/error.h>
 
 #include <limits>
 
 #include "bench/c/numbers.h"
+#include "c/device.h"
 
 namespace millrace {
 namespace {
@@ -134,6 +136,15 @@ TEST(CMisuse, WhatIsNotJsonOrNoOptionIsNamed) {
   millrace_dataset* dataset = nullptr;
   EXPECT_EQ(millrace_dataset_open("/no/such.lmdb", &dataset, &run.error), MILLRACE_NOT_FOUND);
   EXPECT_THAT(run.error.message, HasSubstr("/no/such.lmdb"));
+}
+
+// The stream that C names by 2 is another one on each thread.
+TEST(CMisuse, TheThreadsDefaultStreamIsRefused) {
+  const DeviceId gpu{DeviceId::Kind::cuda, 0};
+  EXPECT_THAT([&] { (void)c::stream_of(gpu, 2); },
+              ::testing::ThrowsMessage<Error>(
+                  ::testing::AnyOf(HasSubstr("another stream on each thread"),
+                                   HasSubstr("this libmillrace was built without CUDA"))));
 }
 
 TEST(CMisuse, CallsOfABatchAreChecked) {

@@ -79,8 +79,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("cudaGetDevice", "cudaMalloc", "cudaHostRegister",
                                          "cudaSetDevice", "cudaStreamCreateWithPriority",
                                          "cudaEventCreateWithFlags", "cudaEventRecord",
-                                         "cudaEventQuery", "cudaStreamWaitEvent",
-                                         "cudaStreamIsCapturing", "cudaMemcpyAsync"),
+                                         "cuEventQuery", "cudaStreamWaitEvent",
+                                         "cuStreamIsCapturing", "cudaMemcpyAsync"),
                        ::testing::Bool()),
     [](const auto& info) { return CudaFaults::name_of(info); });
 INSTANTIATE_TEST_SUITE_P(Conversion, CudaFaults,
@@ -127,7 +127,7 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
   EXPECT_LE(late, errors / 10) << "runs that failed took more than a second";
   // How often an event is asked depends on the time that copies take, so a run may end before the
   // call that was to fail.
-  EXPECT_GT(errors, function == "cudaEventQuery" ? 10 : calls) << "failures were swallowed";
+  EXPECT_GT(errors, function == "cuEventQuery" ? 10 : calls) << "failures were swallowed";
 }
 
 // A call that takes long holds the run up and does no harm.

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/cuda_event.h"
 #include "device/driver.h"
 #include "gpu/device/cuda_run.h"
 #include "support/temporary_folder.h"
@@ -68,6 +69,55 @@ TEST_F(CudaPipeline, UsesTheCallersStream) {
     EXPECT_EQ(batches, 6U);
   }
   EXPECT_EQ(cudaStreamDestroy(own), cudaSuccess) << "the stream was destroyed under its owner";
+}
+
+// A batch is let go on any thread, where this handle is another stream: what is recorded there
+// would not come behind the step.
+TEST_F(CudaPipeline, RefusesAStreamThatIsAnotherOneOnEachThread) {
+  try {
+    const CudaStream stream(0, cudaStreamPerThread);
+    FAIL() << "the stream was taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.what(), HasSubstr("cuda:0: the stream is cudaStreamPerThread (handle 2)"));
+    EXPECT_THAT(error.what(), HasSubstr("another stream on each thread"));
+    EXPECT_THAT(error.what(), HasSubstr("cudaStreamLegacy"));
+  }
+  EXPECT_EQ(CudaStream(0, cudaStreamLegacy).handle(), cudaStreamLegacy);
+  EXPECT_EQ(CudaStream(0, nullptr).handle(), nullptr);
+}
+
+TEST_F(CudaPipeline, AskingLeavesTheTrainersLastErrorAlone) {
+  CudaStream stream(0);
+  const auto event = CudaDevice(0).make_timed_event();
+  const auto never_recorded = CudaDevice(0).make_timed_event();
+  cudaStream_t blocking = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  testing::Gate gate;
+  stand_in::launch(stream.handle(), [&gate] { gate.pass(); });
+  stream.record(*event);
+  for (const cudaError_t own : {cudaSuccess, cudaErrorInvalidDevice, cudaErrorNotReady}) {
+    if (own == cudaErrorInvalidDevice) {
+      EXPECT_EQ(cudaSetDevice(1000), own);
+    }
+    if (own == cudaErrorNotReady) {
+      cudaEvent_t handle = dynamic_cast<CudaEvent&>(*event).handle();
+      EXPECT_EQ(cudaEventQuery(handle), own);
+    }
+    EXPECT_FALSE(event->complete());
+    EXPECT_FALSE(event->wait(1ms));
+    EXPECT_FALSE(event->passed_at());
+    EXPECT_FALSE(never_recorded->passed_at());
+    EXPECT_TRUE(CudaStream(0, nullptr).capturing()) << "the blocking one is";
+    EXPECT_EQ(cudaGetLastError(), own);
+  }
+  gate.open();
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(blocking), cudaSuccess);
+  stand_in::drain();
 }
 
 // A context takes hundreds of megabytes of its device, and fails where another process has it for

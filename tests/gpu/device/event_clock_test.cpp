@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/event_clock.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
+#include <millrace/error.h>
 
 #include <algorithm>
 #include <chrono>
@@ -110,6 +111,24 @@ TEST_F(EventClocks, KeepTheTimeBetweenLooks) {
   };
   const auto in_time = [](Clock::duration most) { return most < batch / 2; };
   EXPECT_LT(testing::best_of_three(run, in_time), batch / 2);
+}
+
+TEST_F(EventClocks, GoBeforeTheTrainersWork) {
+  const CudaStream trainer(0);
+  const EventClock clock(0);
+  EXPECT_THAT(stand_in::stream_priorities(), ::testing::UnorderedElementsAre(0, -5));
+}
+
+// To ask without a pause would take a core for as long as the device does not answer.
+TEST_F(EventClocks, GiveUpOnADeviceThatDoesNotAnswer) {
+  constexpr auto patience = 200ms;
+  constexpr std::uint64_t most_asked = 20'000;
+  stand_in::fail("cuEventQuery", 1, cudaErrorNotReady, true);
+  EXPECT_THAT([&] { EventClock(0, EventClock::default_renewal, patience); },
+              ::testing::ThrowsMessage<Error>(::testing::AllOf(
+                  ::testing::HasSubstr("cuda:0: the event that sets the device's clock"),
+                  ::testing::HasSubstr("GPU hangs"))));
+  EXPECT_LT(stand_in::calls("cuEventQuery"), most_asked);
 }
 
 TEST_F(EventClocks, OrdinaryEventsDoNotTell) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <thread>
 
 #include "loader/pipeline/blocking_call_of.h"
 #include "stand_in/stand_in_cuda.h"
@@ -98,6 +99,31 @@ TEST_F(BlockingCalls, AreAllowedWhileAnotherStreamIsCaptured) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   ASSERT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaSuccess);
   EXPECT_EQ(mode, cudaStreamCaptureModeGlobal) << "the thread's own mode was not put back";
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(captured.handle(), &graph), cudaSuccess) << "the capture was lost";
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+// Whoever uses another device for the first time makes its context, which the capture would be lost
+// by.
+TEST_F(BlockingCalls, AreAllowedOnANewDeviceWhileAStreamIsCaptured) {
+  stand_in::reset(2);
+  CudaStream captured(0);
+  ASSERT_EQ(cudaStreamBeginCapture(captured.handle(), cudaStreamCaptureModeGlobal), cudaSuccess);
+  CudaDevice device(1);
+  { const Memory memory = device.allocate_device(100); }
+  std::thread([&] { EXPECT_NO_THROW(device.make_event().reset()); }).join();
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamEndCapture(captured.handle(), &graph), cudaSuccess) << "the capture was lost";
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
+TEST_F(BlockingCalls, ABoundThreadMakesItsContextWhileAStreamIsCaptured) {
+  stand_in::reset(2);
+  CudaStream captured(0);
+  CudaDevice device(1);
+  ASSERT_EQ(cudaStreamBeginCapture(captured.handle(), cudaStreamCaptureModeGlobal), cudaSuccess);
+  std::thread([&] { EXPECT_NO_THROW(device.bind_thread()); }).join();
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamEndCapture(captured.handle(), &graph), cudaSuccess) << "the capture was lost";
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);

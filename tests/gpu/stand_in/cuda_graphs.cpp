@@ -15,6 +15,7 @@ using millrace::testing::stand_in::blocking_streams;
 using millrace::testing::stand_in::call;
 using millrace::testing::stand_in::Capture;
 using millrace::testing::stand_in::capture_mode;
+using millrace::testing::stand_in::capture_status;
 using millrace::testing::stand_in::give_locked;
 using millrace::testing::stand_in::is_legacy;
 using millrace::testing::stand_in::machine;
@@ -36,6 +37,20 @@ bool joined(const Capture& capture) {
 
 }  // namespace
 
+cudaError_t millrace::testing::stand_in::capture_status(cudaStream_t handle,
+                                                        cudaStreamCaptureStatus* status) {
+  std::lock_guard lock(machine().mutex);
+  const cudaStream_t stream = stream_of(handle);
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+  if (is_legacy(*stream))
+    for (const cudaStream_t blocking : blocking_streams(stream->device))
+      if (blocking->capture != nullptr) return cudaErrorStreamCaptureImplicit;
+  *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
+            : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
+                                       : cudaStreamCaptureStatusActive;
+  return cudaSuccess;
+}
+
 extern "C" {
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
@@ -45,19 +60,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
   });
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
-  return call("cudaStreamIsCapturing", [&] {
-    std::lock_guard lock(machine().mutex);
-    const cudaStream_t stream = stream_of(handle);
-    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    if (is_legacy(*stream))
-      for (const cudaStream_t blocking : blocking_streams(stream->device))
-        if (blocking->capture != nullptr) return cudaErrorStreamCaptureImplicit;
-    *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
-              : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                         : cudaStreamCaptureStatusActive;
-    return cudaSuccess;
-  });
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  return call("cudaStreamIsCapturing", [&] { return capture_status(stream, status); });
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {

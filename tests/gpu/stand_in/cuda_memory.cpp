@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <new>
 
 #include "stand_in/machine.h"
@@ -13,18 +14,20 @@
 using millrace::testing::stand_in::call;
 using millrace::testing::stand_in::call_outside_captures;
 using millrace::testing::stand_in::current_device;
+using millrace::testing::stand_in::device_alignment;
 using millrace::testing::stand_in::DevicePiece;
 using millrace::testing::stand_in::drain;
 using millrace::testing::stand_in::drain_device;
+using millrace::testing::stand_in::freed_poison;
+using millrace::testing::stand_in::frees_at_once;
 using millrace::testing::stand_in::give_locked;
 using millrace::testing::stand_in::machine;
+using millrace::testing::stand_in::Point;
 using millrace::testing::stand_in::stream_of;
 
 namespace {
 
-constexpr std::size_t device_alignment = 256;
 constexpr int taken_poison = 0xDB;
-constexpr int freed_poison = 0xDD;
 
 std::size_t bytes_of(std::size_t bytes) { return bytes; }
 std::size_t bytes_of(const DevicePiece& piece) { return piece.bytes; }
@@ -55,6 +58,33 @@ bool on_device(const void* data, std::size_t bytes, int device) {
   return piece != nullptr && piece->device == device;
 }
 
+/// A copy that a stream has come to. What it was given may have gone since then where nothing
+/// waited: then what it makes is poison.
+struct Copy {
+  void* to;
+  const void* from;
+  std::size_t bytes;
+  bool from_locked;
+  bool from_device;
+  bool to_device;
+
+  void run() const {
+    std::lock_guard lock(machine().mutex);  // nothing goes meanwhile
+    if (machine().broken != cudaSuccess) return;
+    const auto& pieces = machine().device_memory;
+    const bool has_source =
+        (!from_locked || piece_around(machine().locked_memory, from, bytes) != nullptr) &&
+        (!from_device || piece_around(pieces, from, bytes) != nullptr);
+    const bool has_destination = !to_device || piece_around(pieces, to, bytes) != nullptr;
+    if (!has_source || !has_destination) ++machine().late_copies;
+    if (!has_destination) return;
+    if (has_source)
+      std::memcpy(to, from, bytes);
+    else
+      std::memset(to, freed_poison, bytes);
+  }
+};
+
 }  // namespace
 
 extern "C" {
@@ -70,22 +100,27 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   });
 }
 
-// It waits for all work of the memory's device, as the real one does.
+// It waits for all work of the memory's device, which the real one did until CUDA 11, or it does
+// not.
 cudaError_t cudaFree(void* data) {
   return call_outside_captures("cudaFree", [&] {
     if (data == nullptr) return cudaSuccess;
-    DevicePiece piece{};
+    int device = 0;
     {
       std::lock_guard lock(machine().mutex);
       const auto found = machine().device_memory.find(data);
       if (found == machine().device_memory.end()) return cudaErrorInvalidValue;
-      piece = found->second;
+      device = found->second.device;
     }
-    drain_device(piece.device);
-    std::memset(data, freed_poison, piece.bytes);
+    if (!frees_at_once()) drain_device(device);
     std::lock_guard lock(machine().mutex);
-    machine().device_memory.erase(data);
-    ::operator delete(data, std::align_val_t(device_alignment));
+    const auto freed = machine().device_memory.extract(data);
+    if (freed.empty()) return cudaErrorInvalidValue;
+    std::memset(data, freed_poison, freed.mapped().bytes);
+    if (frees_at_once())
+      machine().freed_memory.emplace(data, freed.mapped());
+    else
+      ::operator delete(data, std::align_val_t(device_alignment));
     return cudaSuccess;
   });
 }
@@ -113,33 +148,50 @@ cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned /*flags*/) 
   });
 }
 
-// All devices can reach what is registered, so it waits for all of them.
+// All devices can reach what is registered, so where it waits, it waits for all of them.
 cudaError_t cudaHostUnregister(void* data) {
   return call_outside_captures("cudaHostUnregister", [&] {
-    drain();
+    if (!frees_at_once()) drain();
     std::lock_guard lock(machine().mutex);
     return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
   });
 }
 
+// Where host memory is not page-locked, the call returns behind the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   return call("cudaMemcpyAsync", [&] {
-    std::lock_guard lock(machine().mutex);
-    const cudaStream_t stream = stream_of(handle);
-    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-    const bool from_host = kind == cudaMemcpyHostToDevice;
-    const bool to_host = kind == cudaMemcpyDeviceToHost;
-    if (!from_host && !on_device(from, bytes, stream->device)) return cudaErrorInvalidValue;
-    if (!to_host && !on_device(to, bytes, stream->device)) return cudaErrorInvalidValue;
-    const auto& locked = machine().locked_memory;
-    if ((from_host && piece_around(locked, from, bytes) == nullptr) ||
-        (to_host && piece_around(locked, to, bytes) == nullptr))
-      ++machine().unlocked_copies;
-    return give_locked(handle, [to, from, bytes, delay = machine().copy_delay] {
-      std::this_thread::sleep_for(delay);
-      std::memcpy(to, from, bytes);
-    });
+    std::shared_ptr<Point> waited_for;
+    {
+      std::lock_guard lock(machine().mutex);
+      const cudaStream_t stream = stream_of(handle);
+      if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+      const bool from_host = kind == cudaMemcpyHostToDevice;
+      const bool to_host = kind == cudaMemcpyDeviceToHost;
+      if (!from_host && !on_device(from, bytes, stream->device)) return cudaErrorInvalidValue;
+      if (!to_host && !on_device(to, bytes, stream->device)) return cudaErrorInvalidValue;
+      const auto is_locked = [bytes](const void* data) {
+        return piece_around(machine().locked_memory, data, bytes) != nullptr;
+      };
+      if ((from_host && !is_locked(from)) || (to_host && !is_locked(to))) {
+        ++machine().unlocked_copies;
+        if (stream->capture == nullptr) waited_for = std::make_shared<Point>();
+      }
+      const Copy copy{.to = to,
+                      .from = from,
+                      .bytes = bytes,
+                      .from_locked = from_host && is_locked(from),
+                      .from_device = !from_host,
+                      .to_device = !to_host};
+      const auto work = [copy, waited_for, delay = machine().copy_delay] {
+        std::this_thread::sleep_for(delay);
+        copy.run();
+        if (waited_for != nullptr) waited_for->pass();
+      };
+      if (const cudaError_t error = give_locked(handle, work)) return error;
+    }
+    if (waited_for != nullptr) waited_for->wait();
+    return cudaSuccess;
   });
 }
 

@@ -13,18 +13,21 @@ using millrace::testing::stand_in::call;
 using millrace::testing::stand_in::call_outside_captures;
 using millrace::testing::stand_in::Capture;
 using millrace::testing::stand_in::current_device;
+using millrace::testing::stand_in::event_status;
 using millrace::testing::stand_in::give_locked;
 using millrace::testing::stand_in::machine;
 using millrace::testing::stand_in::make_queue;
+using millrace::testing::stand_in::milliseconds_between;
 using millrace::testing::stand_in::Point;
 using millrace::testing::stand_in::stream_of;
 
 namespace {
 
-cudaError_t create_stream(cudaStream_t* stream, unsigned flags) {
+cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
   std::lock_guard lock(machine().mutex);
   *stream = new CUstream_st{.device = current_device(),
                             .blocking = (flags & cudaStreamNonBlocking) == 0,
+                            .priority = priority,
                             .queue = make_queue(current_device())};
   machine().streams.insert(*stream);
   return cudaSuccess;
@@ -49,14 +52,42 @@ cudaError_t wait_in_capture(cudaStream_t stream, const std::shared_ptr<Capture>&
 
 }  // namespace
 
+namespace millrace::testing::stand_in {
+
+cudaError_t event_status(cudaEvent_t event) {
+  std::lock_guard lock(machine().mutex);
+  if (!machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+  if (!event->capture.expired()) return cudaErrorCapturedEvent;
+  return event->point == nullptr || event->point->passed() ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t milliseconds_between(cudaEvent_t start, cudaEvent_t end, float* milliseconds) {
+  std::lock_guard lock(machine().mutex);
+  if (!machine().events.contains(start) || !machine().events.contains(end))
+    return cudaErrorInvalidResourceHandle;
+  if (!start->capture.expired() || !end->capture.expired()) return cudaErrorCapturedEvent;
+  if (start->device != end->device || !start->timed || !end->timed || start->point == nullptr ||
+      end->point == nullptr)
+    return cudaErrorInvalidResourceHandle;
+  const auto begun = start->point->passed();
+  const auto ended = end->point->passed();
+  if (!begun || !ended) return cudaErrorNotReady;
+  const std::chrono::duration<double, std::milli> elapsed = *ended - *begun;
+  *milliseconds = static_cast<float>(elapsed.count() * machine().clock_factor);
+  return cudaSuccess;
+}
+
+}  // namespace millrace::testing::stand_in
+
 extern "C" {
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return call("cudaStreamCreateWithFlags", [&] { return create_stream(stream, flags); });
+  return call("cudaStreamCreateWithFlags", [&] { return create_stream(stream, flags, 0); });
 }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int /*priority*/) {
-  return call("cudaStreamCreateWithPriority", [&] { return create_stream(stream, flags); });
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return call("cudaStreamCreateWithPriority",
+              [&] { return create_stream(stream, flags, priority); });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -150,28 +181,26 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call_outside_captures("cudaEventQuery", [&] {
-    std::lock_guard lock(machine().mutex);
-    if (!machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
-    if (!event->capture.expired()) return cudaErrorCapturedEvent;
-    return event->point == nullptr || event->point->passed() ? cudaSuccess : cudaErrorNotReady;
+  return call_outside_captures("cudaEventQuery", [&] { return event_status(event); });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return call_outside_captures("cudaEventSynchronize", [&] {
+    std::shared_ptr<Point> point;
+    {
+      std::lock_guard lock(machine().mutex);
+      if (!machine().events.contains(event)) return cudaErrorInvalidResourceHandle;
+      if (!event->capture.expired()) return cudaErrorCapturedEvent;
+      point = event->point;
+    }
+    if (point != nullptr) point->wait();
+    return cudaSuccess;
   });
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
-  return call("cudaEventElapsedTime", [&] {
-    std::lock_guard lock(machine().mutex);
-    if (!machine().events.contains(start) || !machine().events.contains(end))
-      return cudaErrorInvalidResourceHandle;
-    if (!start->timed || !end->timed || start->point == nullptr || end->point == nullptr)
-      return cudaErrorInvalidResourceHandle;
-    const auto begun = start->point->passed();
-    const auto ended = end->point->passed();
-    if (!begun || !ended) return cudaErrorNotReady;
-    const std::chrono::duration<double, std::milli> elapsed = *ended - *begun;
-    *milliseconds = static_cast<float>(elapsed.count() * machine().clock_factor);
-    return cudaSuccess;
-  });
+  return call_outside_captures("cudaEventElapsedTime",
+                               [&] { return milliseconds_between(start, end, milliseconds); });
 }
 
 }  // extern "C"

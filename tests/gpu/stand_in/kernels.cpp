@@ -8,6 +8,9 @@
 
 namespace {
 
+/// In a block, of all GPUs that there are.
+constexpr unsigned most_threads = 1024;
+
 /// A kernel with a barrier runs each block twice (kernel_on_host.h).
 template <typename Arguments>
 cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** parameters,
@@ -19,6 +22,7 @@ cudaError_t run_by_the_stream(const void* kernel, dim3 grid, dim3 block, void** 
     const cudaStream_t queue = stream_of(stream);
     if (queue == nullptr || queue->device != current_device())
       return cudaErrorInvalidResourceHandle;
+    if (grid.x == 0 || block.x == 0 || block.x > most_threads) return cudaErrorInvalidConfiguration;
     return give_locked(stream,
                        [function, grid, block, arguments = *static_cast<Arguments*>(parameters[0]),
                         delay = machine().copy_delay] {

@@ -46,6 +46,7 @@ struct CUstream_st {
   int device;
   /// Whether it and the legacy default stream wait for each other.
   bool blocking;
+  int priority;
   std::shared_ptr<millrace::testing::stand_in::Queue> queue;
   /// Null while it is not captured.
   std::shared_ptr<millrace::testing::stand_in::Capture> capture{};
@@ -67,6 +68,10 @@ struct CUgraphExec_st {
 };
 
 namespace millrace::testing::stand_in {
+
+constexpr std::size_t device_alignment = 256;
+/// What device memory holds that was given back.
+constexpr int freed_poison = 0xDD;
 
 /// A piece of device memory.
 struct DevicePiece {
@@ -96,6 +101,8 @@ struct Machine {
   };
   std::map<std::string, std::vector<Plan>> plans;
   std::map<std::string, std::uint64_t> calls;
+  /// What every call that needs a device meets, once that has failed.
+  cudaError_t broken = cudaSuccess;
   std::set<int> devices_used;
   std::uint64_t unlocked_copies = 0;
   std::set<cudaStream_t> streams;
@@ -109,6 +116,10 @@ struct Machine {
   std::set<cudaGraphExec_t> graph_executions;
   std::map<void*, DevicePiece> device_memory;
   std::map<void*, std::size_t> locked_memory;
+  /// Device memory that went while streams were busy. It stays as it was left until `reset`.
+  std::map<void*, DevicePiece> freed_memory;
+  /// Copies from or to memory that had gone when the stream came to them.
+  std::uint64_t late_copies = 0;
 };
 
 Machine& machine();
@@ -132,9 +143,15 @@ cudaStreamCaptureMode& capture_mode();
 /// thread, the call fails and the capture is lost.
 cudaError_t enter_outside_captures(const char* function);
 
-/// A call's result; an error becomes the thread's last one.
+/// As `enter`, for a call that makes the context of `device` where there is none, which captures do
+/// not bear either.
+cudaError_t enter_to_use(int device, const char* function);
+/// The device has a context from now on. An error where there is no such device.
+cudaError_t use_device(int device);
+
+/// A call's result; an error becomes the thread's last one, also that something is not ready.
 inline cudaError_t told(cudaError_t error) {
-  if (error != cudaSuccess && error != cudaErrorNotReady) last_error() = error;
+  if (error != cudaSuccess) last_error() = error;
   return error;
 }
 
@@ -155,6 +172,14 @@ cudaError_t call_outside_captures(const char* function, Work work) {
 /// Waits until all streams of `device`, or of all devices, have done what they were given so far.
 /// Not counted.
 void drain_device(int device);
+
+// The runtime and the driver tell the same of these:
+
+/// Whether an event has passed.
+cudaError_t event_status(cudaEvent_t event);
+cudaError_t milliseconds_between(cudaEvent_t start, cudaEvent_t end, float* milliseconds);
+/// Whether a stream is being captured.
+cudaError_t capture_status(cudaStream_t handle, cudaStreamCaptureStatus* status);
 
 // With the machine's mutex held:
 

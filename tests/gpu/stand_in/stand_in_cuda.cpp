@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stand_in/stand_in_cuda.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
@@ -16,6 +20,8 @@ Machine& machine() {
 Machine::~Machine() {
   for (const auto& queue : queues) queue->close();
   for (std::thread& thread : threads) thread.join();
+  for (const auto& [data, piece] : freed_memory)
+    ::operator delete(data, std::align_val_t(device_alignment));
 }
 
 std::vector<int>& contexts() {
@@ -32,13 +38,24 @@ cudaError_t& last_error() {
 
 namespace {
 
+bool of_driver(std::string_view function) {
+  return function.starts_with("cu") && !function.starts_with("cuda");
+}
+
 /// As on a GPU: to ask for devices and their attributes needs no context, and the calls that make
 /// one for another device need none here. All others do.
 bool needs_context(std::string_view function) {
-  const bool of_driver = function.starts_with("cu") && !function.starts_with("cuda");
-  return !of_driver && !function.starts_with("cudaGet") && !function.starts_with("cudaDeviceGet") &&
-         function != "cudaSetDevice" && function != "cudaInitDevice" &&
-         function != "cudaDriverGetVersion";
+  if (function == "cudaDeviceGetStreamPriorityRange") return true;
+  return !of_driver(function) && !function.starts_with("cudaGet") &&
+         !function.starts_with("cudaDeviceGet") && function != "cudaSetDevice" &&
+         function != "cudaInitDevice" && function != "cudaDriverGetVersion";
+}
+
+/// Whether a call meets the failure of its device.
+bool needs_device(std::string_view function) {
+  return needs_context(function) || function.starts_with("cuEvent") ||
+         function.starts_with("cuStream") || function == "cuDevicePrimaryCtxRetain" ||
+         function == "cudaSetDevice" || function == "cudaInitDevice";
 }
 
 }  // namespace
@@ -58,6 +75,7 @@ cudaError_t enter(const char* function) {
       stall += plan.stall;
       if (plan.error != cudaSuccess) error = plan.error;
     }
+    if (machine().broken != cudaSuccess && needs_device(function)) error = machine().broken;
   }
   std::this_thread::sleep_for(stall);
   return error;
@@ -87,6 +105,22 @@ cudaError_t enter_outside_captures(const char* function) {
   return error;
 }
 
+cudaError_t enter_to_use(int device, const char* function) {
+  bool has_context = false;
+  {
+    std::lock_guard lock(machine().mutex);
+    has_context = machine().devices_used.contains(device);
+  }
+  return has_context ? enter(function) : enter_outside_captures(function);
+}
+
+cudaError_t use_device(int device) {
+  std::lock_guard lock(machine().mutex);
+  if (device < 0 || device >= machine().devices) return cudaErrorInvalidDevice;
+  machine().devices_used.insert(device);
+  return cudaSuccess;
+}
+
 std::shared_ptr<Queue> make_queue(int device) {
   auto queue = std::make_shared<Queue>(device);
   machine().queues.push_back(queue);
@@ -103,8 +137,10 @@ cudaStream_t stream_of(cudaStream_t handle) {
   const int device = current_device();
   auto& stream = machine().default_streams[{device, owner}];
   if (stream == nullptr)
-    stream.reset(new CUstream_st{
-        .device = device, .blocking = owner != std::thread::id{}, .queue = make_queue(device)});
+    stream.reset(new CUstream_st{.device = device,
+                                 .blocking = owner != std::thread::id{},
+                                 .priority = 0,
+                                 .queue = make_queue(device)});
   return stream.get();
 }
 
@@ -192,13 +228,57 @@ void drain_device(int device) {
 
 void drain() { drain_device(all_devices); }
 
+bool frees_at_once() {
+  static const bool at_once = [] {
+    const char* const mode = std::getenv("STAND_IN_CUDA_FREE");
+    if (mode == nullptr || mode == std::string_view("waits")) return false;
+    if (mode == std::string_view("at_once")) return true;
+    throw std::logic_error("STAND_IN_CUDA_FREE is \"" + std::string(mode) +
+                           "\", must be \"waits\" or \"at_once\"");
+  }();
+  return at_once;
+}
+
+void check_freed_memory() {
+  std::lock_guard lock(machine().mutex);
+  bool used = std::exchange(machine().late_copies, 0) > 0;
+  for (const auto& [data, piece] : std::exchange(machine().freed_memory, {})) {
+    const std::span bytes(static_cast<unsigned char*>(data), piece.bytes);
+    used = used || std::ranges::any_of(bytes, [](auto byte) { return byte != freed_poison; });
+    ::operator delete(data, std::align_val_t(device_alignment));
+  }
+  if (used) throw std::logic_error("work used memory that had been given back");
+}
+
+namespace {
+
+/// What nobody can give back any more goes.
+void forget_all_of_broken_devices() {
+  std::lock_guard lock(machine().mutex);
+  if (std::exchange(machine().broken, cudaSuccess) == cudaSuccess) return;
+  for (const cudaStream_t stream : std::exchange(machine().streams, {})) {
+    stream->queue->close();
+    delete stream;
+  }
+  for (const cudaEvent_t event : std::exchange(machine().events, {})) delete event;
+  for (const cudaGraph_t graph : std::exchange(machine().graphs, {})) delete graph;
+  for (const cudaGraphExec_t one : std::exchange(machine().graph_executions, {})) delete one;
+  for (const auto& [data, piece] : std::exchange(machine().device_memory, {}))
+    ::operator delete(data, std::align_val_t(device_alignment));
+  machine().locked_memory.clear();
+}
+
+}  // namespace
+
 void reset(int devices) {
   drain();
+  forget_all_of_broken_devices();
   for (const auto end = Clock::now() + patience_with_returns; live() > 0 && Clock::now() < end;)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (const std::size_t left = live(); left > 0)
     throw std::logic_error(std::to_string(left) +
                            " streams, events, graphs or pieces of memory were not given back");
+  check_freed_memory();
   std::vector<std::thread> threads;
   {
     std::lock_guard lock(machine().mutex);
@@ -226,6 +306,11 @@ void fail(const std::string& function, std::uint64_t nth, cudaError_t error, boo
   std::lock_guard lock(machine().mutex);
   machine().plans[function].push_back(
       {.nth = machine().calls[function] + nth, .error = error, .for_good = for_good});
+}
+
+void break_devices(cudaError_t error) {
+  std::lock_guard lock(machine().mutex);
+  machine().broken = error;
 }
 
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration) {
@@ -277,10 +362,17 @@ std::uint64_t allocating_calls() {
 }
 
 std::uint64_t synchronising_calls() {
-  const std::uint64_t counted =
-      calls("cudaStreamSynchronize") + calls("cudaFree") + calls("cudaHostUnregister");
+  const std::uint64_t counted = calls("cudaStreamSynchronize") + calls("cudaEventSynchronize") +
+                                calls("cudaFree") + calls("cudaHostUnregister");
   std::lock_guard lock(machine().mutex);
   return counted + machine().unlocked_copies;
+}
+
+std::vector<int> stream_priorities() {
+  std::lock_guard lock(machine().mutex);
+  std::vector<int> priorities;
+  for (const cudaStream_t stream : machine().streams) priorities.push_back(stream->priority);
+  return priorities;
 }
 
 std::size_t live() {

@@ -5,6 +5,10 @@
 // late, device memory is poisoned when it is taken and when it is given back, what a captured
 // stream is given runs when its graph is launched. It counts calls and can make any of them fail or
 // take long. Programs link it in place of the CUDA runtime; it never runs beside it.
+//
+// CUDA does not say whether cudaFree and cudaHostUnregister wait for what streams were given. Here
+// they do, so that their callers' patience is tested. With STAND_IN_CUDA_FREE=at_once in the
+// environment they do not, and the memory is poisoned at once: work that still uses it shows.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,12 +24,24 @@
 namespace millrace::testing::stand_in {
 
 /// Begins afresh with so many devices: counts are 0, nothing fails. Waits for all streams' work
-/// first. Throws `std::logic_error` where handles or memory were not given back within 2 s.
+/// first. Throws `std::logic_error` where handles or memory were not given back within 2 s, and as
+/// `check_freed_memory`.
 void reset(int devices = 1);
+
+/// Throws `std::logic_error` where work used device or page-locked memory that had been given back
+/// since the last call. Streams are not busy.
+void check_freed_memory();
+/// Whether memory goes at once, whatever streams were given. Throws `std::logic_error` where the
+/// environment has another word for it.
+bool frees_at_once();
 
 /// The `nth` call (from 1, counted from here) of `function`, "cudaMemcpyAsync" for example, fails
 /// with `error` and does nothing; with `for_good` all after it, too.
 void fail(const std::string& function, std::uint64_t nth, cudaError_t error, bool for_good = false);
+/// All devices fail for good, as after an illegal address: every call that needs one returns
+/// `error`, cudaGetLastError does not take it back, nothing is copied any more, and nothing can be
+/// given back. `reset` forgets all that there was then.
+void break_devices(cudaError_t error);
 /// The `nth` call of `function` takes `duration` before it does what it does.
 void stall(const std::string& function, std::uint64_t nth, std::chrono::nanoseconds duration);
 /// Every copy, also those on the device, and every conversion begins so long after its stream has
@@ -53,6 +69,8 @@ std::uint64_t allocating_calls();
 /// Calls since `reset` that wait for the device, among them copies from host memory that is not
 /// page-locked.
 std::uint64_t synchronising_calls();
+/// Priorities of the streams that there are; lower numbers go first.
+std::vector<int> stream_priorities();
 /// Streams, events, graphs, and pieces of memory, page-locked or on a device, that are not given
 /// back.
 std::size_t live();

@@ -3,8 +3,9 @@
 // The stand-in does what a GPU does, and says what was done to it.
 #include "stand_in/stand_in_cuda.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
+#include <millrace/error.h>
 
 #include <atomic>
 #include <set>
@@ -33,6 +34,7 @@ class StandInCuda : public ::testing::Test {
     ASSERT_EQ(cudaHostRegister(host_, bytes, cudaHostRegisterPortable), cudaSuccess);
   }
   void TearDown() override {
+    stand_in::drain();
     cudaFree(device_);
     cudaHostUnregister(host_);
     cudaEventDestroy(event_);
@@ -107,9 +109,8 @@ TEST_F(StandInCuda, CountsWhatAllocatesAndSynchronises) {
   std::vector<char> pageable(bytes);
   ASSERT_EQ(cudaMemcpyAsync(device_, pageable.data(), bytes, cudaMemcpyHostToDevice, stream_),
             cudaSuccess);
-  EXPECT_EQ(stand_in::synchronising_calls(), 2U)
-      << "a copy from memory that is not page-locked waits";
-  stand_in::drain();
+  EXPECT_EQ(first_byte(), 0) << "a copy from memory that is not page-locked waits";
+  EXPECT_EQ(stand_in::synchronising_calls(), 2U);
 }
 
 TEST_F(StandInCuda, RefusesWhatIsNotItsOwn) {
@@ -168,6 +169,7 @@ TEST_F(StandInCuda, PageLocksNoByteTwice) {
 }
 
 TEST_F(StandInCuda, GivesMemoryBackBehindAllWorkOfItsDevice) {
+  if (stand_in::frees_at_once()) GTEST_SKIP() << "memory goes at once";
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   void* elsewhere = nullptr;
   ASSERT_EQ(cudaMalloc(&elsewhere, bytes), cudaSuccess);
@@ -192,6 +194,66 @@ TEST_F(StandInCuda, GivesMemoryBackBehindAllWorkOfItsDevice) {
   std::this_thread::sleep_for(20ms);
   EXPECT_EQ(returned, 0) << "memory never had to do with the stream, which is busy";
   gate.open();
+}
+
+TEST_F(StandInCuda, TellsOfWorkOnMemoryThatWentAtOnce) {
+  if (!stand_in::frees_at_once()) GTEST_SKIP() << "memory goes behind all work";
+  std::vector<unsigned char> pages(bytes, 7);
+  unsigned char* memory = nullptr;
+  const auto take = [&] {
+    void* taken = nullptr;
+    EXPECT_EQ(cudaMalloc(&taken, bytes), cudaSuccess);
+    EXPECT_EQ(cudaHostRegister(pages.data(), bytes, cudaHostRegisterPortable), cudaSuccess);
+    memory = static_cast<unsigned char*>(taken);
+  };
+  const auto copy = [&] {
+    EXPECT_EQ(cudaMemcpyAsync(memory, pages.data(), bytes, cudaMemcpyHostToDevice, other_),
+              cudaSuccess);
+  };
+  const auto free_memory = [&] {
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    EXPECT_EQ(memory[bytes - 1], 0xDD) << "it is not poisoned";
+  };
+  const auto unlock = [&] { EXPECT_EQ(cudaHostUnregister(pages.data()), cudaSuccess); };
+  {
+    SCOPED_TRACE("device memory goes before a copy to it");
+    take();
+    testing::Gate gate;
+    stand_in::launch(other_, [&gate] { gate.pass(); });
+    copy();
+    free_memory();
+    gate.open();
+    stand_in::drain();
+    EXPECT_THROW(stand_in::check_freed_memory(), std::logic_error);
+    unlock();
+  }
+  {
+    SCOPED_TRACE("and before a kernel that writes to it");
+    take();
+    testing::Gate gate;
+    stand_in::launch(other_, [&gate, to = memory] {
+      gate.pass();
+      *to = 1;
+    });
+    free_memory();
+    gate.open();
+    stand_in::drain();
+    EXPECT_THROW(stand_in::check_freed_memory(), std::logic_error);
+    unlock();
+  }
+  {
+    SCOPED_TRACE("page-locked memory goes before a copy from it");
+    take();
+    testing::Gate gate;
+    stand_in::launch(other_, [&gate] { gate.pass(); });
+    copy();
+    unlock();
+    gate.open();
+    stand_in::drain();
+    EXPECT_EQ(*memory, 0xDD) << "it was copied all the same";
+    free_memory();
+    EXPECT_THROW(stand_in::check_freed_memory(), std::logic_error);
+  }
 }
 
 TEST_F(StandInCuda, DevicesHaveAsMuchMemoryAsTheyAreGiven) {
@@ -249,9 +311,50 @@ TEST_F(StandInCuda, KeepsTheLastErrorOfEachThread) {
   stand_in::launch(stream_, [&gate] { gate.pass(); });
   ASSERT_EQ(cudaEventRecord(event_, stream_), cudaSuccess);
   EXPECT_EQ(cudaEventQuery(event_), cudaErrorNotReady);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "that something is not ready is no error";
+  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady) << "the runtime takes that for an error";
+  EXPECT_FALSE(has_passed(event_));
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the driver has no last error";
   gate.open();
   stand_in::drain();
+}
+
+TEST_F(StandInCuda, TheDriverMakesNoContextForAThreadThatAsks) {
+  std::thread([this] {
+    EXPECT_FALSE(is_current(0));
+    EXPECT_THROW((void)is_capturing(stream_), Error);
+    EXPECT_EQ(milliseconds_between(event_, event_), std::nullopt);
+    EXPECT_FALSE(is_current(0)) << "it was made current";
+    EXPECT_EQ(cudaEventQuery(event_), cudaSuccess);
+    EXPECT_TRUE(is_current(0)) << "the runtime makes it current";
+    EXPECT_TRUE(has_passed(event_));
+  }).join();
+}
+
+TEST_F(StandInCuda, StreamsHaveTheirPriorities) {
+  cudaStream_t urgent = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithPriority(&urgent, cudaStreamNonBlocking, -5), cudaSuccess);
+  EXPECT_THAT(stand_in::stream_priorities(), ::testing::UnorderedElementsAre(0, 0, -5));
+  EXPECT_EQ(cudaStreamDestroy(urgent), cudaSuccess);
+}
+
+TEST(StandInFailure, OfADeviceStays) {
+  stand_in::reset();
+  void* memory = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 1), cudaSuccess);
+  ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  stand_in::break_devices(cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaFree(memory), cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaSetDevice(0), cudaErrorIllegalAddress);
+  EXPECT_THROW((void)has_passed(event), Error);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorIllegalAddress) << "such an error is not taken back";
+  int count = 0;
+  EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  EXPECT_EQ(stand_in::live(), 2U);
+  stand_in::reset();
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(StandInCuda, AnOldDriverHasNoDevices) {

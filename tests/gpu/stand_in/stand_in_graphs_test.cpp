@@ -16,7 +16,7 @@ namespace stand_in = testing::stand_in;
 class StandInGraphs : public ::testing::Test {
  protected:
   void SetUp() override {
-    stand_in::reset();
+    stand_in::reset(2);
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), cudaSuccess);
     ASSERT_EQ(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), cudaSuccess);
@@ -77,6 +77,18 @@ TEST_F(StandInGraphs, AForbiddenCallOfAnyThreadLosesAGlobalCapture) {
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
   void* memory = nullptr;
   EXPECT_EQ(cudaMalloc(&memory, 100), cudaErrorStreamCaptureUnsupported);
+  expect_lost();
+}
+
+TEST_F(StandInGraphs, ToMakeAContextLosesACapture) {
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+  std::thread([] {
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess) << "there is one";
+    EXPECT_EQ(cudaSetDevice(1), cudaErrorStreamCaptureUnsupported);
+  }).join();
+  expect_lost();
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), cudaSuccess);
+  std::thread([] { EXPECT_EQ(cudaInitDevice(1, 0, 0), cudaErrorStreamCaptureUnsupported); }).join();
   expect_lost();
 }
 
