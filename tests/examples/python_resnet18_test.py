@@ -18,7 +18,8 @@ def run(dataset):
     with tempfile.TemporaryDirectory() as folder:
         rates = Path(folder) / "rates.json"
         command = ["/usr/bin/python3", script, photos, dataset, "--library", library]
-        ended = subprocess.run([*command, "--json", rates, *SMALL], stderr=subprocess.PIPE, text=True)
+        command += ["--json", rates, *SMALL]
+        ended = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         if ended.returncode == 77:
             print(ended.stderr)
             sys.exit(77)
