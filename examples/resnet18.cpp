@@ -2,13 +2,21 @@
 //
 //   resnet18 DATASET [--evaluate DATASET] [--device cpu|cuda|cuda:N] [--epochs N] [--batch-size N]
 //            [--size PIXELS] [--rate R] [--checkpoint FILE] [--stop-after BATCHES] [--options FILE]
+//            [--repeat N]
+//   resnet18 DATASET --measure SECONDS [--feed millrace|synthetic|both] [--warm-up SECONDS]
+//            [--json FILE] [--device D] [--batch-size N] [--size PIXELS] [--repeat N]
 //
 // Trains ResNet-18 with LibTorch, whose tensors lie over millrace's batches. Where FILE exists the
 // run goes on from it, after the very batch that it was written behind: model, optimiser and the
 // pipeline's state are in it. It is written after each epoch, and where --stop-after ends the run.
 // Workers, batch size and prefetch are those that tune_my_trainer saved in the file --options.
-// On CUDA the loader's kernel makes float32 of the images, and the model computes in bfloat16 where
-// autocast says so.
+// An epoch has each record N times with --repeat N. On CUDA the loader's kernel makes bfloat16 of
+// the images, and the model computes in bfloat16 where autocast says so.
+//
+// --measure trains for so many seconds after a warm-up and prints images per second, and on CUDA
+// the share of time in which the stream had no step to run ("idle"). `synthetic` feeds one batch of
+// noise that stays on the device: the rate that a loader can reach at most. `both` measures
+// synthetic, millrace and synthetic again, with one model. --json appends a line for each to FILE.
 
 #include <millrace/image_transform.h>
 #include <millrace/options_file.h>
@@ -22,8 +30,11 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "arguments.h"
+#include "resnet18_measure.h"
 #include "resnet18_step.h"
 
 namespace {
@@ -39,6 +50,9 @@ struct Options {
   std::string checkpoint{};
   std::string tuned{};
   std::uint64_t stop_after = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t repeat = 1;
+  MeasureOptions measure{.seconds = 0};  ///< 0 seconds: train
+  std::string feed = "both";
 };
 
 Options parse(int argc, char** argv) {
@@ -53,9 +67,21 @@ Options parse(int argc, char** argv) {
   arguments.take("--checkpoint", options.checkpoint);
   arguments.take("--stop-after", options.stop_after);
   arguments.take("--options", options.tuned);
+  arguments.take("--repeat", options.repeat);
+  arguments.take("--measure", options.measure.seconds);
+  arguments.take("--warm-up", options.measure.warm_up);
+  arguments.take("--json", options.measure.json);
+  arguments.take("--feed", options.feed);
   arguments.finish();
   if (options.size < 32 || options.size > 4096)
     throw std::invalid_argument("--size must be from 32 to 4096");
+  if (options.repeat < 1 || options.repeat > 1'000'000)
+    throw std::invalid_argument("--repeat must be from 1 to 1000000");
+  if (!(options.measure.seconds >= 0) || !(options.measure.warm_up >= 0))
+    throw std::invalid_argument("--measure and --warm-up must be 0 or more seconds");
+  if (options.feed != "millrace" && options.feed != "synthetic" && options.feed != "both")
+    throw std::invalid_argument("--feed is \"" + options.feed +
+                                "\"; it can be millrace, synthetic or both");
   return options;
 }
 
@@ -108,12 +134,72 @@ std::optional<millrace::State> load(const std::string& path, ResNet18& model,
   return millrace::State::from_json(state.toStringRef(), path);
 }
 
+std::shared_ptr<const millrace::Dataset> open(const Options& options) {
+  auto dataset = millrace::open_dataset(options.dataset);
+  if (dataset->classes().empty())
+    throw std::invalid_argument(options.dataset + " has no classes to tell apart");
+  return dataset;
+}
+
+/// Each record `times` times in an epoch, shuffled.
+millrace::Order repeated(const millrace::Dataset& dataset, std::uint64_t times) {
+  if (times == 1) return millrace::Order::shuffled();
+  std::vector<std::uint64_t> records(dataset.size() * times);
+  for (std::size_t place = 0; place < records.size(); ++place)
+    records[place] = place % dataset.size();
+  return millrace::Order::shuffled().subset(std::move(records));
+}
+
+void measure(const Options& options) {
+  const torch::Device device(options.device);
+  const auto where = loading_device(device);
+  const auto dataset = open(options);
+  const std::size_t classes = dataset->classes().size();
+
+  torch::manual_seed(7);
+  ResNet18 model = make_model(classes, device);
+  torch::optim::SGD optimiser = make_optimiser(model, options.rate);
+  const auto step = [&](const Tensors& tensors) {
+    return train_step(model, optimiser, tensors, device).loss;
+  };
+  const auto tell_rate = [&](const Rate& rate) {
+    tell(rate, options.measure, to_json(rate, device, options.batch_size, options.size));
+  };
+  const auto measure_synthetic = [&](const MeasureOptions& how) {
+    const Tensors tensors = synthetic_tensors(device, options.batch_size, options.size, classes);
+    Rate rate = measure_steps(
+        device, how, [&] { return tensors; }, step, [] {});
+    rate.feed = "synthetic";
+    tell_rate(rate);
+  };
+  const auto measure_millrace = [&] {
+    millrace::PipelineOptions loading = loading_options(device);
+    loading.batch_size = options.batch_size;
+    loading.order = repeated(*dataset, options.repeat);
+    loading.runtime = millrace::make_runtime();
+    const millrace::TorchStream stream(device);
+    millrace::Pipeline pipeline(
+        dataset, millrace::image_transform(millrace::Recipe::train(static_cast<int>(options.size))),
+        where, loading);
+    Rate rate = measure_steps(
+        device, options.measure, [&] { return Tensors(stream.next(pipeline)); }, step,
+        [&] { pipeline.restart_report(); });
+    rate.feed = "millrace";
+    rate.report = pipeline.report();
+    tell_rate(rate);
+  };
+
+  if (options.feed != "millrace") measure_synthetic(options.measure);
+  if (options.feed != "synthetic") measure_millrace();
+  MeasureOptions again = options.measure;
+  again.warm_up = 0;  // 10 steps are enough now
+  if (options.feed == "both") measure_synthetic(again);
+}
+
 void train(const Options& options) {
   const torch::Device device(options.device);
   const auto where = loading_device(device);
-  const auto dataset = millrace::open_dataset(options.dataset);
-  if (dataset->classes().empty())
-    throw std::invalid_argument(options.dataset + " has no classes to tell apart");
+  const auto dataset = open(options);
 
   torch::manual_seed(7);
   ResNet18 model = make_model(dataset->classes().size(), device);
@@ -121,6 +207,7 @@ void train(const Options& options) {
 
   millrace::PipelineOptions loading = loading_options(device);
   loading.batch_size = options.batch_size;
+  loading.order = repeated(*dataset, options.repeat);
   unsigned workers = 0;
   if (!options.tuned.empty()) {
     const millrace::LoadedOptions tuned = millrace::load_options(options.tuned);
@@ -187,7 +274,13 @@ void train(const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) try { train(parse(argc, argv)); } catch (const c10::Error& error) {
+int main(int argc, char** argv) try {
+  const Options options = parse(argc, argv);
+  if (options.measure.seconds > 0)
+    measure(options);
+  else
+    train(options);
+} catch (const c10::Error& error) {
   std::cerr << "resnet18: " << error.what_without_backtrace() << '\n';
   return 1;
 } catch (const std::exception& error) {

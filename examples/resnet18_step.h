@@ -10,8 +10,12 @@
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "resnet18_model.h"
+#ifdef MILLRACE_TORCH_CUDA
+#include <c10/cuda/CUDAFunctions.h>
+#endif
 
 // What the trainer does with a batch, and how it is loaded: for resnet18 and tune_my_trainer.
 
@@ -38,10 +42,15 @@ class Autocast {
   const bool on_;
 };
 
+/// A GPU is the calling thread's current device afterwards, also PyTorch's.
 inline std::shared_ptr<millrace::Device> loading_device(const torch::Device& device) {
 #ifdef MILLRACE_TORCH_CUDA
-  if (device.is_cuda())
-    return std::make_shared<millrace::CudaDevice>(device.has_index() ? device.index() : 0);
+  if (device.is_cuda()) {
+    const int ordinal = device.has_index() ? device.index() : 0;
+    auto loading = std::make_shared<millrace::CudaDevice>(ordinal);
+    c10::cuda::set_device(static_cast<c10::DeviceIndex>(ordinal));
+    return loading;
+  }
 #endif
   if (!device.is_cpu())
     throw std::invalid_argument("batches for --device " + device.str() +
@@ -54,16 +63,20 @@ struct Tensors {
   explicit Tensors(const millrace::Batch& batch)
       : images(millrace::to_torch_channels_last(batch["image"])),
         labels(millrace::to_torch(batch["label"])) {
-    if (images.scalar_type() == torch::kFloat) return;
+    if (images.scalar_type() != torch::kByte) return;
     static const auto mean = torch::tensor({0.485F, 0.456F, 0.406F}).view({1, 3, 1, 1});
     static const auto std = torch::tensor({0.229F, 0.224F, 0.225F}).view({1, 3, 1, 1});
     images = images.to(torch::kFloat).div_(255).sub_(mean).div_(std);
   }
+  Tensors(torch::Tensor images, torch::Tensor labels)
+      : images(std::move(images)), labels(std::move(labels)) {}
+
   torch::Tensor images;
   torch::Tensor labels;
 };
 
 inline ResNet18 make_model(std::size_t classes, const torch::Device& device) {
+  if (device.is_cuda()) at::globalContext().setBenchmarkCuDNN(true);  // shapes do not change
   ResNet18 model(static_cast<std::int64_t>(classes));
   model->to(device);
   for (torch::Tensor& weight : model->parameters())
@@ -79,7 +92,8 @@ inline torch::optim::SGD make_optimiser(ResNet18& model, double rate) {
 inline millrace::PipelineOptions loading_options(const torch::Device& device) {
   millrace::PipelineOptions options{.seed = 7, .last_batch = millrace::LastBatch::drop};
   if (device.is_cuda())
-    options.conversion = millrace::Conversion{.layout = millrace::ImageLayout::nhwc,
+    options.conversion = millrace::Conversion{.dtype = millrace::DType::bfloat16,
+                                              .layout = millrace::ImageLayout::nhwc,
                                               .mean = millrace::Conversion::imagenet_mean,
                                               .std = millrace::Conversion::imagenet_std};
   return options;

@@ -35,6 +35,12 @@ class StreamClock {
     return idle_ms_ > 0 ? idle_ms_ / (idle_ms_ + busy_ms_) : 0;
   }
 
+  /// The time from the first step's begin to the last one's end of those that are over.
+  double seconds() {
+    collect();
+    return (idle_ms_ + busy_ms_) / 1000;
+  }
+
  private:
   struct Destroy {
     void operator()(cudaEvent_t event) const { cudaEventDestroy(event); }

@@ -104,12 +104,16 @@ def free_unused(capsule):
 
 class Loader:
     """Batches of a dataset: dictionaries of tensors over millrace's own memory, which goes back
-    when the last of them is gone."""
+    when the last of them is gone. With `device` "cuda:N" they are on that GPU, for use on PyTorch's
+    current stream."""
 
     FIELDS = ("image", "label")
 
-    def __init__(self, library, dataset, recipe, state=None, workers=0, batch_size=64, **run):
+    def __init__(
+        self, library, dataset, recipe, state=None, workers=0, batch_size=64, device="host", **run
+    ):
         self.millrace = Millrace(library)
+        self.device = device
         self.dataset = self.millrace.handle("dataset_open", dataset.encode())
         self.facts = self.millrace.json("dataset_describe", self.dataset)
         recipe = recipe if isinstance(recipe, str) else json.dumps(recipe)
@@ -117,6 +121,7 @@ class Loader:
         options = {"workers": workers, "batch_size": batch_size}
         options = {"format": 1, "options": options, "run": run}
         setup = Setup(ctypes.sizeof(Setup), self.dataset, self.transform)
+        setup.device = device.encode()
         setup.options = json.dumps(options).encode()
         setup.state = json.dumps(state).encode() if state else None
         self.pipeline = self.millrace.handle("pipeline_create", ctypes.byref(setup))
@@ -133,8 +138,8 @@ class Loader:
 
     def next(self):
         """The next batch; None after the last one."""
-        handle, on_host, seconds = ctypes.c_void_p(), ctypes.c_void_p(0), ctypes.c_double(0.5)
-        next_batch = ["pipeline_next", self.pipeline, on_host, seconds, ctypes.byref(handle)]
+        handle, seconds = ctypes.c_void_p(), ctypes.c_double(0.5)
+        next_batch = ["pipeline_next", self.pipeline, self.stream(), seconds, ctypes.byref(handle)]
         while (status := self.millrace.call(*next_batch)) == TIMEOUT:
             pass  # the run goes on, and Ctrl-C has its turn
         if status == END:
@@ -143,6 +148,12 @@ class Loader:
             return {name: self.tensor(handle, name) for name in self.FIELDS}
         finally:
             self.millrace.free("batch", handle)  # the tensors hold it
+
+    def stream(self):
+        """0 is the host. PyTorch has 0 for CUDA's default stream, which is 1 here."""
+        if self.device == "host":
+            return ctypes.c_void_p(0)
+        return ctypes.c_void_p(torch.cuda.current_stream(self.device).cuda_stream or 1)
 
     def tensor(self, batch, name):
         managed = self.millrace.handle("batch_field", batch, name.encode())

@@ -3,6 +3,8 @@
 // The LibTorch trainer on made-up pictures.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 namespace millrace {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::run_program;
 using testing::RunningProgram;
@@ -81,7 +84,50 @@ TEST(ResNet18, TrainsWithWhatTuneMyTrainerFound) {
   EXPECT_NE(epoch_line(trained.out, 0), "");
 }
 
+TEST(ResNet18, AnEpochHasEachRecordAsOftenAsItIsRepeated) {
+  const std::vector<std::string> twice = {"--size",   "32", "--batch-size", "20",
+                                          "--epochs", "1",  "--repeat",     "2"};
+  const auto whole = resnet18(twice);
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_NE(epoch_line(whole.out, 0), "");
+  std::vector<std::string> one_less = twice;
+  one_less.insert(one_less.end(), {"--stop-after", "9"});
+  EXPECT_EQ(epoch_line(resnet18(one_less).out, 0), "");
+}
+
+TEST(ResNet18, MeasuresItsRateWithMillraceAndOnSyntheticBatches) {
+  const TemporaryFolder folder;
+  const std::string json = folder / "rates.json";
+  const auto measured =
+      resnet18({"--size", "32", "--batch-size", "20", "--measure", "0.1", "--warm-up", "0",
+                "--feed", "both", "--repeat", "3", "--json", json});
+  ASSERT_EQ(measured.exit_code, 0) << measured.err;
+  EXPECT_THAT(measured.out, StartsWith("synthetic: "));
+  EXPECT_THAT(measured.out, HasSubstr("\nmillrace: "));
+  EXPECT_EQ(measured.out.find("idle "), std::string::npos);  // the CPU has no stream
+
+  std::ifstream file(json);
+  std::vector<std::string> feeds;
+  for (std::string line; std::getline(file, line);) {
+    const nlohmann::json rate = nlohmann::json::parse(line);
+    feeds.push_back(rate.at("feed"));
+    EXPECT_EQ(rate.at("program"), "resnet18");
+    EXPECT_EQ(rate.at("device"), "cpu");
+    EXPECT_EQ(rate.at("batch_size"), 20);
+    EXPECT_EQ(rate.at("pixels"), 32);
+    EXPECT_GE(rate.at("images"), 20);
+    EXPECT_GT(rate.at("images_per_second"), 0);
+    EXPECT_TRUE(rate.at("idle").is_null());
+    EXPECT_EQ(rate.at("verdict").is_string(), rate.at("feed") == "millrace");
+    EXPECT_EQ(rate.at("stall_seconds").is_number(), rate.at("feed") == "millrace");
+    EXPECT_EQ(rate.at("workers") > 0, rate.at("feed") == "millrace");
+  }
+  EXPECT_THAT(feeds, ElementsAre("synthetic", "millrace", "synthetic"));
+}
+
 TEST(ResNet18, SaysWhatIsWrong) {
+  EXPECT_EQ(resnet18({"--measure", "1", "--feed", "grass"}).err,
+            "resnet18: --feed is \"grass\"; it can be millrace, synthetic or both\n");
   EXPECT_THAT(
       resnet18({"--checkpoint", MILLRACE_TRAIN_DATASET}).err,
       StartsWith(std::string("resnet18: ") + MILLRACE_TRAIN_DATASET + " is no checkpoint: "));
