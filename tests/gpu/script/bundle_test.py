@@ -12,7 +12,7 @@ import unittest
 
 RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
 BUILD = PHOTOS = None
-MOST_BYTES = 60_000_000
+MOST_BYTES = 60 << 20
 
 
 def run(*command, **settings):
@@ -36,12 +36,25 @@ class BundleTest(unittest.TestCase):
 
     def test_it_is_small(self):
         self.assertLess(self.size, MOST_BYTES)
-        self.assertIn("photos.lmdb: ", self.made.stdout)
+        self.assertIn("photos.tar: ", self.made.stdout)
+
+    def test_what_is_not_built_is_told(self):
+        for name in ("train", "resnet18"):
+            if not (self.unpacked / "bin" / name).exists():
+                self.assertRegex(self.made.stderr, f"left out, since it is not built: .*/{name}\n")
+
+    def test_its_script_finds_its_parts(self):
+        result = run("bash", self.bundle / "run.sh", "--plan")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn(f"{self.bundle}/machine.py", result.stdout)
+        self.assertTrue((self.bundle / "python/loader.py").exists())
+        for name in self.bundle.glob("*.py"):
+            self.assertEqual(run(sys.executable, name, "--help").returncode, 0, name)
 
     def test_it_leaves_the_systems_and_cudas_libraries(self):
         libraries = os.listdir(self.unpacked / "lib")
         self.assertTrue([name for name in libraries if name.startswith("libtbb.so")], libraries)
-        for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas"):
+        for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas", "libtorch", "libc10"):
             self.assertFalse([library for library in libraries if library.startswith(name)],
                              libraries)
 
@@ -54,7 +67,8 @@ class BundleTest(unittest.TestCase):
                 self.assertEqual(paths[name], str(self.unpacked / "lib" / name))
 
     def test_it_reads_its_photographs(self):
-        result = run(self.unpacked / "bin/millrace", "bench", self.bundle / "photos.lmdb",
+        subprocess.run(["tar", "-xf", self.bundle / "photos.tar", "-C", self.unpacked], check=True)
+        result = run(self.unpacked / "bin/millrace", "bench", self.unpacked / "photos",
                      "--batches", "2", "--warmup", "0", "--batch-size", "8", "--json", "-",
                      LD_LIBRARY_PATH=str(self.unpacked / "lib"))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -77,9 +91,11 @@ class BundleTest(unittest.TestCase):
             result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out",
                          MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
         self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.stderr, "")
         self.assertRegex(
             result.stdout,
-            f"train +40  {self.bundle}/bin/train {self.bundle}/photos.lmdb --device cuda:0")
+            f"gemm_256 +20  {self.bundle}/bin/millrace bench {self.bundle}/photos.lmdb --device")
+        self.assertTrue((self.bundle / "photos.lmdb").exists())
 
     def test_it_is_not_made_over_another(self):
         again = run("bash", RUN, "--bundle", self.bundle, BUILD, PHOTOS)
