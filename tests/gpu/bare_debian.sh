@@ -74,14 +74,16 @@ done
 # Libraries that a program misses there.
 cuda='cuda|cudart|cu(blas|dnn|fft|file|pti|rand|solver|sparse).*|nccl|nv.*'
 leave="^lib($cuda|torch.*|c10.*|shm|gomp.*)[.-]"
-missing=$(there bash -c 'cd /home/there/bundle
+there bash -euc 'mkdir /home/there/unpacked && cd /home/there/unpacked
+tar -xzf ../bundle/programs.tar.gz && tar -xf ../bundle/photos.tar'
+missing=$(there bash -c 'cd /home/there/unpacked
 for program in bin/* lib/*; do
   LD_LIBRARY_PATH=lib LD_TRACE_LOADED_OBJECTS=1 /lib64/ld-linux-x86-64.so.2 "$program" 2>&1 |
     sed -n "s|^[[:space:]]*\([^ ]*\) => not found.*|$program \1|p; /version .* not found/p"
 done' | awk -v leave="$leave" '$2 !~ leave')
 [ -z "$missing" ] || fail "there are libraries missing: $missing"
-there env LD_LIBRARY_PATH=/home/there/bundle/lib /home/there/bundle/bin/millrace bench \
-  /home/there/bundle/photos.lmdb --batches 4 --warmup 0 --batch-size 16 >"$work/bench.log" ||
+there env LD_LIBRARY_PATH=/home/there/unpacked/lib /home/there/unpacked/bin/millrace bench \
+  /home/there/unpacked/photos --batches 4 --warmup 0 --batch-size 16 >"$work/bench.log" ||
   fail "millrace made no batches on the host."
 printf 'with a made-up GPU: a table of %d lines; all programs find their libraries\n' \
   "$(wc -l <"$root/home/there/out/table.txt")"

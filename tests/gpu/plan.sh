@@ -13,6 +13,7 @@ plan() {
   if [ -n "$quick" ]; then limit=$3; fi
   if [ "$limit" = - ]; then return; fi
   path=$(find_program "$program")
+  if [ -n "$only_plan" ]; then path=${path:-$program}; fi
   if [ -n "$path" ]; then
     add_step "$name" "$limit" "$(printf '%q ' "$path" "${@:5}")"
   else
@@ -21,7 +22,7 @@ plan() {
 }
 add_step() {
   names+=("$1")
-  limits+=("$2")
+  limits+=("$(($2 * ${MILLRACE_GPU_SLOWER:-1}))")
   commands+=("$3")
 }
 # Whether the last step is NAME and has its program.
@@ -38,6 +39,7 @@ under() {
   local path last=$((${#names[@]} - 1))
   if ! is_last "$1"; then return; fi
   path=$(find_program "$2")
+  if [ -n "$only_plan" ]; then path=${path:-$2}; fi
   if [ -z "$path" ]; then
     commands[last]="missing: there is no program $2"
   else
@@ -57,7 +59,7 @@ plan_bench() {
 # A rate of so many workers, beside T's: the one row in which the workers are not the library's own
 # choice, which leaves a processor to the trainer's thread.
 plan_scaling() {
-  plan_bench "scaling_$1" 12 "$2" --step-ms 0 --batch-size 64 --workers "$1" --warmup 4 \
+  plan_bench "scaling_$1" 16 "$2" --step-ms 0 --batch-size 64 --workers "$1" --warmup 4 \
     --seconds 1 --ceiling --ceiling-seconds 8
 }
 plan_resnet18() {
@@ -79,30 +81,30 @@ make_plan() {
   cores=$(nproc)
   seconds=$((quick ? 3 : 4))
   plan machine 5 5 python3 "$here/machine.py" --data "$dataset"
-  plan gpu_tests 40 36 gpu_tests
+  plan gpu_tests 36 36 gpu_tests
   plan gpu_calls 9 - gpu_call_tests
   local kernels='*ConversionKernel*:*MixKernel*'
   plan_sanitizer memcheck 22 20 memcheck "$kernels"
   plan_sanitizer memcheck_pipeline 18 - memcheck CudaPipelineOnGpu.BatchesAreThoseOfTheHost
-  plan kernels 18 18 millrace_gpu_benchmarks --benchmark_format=json \
+  plan kernels 17 17 millrace_gpu_benchmarks --benchmark_format=json \
     '--benchmark_filter=^(Convert/.*/bfloat16/nchw|Mix/|DeviceBandwidth)'
   # About half of what 16 cores can feed: 90 and 22 ms on an H100.
   plan_bench gemm_256 20 18 --step gemm:32768 --batch-size 256 --seconds "$seconds"
   plan_bench gemm_64 20 16 --step gemm:20480 --batch-size 64 --seconds "$seconds"
-  plan_resnet18 128 30 -
-  plan_resnet18 256 28 34
+  plan_resnet18 128 28 -
+  plan_resnet18 256 26 30
   # A step of 1.25 x the loader's time per batch, which the loader just feeds.
   plan_bench spin_256 16 - --step-ms auto --batch-size 256 --seconds 4
   if [ "$cores" -gt 1 ]; then plan_scaling 1 -; fi
   if [ "$cores" -gt 8 ]; then plan_scaling 8 -; fi
-  plan_scaling "$cores" 12
-  plan latency 10 - millrace_gpu_benchmarks --benchmark_format=json \
+  plan_scaling "$cores" 16
+  plan latency 9 - millrace_gpu_benchmarks --benchmark_format=json \
     '--benchmark_filter=^(PinnedAllocation|LaunchLatency)/'
-  plan_sanitizer racecheck 15 - racecheck "$kernels"
+  plan_sanitizer racecheck 13 - racecheck "$kernels"
   plan_sanitizer initcheck 11 - initcheck "$kernels"
   plan_sanitizer synccheck 11 - synccheck "$kernels"
-  plan_bench soak 78 - --step gemm:32768 --batch-size 256 --seconds 60
-  plan python 34 34 python3 "$python_example" "$photos" "$dataset" \
+  plan_bench soak 80 - --step gemm:32768 --batch-size 256 --seconds 60
+  plan python 32 32 python3 "$python_example" "$photos" "$dataset" \
     --library "$library_folder/libmillrace.so.0.1" --device cuda:0 --batch-size 256 \
     --workers "$cores" --warm-up 2 --seconds 4 --feeds synthetic,millrace,torchvision \
     --json "$raw/python.json"

@@ -16,7 +16,8 @@
 #
 # For trying the script: MILLRACE_GPU_PROGRAMS=FOLDER has programs that go before all others,
 # MILLRACE_GPU_LIMIT=SECONDS is the most that a step may take, MILLRACE_GPU_TIME=SECONDS the most
-# for all, MILLRACE_GPU_FILE=FILE is held open in place of /dev/nvidia0.
+# for all, MILLRACE_GPU_SLOWER=N multiplies the limits of the steps, and MILLRACE_GPU_FILE=FILE is
+# held open in place of /dev/nvidia0.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -71,8 +72,10 @@ time_for_all=${MILLRACE_GPU_TIME:-$((quick ? 234 : 474))}
 
 # A bundle has its programs in one folder, a build tree has each in its target's.
 if [ -n "$bundled" ]; then
-  folders=("$here/bin")
-  library_folder=$here/lib
+  unpacked=UNPACKED
+  [ -n "$only_plan" ] || unpacked=$(mktemp -d)
+  folders=("$unpacked/bin")
+  library_folder=$unpacked/lib
   python_example=$here/python/resnet18.py
 else
   build=${MILLRACE_BUILD:-$here/../../build/release}
@@ -145,7 +148,7 @@ command -v python3 >/dev/null || fail "there is no python3, which runs the steps
 
 mkdir -p "$out"
 raw=$(mktemp -d)
-trap 'rm -rf "$raw"' EXIT
+trap 'rm -rf "$raw" ${bundled:+"$unpacked"}' EXIT
 mapfile -t found < <(python_folders)
 torch=${found[1]:-}
 libraries=$library_folder:$(cuda_libraries)${found[0]:-}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -155,25 +158,22 @@ torch_libraries=$torch:${found[0]:-}:$library_folder
 # The photographs travel once, as the JPEGs that torchvision reads, and are packed here. Where that
 # fails, the folder itself is the dataset.
 unpack() {
-  tar -xzf "$here/programs.tar.gz" -C "$here"
-  tar -xf "$here/photos.tar" -C "$here"
-  LD_LIBRARY_PATH=$libraries "$here/bin/millrace" pack "$here/photos" "$here/photos.lmdb" \
-    --skip-bad --force
+  tar -xzf "$here/programs.tar.gz" -C "$unpacked"
+  tar -xf "$here/photos.tar" -C "$unpacked"
+  LD_LIBRARY_PATH=$libraries "$unpacked/bin/millrace" pack "$unpacked/photos" \
+    "$unpacked/photos.lmdb" --skip-bad
 }
 if [ -n "$bundled" ]; then
   commit=$(cat "$here/commit")
-  photos=${photos:-$here/photos}
-  if [ ! -e "$here/unpacked" ]; then
-    export here libraries
-    export -f unpack
-    if timeout -k 1 "$unpack_limit" bash -euc unpack >"$raw/unpack.out" 2>"$raw/unpack.err"; then
-      touch "$here/unpacked"
-    else
-      printf 'run.sh: the bundle was not unpacked: %s\n' "$(tail -n 3 "$raw/unpack.err")" >&2
-    fi
+  export here libraries unpacked
+  export -f unpack
+  packed=$unpacked/photos.lmdb
+  if ! timeout -k 1 "$unpack_limit" bash -euc unpack >"$raw/unpack.out" 2>"$raw/unpack.err"; then
+    printf 'run.sh: not unpacked and packed: %s\n' "$(tail -n 3 "$raw/unpack.err")" >&2
+    packed=$unpacked/photos
   fi
-  [ -e "$here/unpacked" ] || dataset=${dataset:-$photos}
-  dataset=${dataset:-$here/photos.lmdb}
+  dataset=${dataset:-$packed}
+  photos=${photos:-$unpacked/photos}
 else
   commit=$(git -C "$here" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
   [ -n "$dataset" ] || fail "name a DATASET that millrace pack wrote"

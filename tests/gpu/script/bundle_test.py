@@ -5,6 +5,8 @@ of the build is found."""
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,17 @@ class BundleTest(unittest.TestCase):
         cls.unpacked.mkdir()
         subprocess.run(["tar", "-xzf", cls.bundle / "programs.tar.gz", "-C", cls.unpacked],
                        check=True)
+
+    def run_for_no_time(self, bundle):
+        """The script with a GPU that is made up and no time for any step, and the files it left."""
+        with tempfile.TemporaryDirectory() as folder:
+            smi = pathlib.Path(folder) / "nvidia-smi"
+            smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
+            smi.chmod(0o755)
+            out = pathlib.Path(folder) / "out"
+            result = run("bash", bundle / "run.sh", "--out", out, MILLRACE_GPU_PROGRAMS=folder,
+                         MILLRACE_GPU_TIME="0")
+            return result, os.listdir(out)
 
     def test_it_is_small(self):
         self.assertLess(self.size, MOST_BYTES)
@@ -84,18 +97,25 @@ class BundleTest(unittest.TestCase):
                          (77, "no CUDA device\n", ""))
 
     def test_it_finds_its_programs_and_photographs(self):
-        with tempfile.TemporaryDirectory() as folder:
-            smi = pathlib.Path(folder) / "nvidia-smi"
-            smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
-            smi.chmod(0o755)
-            result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out",
-                         MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertEqual(result.stderr, "")
-        self.assertRegex(
-            result.stdout,
-            f"gemm_256 +20  {self.bundle}/bin/millrace bench {self.bundle}/photos.lmdb --device")
-        self.assertTrue((self.bundle / "photos.lmdb").exists())
+        result, _ = self.run_for_no_time(self.bundle)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        called = re.search(r"gemm_256 +20  (\S+)/bin/millrace bench (\S+)/photos.lmdb --device",
+                           result.stdout)
+        self.assertEqual(called.group(1), called.group(2))
+        self.assertFalse(pathlib.Path(called.group(1)).exists(), "it is left behind")
+
+    def test_its_folder_stays_as_it_is(self):
+        """It may be sent along once more."""
+        self.test_it_finds_its_programs_and_photographs()
+        self.assertEqual(sum(path.stat().st_size for path in self.bundle.rglob("*")), self.size)
+
+    def test_photographs_that_cannot_be_packed(self):
+        damaged = self.unpacked.parent / "damaged"
+        shutil.copytree(self.bundle, damaged)
+        (damaged / "photos.tar").write_bytes(b"no tar" * 1000)
+        result, files = self.run_for_no_time(damaged)
+        self.assertIn("table.txt", files)
+        self.assertIn("run.sh: not unpacked and packed: ", result.stderr)
 
     def test_it_is_not_made_over_another(self):
         again = run("bash", RUN, "--bundle", self.bundle, BUILD, PHOTOS)

@@ -61,7 +61,7 @@ class OverStandInTest(ScriptTest):
 
     def test_each_program_is_called_as_it_takes_it(self):
         arguments = [] if FULL else ["--quick"]
-        _, out, rows = self.measure(*arguments)
+        _, out, rows = self.measure(*arguments, MILLRACE_GPU_SLOWER="10", MILLRACE_GPU_TIME="3000")
         ended = {step["name"]: step["trouble"] for step in self.record["steps"]
                  if step["status"] not in (None, 0)}
         self.assertEqual(ended, {}, out)
