@@ -70,7 +70,7 @@ plan_resnet18() {
 }
 # One kernel each: ncu counts the launches of all that match.
 plan_ncu() {
-  plan "ncu_$1" 8 - millrace_gpu_benchmarks "--benchmark_filter=^$3\$"
+  plan "ncu_$1" 8 - millrace_gpu_benchmarks "--benchmark_filter=^$3/"
   under "ncu_$1" ncu --clock-control none --csv --metrics \
     gpu__time_duration.sum,gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed \
     --kernel-name "$2" --launch-count 1

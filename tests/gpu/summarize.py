@@ -145,6 +145,10 @@ def write(raw, path):
 
     lines = [to_text(rows)]
     lines += [f"step {step.name}: {step.trouble}" for step in steps.values() if step.trouble]
+    for step in steps.values():
+        warnings = step.value("warnings")
+        for warning in warnings if isinstance(warnings, list) else []:
+            lines.append(f"step {step.name} warns: {warning}")
     short = sum(r["verdict"] == "short" for r in rows)
     bars = sum(r["verdict"] != "-" for r in rows)
     failed = sum(s.status != 0 for s in steps.values())

@@ -29,6 +29,11 @@ def figure(number):
     return f"{number:.3g}" if abs(number) < 100 else f"{number:.1f}"
 
 
+def short_name(run):
+    """The name of a benchmark without Google Benchmark's own parts."""
+    return re.sub(r"/iterations:.*|/manual_time.*", "", str(run["name"]))
+
+
 def rate_of(entry):
     """Images per second of a trainer's entry, or None."""
     rate = entry.get("images_per_second")
@@ -173,7 +178,7 @@ class Table:
         share = worst.get("of_bandwidth")
         self.add(what, (f"{share:.3f} of the device's bandwidth, " if isinstance(
             share, float) else "") + f"{worst['of_copy']:.3f} of a copy of as many bytes "
-                 f"({worst['name'].removesuffix('/manual_time')}, the worst of {len(told)})", bar,
+                 f"({short_name(worst)}, the worst of {len(told)})", bar,
                  worst["of_copy"] >= 0.8 if bar else None)
 
     def gemm_runs(self):
@@ -306,7 +311,7 @@ class Table:
                 self.not_measured("latency", what, "", trouble or
                                   f"the result has no {', '.join(counters)}")
             for run in told:
-                self.add(f"{what}: {run['name']}", ", ".join(
+                self.add(f"{what}: {short_name(run)}", ", ".join(
                     figure(run[key]) + unit for key, unit in counters.items()
                     if isinstance(run.get(key), (int, float))))
 

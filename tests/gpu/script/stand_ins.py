@@ -84,7 +84,7 @@ echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
 echo '"0","to_planes","gpu__time_duration.sum","us","40.5"'
 """
 KERNELS = json.dumps({"benchmarks": [
-    {"name": f"{kind}/256x{pixels}x{pixels}x3/{rest}/manual_time", "of_copy": 0.9,
+    {"name": f"{kind}/256x{pixels}x{pixels}x3/{rest}/iterations:30/manual_time", "of_copy": 0.9,
      "of_bandwidth": 0.88}
     for kind, rest in (("Convert", "bfloat16/nchw/no_flips"), ("Mix", "mixup"))
     for pixels in (224, 299, 384, 518)] + [

@@ -32,7 +32,7 @@ def ceiling(workers, share=1.0):
 
 
 def kernel(name, share):
-    return {"name": f"{name}/manual_time", "of_copy": share, "of_bandwidth": 0.9}
+    return {"name": f"{name}/iterations:30/manual_time", "of_copy": share, "of_bandwidth": 0.9}
 
 
 def feeds(**rates):
@@ -239,6 +239,10 @@ class SummarizeTest(unittest.TestCase):
             {"name": "Convert/256x224x224x3/b", "error_occurred": True}]})
         self.short("conversion kernel at 224 px",
                    "not measured: Convert/256x224x224x3/b failed")
+
+    def test_a_runs_warnings_are_told(self):
+        self.results.add("gemm_64", result=bench(warnings=["other programs' work: 9%"]))
+        self.assertIn("step gemm_64 warns: other programs' work: 9%", self.results.summarize()[1])
 
     def test_a_missing_number_is_told(self):
         self.results.add("gemm_256", result=bench(device_idle_percent=None))
