@@ -41,7 +41,8 @@ class MachineTest(ScriptTest):
 
     def test_a_field_that_the_driver_does_not_know(self):
         known = (self.programs / "nvidia-smi").read_text().split("\n", 1)[1]
-        self.stand_in("nvidia-smi", 'case "$*" in *clocks.max.sm*) echo no field; exit 2 ;; esac\n' +
+        self.stand_in("nvidia-smi",
+                      'case "$*" in *clocks.max.sm*) echo no field; exit 2 ;; esac\n' +
                       known)
         gpu = self.facts("--gpu-only")["gpu"]
         self.assertNotIn("clocks.current.sm", gpu)
