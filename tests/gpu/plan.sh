@@ -81,6 +81,7 @@ make_plan() {
   cores=$(nproc)
   seconds=$((quick ? 3 : 4))
   plan machine 5 5 python3 "$here/machine.py" --data "$dataset"
+  under machine env "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
   plan gpu_tests 36 36 gpu_tests
   plan gpu_calls 9 - gpu_call_tests
   local kernels='*ConversionKernel*:*MixKernel*'
