@@ -3,12 +3,18 @@
 #
 #   bash tests/gpu/bundle.sh OUT [BUILD_DIR] [PHOTOS]
 #
-# Packs what tests/gpu/run.sh needs in the new folder OUT, for an x86-64 Linux machine with a GPU
-# whose C library is as new as this one's: the programs of BUILD_DIR (build/release) with their
-# shared libraries (programs.tar.gz: bin and lib), and a dataset of at most 20 MB made of every
-# so-and-so-many-th JPEG in PHOTOS (a folder of class folders; ../shared/data/photos beside the
-# project). The C and C++ libraries, the driver and CUDA's large libraries (cuBLAS, CUPTI) are left
-# to that machine. There: bash OUT/run.sh
+# Makes a bundle in the new folder OUT: all that tests/gpu/run.sh needs on an x86-64 Linux machine
+# with a GPU whose C library is as new as this one's, in at most 58 MiB: with the tree below 64.
+#
+#   programs.tar.gz   bin and lib: the programs of BUILD_DIR (build/release) with their libraries,
+#                     and resnet18 of MILLRACE_TORCH_BUILD (build/torch_cuda, tests/torch_cuda.sh)
+#   photos.tar        at most 20 MB: every so-and-so-many-th JPEG in PHOTOS (a folder of class
+#                     folders; ../shared/data/photos beside the project), packed there
+#   run.sh ...        the script, what it includes, and the example for Python
+#
+# The C and C++ libraries, the driver, CUDA's large libraries (cuBLAS, CUPTI) and PyTorch's are left
+# to that machine. A program that is not built is left out, and the script tells its steps as not
+# run. There: bash OUT/run.sh
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -16,7 +22,7 @@ project=$(cd "$here/../.." && pwd)
 programs=(bench/millrace bench/micro/millrace_gpu_benchmarks examples/train tests/gpu/gpu_tests
   tests/gpu/gpu_call_tests)
 most_photo_bytes=20000000
-most_bytes=60000000
+most_bytes=$((58 << 20))
 
 fail() {
   printf 'bundle.sh: %s\n' "$*" >&2
@@ -29,19 +35,20 @@ fi
 out=$1
 build=${2:-$project/build/release}
 photos=${3:-$project/../shared/data/photos}
+torch_build=${MILLRACE_TORCH_BUILD:-$project/build/torch_cuda}
 [ -x "$build/bench/millrace" ] ||
   fail "$build/bench/millrace: there is no such program; build millrace, or name its build folder"
 [ -d "$photos" ] || fail "$photos: there is no such folder; name one with JPEGs in class folders"
 [ ! -e "$out" ] || fail "$out: is there already; name a new folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-chosen=$work/photos
-mkdir -p "$out" "$work/bin" "$work/lib" "$chosen"
+mkdir -p "$out" "$work/bin" "$work/lib"
 
 # What every Linux machine has, and what is of CUDA and goes with the driver or is large.
 linux='linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s)'
-cuda='lib(cuda|nvidia-.*|cublas|cublasLt|cupti|nvrtc|nvJitLink)'
-leave="^($linux|$cuda)[.-]"
+cuda='lib(cuda|cudart|cu(blas|dnn|fft|file|pti|rand|solver|sparse).*|nccl|nv.*)'
+torch='lib(torch.*|c10.*|shm|gomp.*)'
+leave="^($linux|$cuda|$torch)[.-]"
 copy_libraries() {
   local name path
   while read -r name path; do
@@ -50,35 +57,46 @@ copy_libraries() {
     cp -L "$path" "$work/lib/$name"
   done < <(ldd "$1" | awk '$2 == "=>" {print $1, $3}')
 }
-for program in "${programs[@]}"; do
-  if [ ! -x "$build/$program" ]; then
-    printf 'bundle.sh: left out, since %s has none: %s\n' "$build" "$program" >&2
-    continue
+# take FILE FOLDER: into bin or lib, with the libraries that it loads.
+take() {
+  if [ ! -e "$1" ]; then
+    printf 'bundle.sh: left out, since it is not built: %s\n' "$1" >&2
+    return
   fi
-  cp -L "$build/$program" "$work/bin/"
-  copy_libraries "$build/$program"
-done
+  cp -L "$1" "$work/$2/"
+  copy_libraries "$1"
+}
+for program in "${programs[@]}"; do take "$build/$program" bin; done
+take "$torch_build/examples/resnet18" bin
+take "$build/bench/c/libmillrace.so.0.1" lib
 # Half of the libraries' bytes are tables that shrink well.
 tar -czf "$out/programs.tar.gz" -C "$work" bin lib
 
-# Every k-th of the photographs, k as small as the limit allows. Copies, in their class folders:
-# their names become the classes.
+# Every k-th of the photographs, k as small as the limit allows, in their class folders.
 mapfile -t files < <(cd "$photos" && find . -type f \( -iname '*.jpg' -o -iname '*.jpeg' \) | sort)
 [ ${#files[@]} -gt 0 ] || fail "$photos: has no .jpg or .jpeg"
 all_bytes=$(cd "$photos" && printf '%s\0' "${files[@]}" | du -bc --files0-from=- | tail -n 1 |
   cut -f 1)
 every=$(((all_bytes * 21 / 20 + most_photo_bytes - 1) / most_photo_bytes))
 for ((i = 0; i < ${#files[@]}; i += every)); do
-  mkdir -p "$chosen/$(dirname "${files[i]}")"
-  cp -L "$photos/${files[i]}" "$chosen/${files[i]}"
-done
-"$build/bench/millrace" pack "$chosen" "$out/photos.lmdb" --skip-bad
+  printf '%s\0' "${files[i]#./}"
+done | tar -c -f "$out/photos.tar" -C "$photos" --dereference --transform 's|^|photos/|' --null -T -
 
-cp "$here/run.sh" "$here/summarize.py" "$out/"
+for part in run.sh plan.sh steps.py machine.py summarize.py table.py README.md; do
+  cp "$here/$part" "$out/"
+done
+mkdir "$out/python"
+for part in loader.py resnet18.py; do
+  if [ -e "$project/examples/python/$part" ]; then
+    cp "$project/examples/python/$part" "$out/python/"
+  else
+    printf 'bundle.sh: left out, since it is not there: %s\n' "examples/python/$part" >&2
+  fi
+done
 { git -C "$project" describe --always --dirty --exclude='*' 2>/dev/null || echo unknown; } \
   >"$out/commit"
 
-for part in programs.tar.gz photos.lmdb; do
+for part in programs.tar.gz photos.tar; do
   printf '%s: %d bytes\n' "$part" "$(du -sb "$out/$part" | cut -f 1)"
 done
 bytes=$(du -sb "$out" | cut -f 1)

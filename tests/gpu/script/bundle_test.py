@@ -5,6 +5,8 @@ of the build is found."""
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,7 @@ import unittest
 
 RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
 BUILD = PHOTOS = None
-MOST_BYTES = 60_000_000
+MOST_BYTES = 58 << 20
 
 
 def run(*command, **settings):
@@ -34,14 +36,38 @@ class BundleTest(unittest.TestCase):
         subprocess.run(["tar", "-xzf", cls.bundle / "programs.tar.gz", "-C", cls.unpacked],
                        check=True)
 
+    def run_for_no_time(self, bundle):
+        """The script with a GPU that is made up and no time for any step, and the files it left."""
+        with tempfile.TemporaryDirectory() as folder:
+            smi = pathlib.Path(folder) / "nvidia-smi"
+            smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
+            smi.chmod(0o755)
+            out = pathlib.Path(folder) / "out"
+            result = run("bash", bundle / "run.sh", "--out", out, MILLRACE_GPU_PROGRAMS=folder,
+                         MILLRACE_GPU_TIME="0")
+            return result, os.listdir(out)
+
     def test_it_is_small(self):
         self.assertLess(self.size, MOST_BYTES)
-        self.assertIn("photos.lmdb: ", self.made.stdout)
+        self.assertIn("photos.tar: ", self.made.stdout)
+
+    def test_what_is_not_built_is_told(self):
+        for name in ("train", "resnet18"):
+            if not (self.unpacked / "bin" / name).exists():
+                self.assertRegex(self.made.stderr, f"left out, since it is not built: .*/{name}\n")
+
+    def test_its_script_finds_its_parts(self):
+        result = run("bash", self.bundle / "run.sh", "--plan")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn(f"{self.bundle}/machine.py", result.stdout)
+        self.assertTrue((self.bundle / "python/loader.py").exists())
+        for name in self.bundle.glob("*.py"):
+            self.assertEqual(run(sys.executable, name, "--help").returncode, 0, name)
 
     def test_it_leaves_the_systems_and_cudas_libraries(self):
         libraries = os.listdir(self.unpacked / "lib")
         self.assertTrue([name for name in libraries if name.startswith("libtbb.so")], libraries)
-        for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas"):
+        for name in ("libc.so", "libstdc++", "libcuda.so", "libcublas", "libtorch", "libc10"):
             self.assertFalse([library for library in libraries if library.startswith(name)],
                              libraries)
 
@@ -54,7 +80,8 @@ class BundleTest(unittest.TestCase):
                 self.assertEqual(paths[name], str(self.unpacked / "lib" / name))
 
     def test_it_reads_its_photographs(self):
-        result = run(self.unpacked / "bin/millrace", "bench", self.bundle / "photos.lmdb",
+        subprocess.run(["tar", "-xf", self.bundle / "photos.tar", "-C", self.unpacked], check=True)
+        result = run(self.unpacked / "bin/millrace", "bench", self.unpacked / "photos",
                      "--batches", "2", "--warmup", "0", "--batch-size", "8", "--json", "-",
                      LD_LIBRARY_PATH=str(self.unpacked / "lib"))
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -70,16 +97,25 @@ class BundleTest(unittest.TestCase):
                          (77, "no CUDA device\n", ""))
 
     def test_it_finds_its_programs_and_photographs(self):
-        with tempfile.TemporaryDirectory() as folder:
-            smi = pathlib.Path(folder) / "nvidia-smi"
-            smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
-            smi.chmod(0o755)
-            result = run("bash", self.bundle / "run.sh", "--out", pathlib.Path(folder) / "out",
-                         MILLRACE_GPU_PROGRAMS=folder, MILLRACE_GPU_TIME="0")
-        self.assertEqual(result.returncode, 1, result.stderr)
-        self.assertRegex(
-            result.stdout,
-            f"train +40  {self.bundle}/bin/train {self.bundle}/photos.lmdb --device cuda:0")
+        result, _ = self.run_for_no_time(self.bundle)
+        self.assertEqual((result.returncode, result.stderr), (1, ""))
+        called = re.search(r"gemm_256 +20  (\S+)/bin/millrace bench (\S+)/photos.lmdb --device",
+                           result.stdout)
+        self.assertEqual(called.group(1), called.group(2))
+        self.assertFalse(pathlib.Path(called.group(1)).exists(), "it is left behind")
+
+    def test_its_folder_stays_as_it_is(self):
+        """It may be sent along once more."""
+        self.test_it_finds_its_programs_and_photographs()
+        self.assertEqual(sum(path.stat().st_size for path in self.bundle.rglob("*")), self.size)
+
+    def test_photographs_that_cannot_be_packed(self):
+        damaged = self.unpacked.parent / "damaged"
+        shutil.copytree(self.bundle, damaged)
+        (damaged / "photos.tar").write_bytes(b"no tar" * 1000)
+        result, files = self.run_for_no_time(damaged)
+        self.assertIn("table.txt", files)
+        self.assertIn("run.sh: not unpacked and packed: ", result.stderr)
 
     def test_it_is_not_made_over_another(self):
         again = run("bash", RUN, "--bundle", self.bundle, BUILD, PHOTOS)

@@ -1,77 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """run.sh with programs that stand in for those that need a GPU."""
-import json
 import os
-import pathlib
-import subprocess
-import tempfile
+import re
+import tarfile
 import unittest
 
-RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
-TESTS_PASSED = "echo '[  PASSED  ] 12 tests.'"
-MILLRACE = """
-while [ $# -gt 0 ]; do
-  case "$1" in
-    --json) json=$2 ;;
-    --workers) workers=$2 ;;
-  esac
-  shift
-done
-cat >"$json" <<END
-{"device_idle_percent": 0.3, "idle_by_synthetic_percent": 0.2, "h2d_gb_per_second": 54,
- "h2d_percent_of_plain": 99.3, "copy_hidden_percent": 99.9, "consumer_us_per_batch": {"mean": 7.5},
- "rss_growth_mb": 0.4, "device_memory_growth_mb": 0, "samples_per_second": $((workers * 300)),
- "seconds": 180, "first_step_ms": {"parts": 20, "whole": 60}}
-END
-"""
-STAND_INS = {
-    "nvidia-smi": "printf 'NVIDIA H200, 580.1\\nNVIDIA H200, 580.1\\n'",
-    "nproc": "echo 4",
-    "gpu_tests": TESTS_PASSED,
-    "gpu_call_tests": TESTS_PASSED,
-    "compute-sanitizer": 'while [[ $1 == --* ]]; do shift 2; done; exec "$@"',
-    "millrace_gpu_benchmarks": """echo '{"benchmarks": [{"name": "one", "of_copy": 0.9}]}'""",
-    "millrace": MILLRACE,
-    "train": "printf 'on cuda:0\\nepoch 0: loss 0.7, training accuracy 50.0%%\\n"
-             "epoch 1: loss 0.2, training accuracy 95.0%%\\n'",
-}
+from stand_ins import ScriptTest
 
 
-class RunTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.programs = self.folder / "programs"
-        self.programs.mkdir()
-        for name, body in STAND_INS.items():
-            self.stand_in(name, body)
-        self.dataset = self.folder / "photos.lmdb"
-        self.dataset.touch()
-
-    def stand_in(self, name, body):
-        path = self.programs / name
-        path.write_text(f"#!/usr/bin/env bash\n{body}\n")
-        path.chmod(0o755)
-
-    def run_script(self, *arguments, **settings):
-        # No build of this machine's may be found: the folder is empty.
-        environment = {
-            **os.environ, "MILLRACE_GPU_PROGRAMS": str(self.programs),
-            "MILLRACE_BUILD": str(self.folder), **settings
-        }
-        return subprocess.run(["bash", RUN, *arguments], cwd=self.folder, env=environment,
-                              capture_output=True, text=True)
-
-    def measure(self, **settings):
-        """Exit status, output, and the verdicts by what they are about."""
-        done = self.run_script(self.dataset, "--out", self.folder / "out", **settings)
-        self.assertEqual(done.stderr, "")
-        self.record = json.loads((self.folder / "out/results.json").read_text())
-        self.assertIn((self.folder / "out/table.txt").read_text(), done.stdout)
-        return done.returncode, done.stdout, {row["what"]: row for row in self.record["bars"]}
-
+class RunTest(ScriptTest):
     def test_without_a_gpu(self):
         for body in ("exit 9", "true"):
             self.stand_in("nvidia-smi", body)
@@ -103,50 +41,82 @@ fi""")
         code, out, rows = self.measure()
         self.assertEqual(code, 0, out)
         self.assertEqual({row["verdict"] for row in rows.values()}, {"ok", "-"}, out)
+        self.assertNotIn("not measured", out)
         self.assertIn("every step ran and nothing falls short", out)
         self.assertEqual((self.record["gpu"], self.record["driver"]), ("NVIDIA H200", "580.1"))
         self.assertIn(str(self.dataset), self.record["command"])
         commands = {step["name"]: step["command"] for step in self.record["steps"]}
         self.assertIn("--tool racecheck --error-exitcode 1", commands["racecheck"])
         self.assertIn(r"ConversionKernel", commands["racecheck"])
-        self.assertIn("--step-ms auto --batch-size 256", commands["auto_256"])
-        self.assertIn("--seconds 180", commands["soak"])
+        self.assertIn("--step gemm:32768 --batch-size 256", commands["gemm_256"])
+        self.assertIn("--seconds 60", commands["soak"])
+        self.assertIn("LD_LIBRARY_PATH=/none/torch/lib:", commands["resnet18_128"])
         # The plan is printed before anything runs.
-        self.assertLess(out.index("--seconds 180"), out.index("gpu_tests        ended with 0"))
-        self.assertEqual(sorted(os.listdir(self.folder / "out")), ["results.json", "table.txt"])
+        self.assertLess(out.index("--seconds 60"), out.index("gpu_tests          ended with 0"))
+        self.assertEqual(sorted(os.listdir(self.out)),
+                         ["raw.tar.gz", "results.json", "table.txt"])
+        with tarfile.open(self.out / "raw.tar.gz") as archive:
+            self.assertLessEqual({"raw/gemm_256.json", "raw/soak.out", "raw/steps.tsv"},
+                                 set(archive.getnames()))
 
-    def test_a_program_that_fails_does_not_end_the_run(self):
-        self.stand_in("gpu_tests", "echo '[  FAILED  ] 1 test'; exit 1")
-        code, out, rows = self.measure()
-        self.assertEqual(code, 1)
-        for what in ("tests on the device", "compute-sanitizer memcheck"):
-            self.assertEqual(rows[what]["verdict"], "short")
-            self.assertIn("ended with 1: [  FAILED  ] 1 test", rows[what]["measured"])
-        self.assertEqual(rows["train on CUDA"]["verdict"], "ok", out)
+    def test_the_librarys_workers_but_in_one_row(self):
+        self.measure()
+        commands = {step["name"]: step["command"] for step in self.record["steps"]}
+        self.assertEqual({name for name in commands if "--workers" in commands[name]},
+                         {"scaling_1", "scaling_8", "scaling_16"})
 
-    def test_a_program_that_hangs_is_stopped(self):
-        self.stand_in("train", "sleep 60 & wait")
-        code, out, rows = self.measure(MILLRACE_GPU_LIMIT="5")
-        self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"], "not measured: stopped after 5 s")
-        self.assertEqual(rows["memory grows in a soak"]["verdict"], "ok", out)
+    def plan(self, *arguments):
+        """The limits of the steps by their names, in order, and their sum as it is printed."""
+        done = self.run_script("--plan", *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        limits = {name: int(limit)
+                  for name, limit in re.findall(r"^  (\w[\w ]*?) +(\d+)\b", done.stdout, re.M)}
+        return limits, limits.pop("in all")
 
-    def test_a_missing_program_is_told(self):
-        for name in ("millrace_gpu_benchmarks", "train"):
-            (self.programs / name).unlink()
-        code, out, rows = self.measure()
-        self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"],
-                         "not measured: not run: there is no program train")
-        self.assertEqual(rows["conversion of a copy on the device"]["measured"],
-                         "not measured: not run: there is no program millrace_gpu_benchmarks")
+    def test_the_limits_add_up_to_8_minutes(self):
+        for arguments, most in (((), 480), (("--quick",), 240)):
+            limits, told = self.plan(*arguments)
+            self.assertGreater(len(limits), 8)
+            self.assertEqual(sum(limits.values()), told)
+            self.assertLessEqual(told, most)
 
-    def test_there_is_an_end_to_all_of_it(self):
-        code, out, rows = self.measure(MILLRACE_GPU_TIME="0")
-        self.assertEqual(code, 1)
-        self.assertEqual(rows["train on CUDA"]["measured"],
-                         "not measured: not run: of 0 s in all 0 are left")
-        self.assertNotIn("ok", {row["verdict"] for row in rows.values()})
+    def test_the_plan_needs_no_gpu(self):
+        (self.programs / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
+        self.assertGreater(len(self.plan()[0]), 20)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["photos.lmdb", "programs"])
+
+    def test_the_order_is_by_worth(self):
+        order = list(self.plan()[0])
+        worth = ["gpu_tests", "memcheck", "memcheck_pipeline", "kernels", "gemm_256", "gemm_64",
+                 "resnet18_128", "resnet18_256", "spin_256", "scaling_1", "scaling_8",
+                 "scaling_16", "racecheck", "initcheck", "synccheck", "soak", "python"]
+        self.assertEqual([name for name in order if name in worth], worth)
+
+    def test_the_quick_plan_is_a_part_in_the_same_order(self):
+        order, quick = list(self.plan()[0]), list(self.plan("--quick")[0])
+        self.assertEqual(quick, [name for name in order if name in quick])
+        self.assertIn("gemm_256", quick)
+
+    def test_the_quick_plan_is_well_without_the_rest(self):
+        code, out, rows = self.measure("--quick")
+        self.assertEqual(code, 0, out)
+        self.assertEqual(rows["soak"]["measured"], "not measured: not in the quick plan")
+        self.assertEqual(rows["soak"]["verdict"], "-")
+
+    def test_the_gpus_file_is_held_open(self):
+        file = self.folder / "nvidia0"
+        file.touch()
+        self.stand_in("nvidia-smi", (self.programs / "nvidia-smi").read_text() +
+                      f"readlink /proc/$PPID/fd/* >>{self.folder}/held 2>&1")
+        self.stand_in("train", f"readlink /proc/$PPID/fd/* >{self.folder}/held_late 2>&1")
+        self.measure(MILLRACE_GPU_FILE=str(file))
+        for name in ("held", "held_late"):
+            self.assertIn(str(file), (self.folder / name).read_text().splitlines())
+
+    def test_a_gpus_file_that_cannot_be_opened(self):
+        for file in (self.folder, self.folder / "none"):
+            self.assertEqual(self.measure("--quick", MILLRACE_GPU_FILE=str(file))[0], 0)
+        self.assertFalse((self.folder / "none").exists())
 
     def test_wrong_calls(self):
         missing = self.run_script(self.folder / "none.lmdb")
