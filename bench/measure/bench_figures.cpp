@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "console/figures.h"
 #include "console/text.h"
@@ -78,12 +77,21 @@ void add_copies(Figures& figures, const BenchRecord& record) {
   const PlainCopyRates& plain = record.beside.plain_copies;
   const PlainCopyRates& by_driver = record.beside.driver_copies;
   figures.key("h2d_gb_per_second", copies ? Json(copies->bytes_per_second / giga) : Json());
-  for (const auto& [kind, rate] : {std::pair("", plain.idle), std::pair("_busy", plain.busy),
-                                   std::pair("_malloc_host", by_driver.idle),
-                                   std::pair("_malloc_host_busy", by_driver.busy)}) {
-    figures.key(fmt::format("plain_h2d{}_gb_per_second", kind), rate ? Json(*rate / giga) : Json());
-    figures.key(fmt::format("h2d_percent_of_plain{}", kind),
-                percent_json(share_of_plain(copies, rate)));
+  struct Rate {
+    const char* key;
+    const char* share_key;
+    std::optional<double> rate;
+  };
+  for (const Rate& one : {
+           Rate{"plain_h2d_gb_per_second", "h2d_percent_of_plain", plain.idle},
+           Rate{"plain_h2d_busy_gb_per_second", "h2d_percent_of_plain_busy", plain.busy},
+           Rate{"plain_h2d_malloc_host_gb_per_second", "h2d_percent_of_plain_malloc_host",
+                by_driver.idle},
+           Rate{"plain_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_plain_malloc_host_busy",
+                by_driver.busy},
+       }) {
+    figures.key(one.key, one.rate ? Json(*one.rate / giga) : Json());
+    figures.key(one.share_key, percent_json(share_of_plain(copies, one.rate)));
   }
   figures.key("copy_hidden_percent", percent_json(hidden));
   if (!copies) return;
