@@ -84,10 +84,13 @@ grep -q -e -DMILLRACE_TORCH_CUDA "$out/configure/compile_commands.json" ||
 printf 'Building resnet18 with it\n'
 quietly cmake --install "$build" --prefix "$out/prefix"
 # Torch's libraries need others of CUDA, which only programs that run have to find.
-quietly cmake -S examples -B "$out/examples" "${options[@]}" \
+quietly cmake --fresh -S examples -B "$out/examples" "${options[@]}" \
   -DCMAKE_PREFIX_PATH="$out/prefix;$torch" \
   -DCMAKE_CXX_FLAGS="-Wall -Wextra -Wconversion -Werror" \
   -DCMAKE_EXE_LINKER_FLAGS=-Wl,--unresolved-symbols=ignore-in-shared-libs
+architectures() { sed -n 's/^CMAKE_CUDA_ARCHITECTURES:[^=]*=//p' "$1/CMakeCache.txt"; }
+[ "$(architectures "$out/examples")" = "$(architectures "$build")" ] ||
+  fail "$out/examples: is for the GPUs $(architectures "$out/examples"), not millrace's"
 quietly cmake --build "$out/examples" --target resnet18
 program=$out/examples/resnet18
 strip --strip-unneeded "$program"
