@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace millrace::cli {
@@ -33,7 +34,9 @@ class Figures {
     figures_.push_back({key, label, value, fmt::format(fmt::runtime(format), value)});
   }
   /// A figure that has no row of its own.
-  void key(const char* key, Json value) { figures_.push_back({key, {}, std::move(value), {}}); }
+  void key(std::string key, Json value) {
+    figures_.push_back({std::move(key), {}, std::move(value), {}});
+  }
   /// A row whose figures have keys of their own.
   void row(std::string label, std::string text) {
     figures_.push_back({{}, std::move(label), {}, std::move(text)});

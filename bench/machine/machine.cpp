@@ -10,6 +10,7 @@
 #include <tbb/version.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstdio>  // jpeglib.h needs it first
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,17 +44,38 @@ std::string hwloc_version() {
   return version != nullptr ? version : HWLOC_VERSION;
 }
 
+/// Adds what the topology tells of cores and caches.
+void count_cores(const Topology& topology, Machine& machine) {
+  std::uint64_t cache_bytes = 0;
+  for (const NumaNode& node : topology.nodes) {
+    machine.physical_cores += node.physical_cores.size();
+    for (const std::vector<int>& core : node.physical_cores)
+      machine.threads_per_core = std::max(machine.threads_per_core, core.size());
+    if (!node.caches.empty()) cache_bytes += node.caches.back().bytes * node.caches.back().count;
+  }
+  if (cache_bytes > 0) machine.last_level_cache_bytes = cache_bytes;
+}
+
 /// A fact about a machine, with its name for programs and for people.
 struct MachineFact {
   const char* key;
   const char* label;
   nlohmann::ordered_json value;
+  /// Behind a number, for people.
+  const char* unit = "";
 };
 
 std::vector<MachineFact> facts_of(const Machine& machine) {
+  using Json = nlohmann::ordered_json;
+  const auto known = [](std::size_t count) { return count > 0 ? Json(count) : Json(); };
+  const auto& caches = machine.last_level_cache_bytes;
   return {{"cpu", "Processor", machine.cpu},
           {"cores", "Usable cores", machine.cores},
+          {"physical_cores", "Physical cores", known(machine.physical_cores)},
+          {"threads_per_core", "Usable threads per core", known(machine.threads_per_core)},
           {"numa_nodes", "NUMA nodes", machine.numa_nodes},
+          {"last_level_cache_mb", "Last-level caches",
+           caches ? Json(static_cast<double>(*caches) / 1e6) : Json(), " MB"},
           {"kernel", "Kernel", machine.kernel},
           {"compiler", "Compiler", machine.compiler},
           {"commit", "millrace commit", machine.commit}};
@@ -64,6 +86,7 @@ std::vector<MachineFact> facts_of(const Machine& machine) {
 Machine describe_machine(const Topology& topology) {
   Machine machine;
   static_cast<MachineIdentity&>(machine) = identify_machine(topology);
+  count_cores(topology, machine);
   machine.kernel = kernel_release();
   machine.compiler = __VERSION__;
   machine.commit = MILLRACE_COMMIT;
@@ -92,9 +115,12 @@ nlohmann::ordered_json facts_json(const Machine& machine) {
 
 std::vector<std::vector<std::string>> fact_rows(const Machine& machine) {
   std::vector<std::vector<std::string>> rows;
-  for (const MachineFact& fact : facts_of(machine))
-    rows.push_back(
-        {fact.label, fact.value.is_string() ? fact.value.get<std::string>() : fact.value.dump()});
+  for (const MachineFact& fact : facts_of(machine)) {
+    const auto& value = fact.value;
+    rows.push_back({fact.label, value.is_null()     ? "unknown"
+                                : value.is_string() ? value.get<std::string>()
+                                                    : value.dump() + fact.unit});
+  }
   for (const auto& [name, version] : machine.libraries) rows.push_back({name, version});
   return rows;
 }

@@ -213,9 +213,9 @@ Command add_bench(CLI::App& millrace) {
   millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a GPU
   millrace bench train.lmdb --device cuda:0 --step gemm:8192             beside a real load
 
-Also measured after the run: the same steps without a loader (2 s), plain copies of the same size,
-and with --micro-batches how much earlier the first step begins when the trainer computes on
-micro-batches as they come.)");
+Also measured after the run: the same steps without a loader (as many, for 10 s at most), plain
+copies of the same size, and with --micro-batches how much earlier the first step begins when the
+trainer computes on micro-batches as they come.)");
   return {command, [arguments] { return run(*arguments); }};
 }
 

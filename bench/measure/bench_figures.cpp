@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "console/figures.h"
 #include "console/text.h"
@@ -65,28 +66,68 @@ void add_waits(Figures& figures, const BenchResult& result) {
   figures.key("device_step_ms", json_of(result.device_step_ms));
 }
 
+std::optional<double> share_of_plain(const std::optional<CopyRate>& copies,
+                                     std::optional<double> plain) {
+  if (!copies || !plain || *plain <= 0) return std::nullopt;
+  return copies->bytes_per_second / *plain;
+}
+
 void add_copies(Figures& figures, const BenchRecord& record) {
   const auto& copies = record.result.copies;
-  const auto& plain = record.beside.plain_copy_bytes_per_second;
   const auto& hidden = record.result.copy_hidden;
-  const std::optional<double> of_plain = copies && plain && *plain > 0
-                                             ? std::optional(copies->bytes_per_second / *plain)
-                                             : std::nullopt;
+  const PlainCopyRates& plain = record.beside.plain_copies;
+  const PlainCopyRates& by_driver = record.beside.driver_copies;
   figures.key("h2d_gb_per_second", copies ? Json(copies->bytes_per_second / giga) : Json());
-  figures.key("plain_h2d_gb_per_second", plain ? Json(*plain / giga) : Json());
-  figures.key("h2d_percent_of_plain", percent_json(of_plain));
+  for (const auto& [kind, rate] : {std::pair("", plain.idle), std::pair("_busy", plain.busy),
+                                   std::pair("_malloc_host", by_driver.idle),
+                                   std::pair("_malloc_host_busy", by_driver.busy)}) {
+    figures.key(fmt::format("plain_h2d{}_gb_per_second", kind), rate ? Json(*rate / giga) : Json());
+    figures.key(fmt::format("h2d_percent_of_plain{}", kind),
+                percent_json(share_of_plain(copies, rate)));
+  }
   figures.key("copy_hidden_percent", percent_json(hidden));
   if (!copies) return;
+  const auto beside = [&](std::optional<double> rate, const char* format) {
+    return fmt::format(fmt::runtime(format), 100 * share_of_plain(copies, rate).value_or(0),
+                       rate.value_or(0) / giga);
+  };
   std::string text = fmt::format("{:.2f} GB/s", copies->bytes_per_second / giga);
-  if (of_plain)
-    text += fmt::format(", {:.1f}% of plain copies' {:.2f} GB/s", 100 * *of_plain, *plain / giga);
+  if (plain.idle) text += beside(plain.idle, ", {:.1f}% of plain copies' {:.2f} GB/s");
   if (hidden) text += fmt::format("; {:.1f}% of their time under steps", 100 * *hidden);
   figures.row("copies to the device", text);
+  if (plain.busy)
+    figures.row("of plain, busy workers", beside(plain.busy, "{:.1f}% of {:.2f} GB/s"));
+  if (by_driver.idle)
+    figures.row("of cudaMallocHost",
+                beside(by_driver.idle, "{:.1f}% of {:.2f} GB/s") +
+                    beside(by_driver.busy, "; with busy workers {:.1f}% of {:.2f} GB/s"));
+}
+
+/// How large the dataset is beside the caches: what fits in them is read faster than what does not.
+void add_sizes(Figures& figures, const BenchRecord& record) {
+  const auto& bytes = record.dataset_bytes;
+  const auto& caches = record.machine.last_level_cache_bytes;
+  figures.key("dataset_mb", bytes ? Json(megabytes(*bytes)) : Json());
+  figures.key("last_level_cache_mb", caches ? Json(megabytes(*caches)) : Json());
+  if (!bytes) return;
+  std::string text = fmt::format("{:.1f} MB in files, ", megabytes(*bytes));
+  if (!caches)
+    text += "last-level caches of unknown size";
+  else
+    text += fmt::format("{:.1f} MB of last-level caches{}", megabytes(*caches),
+                        *bytes <= *caches ? ", which may hold all of it" : "");
+  figures.row("dataset beside caches", text);
 }
 
 /// The device and the trainer's thread.
 void add_device(Figures& figures, const BenchRecord& record) {
   const BenchResult& result = record.result;
+  const auto& floor = record.beside.idle_floor;
+  figures.key("idle_floor_percent", percent_json(floor));
+  if (floor)
+    figures.row(
+        "idle's floor",
+        fmt::format("{:.2f}% (the same steps without a loader, by the same events)", 100 * *floor));
   const auto& by_synthetic = record.beside.idle_by_synthetic;
   figures.key("idle_by_synthetic_percent", percent_json(by_synthetic));
   if (by_synthetic)
@@ -262,6 +303,7 @@ Figures figures_of(const BenchRecord& record) {
   const Report& report = result.report;
   Figures figures;
   add_rates(figures, result);
+  add_sizes(figures, record);
   add_waits(figures, result);
   add_device(figures, record);
   add_workers(figures, report);
@@ -322,6 +364,8 @@ Figures options_of(const BenchRecord& record) {
   options.key("epochs", settings.epochs);
   options.key("index_bytes", json_of(settings.index_bytes));
   options.key("cache_bytes", settings.cache_bytes);
+  options.add("launch_cores", "Processors left free to launch kernels", "{}",
+              settings.runtime->launch_cores());
   options.row("Measured", fmt::format("{} in {:.2f} s after {} of warm-up",
                                       count_text(record.result.report.batches, "batch"),
                                       record.result.report.seconds, settings.warmup));

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "console/figures.h"
@@ -18,6 +20,17 @@ constexpr int name_width = 26;
 constexpr std::pair<std::string_view, int> stage_columns[] = {
     {"lanes", 8}, {"busy", 9},  {"waits for input", 16}, {"for output", 16}, {"p50", 12},
     {"p99", 9},   {"max ms", 9}};
+
+std::optional<std::uint64_t> bytes_of(const std::vector<std::string>& files) {
+  if (files.empty()) return std::nullopt;
+  std::uint64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    bytes += std::filesystem::file_size(file, error);
+    if (error) return std::nullopt;
+  }
+  return bytes;
+}
 
 /// A line per stage: how its time went, and how long it takes each time.
 std::string stage_table(const Report& report) {
@@ -41,6 +54,7 @@ std::shared_ptr<const Trace> measure_bench(BenchRecord& record, bool traces_all)
   BenchSettings& settings = record.settings;
   settings.trace = std::make_shared<Trace>(
       TraceOptions{.lanes = traces_all ? std::vector<std::string>() : bench_lanes()});
+  record.dataset_bytes = bytes_of(settings.dataset->facts().files);
   record.result = run_bench(settings);
   std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
   record.beside = measure_beside(settings, record.result);

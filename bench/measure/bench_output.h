@@ -3,6 +3,7 @@
 
 #include <millrace/trace.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct BenchRecord : RunSetup {
   BenchSettings settings;
   BenchResult result;
   BesideResult beside{};
+  /// Of the files that the dataset is read from; nullopt if it has none or they cannot be asked.
+  std::optional<std::uint64_t> dataset_bytes{};
   std::optional<CeilingResult> ceiling;
   /// nullopt if the recipe is exact.
   std::optional<ReducedQuality> reduced;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "measure/device/copy_rate.h"
@@ -84,11 +85,9 @@ std::vector<double> epoch_rates(std::span<const double> batch_ms, std::uint64_t 
 /// What the device did, after the last step.
 void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
   const StepStatistics steps = stream.statistics();
-  if (steps.steps > 0) {
-    result.device_idle = static_cast<double>(steps.idle.count()) /
-                         static_cast<double>((steps.idle + steps.busy).count());
+  result.device_idle = idle_share(steps);
+  if (steps.steps > 0)
     result.device_step_ms = milliseconds(steps.busy) / static_cast<double>(steps.steps);
-  }
   if (trace == nullptr) return;
   result.copies = copy_rate(result.report, spans_of(*trace, "feeder", "upload").size());
   if (steps.steps > 0)
@@ -100,7 +99,7 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
 
 std::vector<std::string> bench_lanes() { return {"feeder", "copies", "device steps"}; }
 
-Pipeline make_bench_pipeline(const BenchSettings& settings) {
+Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<Device> device) {
   PipelineOptions options = settings.others;
   options.epochs = 0;
   options.batch_size = settings.batch_size;
@@ -114,7 +113,8 @@ Pipeline make_bench_pipeline(const BenchSettings& settings) {
   options.cache_bytes = settings.cache_bytes;
   options.runtime = settings.runtime;
   options.debug.trace = settings.trace;
-  return Pipeline(settings.dataset, settings.transform, settings.device->device(), options);
+  if (device == nullptr) device = settings.device->device();
+  return Pipeline(settings.dataset, settings.transform, std::move(device), options);
 }
 
 Batch ready_batch(const BenchSettings& settings, TrainerStream& stream) {

@@ -112,8 +112,9 @@ struct BenchResult {
   double disturbed = 0;
 };
 
-/// The pipeline that a bench measures.
-Pipeline make_bench_pipeline(const BenchSettings& settings);
+/// The pipeline that a bench measures, or one like it on `device`.
+Pipeline make_bench_pipeline(const BenchSettings& settings,
+                             std::shared_ptr<Device> device = nullptr);
 
 /// A batch for steps that need no loader, from a pipeline that has ended. Steps that do not look at
 /// theirs are given none. `stream` outlives it.

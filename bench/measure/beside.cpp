@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/beside.h"
 
+#include <millrace/host_device.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <memory>
 #include <numeric>
+#include <stop_token>
+#include <thread>
+#include <utility>
 
 #include "measure/synthetic_trainer.h"
 
@@ -14,40 +21,92 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The same trainer, with every step's batch there already: for 2 s, or as many steps as were
-/// measured.
-std::optional<double> idle_by_synthetic(const BenchSettings& settings, const BenchResult& result) {
-  constexpr std::chrono::seconds enough{2};
+/// What the steps took without a loader.
+struct StepsAlone {
+  double step_ms = 0;
+  std::optional<double> idle;
+};
+
+/// The same trainer, with every step's batch there already: as many steps as were measured, but for
+/// no longer than 10 s.
+std::optional<StepsAlone> steps_alone(const BenchSettings& settings, const BenchResult& result) {
+  constexpr std::chrono::seconds enough{10};
   constexpr int warmup = 3;
   if (!settings.step_work().any() || result.batch_ms.empty()) return std::nullopt;
   const auto stream = settings.device->make_trainer_stream(settings.step_work());
   SyntheticTrainer trainer(ready_batch(settings, *stream), *stream);
   for (int step = 0; step < warmup; ++step) trainer.train_one();
+  trainer.restart();
   const Clock::time_point begin = Clock::now();
   std::size_t steps = 0;
   do {
     trainer.train_one();
     ++steps;
   } while (steps < result.batch_ms.size() && Clock::now() - begin < enough);
-  const double synthetic_ms = milliseconds(Clock::now() - begin) / static_cast<double>(steps);
-  const double measured_ms = std::accumulate(result.batch_ms.begin(), result.batch_ms.end(), 0.0) /
-                             static_cast<double>(result.batch_ms.size());
+  const double step_ms = milliseconds(Clock::now() - begin) / static_cast<double>(steps);
   trainer.finish();
-  return 1 - synthetic_ms / measured_ms;
+  return StepsAlone{step_ms, idle_share(stream->statistics())};
 }
 
-std::optional<double> plain_copy(const BenchSettings& settings, const BenchResult& result) {
-  if (!result.copies || settings.runtime->topology().nodes.empty()) return std::nullopt;
+/// Workers that make batches on the host, as fast as they can, while this lives: what they are
+/// busy with in a run, but for copies. Nothing is noted or kept of what they read.
+class BusyWorkers {
+ public:
+  explicit BusyWorkers(BenchSettings settings) {
+    settings.conversion.reset();
+    settings.index_bytes = 0;
+    settings.cache_bytes = 0;
+    pipeline_ =
+        std::make_unique<Pipeline>(make_bench_pipeline(settings, std::make_shared<HostDevice>()));
+    pipeline_->next();
+    thread_ = std::jthread([this](const std::stop_token& stop) { take_batches(stop); });
+  }
+
+  /// Ends it. Throws what ended it before.
+  void finish() {
+    thread_.request_stop();
+    thread_.join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void take_batches(const std::stop_token& stop) {
+    try {
+      while (!stop.stop_requested()) pipeline_->next();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  std::unique_ptr<Pipeline> pipeline_;
+  std::exception_ptr error_;
+  std::jthread thread_;
+};
+
+/// Adds the rates of plain copies.
+void measure_plain_copies(const BenchSettings& settings, const BenchResult& result,
+                          BesideResult& beside) {
+  if (!result.copies || settings.runtime->topology().nodes.empty()) return;
   const Topology& topology = settings.runtime->topology();
   Device& device = *settings.device->device();
   const auto own = std::ranges::find_if(
       topology.nodes, [&](const NumaNode& node) { return node.number == device.numa_node(); });
   const NumaNode& node = own == topology.nodes.end() ? topology.nodes.front() : *own;
-  const auto rate =
-      plain_copy_rate(device, node, static_cast<std::size_t>(std::llround(result.copies->bytes)),
-                      std::max<std::size_t>(2, settings.prefetch));
-  if (!rate) return std::nullopt;
-  return rate->bytes_per_second;
+  const auto bytes = static_cast<std::size_t>(std::llround(result.copies->bytes));
+  const std::size_t all = plain_copy_memory(bytes, std::max<std::size_t>(2, settings.prefetch));
+  const Memory pinned = device.allocate_host(all, node);
+  const Memory by_driver = settings.device->allocate_by_driver(all);
+  const auto rate = [&](const Memory& source) -> std::optional<double> {
+    const auto measured = plain_copy_rate(device, source, bytes);
+    return measured ? std::optional(measured->bytes_per_second) : std::nullopt;
+  };
+  beside.plain_copies.idle = rate(pinned);
+  if (by_driver.data() == nullptr) return;
+  beside.driver_copies.idle = rate(by_driver);
+  BusyWorkers workers(settings);
+  beside.plain_copies.busy = rate(pinned);
+  beside.driver_copies.busy = rate(by_driver);
+  workers.finish();
 }
 
 /// Of a new pipeline. None where the device tells no times.
@@ -96,9 +155,17 @@ std::optional<FirstStep> first_step(const BenchSettings& settings) {
 BesideResult measure_beside(const BenchSettings& settings, const BenchResult& result) {
   BenchSettings plain = settings;
   plain.trace = nullptr;
-  return {.idle_by_synthetic = idle_by_synthetic(plain, result),
-          .plain_copy_bytes_per_second = plain_copy(plain, result),
-          .first_step = first_step(plain)};
+  BesideResult beside;
+  if (const auto alone = steps_alone(plain, result)) {
+    const double measured_ms =
+        std::accumulate(result.batch_ms.begin(), result.batch_ms.end(), 0.0) /
+        static_cast<double>(result.batch_ms.size());
+    beside.idle_by_synthetic = 1 - alone->step_ms / measured_ms;
+    beside.idle_floor = alone->idle;
+  }
+  measure_plain_copies(plain, result, beside);
+  beside.first_step = first_step(plain);
+  return beside;
 }
 
 }  // namespace millrace::cli

@@ -15,13 +15,28 @@ struct FirstStep {
   double whole_ms = 0;
 };
 
+/// Rates of plain copies of the pipeline's size, in bytes per second; nullopt where they were not
+/// measured.
+struct PlainCopyRates {
+  /// While the workers have nothing to do.
+  std::optional<double> idle{};
+  /// While they make batches, which nobody copies.
+  std::optional<double> busy{};
+};
+
 /// What a bench is compared with, measured in the same run of the program.
 struct BesideResult {
   /// 1 - the time of the same steps without a loader / that of the measured ones: about 0 to 1,
   /// below 0 if the difference is noise. Nullopt without a step.
   std::optional<double> idle_by_synthetic{};
-  /// Of plain copies of the same size; nullopt if the pipeline's are not known.
-  std::optional<double> plain_copy_bytes_per_second{};
+  /// Idle share of the same steps without a loader, by the same events, 0 to 1. Nullopt without a
+  /// step, or if the device tells no times.
+  std::optional<double> idle_floor{};
+  /// From pinned memory as a pipeline's slots have it. `busy` is measured where there is the other
+  /// kind as well.
+  PlainCopyRates plain_copies{};
+  /// From pinned memory that the driver itself allocates.
+  PlainCopyRates driver_copies{};
   /// Nullopt without micro-batches.
   std::optional<FirstStep> first_step{};
 };

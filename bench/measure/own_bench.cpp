@@ -28,6 +28,7 @@ BenchResult bench(const Workload& workload, const BenchOptions& options) {
   result.device_idle = measured.device_idle;
   result.step_ms = measured.device_step_ms;
   result.idle_by_synthetic = record.beside.idle_by_synthetic;
+  result.idle_floor = record.beside.idle_floor;
   result.batch_ms = measured.batch_ms;
   result.consumer_us = measured.consumer.mean_us;
   result.cpu_seconds = measured.cpu_seconds;

@@ -169,8 +169,8 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
   command
       .add_option(
           "--workers", arguments.workers,
-          "Worker threads; 0 = one per usable processor; auto = as many, of which the fewest "
-          "that keep batches ready are active")
+          "Worker threads; 0 = one per usable processor, less those left free to launch kernels;\n"
+          "auto = as many, of which the fewest that keep batches ready are active")
       ->type_name("N|auto")
       ->default_str("0")
       ->check(CLI::Validator(check_workers, ""));

@@ -58,8 +58,11 @@ Json keys(const std::string& names, const Json& further) {
 }
 
 Json machine_keys(const std::string& names) {
-  return keys("cpu cores numa_nodes kernel compiler commit " + names,
-              {{"libraries", keys("millrace libjpeg-turbo highway onetbb lmdb hwloc xxhash")}});
+  return keys(
+      "cpu cores physical_cores threads_per_core numa_nodes last_level_cache_mb kernel compiler "
+      "commit " +
+          names,
+      {{"libraries", keys("millrace libjpeg-turbo highway onetbb lmdb hwloc xxhash")}});
 }
 
 Json option_keys(const std::string& names) {
@@ -116,6 +119,10 @@ TEST_F(JsonKeys, OfBenchStay) {
       "samples_per_second batches_per_second encoded_mb_per_second seconds batches samples "
       "device_idle_percent idle_by_synthetic_percent device_step_ms h2d_gb_per_second "
       "plain_h2d_gb_per_second h2d_percent_of_plain copy_hidden_percent rss_growth_mb "
+      "idle_floor_percent plain_h2d_busy_gb_per_second h2d_percent_of_plain_busy "
+      "plain_h2d_malloc_host_gb_per_second h2d_percent_of_plain_malloc_host "
+      "plain_h2d_malloc_host_busy_gb_per_second h2d_percent_of_plain_malloc_host_busy "
+      "dataset_mb last_level_cache_mb "
       "device_memory_growth_mb first_batch_ms worker_utilization_percent active_workers "
       "workers_bound warnings worker_delay_percent ready_batches free_slots cpu_ms_per_sample "
       "peak_rss_beyond_map_mb pinned_mb device_mb staging_mb index_mb cache_mb cache_hits "
@@ -133,7 +140,7 @@ TEST_F(JsonKeys, OfBenchStay) {
                                     "waiting_output_seconds occupancy_percent count",
                                     {{"each_ms", keys(durations)}})})},
        {"verdict", keys("stage text advice share_percent speedup_limit next_bound")},
-       {"options", option_keys("convert step warmup epochs index_bytes cache_bytes")},
+       {"options", option_keys("convert step warmup epochs index_bytes cache_bytes launch_cores")},
        {"machine", machine_keys("steal_percent")}});
   EXPECT_THAT(differences_of(expected, {"bench", dataset_.string(), "--batches", "12", "--warmup",
                                         "0", "--batch-size", "8", "--size", "32", "--step-ms", "1",

@@ -150,6 +150,13 @@ class CudaBenchDevice final : public BenchDevice {
     check(cudaMemGetInfo(&free, &all), "cudaMemGetInfo");
     return all - free;
   }
+  Memory allocate_by_driver(std::size_t bytes) const override {
+    check(cudaSetDevice(ordinal_), "cudaSetDevice");
+    void* data = nullptr;
+    check(cudaMallocHost(&data, bytes), "cudaMallocHost");
+    return Memory(static_cast<std::byte*>(data), bytes,
+                  [](std::byte* memory) { cudaFreeHost(memory); });
+  }
 
  private:
   const int ordinal_;

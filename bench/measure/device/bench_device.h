@@ -28,6 +28,9 @@ struct StepWork {
   bool any() const { return duration.count() > 0 || gemm > 0 || own; }
 };
 
+/// The share of the time of steps and gaps that the gaps take, 0 to 1; nullopt without steps.
+std::optional<double> idle_share(const StepStatistics& steps);
+
 /// When the device began a step and ended it.
 struct StepSpan {
   std::chrono::steady_clock::time_point begin;
@@ -92,6 +95,9 @@ class BenchDevice {
   virtual std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const = 0;
   /// Memory of the device that is taken, in bytes, by other programs, too; nullopt on the host.
   virtual std::optional<std::size_t> memory_in_use() const { return std::nullopt; }
+  /// Pinned host memory as the driver itself allocates it (cudaMallocHost), to compare copies with;
+  /// empty on the host.
+  virtual Memory allocate_by_driver(std::size_t /*bytes*/) const { return {}; }
 };
 
 /// Whether `name` is "host" or "cuda:N".

@@ -15,27 +15,33 @@ namespace {
 
 using std::chrono::steady_clock;
 
+/// From one copy's memory to the next one's.
+std::size_t stride_of(std::size_t bytes) {
+  constexpr std::size_t alignment = 4096;
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 /// A stream with memory to copy from and to, in turn, so that no cache has it all.
 class PlainCopies {
  public:
-  PlainCopies(Device& device, const NumaNode& node, std::size_t bytes, std::size_t buffers)
+  PlainCopies(Device& device, const Memory& source, std::size_t bytes)
       : bytes_(bytes),
-        stride_((bytes + alignment - 1) / alignment * alignment),
-        buffers_(buffers),
-        source_(device.allocate_host(stride_ * buffers, node)),
-        destination_(device.allocate_device(stride_ * buffers)),
+        source_(source),
+        destination_(device.allocate_device(source.bytes())),
         begin_(device.make_timed_event()),
         end_(device.make_timed_event()),
         stream_(device.make_stream()) {
     std::memset(source_.data(), 1, source_.bytes());
   }
 
+  std::size_t buffers() const { return source_.bytes() / stride_of(bytes_); }
+
   /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events
   /// around each, on a stream that has nothing else.
   std::optional<double> run(std::size_t copies) {
     std::chrono::duration<double> busy{0};
     for (std::size_t copy = 0; copy < copies; ++copy) {
-      const std::size_t offset = copy % buffers_ * stride_;
+      const std::size_t offset = copy % buffers() * stride_of(bytes_);
       stream_->record(*begin_);
       stream_->copy(destination_.data() + offset, source_.data() + offset, bytes_);
       stream_->record(*end_);
@@ -50,12 +56,8 @@ class PlainCopies {
   }
 
  private:
-  static constexpr std::size_t alignment = 4096;
   const std::size_t bytes_;
-  /// From one copy's memory to the next one's.
-  const std::size_t stride_;
-  const std::size_t buffers_;
-  Memory source_;
+  const Memory& source_;
   Memory destination_;
   std::unique_ptr<Event> begin_;
   std::unique_ptr<Event> end_;
@@ -94,25 +96,32 @@ std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads) {
   return CopyRate{bytes, bytes * static_cast<double>(stage->each.count) / stage->busy_seconds};
 }
 
-std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
-                                        std::size_t buffers) {
-  constexpr int loops = 5;
+std::size_t plain_copy_memory(std::size_t bytes, std::size_t buffers) {
+  return stride_of(bytes) * buffers;
+}
+
+std::optional<CopyRate> plain_copy_rate(Device& device, const Memory& source, std::size_t bytes) {
+  constexpr std::size_t loops = 7;
   constexpr double loop_seconds = 0.03;
   constexpr std::chrono::milliseconds enough{300};
   constexpr std::size_t most_copies = 1000;
-  PlainCopies copies(device, node, bytes, buffers);
+  PlainCopies copies(device, source, bytes);
+  const std::size_t buffers = copies.buffers();
   copies.run(buffers);  // the memory's first use
   const auto first = copies.run(buffers);
   if (!first) return std::nullopt;
   const auto in_a_loop =
       static_cast<std::size_t>(loop_seconds * *first / static_cast<double>(bytes));
-  double best = *first;
+  std::vector<double> rates;
   const steady_clock::time_point begin = steady_clock::now();
-  for (int loop = 0; loop < loops && steady_clock::now() - begin < enough; ++loop)
-    best = std::max(
-        best,
-        copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies)).value_or(0));
-  return CopyRate{static_cast<double>(bytes), best};
+  do {
+    const auto rate =
+        copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies));
+    rates.push_back(rate.value_or(*first));
+  } while (rates.size() < loops && steady_clock::now() - begin < enough);
+  const auto median = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::ranges::nth_element(rates, median);
+  return CopyRate{static_cast<double>(bytes), *median};
 }
 
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name) {

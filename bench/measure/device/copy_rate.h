@@ -25,12 +25,15 @@ struct CopyRate {
 /// Nullopt if nothing was copied or the device tells no times.
 std::optional<CopyRate> copy_rate(const Report& report, std::size_t uploads);
 
-/// The best of a few plain loops of copies of `bytes` (at least 1) each, from pinned memory on
-/// `node` to the device's, with nothing else under way and each timed for itself, as the pipeline's
-/// are; nullopt if the device tells no times. It takes a fraction of a second, and memory for
-/// `buffers` copies on both sides.
-std::optional<CopyRate> plain_copy_rate(Device& device, const NumaNode& node, std::size_t bytes,
-                                        std::size_t buffers);
+/// Host memory that `buffers` plain copies of `bytes` each take, in bytes.
+std::size_t plain_copy_memory(std::size_t bytes, std::size_t buffers);
+
+/// The median of a few plain loops of copies of `bytes` (at least 1) each, from `source` to the
+/// device, with no other copies under way and each timed for itself, as the pipeline's are; nullopt
+/// if the device tells no times. Copies take the pieces of `source` in turn; its size is
+/// `plain_copy_memory`, its contents are overwritten. It takes a fraction of a second, and as much
+/// memory of the device.
+std::optional<CopyRate> plain_copy_rate(Device& device, const Memory& source, std::size_t bytes);
 
 /// All spans of a name in the lanes of a name.
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name);

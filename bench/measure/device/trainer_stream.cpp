@@ -5,6 +5,12 @@
 
 namespace millrace::cli {
 
+std::optional<double> idle_share(const StepStatistics& steps) {
+  if (steps.steps == 0) return std::nullopt;
+  return static_cast<double>(steps.idle.count()) /
+         static_cast<double>((steps.idle + steps.busy).count());
+}
+
 void TrainerStream::step(const Batch& batch, double share) {
   if (queued() == most_queued) throw Error(ErrorCode::internal, "too many steps are enqueued");
   enqueue(enqueued_, batch, share);

@@ -56,6 +56,19 @@ class BenchOnCuda : public OverPictures {
     return json_of(bench(std::move(arguments)));
   }
 
+  /// Plain copies were measured from both kinds of memory, with idle and busy workers.
+  static void expect_copies_beside_plain_ones(const Json& json) {
+    const double copied = json.at("h2d_gb_per_second").get<double>();
+    EXPECT_GT(copied, 0);
+    for (const char* kind : {"", "_busy", "_malloc_host", "_malloc_host_busy"}) {
+      SCOPED_TRACE(kind);
+      const std::string name(kind);
+      const double plain = json.at("plain_h2d" + name + "_gb_per_second").get<double>();
+      EXPECT_GT(plain, 0);
+      EXPECT_NEAR(json.at("h2d_percent_of_plain" + name).get<double>(), 100 * copied / plain, 0.01);
+    }
+  }
+
   std::string digest(const std::string& device, std::vector<std::string> arguments) const {
     arguments.insert(arguments.end(),
                      {"--device", device, "--batches", "6", "--warmup", "2", "--batch-size", "16",
@@ -75,11 +88,8 @@ TEST_F(BenchOnCuda, MeasuresTheDeviceByItsEvents) {
   EXPECT_TRUE(json.at("idle_by_synthetic_percent").is_number());
   EXPECT_LE(json.at("idle_by_synthetic_percent").get<double>(), 100);
   EXPECT_THAT(json.at("copy_hidden_percent").get<double>(), percent());
-  const double copied = json.at("h2d_gb_per_second").get<double>();
-  const double plain = json.at("plain_h2d_gb_per_second").get<double>();
-  EXPECT_GT(copied, 0);
-  EXPECT_GT(plain, 0);
-  EXPECT_NEAR(json.at("h2d_percent_of_plain").get<double>(), 100 * copied / plain, 0.01);
+  EXPECT_THAT(json.at("idle_floor_percent").get<double>(), percent());
+  expect_copies_beside_plain_ones(json);
   const Json& consumer = json.at("consumer_us_per_batch");
   EXPECT_GT(consumer.at("mean").get<double>(), 0);
   EXPECT_LE(consumer.at("p50").get<double>(), consumer.at("p99").get<double>());
@@ -100,8 +110,8 @@ TEST_F(BenchOnCuda, AStepThatTakesItsTimeKeepsTheDeviceBusy) {
 
 TEST_F(BenchOnCuda, WithoutAStepNothingIsSaidOfIt) {
   const Json json = bench_json({"--batches", "5", "--batch-size", "8"});
-  for (const char* key : {"device_idle_percent", "idle_by_synthetic_percent", "copy_hidden_percent",
-                          "device_step_ms"})
+  for (const char* key : {"device_idle_percent", "idle_by_synthetic_percent", "idle_floor_percent",
+                          "copy_hidden_percent", "device_step_ms"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
   EXPECT_GT(json.at("h2d_gb_per_second").get<double>(), 0);
 }
@@ -111,7 +121,8 @@ TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
       bench({"--batches", "12", "--batch-size", "8", "--step-ms", "2", "--micro-batches", "4"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   for (const char* row :
-       {"device idle", "idle by synthetic input", "copies to the device", "of plain copies'",
+       {"device idle", "idle's floor", "idle by synthetic input", "copies to the device",
+        "of plain copies'", "of plain, busy workers", "of cudaMallocHost", "dataset beside caches",
         "under steps", "trainer's thread", "first step after", "MB of the device"})
     EXPECT_THAT(result.out, HasSubstr(row));
 }
@@ -193,6 +204,8 @@ TEST_F(BenchOnCuda, MatricesAreAStepLikeOthers) {
   EXPECT_THAT(json.at("device_idle_percent").get<double>(), percent());
   EXPECT_THAT(json.at("copy_hidden_percent").get<double>(), percent());
   EXPECT_TRUE(json.at("idle_by_synthetic_percent").is_number());
+  EXPECT_THAT(json.at("idle_floor_percent").get<double>(), percent());
+  expect_copies_beside_plain_ones(json);
   EXPECT_GT(json.at("first_step_ms").at("parts").get<double>(), 0);
 }
 

@@ -42,7 +42,8 @@ TEST(BenchFigures, HaveRowsForWhatWasMeasuredAlone) {
   BenchRecord record;
   auto rows = rows_of(record);
   for (const char* name : {"idle by synthetic input", "copies to the device", "first step after",
-                           "by rate", "bad records", "digest"})
+                           "idle's floor", "of cudaMallocHost", "of plain, busy workers",
+                           "dataset beside caches", "by rate", "bad records", "digest"})
     EXPECT_EQ(rows.count(name), 0U) << name;
   EXPECT_EQ(rows.at("device idle"), "no step to be idle for");
   EXPECT_THAT(rows.at("memory since warm-up"), Not(HasSubstr("device")));
@@ -67,7 +68,9 @@ TEST(BenchFigures, HaveAllKeysWhateverWasMeasured) {
   const Json json = figures_of(BenchRecord()).json();
   for (const char* key :
        {"idle_by_synthetic_percent", "h2d_gb_per_second", "first_step_ms", "ceiling", "digest",
-        "device_idle_percent", "worker_delay_percent", "rss_growth_mb", "peak_rss_beyond_map_mb"})
+        "device_idle_percent", "worker_delay_percent", "rss_growth_mb", "peak_rss_beyond_map_mb",
+        "idle_floor_percent", "plain_h2d_busy_gb_per_second", "h2d_percent_of_plain_malloc_host",
+        "dataset_mb", "last_level_cache_mb"})
     EXPECT_TRUE(json.at(key).is_null()) << key;
 }
 
@@ -90,7 +93,8 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
   record.result.device_memory_growth = 2'500'000;
   record.result.rss_growth = -1'000'000;
   record.beside = {.idle_by_synthetic = 0.0125,
-                   .plain_copy_bytes_per_second = 25e9,
+                   .idle_floor = 0.0004,
+                   .plain_copies = {.idle = 25e9},
                    .first_step = FirstStep{12, 30.5}};
   const auto rows = rows_of(record);
   EXPECT_THAT(rows.at("idle by synthetic input"), HasSubstr("1.25%"));
@@ -98,9 +102,51 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
             "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s; 97.5% of their time under steps");
   EXPECT_THAT(rows.at("first step after"), HasSubstr("18.5 ms saved"));
   EXPECT_EQ(rows.at("memory since warm-up"), "-1.0 MB of the process, +2.5 MB of the device");
+  EXPECT_EQ(rows.at("idle's floor"), "0.04% (the same steps without a loader, by the same events)");
+  EXPECT_EQ(rows.count("of cudaMallocHost"), 0U) << "it was not measured";
   const Json json = figures_of(record).json();
   EXPECT_DOUBLE_EQ(json.at("h2d_percent_of_plain").get<double>(), 80);
   EXPECT_DOUBLE_EQ(json.at("device_memory_growth_mb").get<double>(), 2.5);
+  EXPECT_DOUBLE_EQ(json.at("idle_floor_percent").get<double>(), 0.04);
+}
+
+TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorkers) {
+  BenchRecord record;
+  record.result.copies = CopyRate{1e6, 20e9};
+  record.beside = {.plain_copies = {.idle = 25e9, .busy = 20e9},
+                   .driver_copies = {.idle = 40e9, .busy = 16e9}};
+  const auto rows = rows_of(record);
+  EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s");
+  EXPECT_EQ(rows.at("of plain, busy workers"), "100.0% of 20.00 GB/s");
+  EXPECT_EQ(rows.at("of cudaMallocHost"),
+            "50.0% of 40.00 GB/s; with busy workers 125.0% of 16.00 GB/s");
+  const Json json = figures_of(record).json();
+  for (const auto& [key, value] :
+       std::map<std::string, double>{{"plain_h2d_gb_per_second", 25},
+                                     {"h2d_percent_of_plain", 80},
+                                     {"plain_h2d_busy_gb_per_second", 20},
+                                     {"h2d_percent_of_plain_busy", 100},
+                                     {"plain_h2d_malloc_host_gb_per_second", 40},
+                                     {"h2d_percent_of_plain_malloc_host", 50},
+                                     {"plain_h2d_malloc_host_busy_gb_per_second", 16},
+                                     {"h2d_percent_of_plain_malloc_host_busy", 125}})
+    EXPECT_DOUBLE_EQ(json.at(key).get<double>(), value) << key;
+}
+
+TEST(BenchFigures, StateTheDatasetsSizeBesideTheCaches) {
+  BenchRecord record;
+  record.dataset_bytes = 55'100'000;
+  EXPECT_EQ(rows_of(record).at("dataset beside caches"),
+            "55.1 MB in files, last-level caches of unknown size");
+  record.machine.last_level_cache_bytes = 33'000'000;
+  EXPECT_EQ(rows_of(record).at("dataset beside caches"),
+            "55.1 MB in files, 33.0 MB of last-level caches");
+  record.dataset_bytes = 20'000'000;
+  EXPECT_EQ(rows_of(record).at("dataset beside caches"),
+            "20.0 MB in files, 33.0 MB of last-level caches, which may hold all of it");
+  const Json json = figures_of(record).json();
+  EXPECT_DOUBLE_EQ(json.at("dataset_mb").get<double>(), 20);
+  EXPECT_DOUBLE_EQ(json.at("last_level_cache_mb").get<double>(), 33);
 }
 
 TEST(BenchFigures, TellTheCeiling) {

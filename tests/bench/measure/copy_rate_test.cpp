@@ -39,7 +39,8 @@ TEST(CopyRate, IsUnknownWhereNothingWasCopiedOrTimed) {
 // A bus of 1 GB/s is not exceeded; how near a busy machine comes is not asserted.
 TEST(CopyRate, OfPlainCopiesIsThatOfTheBus) {
   HostDevice device({.copies = true, .copy_bytes_per_second = 1e9});
-  const auto rate = plain_copy_rate(device, {}, 100'000, 3);
+  const Memory source = device.allocate_host(plain_copy_memory(100'000, 3), {});
+  const auto rate = plain_copy_rate(device, source, 100'000);
   ASSERT_TRUE(rate);
   EXPECT_EQ(rate->bytes, 100'000);
   EXPECT_GT(rate->bytes_per_second, 0);

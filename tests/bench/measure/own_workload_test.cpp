@@ -49,6 +49,7 @@ TEST(OwnBench, RunsTheTrainersStepOnFullBatchesInHostMemory) {
   EXPECT_THAT(result.step_ms, Optional(Ge(1.0)));
   EXPECT_THAT(result.device_idle, Optional(AllOf(Ge(0.0), Le(1.0))));
   EXPECT_TRUE(result.idle_by_synthetic);
+  EXPECT_THAT(result.idle_floor, Optional(AllOf(Ge(0.0), Le(1.0))));
   EXPECT_LE(result.samples_per_second, 1e3 * OwnWorkload::batch_size);
   EXPECT_FALSE(result.verdict.text.empty());
 }
@@ -84,6 +85,10 @@ TEST(OwnBench, SaysTheSameInEachForm) {
   const Json json = Json::parse(result.json);
   EXPECT_EQ(json.at("batches"), 12);
   EXPECT_EQ(json.at("options").at("dataset"), "memory");
+  EXPECT_DOUBLE_EQ(json.at("idle_floor_percent").get<double>(), 100 * result.idle_floor.value());
+  EXPECT_TRUE(json.at("dataset_mb").is_null()) << "it has no files";
+  for (const char* key : {"plain_h2d_busy_gb_per_second", "plain_h2d_malloc_host_gb_per_second"})
+    EXPECT_TRUE(json.at(key).is_null()) << key << " is measured on a GPU alone";
   EXPECT_TRUE(json.at("options").at("step_ms").is_null());
   EXPECT_TRUE(json.at("options").at("recipe_program").is_null());
   EXPECT_DOUBLE_EQ(json.at("samples_per_second").get<double>(), result.samples_per_second);
@@ -100,7 +105,8 @@ TEST(OwnBench, TakesBatchesAsFastAsTheyComeWithoutAStep) {
   const auto result = measure::bench(workload, {.warmup = 1, .batches = 12});
   EXPECT_EQ(own.steps, 0U);
   EXPECT_EQ(result.report.batches, 12U);
-  EXPECT_FALSE(result.device_idle || result.step_ms || result.idle_by_synthetic);
+  EXPECT_FALSE(result.device_idle || result.step_ms || result.idle_by_synthetic ||
+               result.idle_floor);
 }
 
 TEST(OwnBench, GivesThePipelineTheTrainersOptions) {

@@ -23,6 +23,7 @@ using millrace::testing::stand_in::stream_of;
 namespace {
 
 constexpr std::size_t device_alignment = 256;
+constexpr std::size_t host_alignment = 4096;
 constexpr int taken_poison = 0xDB;
 constexpr int freed_poison = 0xDD;
 
@@ -119,6 +120,26 @@ cudaError_t cudaHostUnregister(void* data) {
     drain();
     std::lock_guard lock(machine().mutex);
     return machine().locked_memory.erase(data) > 0 ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+  });
+}
+
+cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
+  return call_outside_captures("cudaMallocHost", [&] {
+    *data = ::operator new(bytes, std::align_val_t(host_alignment));
+    std::memset(*data, taken_poison, bytes);
+    std::lock_guard lock(machine().mutex);
+    machine().locked_memory.emplace(*data, bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaFreeHost(void* data) {
+  return call_outside_captures("cudaFreeHost", [&] {
+    drain();
+    std::lock_guard lock(machine().mutex);
+    if (machine().locked_memory.erase(data) == 0) return cudaErrorInvalidValue;
+    ::operator delete(data, std::align_val_t(host_alignment));
+    return cudaSuccess;
   });
 }
 

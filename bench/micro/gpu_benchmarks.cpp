@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+//   millrace_gpu_benchmarks [--small] [--benchmark_filter=...]
+//
+// Needs a GPU: without one it says so and ends with 77. With --small every benchmark runs through
+// on few samples, to try the program or to have a sanitizer look at it.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "micro/gpu_benchmark.h"
+
+namespace {
+
+using namespace millrace;
+
+constexpr int no_device = 77;
+
+/// Takes --small from the arguments; returns how many are left.
+int take_small(int argc, char** argv) {
+  char** const end = std::remove_if(argv, argv + argc, [](const char* argument) {
+    return std::strcmp(argument, "--small") == 0;
+  });
+  if (end != argv + argc) micro::gpu_scale() = micro::small_scale;
+  return static_cast<int>(end - argv);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  argc = take_small(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  try {
+    const CudaDevice device;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return no_device;
+  }
+  micro::register_conversions();
+  micro::register_mixes();
+  micro::register_pinned_allocations();
+  micro::register_launches();
+  benchmark::RunSpecifiedBenchmarks();
+  return micro::all_right() ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "millrace_gpu_benchmarks: %s\n", error.what());
+  return 1;
+}

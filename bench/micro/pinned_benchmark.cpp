@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long it takes to allocate pinned memory: as the slots of pipelines have it, and by the
+// driver. "ms_per_gib" is a median. All of it is kept until the end, so none is used twice.
+#include "micro/gpu_benchmark.h"
+
+namespace millrace::micro {
+namespace {
+
+Memory allocate_by_driver(std::size_t bytes) {
+  void* data = nullptr;
+  check(cudaMallocHost(&data, bytes));
+  return Memory(static_cast<std::byte*>(data), bytes,
+                [](std::byte* memory) { cudaFreeHost(memory); });
+}
+
+void time_pinning(benchmark::State& state, bool by_driver) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double gib = 1 << 30;
+  const std::size_t bytes = gpu_scale().pinned_bytes;
+  CudaDevice device;
+  device.bind_thread();
+  std::vector<Memory> kept;
+  std::vector<double> all;
+  for ([[maybe_unused]] auto _ : state) {
+    const Clock::time_point begin = Clock::now();
+    kept.push_back(by_driver ? allocate_by_driver(bytes) : device.allocate_host(bytes, {}));
+    all.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    state.SetIterationTime(all.back());
+  }
+  std::ranges::sort(all);
+  state.counters["ms_per_gib"] = 1e3 * all[all.size() / 2] * gib / static_cast<double>(bytes);
+}
+
+}  // namespace
+
+void register_pinned_allocations() {
+  for (const bool by_driver : {false, true})
+    benchmark::RegisterBenchmark(
+        (std::string("PinnedAllocation/") + (by_driver ? "cudaMallocHost/" : "device/") +
+         std::to_string(gpu_scale().pinned_bytes >> 20U) + "MiB")
+            .c_str(),
+        time_pinning, by_driver)
+        ->UseManualTime()
+        ->Iterations(gpu_scale().pinned_times)
+        ->Unit(benchmark::kMillisecond);
+}
+
+}  // namespace millrace::micro

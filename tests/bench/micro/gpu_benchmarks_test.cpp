@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The benchmarks of a GPU over the stand-in for CUDA: each runs through, compares its result with
+// the host's, and has the counters that the table of tests/gpu takes.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "support/run_program.h"
+
+namespace millrace {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_program;
+using Json = nlohmann::json;
+
+/// The runs of the benchmarks that `filter` names, by name.
+std::map<std::string, Json> runs_of(const std::string& filter) {
+  const auto result = run_program({MILLRACE_GPU_BENCHMARKS, "--small", "--benchmark_format=json",
+                                   "--benchmark_filter=" + filter});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const Json json = Json::parse(result.out);
+  std::map<std::string, Json> runs;
+  for (const Json& run : json.at("benchmarks")) {
+    const std::string name = run.at("name");
+    runs[name.substr(0, name.find("/iterations:"))] = run;
+  }
+  return runs;
+}
+
+TEST(GpuBenchmarks, TimeKernelsBesideCopiesAtFourSizes) {
+  const auto runs = runs_of("(Convert/.*/bfloat16/nchw/half_flipped|Mix/)");
+  std::set<std::string> names;
+  for (const auto& [name, run] : runs) {
+    names.insert(name);
+    EXPECT_FALSE(run.value("error_occurred", false)) << name;
+    EXPECT_GT(run.at("of_copy").get<double>(), 0) << name;
+    EXPECT_GT(run.at("of_bandwidth").get<double>(), 0) << name;
+  }
+  std::set<std::string> expected;
+  for (const std::string side : {"224", "299", "384", "518"}) {
+    const std::string shape = "2x" + side + "x" + side + "x3/";
+    expected.insert("Convert/" + shape + "bfloat16/nchw/half_flipped");
+    for (const char* kind : {"mixup", "cutmix"}) expected.insert("Mix/" + shape + kind);
+  }
+  EXPECT_EQ(names, expected);
+}
+
+TEST(GpuBenchmarks, TellTheBandwidthAndWhatPinnedMemoryCosts) {
+  const auto runs = runs_of("DeviceBandwidth|PinnedAllocation");
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_GT(runs.at("DeviceBandwidth").at("bytes_per_second").get<double>(), 0);
+  for (const char* kind : {"device", "cudaMallocHost"}) {
+    EXPECT_GT(
+        runs.at(std::string("PinnedAllocation/") + kind + "/1MiB").at("ms_per_gib").get<double>(),
+        0);
+  }
+}
+
+TEST(GpuBenchmarks, TimeLaunchesBesideSlotsThatAreFreed) {
+  const auto runs = runs_of("LaunchLatency");
+  ASSERT_EQ(runs.size(), 3U);
+  for (const char* freed : {"nothing_freed", "memory_freed", "pipeline_ended"}) {
+    const Json& run = runs.at(std::string("LaunchLatency/") + freed);
+    EXPECT_GE(run.at("launches").get<double>(), 4) << freed;
+    EXPECT_GT(run.at("p50_us").get<double>(), 0) << freed;
+    EXPECT_LE(run.at("p50_us").get<double>(), run.at("p99_us").get<double>()) << freed;
+    EXPECT_LE(run.at("p99_us").get<double>(), run.at("max_us").get<double>()) << freed;
+  }
+}
+
+TEST(GpuBenchmarks, RefuseOtherOptions) {
+  const auto result = run_program({MILLRACE_GPU_BENCHMARKS, "--tiny"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--tiny"));
+}
+
+}  // namespace
+}  // namespace millrace
