@@ -8,6 +8,12 @@ elseif(CMAKE_CXX_COMPILER_ID MATCHES Clang AND Torch_VERSION VERSION_LESS 2)
 elseif(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
   set(millrace_torch_problem "this LibTorch has the strings of C++98, and millrace those of C++11")
 endif()
+# A LibTorch for CUDA requires the standard of CUDA sources, which is millrace's C++20. A CMake that
+# does not know nvcc's option for it would refuse them all.
+if(CMAKE_CUDA_STANDARD_REQUIRED AND CMAKE_CUDA_COMPILER AND
+   NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA_STANDARD_REQUIRED OFF)
+endif()
 if(NOT millrace_torch_problem AND NOT TARGET millrace::torch)
   add_library(millrace::torch INTERFACE IMPORTED GLOBAL)
   target_include_directories(millrace::torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})

@@ -40,6 +40,12 @@ inline constexpr unsigned copies = 16;
 /// of tables.
 inline constexpr unsigned vector_threads = values_per_channel * vector_channels;
 inline constexpr unsigned vector_blocks = 2;
+/// Blocks that the compiler leaves registers for. A multiprocessor of T4 (sm_75) has 1024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr unsigned resident_blocks = 1;
+#else
+inline constexpr unsigned resident_blocks = vector_blocks;
+#endif
 inline constexpr unsigned any_threads = 256;
 inline constexpr unsigned any_blocks = 8;
 inline constexpr unsigned warp_threads = 32;
@@ -190,7 +196,7 @@ __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byt
 /// what memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken
 /// from the last.
 template <DType dtype>
-__global__ void __launch_bounds__(vector_threads, vector_blocks)
+__global__ void __launch_bounds__(vector_threads, resident_blocks)
     to_planes(const __grid_constant__ ConversionArguments work) {
   constexpr unsigned pixels = vector_elements<dtype>;
   Lookup lookup{};
@@ -238,7 +244,7 @@ __global__ void __launch_bounds__(vector_threads, vector_blocks)
 /// Pieces are no multiples of a pixel, but the stride is one of three pieces, so the channel that a
 /// thread's pieces begin with stays the same.
 template <DType dtype>
-__global__ void __launch_bounds__(vector_threads, vector_blocks)
+__global__ void __launch_bounds__(vector_threads, resident_blocks)
     in_order(const __grid_constant__ ConversionArguments work) {
   constexpr unsigned elements = vector_elements<dtype>;
   constexpr unsigned pieces = 16 / elements;

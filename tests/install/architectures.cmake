@@ -1,0 +1,31 @@
+# The GPUs that millrace is built for by default: each nvcc is given those that it knows, and no
+# others.
+#   cmake -DSOURCE_DIR=... [-DNVCC=...] -P architectures.cmake
+cmake_minimum_required(VERSION 3.25)
+include(${SOURCE_DIR}/cmake/MillraceCudaArchitectures.cmake)
+
+set(all 75-real 80-real 86-real 89-real 90)
+foreach(version IN ITEMS 12.0.76 12.6.85 12.8.61 13.0.88 14.1)
+  millrace_cuda_architectures(architectures ${version})
+  set(expected ${all})
+  if(NOT version MATCHES "^12[.][06]")
+    list(APPEND expected 100-real 120-real)
+  endif()
+  if(NOT architectures STREQUAL expected)
+    message(FATAL_ERROR "nvcc ${version} is given ${architectures}, not ${expected}")
+  endif()
+endforeach()
+
+if(NVCC)
+  execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCH "release [0-9.]+, V([0-9.]+)" found "${text}")
+  millrace_cuda_architectures(architectures "${CMAKE_MATCH_1}")
+  execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "sm_[0-9]+" known "${known}")
+  foreach(architecture IN LISTS architectures)
+    string(REPLACE "-real" "" architecture ${architecture})
+    if(NOT "sm_${architecture}" IN_LIST known)
+      message(FATAL_ERROR "${NVCC} does not know sm_${architecture}")
+    endif()
+  endforeach()
+endif()
