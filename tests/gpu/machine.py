@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 # Asked for at once; a field that the driver does not know fails the fields beside it.
 GPU_FIELDS = (
@@ -27,13 +28,14 @@ CPU_FIELDS = {
     "Core(s) per socket": "cores_per_socket", "Socket(s)": "sockets", "NUMA node(s)": "numa_nodes",
     "L3 cache": "l3_bytes", "CPU max MHz": "max_mhz"
 }
-SECONDS = 2  # for each call
+END = time.monotonic() + 4  # for all calls
 
 
 def output_of(*command):
     """The standard output of a command that ends well in time, or None."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS,
+        left = max(0.1, END - time.monotonic())
+        done = subprocess.run(command, capture_output=True, text=True, timeout=left,
                               env={**os.environ, "LC_ALL": "C"})
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -97,9 +99,11 @@ def main():
     arguments.add_argument("--gpu-only", action="store_true")
     arguments.add_argument("--data", type=pathlib.Path, help="the dataset, whose size is told")
     options = arguments.parse_args()
-    facts = {"gpu": gpu_facts()}
+    facts = {}
     if not options.gpu_only:
         facts["cpu"] = cpu_facts()
+    facts["gpu"] = gpu_facts()
+    if not options.gpu_only:
         facts["nvidia_smi"] = shutil.which("nvidia-smi")
         facts["data_bytes"] = bytes_of(options.data) if options.data else None
     print(json.dumps(facts))

@@ -81,6 +81,7 @@ make_plan() {
   cores=$(nproc)
   seconds=$((quick ? 3 : 4))
   plan machine 5 5 python3 "$here/machine.py" --data "$dataset"
+  under machine env "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
   plan gpu_tests 36 36 gpu_tests
   plan gpu_calls 9 - gpu_call_tests
   local kernels='*ConversionKernel*:*MixKernel*'
@@ -106,8 +107,7 @@ make_plan() {
   plan_bench soak 80 - --step gemm:32768 --batch-size 256 --seconds 60
   plan python 32 32 python3 "$python_example" "$photos" "$dataset" \
     --library "$library_folder/libmillrace.so.0.1" --device cuda:0 --batch-size 256 \
-    --workers "$cores" --warm-up 2 --seconds 4 --feeds synthetic,millrace,torchvision \
-    --json "$raw/python.json"
+    --warm-up 2 --seconds 4 --feeds synthetic,millrace,torchvision --json "$raw/python.json"
   needs python "$torch" "there is no PyTorch"
   needs python "$photos" "no folder of photographs was named"
   under python env "LD_LIBRARY_PATH=$torch_libraries"

@@ -152,8 +152,10 @@ trap 'rm -rf "$raw" ${bundled:+"$unpacked"}' EXIT
 mapfile -t found < <(python_folders)
 torch=${found[1]:-}
 libraries=$library_folder:$(cuda_libraries)${found[0]:-}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# PyTorch has CUDA libraries of its own, which are not mixed with the toolkit's.
-torch_libraries=$torch:${found[0]:-}:$library_folder
+# PyTorch has CUDA libraries of its own, which are not mixed with the toolkit's. Python takes this
+# machine's other libraries, and from the bundle what is not here.
+torch_libraries=$torch:${found[0]:-}:/usr/lib/x86_64-linux-gnu:/lib/x86_64-linux-gnu
+torch_libraries+=:/usr/lib64:$library_folder
 
 # The photographs travel once, as the JPEGs that torchvision reads, and are packed here. Where that
 # fails, the folder itself is the dataset.
@@ -200,7 +202,7 @@ for ((n = 0; n < ${#names[@]}; n++)); do
 done >"$raw/plan.tsv"
 
 status=0
-LD_LIBRARY_PATH=$libraries python3 "$here/steps.py" "$raw" "$out" \
+python3 "$here/steps.py" "$raw" "$out" --libraries "$libraries" \
   --seconds $((time_for_all - SECONDS)) \
   ${MILLRACE_GPU_LIMIT:+--step-seconds "$MILLRACE_GPU_LIMIT"} \
   --facts "gpu=${gpu%, *}" --facts "driver=${gpu##*, }" --facts "commit=$commit" \

@@ -32,12 +32,13 @@ SAMPLED = {"resnet18_256": 10, "soak": 30}
 class Step:
     """A program in a process group of its own, with its outputs in files."""
 
-    def __init__(self, raw, name, command):
+    def __init__(self, raw, name, command, libraries):
         self.outputs = [raw / f"{name}.{kind}" for kind in ("out", "err")]
         with open(self.outputs[0], "wb") as out, open(self.outputs[1], "wb") as err:
             self.process = subprocess.Popen(["bash", "-c", f"exec {command}"], stdout=out,
                                             stderr=err, stdin=subprocess.DEVNULL,
-                                            preexec_fn=os.setpgrp)
+                                            preexec_fn=os.setpgrp,
+                                            env={**os.environ, "LD_LIBRARY_PATH": libraries})
 
     def signal(self, number):
         try:
@@ -110,8 +111,9 @@ def sample_later(raw, seconds):
 
 
 class Run:
-    def __init__(self, raw, out, seconds):
-        self.raw, self.out, self.end = raw, out, time.monotonic() + seconds
+    def __init__(self, raw, out, libraries, seconds):
+        self.raw, self.out, self.libraries = raw, out, libraries
+        self.end = time.monotonic() + seconds
         self.status = 1
         self.running = None
 
@@ -142,7 +144,7 @@ class Run:
             return
         timer = sample_later(self.raw, SAMPLED[name]) if name in SAMPLED else None
         begin = time.monotonic()
-        self.running = Step(self.raw, name, command)
+        self.running = Step(self.raw, name, command, self.libraries)
         status = self.running.run(limit)
         seconds = time.monotonic() - begin
         if timer:
@@ -160,6 +162,7 @@ def main():
     arguments.add_argument("raw", type=pathlib.Path)
     arguments.add_argument("out", type=pathlib.Path)
     arguments.add_argument("--seconds", type=int, required=True, help="for all steps")
+    arguments.add_argument("--libraries", default="", help="the LD_LIBRARY_PATH of all steps")
     arguments.add_argument("--step-seconds", type=int, default=1 << 30, help="the most for a step")
     arguments.add_argument("--facts", action="append", default=[], metavar="NAME=VALUE")
     options = arguments.parse_args()
@@ -167,7 +170,7 @@ def main():
     facts = dict(fact.split("=", 1) for fact in options.facts)
     (raw / "facts.json").write_text(json.dumps(facts))
     (raw / "steps.tsv").touch()
-    run = Run(raw, options.out, options.seconds)
+    run = Run(raw, options.out, options.libraries, options.seconds)
 
     def stop(number, _):
         if run.running:
