@@ -80,6 +80,7 @@ class CudaDevice final : public Device {
   DeviceId id() const override { return {DeviceId::Kind::cuda, ordinal_}; }
   bool copies() const override { return true; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
+  bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
