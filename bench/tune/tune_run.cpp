@@ -66,7 +66,7 @@ class Measuring {
     // workers follows from their number.
     if (settings_.runtime == nullptr || settings_.runtime->workers() != setting.workers) {
       settings_.runtime = nullptr;
-      settings_.runtime = make_runtime({.workers = setting.workers});
+      settings_.runtime = make_runtime({.workers = setting.workers, .kept_host_bytes = 0});
     }
     settings_.batch_size = setting.batch_size;
     settings_.prefetch = setting.prefetch;

@@ -3,6 +3,7 @@
 #include <millrace/cuda_device.h>
 #include <millrace/detail/numa_memory.h>
 #include <millrace/error.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -57,6 +58,7 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ran
 
 CudaDevice::~CudaDevice() {
   clock_.reset();
+  if (!returns_->here()) return;
   returns_->leave();
   returns_->wait(patience_at_end);
 }
@@ -71,6 +73,9 @@ Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   // place before it is pinned.
   loan->pages = allocate_on_node(bytes, node);
   void* const data = loan->pages.data();
+  // A child of fork() would share the pages until either process writes to them, and the writer
+  // then gets other pages than the GPU reads from. munmap ends it.
+  static_cast<void>(madvise(data, bytes, MADV_DONTFORK));
   take_for(*loan, "cudaHostRegister", [&] {
     return blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,
                          unsigned{cudaHostRegisterPortable});

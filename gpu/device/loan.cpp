@@ -18,9 +18,11 @@ constexpr std::chrono::milliseconds patience_at_exit{1000};
 /// with the process: its functions must not be called behind that.
 struct Ways {
   ~Ways() {
+    if (getpid() != process) return;
     for (const auto& [device, known] : all)
       if (const auto returns = known.lock()) returns->close(patience_at_exit);
   }
+  const pid_t process = getpid();
   std::mutex mutex;
   std::map<int, std::weak_ptr<Returns>> all;
 };
@@ -29,6 +31,11 @@ struct Ways {
 
 std::shared_ptr<Returns> Returns::of(int device) {
   static Ways ways;
+  if (getpid() != ways.process)
+    throw Error(ErrorCode::device,
+                "a CUDA device was used in a child of fork() whose parent had used one, which CUDA "
+                "does not support; start the child as a new program, or fork before the first "
+                "CudaDevice");
   const std::lock_guard lock(ways.mutex);
   std::weak_ptr<Returns>& known = ways.all[device];
   if (auto returns = known.lock(); returns != nullptr && returns->join()) return returns;
@@ -98,6 +105,7 @@ void Returns::serve(int device) noexcept {
 }
 
 void EndLoan::operator()(Loan* loan) const noexcept {
+  if (!loan->returns->here()) return;
   if (loan->what != nullptr) note_blocking_call(loan->call);
   const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan goes at any time
   returns->put(loan);

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 #include <millrace/device.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -20,12 +21,15 @@ struct Loan;
 
 /// The way back to one device, and its thread. It is shared by all that uses the device and ends
 /// when nobody does and everything is back; where the device hangs, it stays. All methods may be
-/// called from any thread at once.
+/// called from any thread at once. A child of fork() has neither the thread nor what it may have
+/// locked, and CUDA does not work there: `here` tells.
 class Returns {
  public:
   /// Those of a device, for one more user. Throws `Error` (`device`) where no thread can be
-  /// started.
+  /// started, and in a child of the process that used a device.
   static std::shared_ptr<Returns> of(int device);
+  /// Whether this is the process that made it. In another one no other method may be called.
+  bool here() const { return getpid() == process_; }
   /// One user less.
   void leave() noexcept;
 
@@ -41,6 +45,7 @@ class Returns {
   bool join();
   void serve(int device) noexcept;
 
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t users_ = 1;
@@ -70,7 +75,7 @@ struct Loan {
 };
 
 /// Ends a loan: it goes on its way back. Tells `note_blocking_call`, since that is no call for the
-/// batch path.
+/// batch path. In a child of fork() the loan stays as it is for good.
 struct EndLoan {
   void operator()(Loan* loan) const noexcept;
 };

@@ -116,12 +116,13 @@ std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
 }
 
 std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const SlotLayout& layout,
-                                                       Device& device, PipelineNodes& nodes) {
+                                                       Runtime& runtime, Device& device,
+                                                       PipelineNodes& nodes) {
   std::vector<std::unique_ptr<HostSlot>> hosts;
   for (std::size_t number = 0; number < count; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
-    host->memory = checked(device.allocate_host(layout.bytes(), nodes.node_of(number)),
+    host->memory = checked(runtime.host_memory(device, layout.bytes(), nodes.node_of(number)),
                            layout.bytes(), device, "allocate_host()");
     nodes.look_at(number, host->memory);
     host->records.indices.reserve(layout.micro_batches().samples);
@@ -200,7 +201,8 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                 .watched_from = options.debug.forbid_blocking_calls
                                     ? first + options.slots.prefetch + options.slots.device_slots
                                     : UINT64_MAX},
-      Slots{device_, make_host_slots(options.slots.prefetch, made, *device_, crew_->nodes())},
+      Slots{device_,
+            make_host_slots(options.slots.prefetch, made, *runtime_, *device_, crew_->nodes())},
       RunMeter(trace, group, copying && (options.conversion || micro_batches.count > 1), started));
   if (copying)
     outlet_ = std::make_shared<CopyOutlet>(
@@ -289,6 +291,7 @@ Report Engine::report_of(const RunMeter& meter, const CrewFigures& figures,
   Report report;
   report.pipeline = name_;
   report.memory = memory_;
+  report.memory.kept_host_bytes = runtime_->kept_host_bytes();
   crew_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
   std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));

@@ -68,11 +68,9 @@ Json json_of(const Verdict& verdict) {
 }
 
 Json json_of(const MemoryReport& memory) {
-  return {{"pinned_bytes", memory.pinned_bytes},
-          {"device_bytes", memory.device_bytes},
-          {"staging_bytes", memory.staging_bytes},
-          {"index_bytes", memory.index_bytes},
-          {"cache_bytes", memory.cache_bytes}};
+  return {{"pinned_bytes", memory.pinned_bytes},   {"device_bytes", memory.device_bytes},
+          {"staging_bytes", memory.staging_bytes}, {"index_bytes", memory.index_bytes},
+          {"cache_bytes", memory.cache_bytes},     {"kept_host_bytes", memory.kept_host_bytes}};
 }
 
 Json json_of(const CacheReport& cache) { return {{"hits", cache.hits}, {"misses", cache.misses}}; }

@@ -19,6 +19,7 @@
 #include "base/mutex.h"
 #include "dataset/record_notes.h"
 #include "dataset/sample_cache.h"
+#include "runtime/host_memory_pool.h"
 #include "runtime/memory.h"
 
 namespace millrace {
@@ -115,6 +116,7 @@ Runtime::Runtime(const RuntimeOptions& options)
     : adaptive_(options.adaptive),
       needs_(std::make_unique<Needs>()),
       kept_(std::make_unique<Kept>()),
+      host_memory_(std::make_shared<HostMemoryPool>(options.kept_host_bytes)),
       standard_note_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
@@ -239,6 +241,12 @@ std::shared_ptr<SampleCache> Runtime::cache_of(const std::shared_ptr<const Datas
   found->kept->allow(bytes);
   return found->kept;
 }
+
+Memory Runtime::host_memory(Device& device, std::size_t bytes, const NumaNode& node) {
+  return host_memory_->take(device, bytes, node);
+}
+
+std::size_t Runtime::kept_host_bytes() const { return host_memory_->kept_bytes(); }
 
 std::vector<WorkerPool*> Runtime::all_pools() const {
   std::vector<WorkerPool*> all;

@@ -5,6 +5,8 @@
 // Threads: all methods may be called from any thread at once.
 // Lifetimes: a pipeline shares the ownership of its device. Memory, streams and events may outlive
 // the `CudaDevice` that made them. A caller's own stream outlives the `CudaStream` over it.
+// Fork: in a child of fork() destructors return at once and give nothing back, and a `CudaDevice`
+// cannot be made if the parent has made one.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -62,10 +64,10 @@ class CudaStream final : public Stream {
 };
 
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
-/// workers fill them; copies are made by the copy engine, conversions by a kernel. `Event::wait`
-/// asks the event from time to time and never synchronises with the device. No call disturbs a
-/// capture of other streams into a graph, whichever thread makes it, nor chooses a device for the
-/// calling thread.
+/// workers fill them; a child of fork() does not have that memory. Copies are made by the copy
+/// engine, conversions by a kernel. `Event::wait` asks the event from time to time and never
+/// synchronises with the device. No call disturbs a capture of other streams into a graph,
+/// whichever thread makes it, nor chooses a device for the calling thread.
 ///
 /// Memory, streams and events are let go of at once, from any thread: each GPU has a thread that
 /// gives them back, since CUDA may wait for all work of the GPU then. An allocation that finds no
@@ -82,6 +84,7 @@ class CudaDevice final : public Device {
   DeviceId id() const override { return {DeviceId::Kind::cuda, ordinal_}; }
   bool copies() const override { return true; }
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
+  bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;

@@ -114,6 +114,10 @@ class Device {
   /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on
   /// `node` where the system allows.
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
+  /// Whether the runtime may keep memory of `allocate_host` when a pipeline gives it back, and hand
+  /// it to the next pipeline over a device of the same `name`, which may be another object. Such
+  /// memory must be able to outlive this device. False by default.
+  virtual bool keeps_host_memory() const { return false; }
   /// Memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;

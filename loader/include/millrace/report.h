@@ -70,6 +70,9 @@ struct MemoryReport {
   /// What the cache of samples takes by now (`PipelineOptions::cache_bytes`), of all pipelines that
   /// share it. It comes on top, too.
   std::size_t cache_bytes = 0;
+  /// Host memory that the runtime keeps by now of ended pipelines for the next ones
+  /// (`Runtime::host_memory`), over all devices. It comes on top.
+  std::size_t kept_host_bytes = 0;
 };
 
 /// What samples were made of, where some are kept in memory (`PipelineOptions::cache_bytes`); else

@@ -40,12 +40,19 @@ struct RuntimeOptions {
   /// each takes its part of the cores and of the GPUs.
   unsigned local_rank = 0;
   unsigned local_world = 1;
+  /// The most bytes of unused host memory that is kept for each device and NUMA node
+  /// (`Runtime::host_memory`); 0 = none, nullopt = no limit but that the memory in use and kept is
+  /// at most what was in use at one time.
+  std::optional<std::size_t> kept_host_bytes{};
   /// The machine to place workers on; nullopt = this one.
   std::optional<Topology> topology{};
 };
 
 class Dataset;
+class Device;
 struct FixedPart;
+class HostMemoryPool;
+class Memory;
 struct Placement;
 class RecordNotes;
 class SampleCache;
@@ -105,6 +112,18 @@ class Runtime {
   std::shared_ptr<SampleCache> cache_of(const std::shared_ptr<const Dataset>& dataset,
                                         const FixedPart& part, std::size_t bytes);
 
+  /// Returns `bytes` of host memory on `node` that `device` copies from at full speed; it may hold
+  /// anything. Pinning memory is slow and may hold up other work of the driver, so a device may
+  /// allow (`Device::keeps_host_memory`) that the runtime keeps it when a pipeline gives it back.
+  /// Later pipelines over a device of that name get it again, if it is large enough, and parts of
+  /// it if they need less. For each device and node the memory in use and kept is at most what was
+  /// in use at one time, and `RuntimeOptions::kept_host_bytes` sets a lower limit to what is kept.
+  /// An allocation that fails frees all that is kept and is tried again. What is kept is freed with
+  /// the runtime. Throws as `Device::allocate_host`.
+  Memory host_memory(Device& device, std::size_t bytes, const NumaNode& node);
+  /// How many bytes of host memory are kept, over all devices and nodes.
+  std::size_t kept_host_bytes() const;
+
  private:
   struct Need;
   struct Needs;
@@ -119,6 +138,7 @@ class Runtime {
   std::atomic<bool> some_hang_{false};
   std::unique_ptr<Needs> needs_;
   std::unique_ptr<Kept> kept_;
+  const std::shared_ptr<HostMemoryPool> host_memory_;
   const std::size_t standard_note_bytes_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;

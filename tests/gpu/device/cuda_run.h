@@ -52,7 +52,11 @@ class Checker {
 class CudaPipeline : public ::testing::Test {
  protected:
   void SetUp() override { stand_in::reset(); }
-  void TearDown() override { expect_all_given_back(); }
+  void TearDown() override {
+    run_.options.runtime.reset();  // it keeps pinned memory
+    run_.runtime.reset();
+    expect_all_given_back();
+  }
   /// What still waited for streams when its pipeline ended is given back a little later.
   static void expect_all_given_back() {
     stand_in::drain();

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "loader/pipeline/road/small_road.h"
@@ -55,6 +56,33 @@ TEST_P(PipelineMemory, TheDeviceAllocatesNothingAfterTheStart) {
   EXPECT_EQ(hooks.count(DeviceCall::allocate_device), own);
   EXPECT_EQ(hooks.count(DeviceCall::make_stream), streams);
   EXPECT_EQ(hooks.count(DeviceCall::make_event), events);
+}
+
+TEST_P(PipelineMemory, TheNextPipelineAllocatesNoHostMemory) {
+  const auto device = std::make_shared<HostDevice>(HostDeviceOptions{GetParam()});
+  SmallRun run = picture_run(device);
+  run.workers(2);
+  std::size_t pinned_bytes = 0;
+  std::uint64_t allocations = 0;
+  std::uint64_t of_first = 0;
+  for (int n = 0; n < 3; ++n) {
+    run.options.batch_size = n == 2 ? 2 : 4;  // the last one needs less
+    run.options.debug.poison_slots = n > 0;   // what the one before it left counts for nothing
+    HostStream stream;
+    Pipeline pipeline = run.pipeline();
+    for (int batch = 0; batch < 10; ++batch) EXPECT_TRUE(pipeline.next(stream));
+    const MemoryReport memory = pipeline.report().memory;
+    if (n == 0) pinned_bytes = memory.pinned_bytes;
+    EXPECT_EQ(memory.kept_host_bytes > 0, n == 2);
+    EXPECT_LE(memory.pinned_bytes + memory.kept_host_bytes, pinned_bytes);
+    const std::uint64_t taken =
+        device->allocations() - std::exchange(allocations, device->allocations());
+    if (n == 0) of_first = taken;
+    if (n > 0) {
+      EXPECT_EQ(taken, of_first - run.options.slots.prefetch) << "all but the host slots";
+    }
+  }
+  EXPECT_EQ(run.options.runtime->kept_host_bytes(), pinned_bytes);
 }
 
 TEST_P(PipelineMemory, TheHeapGivesNoPictureInSteadyState) {
