@@ -104,10 +104,11 @@ def measure(trainer, batches, arguments, after_warm_up=lambda: None):
     end = time.perf_counter() + arguments.seconds
     while images == 0 or time.perf_counter() < end:
         batch = next(batches)
+        images += len(batch[0])
         clock.begin()
         loss = trainer.step(*batch)
         clock.end()
-        images += len(batch[0])
+        del batch  # its slot is filled again meanwhile
     seconds = clock.seconds()
     rate = {"images": images, "seconds": seconds, "images_per_second": images / seconds}
     return rate | {"idle": clock.idle(), "loss": loss.item()}
@@ -137,9 +138,12 @@ def feed_millrace(trainer, arguments, classes):
     options["device"] = str(trainer.device) if on_gpu else "host"
     with loader.Loader(arguments.library, arguments.dataset, recipe, **options, **run) as ours:
 
+        def images_and_labels(batch):
+            return batch["image"].permute(0, 3, 1, 2), batch["label"]
+
         def batches():
-            for batch in ours:
-                yield batch["image"].permute(0, 3, 1, 2), batch["label"]
+            while True:
+                yield images_and_labels(ours.next())
 
         rate = measure(trainer, batches(), arguments, lambda: ours.report(restart=True))
         report = ours.report()
@@ -215,6 +219,7 @@ def main():
         if not torch.cuda.is_available():
             print(f"resnet18.py: no {device}: PyTorch finds no GPU", file=sys.stderr)
             sys.exit(77)
+        device = torch.device("cuda", device.index or 0)
         torch.cuda.set_device(device)
         name = torch.cuda.get_device_name(device)
     facts = {"device": str(device), "device_name": name, "torch": torch.__version__}

@@ -8,7 +8,11 @@ file(WRITE ${WORK_DIR}/torch/share/cmake/Torch/TorchConfig.cmake [=[
 enable_language(CUDA)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_ARCHITECTURES OFF)
-string(APPEND CMAKE_CUDA_FLAGS " -gencode arch=compute_50,code=sm_50")
+set(arch 50)
+if(TORCH_CUDA_ARCH_LIST)
+  string(REPLACE "." "" arch ${TORCH_CUDA_ARCH_LIST})
+endif()
+string(APPEND CMAKE_CUDA_FLAGS " -gencode arch=compute_${arch},code=sm_${arch}")
 message(WARNING "CMAKE_CUDA_ARCHITECTURES are ignored")
 foreach(library IN ITEMS c10 torch_cpu c10_cuda torch)
   add_library(${library} INTERFACE IMPORTED)
@@ -52,13 +56,14 @@ if(cuda_sources LESS 2 OR torch_sources LESS 1)
   message(FATAL_ERROR "${cuda_sources} CUDA sources, ${torch_sources} with MILLRACE_TORCH_CUDA")
 endif()
 
-# A project that finds LibTorch in its own scope, before millrace, and has CUDA sources with
-# millrace's C++20.
+# A project that finds LibTorch in its own scope, before millrace, as gpu/README.md says. It has
+# CUDA sources with millrace's C++20.
 file(REMOVE_RECURSE ${WORK_DIR}/build)
 file(WRITE ${WORK_DIR}/consumer/kernel.cu "")
 file(WRITE ${WORK_DIR}/consumer/CMakeLists.txt "
 cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX CUDA)
+set(TORCH_CUDA_ARCH_LIST 8.0)
 find_package(Torch REQUIRED)
 add_library(millrace_loader INTERFACE)
 add_library(millrace::loader ALIAS millrace_loader)
