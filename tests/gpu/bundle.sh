@@ -49,13 +49,24 @@ linux='linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s)'
 cuda='lib(cuda|cudart|cu(blas|dnn|fft|file|pti|rand|solver|sparse).*|nccl|nv.*)'
 torch='lib(torch.*|c10.*|shm|gomp.*)'
 leave="^($linux|$cuda|$torch)[.-]"
+# copy_libraries FILE: those that it names, and those that they name in turn. `ldd` alone would tell
+# also what those need that are left.
 copy_libraries() {
   local name path
-  while read -r name path; do
+  local -A found=()
+  while read -r name path; do found[$name]=$path; done < <(ldd "$1" |
+    awk '$2 == "=>" {print $1, $3}')
+  copy_named "$1"
+}
+copy_named() {
+  local name path
+  while read -r name; do
+    path=${found[$name]:-not}
     if [[ $name =~ $leave ]] || [ -e "$work/lib/$name" ]; then continue; fi
     [ "$path" != not ] || fail "$1 needs $name, which is not here"
     cp -L "$path" "$work/lib/$name"
-  done < <(ldd "$1" | awk '$2 == "=>" {print $1, $3}')
+    copy_named "$path"
+  done < <(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
 }
 # take FILE FOLDER: into bin or lib, with the libraries that it loads.
 take() {

@@ -257,9 +257,10 @@ class Table:
                      ours >= 0.99 * synthetic)
             idle = feeds["millrace"][0].get("idle")
             floor = feeds["synthetic"][0].get("idle")
-            if isinstance(idle, float):
+            if isinstance(idle, (int, float)):
+                beside = isinstance(floor, (int, float))
                 self.add(f"device idle, {what}", f"{100 * idle:.3f}%" + (
-                    f" (synthetic batches {100 * floor:.3f}%)" if isinstance(floor, float) else ""))
+                    f" (synthetic batches {100 * floor:.3f}%)" if beside else ""))
 
     def torchvision(self):
         what = "ResNet-18 training from Python"
