@@ -22,8 +22,8 @@
 #include "stream_clock.h"
 #endif
 
-// The rate of training steps: on millrace's batches, and on one synthetic batch that stays on the
-// device, which costs no loading. A loader that keeps up gives both the same rate.
+// The rate of training steps: on millrace's batches, and on batches that stay on the device, which
+// cost no loading. A loader that keeps up gives both the same rate.
 
 /// Times steps on the device's current stream. A GPU's times are those of events on the stream.
 class StepClock {
@@ -130,19 +130,6 @@ Rate measure_steps(const torch::Device& device, const MeasureOptions& options, c
   rate.seconds = clock.seconds();
   rate.idle = clock.idle();
   return rate;
-}
-
-/// A batch of noise on the device, with the type and strides that a pipeline's images have there.
-inline Tensors synthetic_tensors(const torch::Device& device, std::size_t batch_size,
-                                 std::size_t pixels, std::size_t classes) {
-  const auto samples = static_cast<std::int64_t>(batch_size);
-  const auto side = static_cast<std::int64_t>(pixels);
-  const auto dtype = device.is_cuda() ? torch::kBFloat16 : torch::kFloat;
-  return {torch::randn({samples, 3, side, side}, device)
-              .to(dtype)
-              .contiguous(torch::MemoryFormat::ChannelsLast),
-          torch::randint(static_cast<std::int64_t>(classes), {samples},
-                         torch::TensorOptions().dtype(torch::kLong).device(device))};
 }
 
 inline std::string to_json(const Rate& rate, const torch::Device& device, std::size_t batch_size,

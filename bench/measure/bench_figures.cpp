@@ -80,35 +80,46 @@ void add_copies(Figures& figures, const BenchRecord& record) {
   struct Rate {
     const char* key;
     const char* share_key;
-    std::optional<double> rate;
+    const std::optional<CopyRates>& rates;
+    double CopyRates::*rate;
   };
+  constexpr auto at_once = &CopyRates::at_once;
+  constexpr auto paced = &CopyRates::paced;
   for (const Rate& one : {
-           Rate{"plain_h2d_gb_per_second", "h2d_percent_of_plain", plain.idle},
-           Rate{"plain_h2d_busy_gb_per_second", "h2d_percent_of_plain_busy", plain.busy},
+           Rate{"plain_h2d_gb_per_second", "h2d_percent_of_plain", plain.idle, at_once},
+           Rate{"plain_h2d_busy_gb_per_second", "h2d_percent_of_plain_busy", plain.busy, at_once},
            Rate{"plain_h2d_malloc_host_gb_per_second", "h2d_percent_of_plain_malloc_host",
-                by_driver.idle},
+                by_driver.idle, at_once},
            Rate{"plain_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_plain_malloc_host_busy",
-                by_driver.busy},
+                by_driver.busy, at_once},
+           Rate{"paced_h2d_gb_per_second", "h2d_percent_of_paced", plain.idle, paced},
+           Rate{"paced_h2d_busy_gb_per_second", "h2d_percent_of_paced_busy", plain.busy, paced},
+           Rate{"paced_h2d_malloc_host_gb_per_second", "h2d_percent_of_paced_malloc_host",
+                by_driver.idle, paced},
+           Rate{"paced_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_paced_malloc_host_busy",
+                by_driver.busy, paced},
        }) {
-    figures.key(one.key, one.rate ? Json(*one.rate / giga) : Json());
-    figures.key(one.share_key, percent_json(share_of_plain(copies, one.rate)));
+    const auto rate = one.rates ? std::optional((*one.rates).*one.rate) : std::nullopt;
+    figures.key(one.key, rate ? Json(*rate / giga) : Json());
+    figures.key(one.share_key, percent_json(share_of_plain(copies, rate)));
   }
   figures.key("copy_hidden_percent", percent_json(hidden));
   if (!copies) return;
-  const auto beside = [&](std::optional<double> rate, const char* format) {
+  const auto beside = [&](double rate, const char* format) {
     return fmt::format(fmt::runtime(format), 100 * share_of_plain(copies, rate).value_or(0),
-                       rate.value_or(0) / giga);
+                       rate / giga);
+  };
+  const auto both = [&](const CopyRates& rates) {
+    return beside(rates.at_once, "{:.1f}% of {:.2f} GB/s") +
+           beside(rates.paced, ", paced {:.1f}% of {:.2f} GB/s");
   };
   std::string text = fmt::format("{:.2f} GB/s", copies->bytes_per_second / giga);
-  if (plain.idle) text += beside(plain.idle, ", {:.1f}% of plain copies' {:.2f} GB/s");
   if (hidden) text += fmt::format("; {:.1f}% of their time under steps", 100 * *hidden);
   figures.row("copies to the device", text);
-  if (plain.busy)
-    figures.row("of plain, busy workers", beside(plain.busy, "{:.1f}% of {:.2f} GB/s"));
-  if (by_driver.idle)
-    figures.row("of cudaMallocHost",
-                beside(by_driver.idle, "{:.1f}% of {:.2f} GB/s") +
-                    beside(by_driver.busy, "; with busy workers {:.1f}% of {:.2f} GB/s"));
+  if (plain.idle) figures.row("of plain copies", both(*plain.idle));
+  if (plain.busy) figures.row("of plain, busy workers", both(*plain.busy));
+  if (by_driver.idle) figures.row("of cudaMallocHost", both(*by_driver.idle));
+  if (by_driver.busy) figures.row("of that, busy workers", both(*by_driver.busy));
 }
 
 /// How large the dataset is beside the caches: what fits in them is read faster than what does not.

@@ -96,10 +96,7 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   const std::size_t all = plain_copy_memory(bytes, std::max<std::size_t>(2, settings.prefetch));
   const Memory pinned = device.allocate_host(all, node);
   const Memory by_driver = settings.device->allocate_by_driver(all);
-  const auto rate = [&](const Memory& source) -> std::optional<double> {
-    const auto measured = plain_copy_rate(device, source, bytes);
-    return measured ? std::optional(measured->bytes_per_second) : std::nullopt;
-  };
+  const auto rate = [&](const Memory& source) { return plain_copy_rates(device, source, bytes); };
   beside.plain_copies.idle = rate(pinned);
   if (by_driver.data() == nullptr) return;
   beside.driver_copies.idle = rate(by_driver);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "measure/bench_run.h"
+#include "measure/device/copy_rate.h"
 
 namespace millrace::cli {
 
@@ -15,13 +16,12 @@ struct FirstStep {
   double whole_ms = 0;
 };
 
-/// Rates of plain copies of the pipeline's size, in bytes per second; nullopt where they were not
-/// measured.
+/// Rates of plain copies of the pipeline's size; nullopt where they were not measured.
 struct PlainCopyRates {
   /// While the workers have nothing to do.
-  std::optional<double> idle{};
+  std::optional<CopyRates> idle{};
   /// While they make batches, which nobody copies.
-  std::optional<double> busy{};
+  std::optional<CopyRates> busy{};
 };
 
 /// What a bench is compared with, measured in the same run of the program.

@@ -49,13 +49,15 @@ class OutsideCaptures {
   const bool exchanged_;
 };
 
-/// Makes a device the calling thread's current one, outside captures, and puts back what was, or
-/// that there was none. The pipeline's own threads are bound to their device
-/// (`CudaDevice::bind_thread`), so nothing is switched there.
+/// Makes a device the calling thread's current one, and puts back what was, or that there was none.
+/// The pipeline's own threads are bound to their device (`CudaDevice::bind_thread`), so nothing is
+/// switched there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) : device_(device), pushed_(!is_current(device)) {
-    if (pushed_) push_context(device);
+    if (!pushed_) return;
+    const OutsideCaptures outside_captures;  // to push may make a context
+    push_context(device);
   }
   ~CurrentDevice() {
     if (pushed_) pop_context(device_);
@@ -64,7 +66,6 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 
  private:
-  const OutsideCaptures outside_captures_;  // first, since to push may make a context
   const int device_;
   const bool pushed_;
 };

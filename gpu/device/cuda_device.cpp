@@ -96,6 +96,7 @@ Memory CudaDevice::allocate_device(std::size_t bytes) {
 
 std::unique_ptr<Stream> CudaDevice::make_stream() {
   const CurrentDevice current(ordinal_);
+  const OutsideCaptures outside_captures;
   check(load_kernels(), "cudaFuncGetAttributes");
   return std::make_unique<CudaStream>(ordinal_, true);
 }

@@ -108,6 +108,7 @@ void CudaStream::copy_on_device(void* destination, const void* source, std::size
 
 void CudaStream::launch(const DeviceWork& work) {
   const CurrentDevice current(device_);
+  const OutsideCaptures outside_captures;  // the runtime may load the kernel now
   const std::optional<KernelLaunch> launched = launch_kernel(work, stream_);
   if (!launched)
     throw Error(ErrorCode::device,

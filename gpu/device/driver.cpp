@@ -102,6 +102,7 @@ bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept try {
 }
 
 bool has_passed(cudaEvent_t event) {
+  const OutsideCaptures outside_captures;
   const CUresult status = driver().query(event);
   if (status == CUDA_SUCCESS) return true;
   if (status == CUDA_ERROR_NOT_READY) return false;
@@ -110,6 +111,7 @@ bool has_passed(cudaEvent_t event) {
 }
 
 std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
+  const OutsideCaptures outside_captures;
   float milliseconds = 0;
   if (driver().elapsed(&milliseconds, from, to) != CUDA_SUCCESS) return std::nullopt;
   return milliseconds;

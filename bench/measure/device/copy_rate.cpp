@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 namespace millrace::cli {
 namespace {
@@ -37,10 +38,11 @@ class PlainCopies {
   std::size_t buffers() const { return source_.bytes() / stride_of(bytes_); }
 
   /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events
-  /// around each, on a stream that has nothing else.
-  std::optional<double> run(std::size_t copies) {
+  /// around each, on a stream that has nothing else. Each begins a pause after the one before.
+  std::optional<double> run(std::size_t copies, std::chrono::nanoseconds pause = {}) {
     std::chrono::duration<double> busy{0};
     for (std::size_t copy = 0; copy < copies; ++copy) {
+      if (pause.count() > 0) std::this_thread::sleep_for(pause);
       const std::size_t offset = copy % buffers() * stride_of(bytes_);
       stream_->record(*begin_);
       stream_->copy(destination_.data() + offset, source_.data() + offset, bytes_);
@@ -70,21 +72,32 @@ struct Stretch {
   std::int64_t end;
 };
 
-/// Stretches of time that are in any of the spans, in order, with gaps between them.
-std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
+/// Stretches of time that are in any of the spans, in order, with gaps between them that are longer
+/// than `least_gap`.
+std::vector<Stretch> united(const std::vector<TraceSpan>& spans, std::int64_t least_gap) {
   std::vector<Stretch> sorted;
   for (const TraceSpan& span : spans)
     if (span.end_ns > span.begin_ns) sorted.push_back({span.begin_ns, span.end_ns});
   std::ranges::sort(sorted, {}, &Stretch::begin);
   std::vector<Stretch> stretches;
   for (const Stretch& next : sorted) {
-    if (!stretches.empty() && next.begin <= stretches.back().end)
+    if (!stretches.empty() && next.begin - stretches.back().end <= least_gap)
       stretches.back().end = std::max(stretches.back().end, next.end);
     else
       stretches.push_back(next);
   }
   return stretches;
 }
+
+std::int64_t mean_ns(const std::vector<TraceSpan>& spans) {
+  std::int64_t sum = 0;
+  for (const TraceSpan& span : spans) sum += std::max<std::int64_t>(span.end_ns - span.begin_ns, 0);
+  return spans.empty() ? 0 : sum / static_cast<std::int64_t>(spans.size());
+}
+
+/// Ends and begins of spans may be so far off, in nanoseconds: the device's events are converted to
+/// the host's clock.
+constexpr std::int64_t clocks_differ = 50'000;
 
 }  // namespace
 
@@ -100,11 +113,13 @@ std::size_t plain_copy_memory(std::size_t bytes, std::size_t buffers) {
   return stride_of(bytes) * buffers;
 }
 
-std::optional<CopyRate> plain_copy_rate(Device& device, const Memory& source, std::size_t bytes) {
+std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, std::size_t bytes) {
   constexpr std::size_t loops = 7;
   constexpr double loop_seconds = 0.03;
   constexpr std::chrono::milliseconds enough{300};
   constexpr std::size_t most_copies = 1000;
+  constexpr std::size_t paced_copies = 8;
+  constexpr std::chrono::milliseconds pause{3};
   PlainCopies copies(device, source, bytes);
   const std::size_t buffers = copies.buffers();
   copies.run(buffers);  // the memory's first use
@@ -112,16 +127,19 @@ std::optional<CopyRate> plain_copy_rate(Device& device, const Memory& source, st
   if (!first) return std::nullopt;
   const auto in_a_loop =
       static_cast<std::size_t>(loop_seconds * *first / static_cast<double>(bytes));
-  std::vector<double> rates;
-  const steady_clock::time_point begin = steady_clock::now();
-  do {
-    const auto rate =
-        copies.run(std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies));
-    rates.push_back(rate.value_or(*first));
-  } while (rates.size() < loops && steady_clock::now() - begin < enough);
-  const auto median = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
-  std::ranges::nth_element(rates, median);
-  return CopyRate{static_cast<double>(bytes), *median};
+  const auto median_of_loops = [&](std::size_t count, std::chrono::nanoseconds between) {
+    std::vector<double> rates;
+    const steady_clock::time_point begin = steady_clock::now();
+    do {
+      rates.push_back(copies.run(count, between).value_or(*first));
+    } while (rates.size() < loops && steady_clock::now() - begin < enough);
+    const auto median = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+    std::ranges::nth_element(rates, median);
+    return *median;
+  };
+  return CopyRates{.at_once = median_of_loops(
+                       std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies), {}),
+                   .paced = median_of_loops(paced_copies, pause)};
 }
 
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name) {
@@ -135,7 +153,7 @@ std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::
 
 std::optional<double> hidden_share(const std::vector<TraceSpan>& copies,
                                    const std::vector<TraceSpan>& steps) {
-  const std::vector<Stretch> busy = united(steps);
+  const std::vector<Stretch> busy = united(steps, std::min(clocks_differ, mean_ns(steps) / 100));
   if (busy.empty()) return std::nullopt;
   std::int64_t all = 0;
   std::int64_t hidden = 0;

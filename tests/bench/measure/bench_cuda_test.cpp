@@ -122,7 +122,7 @@ TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   for (const char* row :
        {"device idle", "idle's floor", "idle by synthetic input", "copies to the device",
-        "of plain copies'", "of plain, busy workers", "of cudaMallocHost", "dataset beside caches",
+        "of plain copies", "of plain, busy workers", "of cudaMallocHost", "dataset beside caches",
         "under steps", "trainer's thread", "first step after", "MB of the device"})
     EXPECT_THAT(result.out, HasSubstr(row));
 }

@@ -94,12 +94,12 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
   record.result.rss_growth = -1'000'000;
   record.beside = {.idle_by_synthetic = 0.0125,
                    .idle_floor = 0.0004,
-                   .plain_copies = {.idle = 25e9},
+                   .plain_copies = {.idle = CopyRates{25e9, 20.2e9}},
                    .first_step = FirstStep{12, 30.5}};
   const auto rows = rows_of(record);
   EXPECT_THAT(rows.at("idle by synthetic input"), HasSubstr("1.25%"));
-  EXPECT_EQ(rows.at("copies to the device"),
-            "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s; 97.5% of their time under steps");
+  EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s; 97.5% of their time under steps");
+  EXPECT_EQ(rows.at("of plain copies"), "80.0% of 25.00 GB/s, paced 99.0% of 20.20 GB/s");
   EXPECT_THAT(rows.at("first step after"), HasSubstr("18.5 ms saved"));
   EXPECT_EQ(rows.at("memory since warm-up"), "-1.0 MB of the process, +2.5 MB of the device");
   EXPECT_EQ(rows.at("idle's floor"), "0.04% (the same steps without a loader, by the same events)");
@@ -113,13 +113,13 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
 TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorkers) {
   BenchRecord record;
   record.result.copies = CopyRate{1e6, 20e9};
-  record.beside = {.plain_copies = {.idle = 25e9, .busy = 20e9},
-                   .driver_copies = {.idle = 40e9, .busy = 16e9}};
+  record.beside = {.plain_copies = {.idle = CopyRates{25e9, 20e9}, .busy = CopyRates{20e9, 16e9}},
+                   .driver_copies = {.idle = CopyRates{40e9, 32e9}, .busy = CopyRates{16e9, 8e9}}};
   const auto rows = rows_of(record);
-  EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s, 80.0% of plain copies' 25.00 GB/s");
-  EXPECT_EQ(rows.at("of plain, busy workers"), "100.0% of 20.00 GB/s");
-  EXPECT_EQ(rows.at("of cudaMallocHost"),
-            "50.0% of 40.00 GB/s; with busy workers 125.0% of 16.00 GB/s");
+  EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s");
+  EXPECT_EQ(rows.at("of plain, busy workers"), "100.0% of 20.00 GB/s, paced 125.0% of 16.00 GB/s");
+  EXPECT_EQ(rows.at("of cudaMallocHost"), "50.0% of 40.00 GB/s, paced 62.5% of 32.00 GB/s");
+  EXPECT_EQ(rows.at("of that, busy workers"), "125.0% of 16.00 GB/s, paced 250.0% of 8.00 GB/s");
   const Json json = figures_of(record).json();
   for (const auto& [key, value] :
        std::map<std::string, double>{{"plain_h2d_gb_per_second", 25},
@@ -129,7 +129,15 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorker
                                      {"plain_h2d_malloc_host_gb_per_second", 40},
                                      {"h2d_percent_of_plain_malloc_host", 50},
                                      {"plain_h2d_malloc_host_busy_gb_per_second", 16},
-                                     {"h2d_percent_of_plain_malloc_host_busy", 125}})
+                                     {"h2d_percent_of_plain_malloc_host_busy", 125},
+                                     {"paced_h2d_gb_per_second", 20},
+                                     {"h2d_percent_of_paced", 100},
+                                     {"paced_h2d_busy_gb_per_second", 16},
+                                     {"h2d_percent_of_paced_busy", 125},
+                                     {"paced_h2d_malloc_host_gb_per_second", 32},
+                                     {"h2d_percent_of_paced_malloc_host", 62.5},
+                                     {"paced_h2d_malloc_host_busy_gb_per_second", 8},
+                                     {"h2d_percent_of_paced_malloc_host_busy", 250}})
     EXPECT_DOUBLE_EQ(json.at(key).get<double>(), value) << key;
 }
 
