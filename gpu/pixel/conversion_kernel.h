@@ -31,6 +31,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "pixel/divisor.h"
+
 namespace millrace::kernels {
 
 inline constexpr unsigned values_per_channel = 256;
@@ -49,24 +51,6 @@ inline constexpr unsigned resident_blocks = vector_blocks;
 inline constexpr unsigned any_threads = 256;
 inline constexpr unsigned any_blocks = 8;
 inline constexpr unsigned warp_threads = 32;
-
-/// Divides numbers below 2^31 by what is known before the launch, with a multiplication and a shift
-/// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994).
-struct Divisor {
-  std::uint32_t multiplier = 0;
-  std::uint32_t shift = 0;
-
-  Divisor() = default;
-  explicit Divisor(std::uint32_t divisor) {
-    while ((std::uint64_t{1} << shift) < divisor) ++shift;
-    multiplier =
-        static_cast<std::uint32_t>((((std::uint64_t{1} << shift) - divisor) << 32U) / divisor + 1);
-  }
-  MILLRACE_HOST_DEVICE std::uint32_t quotient(std::uint32_t number) const {
-    const auto high = static_cast<std::uint32_t>((std::uint64_t{number} * multiplier) >> 32U);
-    return (high + number) >> shift;
-  }
-};
 
 struct ConversionArguments {
   static constexpr bool has_barrier = true;

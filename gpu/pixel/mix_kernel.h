@@ -4,8 +4,15 @@
 // `MixWork::run_on_host`.
 //
 // It changes images in place, before the conversion reads them, so the conversion's kernels stay as
-// they are. A thread has a pixel of sample n and the pixel of its partner that is mixed with it.
-// The partner's pixel is mixed with that one and no other, so no thread reads what another writes.
+// they are. A thread has bytes of image `one` and the bytes of its partner, image `two`, that are
+// mixed with them. The partner's bytes are mixed with those and no others, so no thread reads what
+// another writes.
+//
+// A thread takes four bytes at a time, which are a word of image `one`; its neighbours take the
+// next. So a warp reads and writes 128 bytes side by side. The partner's four bytes are a word too
+// if both images lie alike, else they are read and written in the pieces that their place allows.
+// A thread reads four such words before it needs the first. A word that stays as it is is neither
+// read nor written.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,11 +23,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pixel/divisor.h"
 #include "pixel/enqueue.h"
 
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
+inline constexpr unsigned mix_blocks = 4;
+/// The words that a thread has on their way.
+inline constexpr unsigned mix_words = 4;
+inline constexpr unsigned word_bytes = 4;
+/// Bytes of an image that a block takes.
+inline constexpr unsigned mix_chunk = mix_threads * mix_words * word_bytes;
 
 struct MixArguments {
   static constexpr bool has_barrier = false;
@@ -29,70 +43,275 @@ struct MixArguments {
   const std::uint8_t* flips = nullptr;
   const std::int32_t* erases = nullptr;
   const std::int32_t* mixes = nullptr;
-  std::size_t samples = 0;
-  std::size_t height = 0;
-  std::size_t width = 0;
-  std::size_t channels = 0;
+  std::uint32_t samples = 0;
+  std::int32_t width = 0;
+  std::int32_t channels = 0;
+  std::int32_t row_bytes = 0;
+  std::int32_t image_bytes = 0;
+  std::uint32_t chunks_per_pair = 0;
+  /// Chunks of all pairs.
+  std::uint32_t chunks = 0;
+  Divisor by_row;
+  Divisor by_channels;
 };
 
-/// Pixel (x, y) of a sample, as it is stored and as it is flipped.
-struct MixPixel {
+/// A box of an image as it is stored: the bytes of each row, and the rows.
+struct ByteBox {
+  std::int32_t begin = 0;
+  std::int32_t end = 0;
+  std::int32_t top = 0;
+  std::int32_t bottom = 0;
+
+  ByteBox() = default;
+  __device__ ByteBox(const MixArguments& work, const std::int32_t* box, bool mirrored) {
+    const std::int32_t x = mirrored ? work.width - __ldg(box) - __ldg(box + 2) : __ldg(box);
+    begin = x * work.channels;
+    end = (x + __ldg(box + 2)) * work.channels;
+    top = __ldg(box + 1);
+    bottom = top + __ldg(box + 3);
+  }
+  /// Which of the bytes x .. x + 3 of row y lie in it: 0xFF for each.
+  __device__ std::uint32_t mask(std::int32_t x, std::int32_t y) const {
+    if (y < top || y >= bottom) return 0;
+    return bytes_below(end - x) & ~bytes_below(begin - x);
+  }
+
+ private:
+  /// The first `count` of four bytes.
+  __device__ static std::uint32_t bytes_below(std::int32_t count) {
+    return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8U)) - 1U;
+  }
+};
+
+/// Four bytes, each mixed as `mixed` does it: every second one in a half of a word at a time.
+__device__ inline std::uint32_t mixed_word(std::uint32_t own, std::uint32_t other,
+                                           std::uint32_t weight) {
+  constexpr std::uint32_t every_second = 0x00FF00FFU;
+  constexpr std::uint32_t round = 0x00800080U;
+  const std::uint32_t rest = 256U - weight;
+  const std::uint32_t low = (own & every_second) * weight + (other & every_second) * rest + round;
+  const std::uint32_t high =
+      (own >> 8U & every_second) * weight + (other >> 8U & every_second) * rest + round;
+  return (low >> 8U & every_second) | (high & ~every_second);
+}
+
+/// One of a pair's images, by bytes of image `one`.
+struct MixImage {
   std::uint8_t* at = nullptr;
   const std::int32_t* erase = nullptr;
-  bool erased = false;
+  std::uint32_t weight = 256;
+  ByteBox erased;
+  ByteBox other;
 
-  __device__ MixPixel(const MixArguments& work, std::size_t sample, bool mirrored, std::int32_t x,
-                      std::int32_t y) {
-    const std::size_t stored =
-        mirrored ? work.width - 1 - static_cast<std::size_t>(x) : static_cast<std::size_t>(x);
-    at =
-        work.images + ((sample * work.height + static_cast<std::size_t>(y)) * work.width + stored) *
-                          work.channels;
-    if (work.erases == nullptr) return;
-    erase = work.erases + sample * MixWork::erase_numbers;
-    erased = lies_in(erase, x, y);
-  }
-  __device__ std::uint8_t value(std::size_t channel) const {
-    return erased ? static_cast<std::uint8_t>(erase[4 + channel]) : at[channel];
+  __device__ MixImage(const MixArguments& work, std::size_t sample, bool mirrored, bool mixes) {
+    at = work.images + sample * static_cast<std::size_t>(work.image_bytes);
+    if (work.erases != nullptr) {
+      erase = work.erases + sample * MixWork::erase_numbers;
+      erased = ByteBox(work, erase, mirrored);
+    }
+    if (work.mixes == nullptr || !mixes) return;
+    const std::int32_t* const mix = work.mixes + sample * MixWork::mix_numbers;
+    weight = static_cast<std::uint32_t>(__ldg(mix));
+    other = ByteBox(work, mix + 1, mirrored);
   }
 };
 
-__global__ void __launch_bounds__(mix_threads)
-    erase_and_mix(const __grid_constant__ MixArguments work) {
-  const std::size_t plane = work.height * work.width;
-  const std::size_t pixels = (work.samples + 1) / 2 * plane;
-  const std::size_t stride = std::size_t{gridDim.x} * mix_threads;
-  for (std::size_t pixel = std::size_t{blockIdx.x} * mix_threads + threadIdx.x; pixel < pixels;
-       pixel += stride) {
-    const std::size_t one = pixel / plane;
-    const std::size_t two = work.samples - 1 - one;
-    const std::size_t place = pixel - one * plane;
-    const auto y = static_cast<std::int32_t>(place / work.width);
-    const auto x = static_cast<std::int32_t>(place % work.width);
-    const bool flip_one = work.flips != nullptr && work.flips[one] != 0;
-    const bool flip_two = work.flips != nullptr && work.flips[two] != 0;
-    const MixPixel first(work, one, flip_one, x, y);
-    const MixPixel second(work, two, flip_two, x, y);
-    const std::int32_t* const mix_one =
-        work.mixes == nullptr ? nullptr : work.mixes + one * MixWork::mix_numbers;
-    const std::int32_t* const mix_two =
-        work.mixes == nullptr ? nullptr : work.mixes + two * MixWork::mix_numbers;
-    const bool mixes = mix_one != nullptr && one != two && !(unmixed(mix_one) && unmixed(mix_two));
-    if (!mixes && !first.erased && !second.erased) continue;
-    const bool in_one = mixes && lies_in(mix_one + 1, x, y);
-    const bool in_two = mixes && lies_in(mix_two + 1, x, y);
-    for (std::size_t channel = 0; channel < work.channels; ++channel) {
-      const std::uint8_t own = first.value(channel);
-      const std::uint8_t other = second.value(channel);
-      if (!mixes) {
-        first.at[channel] = own;
-        if (two != one) second.at[channel] = other;
-        continue;
-      }
-      first.at[channel] =
-          in_one ? other : mixed(own, other, static_cast<std::uint16_t>(mix_one[0]));
-      second.at[channel] = in_two ? own : mixed(other, own, static_cast<std::uint16_t>(mix_two[0]));
+/// How a partner's four bytes lie in memory.
+enum class Partner {
+  word,      // as a word
+  halves,    // from the middle of a word on
+  bytes,     // from any odd byte on: a byte, two and a byte
+  mirrored,  // in pixels of the other order, byte by byte
+};
+template <Partner partner>
+inline constexpr unsigned partner_pieces = partner == Partner::word       ? 1
+                                           : partner == Partner::halves   ? 2
+                                           : partner == Partner::mirrored ? 4
+                                                                          : 3;
+
+template <typename Piece>
+__device__ Piece& piece_at(std::uint8_t* at) {
+  return *reinterpret_cast<Piece*>(at);
+}
+
+/// What threads of a block know of their pair. Places are those of bytes in image `one`.
+struct MixPair {
+  const MixArguments& work;
+  MixImage one;
+  MixImage two;
+
+  struct Place {
+    std::int32_t x = 0;
+    std::int32_t y = 0;
+  };
+  __device__ Place place_of(std::int32_t byte) const {
+    const auto y =
+        static_cast<std::int32_t>(work.by_row.quotient(static_cast<std::uint32_t>(byte)));
+    return {byte - y * work.row_bytes, y};
+  }
+  __device__ std::int32_t channel_of(std::int32_t byte) const {
+    const std::uint32_t pixel = work.by_channels.quotient(static_cast<std::uint32_t>(byte));
+    return byte - static_cast<std::int32_t>(pixel) * work.channels;
+  }
+  /// Which of four bytes lie in the box; they may go on in further rows.
+  __device__ std::uint32_t mask(const ByteBox& box, Place place) const {
+    std::uint32_t bytes = box.mask(place.x, place.y);
+    while (place.x + static_cast<std::int32_t>(word_bytes) > work.row_bytes) {
+      place.x -= work.row_bytes;
+      bytes |= box.mask(place.x, ++place.y);
     }
+    return bytes;
+  }
+  __device__ bool changes(std::int32_t byte) const {
+    if (one.weight != 256 || two.weight != 256) return true;
+    const Place place = place_of(byte);
+    return (mask(one.erased, place) | mask(two.erased, place) | mask(one.other, place) |
+            mask(two.other, place)) != 0;
+  }
+
+  /// Where the partner of a byte lies in image `two` if that is mirrored.
+  __device__ std::uint8_t* mirrored(std::int32_t byte) const {
+    const std::int32_t x = place_of(byte).x;
+    return two.at + (byte - x + work.row_bytes - work.channels - x + 2 * channel_of(byte));
+  }
+  template <Partner partner>
+  __device__ void load(std::int32_t byte, std::uint32_t* pieces) const {
+    std::uint8_t* const at = two.at + byte;
+    if constexpr (partner == Partner::word) {
+      pieces[0] = piece_at<std::uint32_t>(at);
+    } else if constexpr (partner == Partner::halves) {
+      pieces[0] = piece_at<std::uint16_t>(at);
+      pieces[1] = piece_at<std::uint16_t>(at + 2);
+    } else if constexpr (partner == Partner::bytes) {
+      pieces[0] = at[0];
+      pieces[1] = piece_at<std::uint16_t>(at + 1);
+      pieces[2] = at[3];
+    } else {
+#pragma unroll
+      for (int n = 0; n < 4; ++n) pieces[n] = *mirrored(byte + n);
+    }
+  }
+  template <Partner partner>
+  __device__ static std::uint32_t joined(const std::uint32_t* pieces) {
+    if constexpr (partner == Partner::word) return pieces[0];
+    if constexpr (partner == Partner::halves) return pieces[0] | pieces[1] << 16U;
+    if constexpr (partner == Partner::bytes) return pieces[0] | pieces[1] << 8U | pieces[2] << 24U;
+    return pieces[0] | pieces[1] << 8U | pieces[2] << 16U | pieces[3] << 24U;
+  }
+  template <Partner partner>
+  __device__ void store(std::int32_t byte, std::uint32_t word) const {
+    std::uint8_t* const at = two.at + byte;
+    if constexpr (partner == Partner::word) {
+      piece_at<std::uint32_t>(at) = word;
+    } else if constexpr (partner == Partner::halves) {
+      piece_at<std::uint16_t>(at) = static_cast<std::uint16_t>(word);
+      piece_at<std::uint16_t>(at + 2) = static_cast<std::uint16_t>(word >> 16U);
+    } else if constexpr (partner == Partner::bytes) {
+      at[0] = static_cast<std::uint8_t>(word);
+      piece_at<std::uint16_t>(at + 1) = static_cast<std::uint16_t>(word >> 8U);
+      at[3] = static_cast<std::uint8_t>(word >> 24U);
+    } else {
+#pragma unroll
+      for (int n = 0; n < 4; ++n) *mirrored(byte + n) = static_cast<std::uint8_t>(word >> (n * 8U));
+    }
+  }
+
+  /// What four bytes of an image become.
+  struct Result {
+    std::uint32_t word = 0;
+    bool changed = false;
+  };
+  __device__ void mix(std::int32_t byte, std::uint32_t own, std::uint32_t other, Result& of_one,
+                      Result& of_two) const {
+    const Place place = place_of(byte);
+    const std::uint32_t erased_one = mask(one.erased, place);
+    const std::uint32_t erased_two = mask(two.erased, place);
+    const std::uint32_t in_one = mask(one.other, place);
+    const std::uint32_t in_two = mask(two.other, place);
+    if (erased_one != 0) own = (own & ~erased_one) | (filling(one, byte) & erased_one);
+    if (erased_two != 0) other = (other & ~erased_two) | (filling(two, byte) & erased_two);
+    of_one = {(mixed_word(own, other, one.weight) & ~in_one) | (other & in_one),
+              one.weight != 256 || (erased_one | in_one) != 0};
+    of_two = {(mixed_word(other, own, two.weight) & ~in_two) | (own & in_two),
+              two.weight != 256 || (erased_two | in_two) != 0};
+  }
+  __device__ std::uint32_t filling(const MixImage& image, std::int32_t byte) const {
+    std::uint32_t word = 0;
+    for (int n = 0; n < 4; ++n)
+      word |= (static_cast<std::uint32_t>(__ldg(image.erase + 4 + channel_of(byte + n))) & 0xFFU)
+              << (n * 8U);
+    return word;
+  }
+
+  /// Mixes words of image `one`, from that at `begin` on, whose neighbours other threads take.
+  template <Partner partner>
+  __device__ void mix_words_at(std::int32_t begin, std::int32_t end) const {
+    constexpr auto step = static_cast<std::int32_t>(mix_threads * word_bytes);
+    std::uint32_t own[mix_words];
+    std::uint32_t other[mix_words][partner_pieces<partner>];
+    bool wanted[mix_words];
+#pragma unroll
+    for (int n = 0; n < static_cast<int>(mix_words); ++n) {
+      const std::int32_t byte = begin + n * step;
+      wanted[n] = byte < end && changes(byte);
+      if (!wanted[n]) continue;
+      own[n] = piece_at<std::uint32_t>(one.at + byte);
+      load<partner>(byte, other[n]);
+    }
+#pragma unroll
+    for (int n = 0; n < static_cast<int>(mix_words); ++n) {
+      if (!wanted[n]) continue;
+      const std::int32_t byte = begin + n * step;
+      Result of_one;
+      Result of_two;
+      mix(byte, own[n], joined<partner>(other[n]), of_one, of_two);
+      if (of_one.changed) piece_at<std::uint32_t>(one.at + byte) = of_one.word;
+      if (of_two.changed && two.at != one.at) store<partner>(byte, of_two.word);
+    }
+  }
+  __device__ void mix_byte(std::int32_t byte, bool flip) const {
+    std::uint8_t* const partner = flip ? mirrored(byte) : two.at + byte;
+    Result of_one;
+    Result of_two;
+    mix(byte, one.at[byte], *partner, of_one, of_two);
+    if (of_one.changed) one.at[byte] = static_cast<std::uint8_t>(of_one.word);
+    if (of_two.changed && two.at != one.at) *partner = static_cast<std::uint8_t>(of_two.word);
+  }
+};
+
+__global__ void __launch_bounds__(mix_threads, mix_blocks)
+    erase_and_mix(const __grid_constant__ MixArguments work) {
+  for (std::uint32_t chunk = blockIdx.x; chunk < work.chunks; chunk += gridDim.x) {
+    const std::uint32_t first = chunk / work.chunks_per_pair;
+    const std::uint32_t second = work.samples - 1 - first;
+    const bool flip_one = work.flips != nullptr && __ldg(work.flips + first) != 0;
+    const bool flip_two = work.flips != nullptr && __ldg(work.flips + second) != 0;
+    const bool flip = flip_one != flip_two;
+    // An image in the middle of the batch is its own partner, and only erased.
+    const bool mixes = first != second;
+    const MixPair pair{work, MixImage(work, first, flip_one, mixes),
+                       MixImage(work, second, flip_one, mixes)};
+    // Bytes before the first whole word, and the end of the last one.
+    const auto before =
+        static_cast<std::int32_t>(-reinterpret_cast<std::uintptr_t>(pair.one.at) % word_bytes);
+    const std::int32_t head = before < work.image_bytes ? before : work.image_bytes;
+    const std::int32_t end =
+        work.image_bytes - (work.image_bytes - head) % static_cast<std::int32_t>(word_bytes);
+    const std::uint32_t piece = chunk - first * work.chunks_per_pair;
+    const auto thread = static_cast<std::int32_t>(threadIdx.x);
+    if (piece == 0 && thread < head + work.image_bytes - end)
+      pair.mix_byte(thread < head ? thread : end + thread - head, flip);
+    const std::int32_t begin = head + static_cast<std::int32_t>(piece * mix_chunk) +
+                               thread * static_cast<std::int32_t>(word_bytes);
+    const auto beside = reinterpret_cast<std::uintptr_t>(pair.two.at + head) % word_bytes;
+    if (flip)
+      pair.mix_words_at<Partner::mirrored>(begin, end);
+    else if (beside == 0)
+      pair.mix_words_at<Partner::word>(begin, end);
+    else if (beside == 2)
+      pair.mix_words_at<Partner::halves>(begin, end);
+    else
+      pair.mix_words_at<Partner::bytes>(begin, end);
   }
 }
 
@@ -100,21 +319,33 @@ inline cudaError_t load_mix() { return load_kernel(erase_and_mix); }
 
 inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;
-  const std::size_t pixels = (work.samples + 1) / 2 * work.height * work.width;
-  if (pixels == 0 || (work.erases == nullptr && work.mixes == nullptr)) return cudaSuccess;
+  if (work.samples == 0 || work.height == 0 || work.width == 0) return cudaSuccess;
+  if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
+  // A thread's places beyond the end stay below 2^31, too.
+  constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
+  constexpr std::size_t most_chunks = std::size_t{1} << 31U;
+  const std::size_t row_bytes = work.width * work.channels;
+  if (row_bytes > most_bytes / work.height) return cudaErrorInvalidValue;
   MixArguments arguments;
   arguments.images = work.images;
   arguments.flips = work.flips;
   arguments.erases = work.erases;
   arguments.mixes = work.mixes;
-  arguments.samples = work.samples;
-  arguments.height = work.height;
-  arguments.width = work.width;
-  arguments.channels = work.channels;
+  arguments.samples = static_cast<std::uint32_t>(work.samples);
+  arguments.width = static_cast<std::int32_t>(work.width);
+  arguments.channels = static_cast<std::int32_t>(work.channels);
+  arguments.row_bytes = static_cast<std::int32_t>(row_bytes);
+  arguments.image_bytes = static_cast<std::int32_t>(row_bytes * work.height);
+  const std::size_t chunks_per_pair = (row_bytes * work.height + mix_chunk - 1) / mix_chunk;
+  const std::size_t chunks = (work.samples + 1) / 2 * chunks_per_pair;
+  if (chunks >= most_chunks) return cudaErrorInvalidValue;
+  arguments.chunks_per_pair = static_cast<std::uint32_t>(chunks_per_pair);
+  arguments.chunks = static_cast<std::uint32_t>(chunks);
+  arguments.by_row = Divisor(static_cast<std::uint32_t>(row_bytes));
+  arguments.by_channels = Divisor(static_cast<std::uint32_t>(work.channels));
   // More than run at once: blocks whose pair stays as it is end soon.
   constexpr std::size_t most_blocks = 65536;
-  return enqueue(erase_and_mix, std::min((pixels + mix_threads - 1) / mix_threads, most_blocks),
-                 mix_threads, arguments, stream);
+  return enqueue(erase_and_mix, std::min(chunks, most_blocks), mix_threads, arguments, stream);
 }
 
 }  // namespace millrace::kernels

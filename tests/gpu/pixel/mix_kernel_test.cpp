@@ -55,7 +55,11 @@ TEST_P(MixKernel, GivesTheHostsBits) {
 INSTANTIATE_TEST_SUITE_P(Sizes, MixKernel,
                          ::testing::Values(Mixes{1, 4, 5, 3}, Mixes{2, 1, 1, 1}, Mixes{6, 7, 9, 3},
                                            Mixes{5, 8, 6, 4}, Mixes{7, 33, 31, 2},
-                                           Mixes{4, 64, 80, 3}));
+                                           Mixes{4, 64, 80, 3}, Mixes{3, 1, 1, 3},
+                                           Mixes{2, 3, 1, 1}, Mixes{4, 5, 1, 3}, Mixes{8, 2, 3, 1},
+                                           Mixes{6, 35, 43, 3}, Mixes{6, 35, 42, 3},
+                                           Mixes{7, 37, 41, 1}, Mixes{9, 61, 67, 4},
+                                           Mixes{3, 75, 90, 3}));
 
 class MixKernels : public MixKernel {};
 INSTANTIATE_TEST_SUITE_P(One, MixKernels, ::testing::Values(Mixes{2, 2, 2, 3}));
