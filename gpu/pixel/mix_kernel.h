@@ -247,7 +247,7 @@ struct MixPair {
   template <Partner partner>
   __device__ void mix_words_at(std::int32_t begin, std::int32_t end) const {
     constexpr auto step = static_cast<std::int32_t>(mix_threads * word_bytes);
-    std::uint32_t own[mix_words];
+    std::uint32_t own[mix_words]{};
     std::uint32_t other[mix_words][partner_pieces<partner>]{};
     bool wanted[mix_words];
 #pragma unroll
