@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "pixel/conversion_kernel.h"
+#include "pixel/conversion_rows_kernel.h"
 #include "pixel/enqueue.h"
 
 namespace millrace::kernels {
@@ -42,14 +43,37 @@ std::size_t whole_vectors(const ConversionWork& work) {
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
 
+/// Slots of all lines, if the kernel for rows does it, or 0.
+template <DType dtype>
+std::size_t row_slots(const ConversionWork& work) {
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  if (work.channels != vector_channels || work.width >= most / 4) return 0;
+  if (!aligned(work.destination, element_bytes<dtype>)) return 0;
+  const std::size_t slots = work.layout == ImageLayout::nchw
+                                ? slots_of<dtype>(work.width) * vector_channels
+                                : slots_of<dtype>(work.width * vector_channels);
+  // The numbers of threads are added to it, and all of it stays below 2^31.
+  return slots >= most / work.height / work.samples ? 0 : slots * work.height * work.samples;
+}
+
 /// Chooses the kernel, and sets what it needs of the arguments.
 template <DType dtype>
 ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& arguments) {
   const bool planes = work.layout == ImageLayout::nchw;
   const std::size_t groups = whole_vectors<dtype>(work);
-  if (groups == 0)
-    return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
-            any_threads};
+  if (groups == 0) {
+    const std::size_t slots = row_slots<dtype>(work);
+    if (slots == 0)
+      return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
+              any_threads};
+    arguments.groups = static_cast<std::uint32_t>(slots);
+    arguments.groups_per_row = static_cast<std::uint32_t>(
+        slots_of<dtype>(planes ? work.width : work.width * vector_channels));
+    arguments.by_row = Divisor(arguments.groups_per_row);
+    arguments.by_image = Divisor(static_cast<std::uint32_t>(work.height));
+    return {planes ? by_rows<dtype, true> : by_rows<dtype, false>, blocks_for(slots, row_threads),
+            row_threads};
+  }
   arguments.groups = static_cast<std::uint32_t>(groups);
   arguments.groups_per_image = static_cast<std::uint32_t>(groups / work.samples);
   arguments.groups_per_row = static_cast<std::uint32_t>(groups / arguments.rows);
@@ -76,7 +100,8 @@ inline ConversionLaunch launch_of(const ConversionWork& work, ConversionArgument
 
 template <DType dtype>
 cudaError_t load_conversions_to() {
-  for (const auto kernel : {to_planes<dtype>, in_order<dtype>, element_wise<dtype>})
+  for (const auto kernel : {to_planes<dtype>, in_order<dtype>, by_rows<dtype, true>,
+                            by_rows<dtype, false>, element_wise<dtype>})
     if (const cudaError_t status = load_kernel(kernel); status != cudaSuccess) return status;
   return cudaSuccess;
 }
@@ -115,7 +140,7 @@ inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t st
       status != cudaSuccess)
     return status;
   // As many blocks as run at once: each builds its table once and strides over the work.
-  const unsigned at_once = launch.threads == vector_threads ? vector_blocks : any_blocks;
+  const unsigned at_once = launch.threads == any_threads ? any_blocks : vector_blocks;
   return enqueue(launch.kernel,
                  std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once),
                  launch.threads, arguments, stream);
