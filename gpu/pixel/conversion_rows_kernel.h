@@ -177,7 +177,8 @@ __global__ void __launch_bounds__(row_threads, vector_blocks)
       if (!planes && slot.flip) {
         const std::uint32_t channels[vector_channels] = {slot.channel, (slot.channel + 1) % 3,
                                                          (slot.channel + 2) % 3};
-        at_once[n] = slot.is_whole();
+        at_once[n] = slot.flipped_from(elements - 1, 0) >= 0 &&
+                     slot.flipped_from(0, vector_channels - 1) < source_bytes;
         if (!at_once[n]) continue;
 #pragma unroll
         for (unsigned e = 0; e < elements; ++e)
