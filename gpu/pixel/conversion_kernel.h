@@ -102,12 +102,15 @@ __device__ inline bool flipped(const ConversionArguments& work, std::size_t samp
   return work.flips != nullptr && __ldg(work.flips + sample) != 0;
 }
 
-/// The calling thread's copy of the table. `channel_words` is channel x `words_per_channel`; a
-/// value's entry lies in the bits below it, so an OR adds them.
+/// The table, and the calling thread's copy of it. `channel_words` is channel x
+/// `words_per_channel`; a value's entry and the copy lie in the bits below it, so an OR adds them.
 struct Lookup {
-  const std::uint32_t* words;
+  const std::uint8_t* table;
+  std::uint32_t copy;
   __device__ std::uint32_t operator()(unsigned channel_words, std::uint32_t value) const {
-    return words[channel_words | value * copies];
+    // In bytes, so that one shift and one AND bring the value's bits into place.
+    const std::uint32_t at = (channel_words | copy) * 4 | value * (copies * 4);
+    return *reinterpret_cast<const std::uint32_t*>(table + at);
   }
 };
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
@@ -127,7 +130,7 @@ __device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
           make_uint4(word, word, word, word);
   }
   __syncthreads();
-  return {reinterpret_cast<const std::uint32_t*>(table) + threadIdx.x % copies};
+  return {reinterpret_cast<const std::uint8_t*>(table), threadIdx.x % copies};
 }
 
 /// Reads so many bytes at once; the address must be a multiple of their number.

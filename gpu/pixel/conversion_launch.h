@@ -43,17 +43,28 @@ std::size_t whole_vectors(const ConversionWork& work) {
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
 
-/// Slots of all lines, if the kernel for rows does it, or 0.
+/// Whether the kernel for rows does it; if so, sets what that needs.
 template <DType dtype>
-std::size_t row_slots(const ConversionWork& work) {
+bool by_slots(const ConversionWork& work, ConversionArguments& arguments) {
+  // All bytes of the source and all slots, with what is added to them, are numbers below 2^31.
   constexpr std::size_t most = std::size_t{1} << 30U;
-  if (work.channels != vector_channels || work.width >= most / 4) return 0;
-  if (!aligned(work.destination, element_bytes<dtype>)) return 0;
-  const std::size_t slots = work.layout == ImageLayout::nchw
-                                ? slots_of<dtype>(work.width) * vector_channels
-                                : slots_of<dtype>(work.width * vector_channels);
-  // The numbers of threads are added to it, and all of it stays below 2^31.
-  return slots >= most / work.height / work.samples ? 0 : slots * work.height * work.samples;
+  if (work.channels != vector_channels) return false;
+  if (!aligned(work.destination, element_bytes<dtype>)) return false;
+  if (work.width > most / vector_channels / work.height / work.samples) return false;
+  if (work.flips == nullptr) {
+    // Without flips an image may as well be one row.
+    arguments.width *= arguments.height;
+    arguments.height = 1;
+    arguments.rows = work.samples;
+  }
+  const bool planes = work.layout == ImageLayout::nchw;
+  const std::size_t slots = slots_of<dtype>(arguments.width * (planes ? 1 : vector_channels));
+  const std::size_t lines = arguments.rows * (planes ? vector_channels : 1);
+  arguments.groups = static_cast<std::uint32_t>(lines * slots);
+  arguments.groups_per_row = static_cast<std::uint32_t>(slots);
+  arguments.by_row = Divisor(arguments.groups_per_row);
+  arguments.by_image = Divisor(static_cast<std::uint32_t>(arguments.height));
+  return true;
 }
 
 /// Chooses the kernel, and sets what it needs of the arguments.
@@ -62,17 +73,11 @@ ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& argu
   const bool planes = work.layout == ImageLayout::nchw;
   const std::size_t groups = whole_vectors<dtype>(work);
   if (groups == 0) {
-    const std::size_t slots = row_slots<dtype>(work);
-    if (slots == 0)
-      return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
-              any_threads};
-    arguments.groups = static_cast<std::uint32_t>(slots);
-    arguments.groups_per_row = static_cast<std::uint32_t>(
-        slots_of<dtype>(planes ? work.width : work.width * vector_channels));
-    arguments.by_row = Divisor(arguments.groups_per_row);
-    arguments.by_image = Divisor(static_cast<std::uint32_t>(work.height));
-    return {planes ? by_rows<dtype, true> : by_rows<dtype, false>, blocks_for(slots, row_threads),
-            row_threads};
+    if (by_slots<dtype>(work, arguments))
+      return {planes ? by_rows<dtype, true> : by_rows<dtype, false>,
+              blocks_for(arguments.groups, row_threads), row_threads};
+    return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
+            any_threads};
   }
   arguments.groups = static_cast<std::uint32_t>(groups);
   arguments.groups_per_image = static_cast<std::uint32_t>(groups / work.samples);
