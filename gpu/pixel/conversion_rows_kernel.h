@@ -18,8 +18,8 @@
 
 namespace millrace::kernels {
 
-/// Two such blocks leave 64 registers for each thread.
-inline constexpr unsigned row_threads = 512;
+/// Two such blocks leave 48 registers for each thread.
+inline constexpr unsigned row_threads = 640;
 
 /// How many slots a line of so many elements has at most: as many as if it began with the last
 /// element of a slot.
@@ -151,13 +151,15 @@ __device__ void store(std::uint8_t* to, std::int32_t begin, std::int32_t line_el
   }
 }
 
-/// A thread takes as many slots at a time as make 16 bytes on their way that no other has.
+/// A thread takes two slots at a time, or one of 16 elements: the second is on its way before the
+/// first is needed. For 16-bit output that makes 16 bytes on their way that no other thread reads,
+/// 20 KiB per multiprocessor.
 template <DType dtype, bool planes>
-__global__ void __launch_bounds__(row_threads, vector_blocks)
+__global__ void __launch_bounds__(row_threads, resident_blocks)
     by_rows(const __grid_constant__ ConversionArguments work) {
   using Slot = RowSlot<dtype, planes>;
   constexpr unsigned elements = vector_elements<dtype>;
-  constexpr unsigned slots = 16 / elements;
+  constexpr unsigned slots = elements == 16 ? 1 : 2;
   constexpr unsigned parts = Slot::parts;
   Lookup lookup{};
   if constexpr (dtype != DType::uint8) {
