@@ -66,8 +66,9 @@ struct ConversionArguments {
   bool planes = false;
   /// How many rows all images have together.
   std::size_t rows = 0;
-  // What follows is for the kernels for whole vectors. A group is 16 bytes of each channel's output
-  // in planes, or 16 bytes of interleaved output.
+  // What follows is for the kernels for vectors. A group is 16 bytes of each channel's output in
+  // planes, or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
+  // `groups_per_row` those of a line, and `by_image` divides rows by the height.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;
   std::uint32_t groups_per_row = 0;
@@ -83,6 +84,11 @@ inline constexpr unsigned element_bytes = dtype == DType::uint8     ? 1
 template <DType dtype>
 inline constexpr unsigned vector_elements = 16 / element_bytes<dtype>;
 
+template <DType dtype>
+using Element =
+    std::conditional_t<dtype == DType::uint8, std::uint8_t,
+                       std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;
+
 /// The bits of an entry of the table.
 template <DType dtype>
 __device__ std::uint32_t element_of(unsigned value, float mean, float std) {
@@ -96,30 +102,35 @@ __device__ inline bool flipped(const ConversionArguments& work, std::size_t samp
   return work.flips != nullptr && __ldg(work.flips + sample) != 0;
 }
 
-/// The calling thread's copy of the table. `channel_words` is channel x `words_per_channel`; a
-/// value's entry lies in the bits below it, so an OR adds them.
+/// The table, and the calling thread's copy of it. `channel_words` is channel x
+/// `words_per_channel`; a value's entry and the copy lie in the bits below it, so an OR adds them.
 struct Lookup {
-  const std::uint32_t* words;
+  const std::uint8_t* table;
+  std::uint32_t copy;
   __device__ std::uint32_t operator()(unsigned channel_words, std::uint32_t value) const {
-    return words[channel_words | value * copies];
+    // In bytes, so that one shift and one AND bring the value's bits into place.
+    const std::uint32_t at = (channel_words | copy) * 4 | value * (copies * 4);
+    return *reinterpret_cast<const std::uint32_t*>(table + at);
   }
 };
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
 
-/// Builds the block's table: thread n computes entry n, which is value n % 256 of channel n / 256,
+/// Builds the block's table: a thread computes entry n, which is value n % 256 of channel n / 256,
 /// and writes its 16 copies, 4 at a time. Every second thread begins with the next 4, so that
 /// neighbours meet in no bank. Returns when all threads are done.
 template <DType dtype>
 __device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
-  const unsigned entry = threadIdx.x;
-  const unsigned channel = entry / values_per_channel;
-  const std::uint32_t word =
-      element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
-  for (unsigned piece = 0; piece < copies / 4; ++piece)
-    table[entry * (copies / 4) + ((piece + entry / 2) & (copies / 4 - 1))] =
-        make_uint4(word, word, word, word);
+  for (unsigned entry = threadIdx.x; entry < values_per_channel * vector_channels;
+       entry += blockDim.x) {
+    const unsigned channel = entry / values_per_channel;
+    const std::uint32_t word =
+        element_of<dtype>(entry % values_per_channel, work.mean[channel], work.std[channel]);
+    for (unsigned piece = 0; piece < copies / 4; ++piece)
+      table[entry * (copies / 4) + ((piece + entry / 2) & (copies / 4 - 1))] =
+          make_uint4(word, word, word, word);
+  }
   __syncthreads();
-  return {reinterpret_cast<const std::uint32_t*>(table) + threadIdx.x % copies};
+  return {reinterpret_cast<const std::uint8_t*>(table), threadIdx.x % copies};
 }
 
 /// Reads so many bytes at once; the address must be a multiple of their number.
@@ -296,9 +307,6 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
 template <DType dtype>
 __global__ void __launch_bounds__(any_threads)
     element_wise(const __grid_constant__ ConversionArguments work) {
-  using Element =
-      std::conditional_t<dtype == DType::uint8, std::uint8_t,
-                         std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;
   __shared__ std::uint32_t table[Conversion::max_channels * values_per_channel];
   if constexpr (dtype != DType::uint8) {
     for (unsigned entry = threadIdx.x; entry < work.channels * values_per_channel;
@@ -309,11 +317,11 @@ __global__ void __launch_bounds__(any_threads)
     }
     __syncthreads();
   }
-  const auto element = [](std::size_t channel, std::uint8_t value) -> Element {
+  const auto element = [](std::size_t channel, std::uint8_t value) -> Element<dtype> {
     if constexpr (dtype == DType::uint8) return value;
-    return static_cast<Element>(table[channel * values_per_channel + value]);
+    return static_cast<Element<dtype>>(table[channel * values_per_channel + value]);
   };
-  auto* const destination = reinterpret_cast<Element*>(work.destination);
+  auto* const destination = reinterpret_cast<Element<dtype>*>(work.destination);
   const std::size_t row_elements = work.width * work.channels;
   const unsigned lane = threadIdx.x % warp_threads;
   const std::size_t warps = std::size_t{gridDim.x} * (any_threads / warp_threads);
@@ -324,7 +332,7 @@ __global__ void __launch_bounds__(any_threads)
     const std::uint8_t* const source = work.source + row * row_elements;
     if (work.planes) {
       const std::size_t plane = work.height * work.width;
-      Element* to =
+      Element<dtype>* to =
           destination + sample * work.channels * plane + (row - sample * work.height) * work.width;
       for (std::size_t channel = 0; channel < work.channels; ++channel, to += plane)
         for (std::size_t x = lane; x < work.width; x += warp_threads)

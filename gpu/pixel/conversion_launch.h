@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "pixel/conversion_kernel.h"
+#include "pixel/conversion_rows_kernel.h"
 #include "pixel/enqueue.h"
 
 namespace millrace::kernels {
@@ -42,14 +43,42 @@ std::size_t whole_vectors(const ConversionWork& work) {
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
 
+/// Whether the kernel for rows does it; if so, sets what that needs.
+template <DType dtype>
+bool by_slots(const ConversionWork& work, ConversionArguments& arguments) {
+  // All bytes of the source and all slots, with what is added to them, are numbers below 2^31.
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  if (work.channels != vector_channels) return false;
+  if (!aligned(work.destination, element_bytes<dtype>)) return false;
+  if (work.width > most / vector_channels / work.height / work.samples) return false;
+  if (work.flips == nullptr) {
+    // Without flips an image may as well be one row.
+    arguments.width *= arguments.height;
+    arguments.height = 1;
+    arguments.rows = work.samples;
+  }
+  const bool planes = work.layout == ImageLayout::nchw;
+  const std::size_t slots = slots_of<dtype>(arguments.width * (planes ? 1 : vector_channels));
+  const std::size_t lines = arguments.rows * (planes ? vector_channels : 1);
+  arguments.groups = static_cast<std::uint32_t>(lines * slots);
+  arguments.groups_per_row = static_cast<std::uint32_t>(slots);
+  arguments.by_row = Divisor(arguments.groups_per_row);
+  arguments.by_image = Divisor(static_cast<std::uint32_t>(arguments.height));
+  return true;
+}
+
 /// Chooses the kernel, and sets what it needs of the arguments.
 template <DType dtype>
 ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& arguments) {
   const bool planes = work.layout == ImageLayout::nchw;
   const std::size_t groups = whole_vectors<dtype>(work);
-  if (groups == 0)
+  if (groups == 0) {
+    if (by_slots<dtype>(work, arguments))
+      return {planes ? by_rows<dtype, true> : by_rows<dtype, false>,
+              blocks_for(arguments.groups, row_threads), row_threads};
     return {element_wise<dtype>, blocks_for(arguments.rows, any_threads / warp_threads),
             any_threads};
+  }
   arguments.groups = static_cast<std::uint32_t>(groups);
   arguments.groups_per_image = static_cast<std::uint32_t>(groups / work.samples);
   arguments.groups_per_row = static_cast<std::uint32_t>(groups / arguments.rows);
@@ -76,7 +105,8 @@ inline ConversionLaunch launch_of(const ConversionWork& work, ConversionArgument
 
 template <DType dtype>
 cudaError_t load_conversions_to() {
-  for (const auto kernel : {to_planes<dtype>, in_order<dtype>, element_wise<dtype>})
+  for (const auto kernel : {to_planes<dtype>, in_order<dtype>, by_rows<dtype, true>,
+                            by_rows<dtype, false>, element_wise<dtype>})
     if (const cudaError_t status = load_kernel(kernel); status != cudaSuccess) return status;
   return cudaSuccess;
 }
@@ -115,7 +145,7 @@ inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t st
       status != cudaSuccess)
     return status;
   // As many blocks as run at once: each builds its table once and strides over the work.
-  const unsigned at_once = launch.threads == vector_threads ? vector_blocks : any_blocks;
+  const unsigned at_once = launch.threads == any_threads ? any_blocks : vector_blocks;
   return enqueue(launch.kernel,
                  std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once),
                  launch.threads, arguments, stream);

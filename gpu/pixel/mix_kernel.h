@@ -11,7 +11,7 @@
 // A thread takes four bytes at a time, which are a word of image `one`; its neighbours take the
 // next. So a warp reads and writes 128 bytes side by side. The partner's four bytes are a word too
 // if both images lie alike, else they are read and written in the pieces that their place allows.
-// A thread reads four such words before it needs the first. A word that stays as it is is neither
+// A thread reads two such words before it needs the first. A word that stays as it is is neither
 // read nor written.
 #pragma once
 
@@ -29,12 +29,14 @@
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
-inline constexpr unsigned mix_blocks = 4;
-/// The words that a thread has on their way.
-inline constexpr unsigned mix_words = 4;
+/// Blocks that the compiler leaves registers for.
+inline constexpr unsigned mix_blocks = 5;
+/// The words that a thread has on their way at a time, and how many times it takes as many.
+inline constexpr unsigned mix_words = 2;
+inline constexpr unsigned mix_rounds = 4;
 inline constexpr unsigned word_bytes = 4;
 /// Bytes of an image that a block takes.
-inline constexpr unsigned mix_chunk = mix_threads * mix_words * word_bytes;
+inline constexpr unsigned mix_chunk = mix_threads * mix_words * mix_rounds * word_bytes;
 
 struct MixArguments {
   static constexpr bool has_barrier = false;
@@ -51,6 +53,7 @@ struct MixArguments {
   std::uint32_t chunks_per_pair = 0;
   /// Chunks of all pairs.
   std::uint32_t chunks = 0;
+  Divisor by_pair;
   Divisor by_row;
   Divisor by_channels;
 };
@@ -69,6 +72,18 @@ struct ByteBox {
     end = (x + __ldg(box + 2)) * work.channels;
     top = __ldg(box + 1);
     bottom = top + __ldg(box + 3);
+  }
+  __device__ bool any() const { return begin < end && top < bottom; }
+  /// The least box that has both.
+  __device__ ByteBox joined(const ByteBox& box) const {
+    if (!any()) return box;
+    if (!box.any()) return *this;
+    ByteBox both;
+    both.begin = begin < box.begin ? begin : box.begin;
+    both.end = end > box.end ? end : box.end;
+    both.top = top < box.top ? top : box.top;
+    both.bottom = bottom > box.bottom ? bottom : box.bottom;
+    return both;
   }
   /// Which of the bytes x .. x + 3 of row y lie in it: 0xFF for each.
   __device__ std::uint32_t mask(std::int32_t x, std::int32_t y) const {
@@ -139,6 +154,8 @@ struct MixPair {
   const MixArguments& work;
   MixImage one;
   MixImage two;
+  /// Has all their boxes.
+  ByteBox all = one.erased.joined(two.erased).joined(one.other.joined(two.other));
 
   struct Place {
     std::int32_t x = 0;
@@ -153,20 +170,35 @@ struct MixPair {
     const std::uint32_t pixel = work.by_channels.quotient(static_cast<std::uint32_t>(byte));
     return byte - static_cast<std::int32_t>(pixel) * work.channels;
   }
-  /// Which of four bytes lie in the box; they may go on in further rows.
-  __device__ std::uint32_t mask(const ByteBox& box, Place place) const {
-    std::uint32_t bytes = box.mask(place.x, place.y);
-    while (place.x + static_cast<std::int32_t>(word_bytes) > work.row_bytes) {
-      place.x -= work.row_bytes;
-      bytes |= box.mask(place.x, ++place.y);
+  /// Which of the four bytes from one on lie in which box: 0xFF for each.
+  struct Masks {
+    std::uint32_t erased_one = 0;
+    std::uint32_t erased_two = 0;
+    std::uint32_t in_one = 0;
+    std::uint32_t in_two = 0;
+  };
+  __device__ Masks masks_of(std::int32_t byte) const {
+    Masks masks;
+    if (!all.any()) return masks;
+    Place place = place_of(byte);
+    // They may go on in further rows.
+#pragma unroll 1
+    for (bool more = true; more; place.x -= work.row_bytes, ++place.y) {
+      masks.erased_one |= one.erased.mask(place.x, place.y);
+      masks.erased_two |= two.erased.mask(place.x, place.y);
+      masks.in_one |= one.other.mask(place.x, place.y);
+      masks.in_two |= two.other.mask(place.x, place.y);
+      more = place.x + static_cast<std::int32_t>(word_bytes) > work.row_bytes;
     }
-    return bytes;
+    return masks;
   }
-  __device__ bool changes(std::int32_t byte) const {
+  /// Whether one of the four bytes may change.
+  __device__ bool may_change(std::int32_t byte) const {
     if (one.weight != 256 || two.weight != 256) return true;
     const Place place = place_of(byte);
-    return (mask(one.erased, place) | mask(two.erased, place) | mask(one.other, place) |
-            mask(two.other, place)) != 0;
+    const std::int32_t end = place.x + static_cast<std::int32_t>(word_bytes);
+    return end > work.row_bytes ||
+           (place.y >= all.top && place.y < all.bottom && end > all.begin && place.x < all.end);
   }
 
   /// Where the partner of a byte lies in image `two` if that is mirrored.
@@ -223,27 +255,32 @@ struct MixPair {
   };
   __device__ void mix(std::int32_t byte, std::uint32_t own, std::uint32_t other, Result& of_one,
                       Result& of_two) const {
-    const Place place = place_of(byte);
-    const std::uint32_t erased_one = mask(one.erased, place);
-    const std::uint32_t erased_two = mask(two.erased, place);
-    const std::uint32_t in_one = mask(one.other, place);
-    const std::uint32_t in_two = mask(two.other, place);
-    if (erased_one != 0) own = (own & ~erased_one) | (filling(one, byte) & erased_one);
-    if (erased_two != 0) other = (other & ~erased_two) | (filling(two, byte) & erased_two);
-    of_one = {(mixed_word(own, other, one.weight) & ~in_one) | (other & in_one),
-              one.weight != 256 || (erased_one | in_one) != 0};
-    of_two = {(mixed_word(other, own, two.weight) & ~in_two) | (own & in_two),
-              two.weight != 256 || (erased_two | in_two) != 0};
+    const Masks in = masks_of(byte);
+    if (in.erased_one != 0) own = (own & ~in.erased_one) | (filling(one, byte) & in.erased_one);
+    if (in.erased_two != 0) other = (other & ~in.erased_two) | (filling(two, byte) & in.erased_two);
+    of_one = {(mixed_word(own, other, one.weight) & ~in.in_one) | (other & in.in_one),
+              one.weight != 256 || (in.erased_one | in.in_one) != 0};
+    of_two = {(mixed_word(other, own, two.weight) & ~in.in_two) | (own & in.in_two),
+              two.weight != 256 || (in.erased_two | in.in_two) != 0};
   }
   __device__ std::uint32_t filling(const MixImage& image, std::int32_t byte) const {
     std::uint32_t word = 0;
+#pragma unroll 1
     for (int n = 0; n < 4; ++n)
       word |= (static_cast<std::uint32_t>(__ldg(image.erase + 4 + channel_of(byte + n))) & 0xFFU)
               << (n * 8U);
     return word;
   }
 
-  /// Mixes words of image `one`, from that at `begin` on, whose neighbours other threads take.
+  /// Mixes a thread's words of a chunk, the first of which is at `begin`.
+  template <Partner partner>
+  __device__ void mix_chunk_at(std::int32_t begin, std::int32_t end) const {
+#pragma unroll 1
+    for (unsigned round = 0; round < mix_rounds && begin < end; ++round) {
+      mix_words_at<partner>(begin, end);
+      begin += static_cast<std::int32_t>(mix_threads * word_bytes * mix_words);
+    }
+  }
   template <Partner partner>
   __device__ void mix_words_at(std::int32_t begin, std::int32_t end) const {
     constexpr auto step = static_cast<std::int32_t>(mix_threads * word_bytes);
@@ -253,7 +290,7 @@ struct MixPair {
 #pragma unroll
     for (int n = 0; n < static_cast<int>(mix_words); ++n) {
       const std::int32_t byte = begin + n * step;
-      wanted[n] = byte < end && changes(byte);
+      wanted[n] = byte < end && may_change(byte);
       if (!wanted[n]) continue;
       own[n] = piece_at<std::uint32_t>(one.at + byte);
       load<partner>(byte, other[n]);
@@ -282,7 +319,7 @@ struct MixPair {
 __global__ void __launch_bounds__(mix_threads, mix_blocks)
     erase_and_mix(const __grid_constant__ MixArguments work) {
   for (std::uint32_t chunk = blockIdx.x; chunk < work.chunks; chunk += gridDim.x) {
-    const std::uint32_t first = chunk / work.chunks_per_pair;
+    const std::uint32_t first = work.by_pair.quotient(chunk);
     const std::uint32_t second = work.samples - 1 - first;
     const bool flip_one = work.flips != nullptr && __ldg(work.flips + first) != 0;
     const bool flip_two = work.flips != nullptr && __ldg(work.flips + second) != 0;
@@ -301,17 +338,17 @@ __global__ void __launch_bounds__(mix_threads, mix_blocks)
     const auto thread = static_cast<std::int32_t>(threadIdx.x);
     if (piece == 0 && thread < head + work.image_bytes - end)
       pair.mix_byte(thread < head ? thread : end + thread - head, flip);
-    const std::int32_t begin = head + static_cast<std::int32_t>(piece * mix_chunk) +
-                               thread * static_cast<std::int32_t>(word_bytes);
+    const std::int32_t first_word = head + static_cast<std::int32_t>(piece * mix_chunk) +
+                                    thread * static_cast<std::int32_t>(word_bytes);
     const auto beside = reinterpret_cast<std::uintptr_t>(pair.two.at + head) % word_bytes;
     if (flip)
-      pair.mix_words_at<Partner::mirrored>(begin, end);
+      pair.mix_chunk_at<Partner::mirrored>(first_word, end);
     else if (beside == 0)
-      pair.mix_words_at<Partner::word>(begin, end);
+      pair.mix_chunk_at<Partner::word>(first_word, end);
     else if (beside == 2)
-      pair.mix_words_at<Partner::halves>(begin, end);
+      pair.mix_chunk_at<Partner::halves>(first_word, end);
     else
-      pair.mix_words_at<Partner::bytes>(begin, end);
+      pair.mix_chunk_at<Partner::bytes>(first_word, end);
   }
 }
 
@@ -341,6 +378,7 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (chunks >= most_chunks) return cudaErrorInvalidValue;
   arguments.chunks_per_pair = static_cast<std::uint32_t>(chunks_per_pair);
   arguments.chunks = static_cast<std::uint32_t>(chunks);
+  arguments.by_pair = Divisor(arguments.chunks_per_pair);
   arguments.by_row = Divisor(static_cast<std::uint32_t>(row_bytes));
   arguments.by_channels = Divisor(static_cast<std::uint32_t>(work.channels));
   // More than run at once: blocks whose pair stays as it is end soon.

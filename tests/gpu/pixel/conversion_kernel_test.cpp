@@ -122,6 +122,11 @@ INSTANTIATE_TEST_SUITE_P(
         // Whole vectors of some dtypes, or of all of them; rows of one.
         Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3},
         Images{4, 7, 36, 3}, Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
+        // Rows that are no whole vectors: of few pixels, and of many.
+        Images{1, 1, 1, 3}, Images{2, 5, 1, 3}, Images{3, 4, 2, 3}, Images{2, 1, 7, 3},
+        Images{3, 5, 9, 3}, Images{4, 6, 13, 3}, Images{3, 9, 33, 3}, Images{3, 11, 299, 3},
+        Images{2, 13, 518, 3}, Images{3, 5, 61, 3, 3, 0}, Images{3, 5, 61, 3, 0, 4},
+        Images{3, 5, 61, 3, 13, 12}, Images{3, 5, 62, 3, 7, 2}, Images{3, 5, 63, 3, 1, 1},
         // Beside what vectors want.
         Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0},
         Images{2, 8, 16, 3, 0, 1}, Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8},

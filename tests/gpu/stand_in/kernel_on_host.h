@@ -54,4 +54,9 @@ std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t s
   return result;
 }
 
+/// The lower word of both, shifted right by so many bits.
+std::uint32_t __funnelshift_r(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
+  return static_cast<std::uint32_t>((std::uint64_t{high} << 32U | low) >> (bits & 31U));
+}
+
 }  // namespace
