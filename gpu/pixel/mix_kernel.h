@@ -30,7 +30,11 @@ namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
 /// Blocks that the compiler leaves registers for.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800  // T4's multiprocessor has 1024 threads
+inline constexpr unsigned mix_blocks = 4;
+#else
 inline constexpr unsigned mix_blocks = 5;
+#endif
 /// The words that a thread has on their way at a time, and how many times it takes as many.
 inline constexpr unsigned mix_words = 2;
 inline constexpr unsigned mix_rounds = 4;
