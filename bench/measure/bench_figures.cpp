@@ -98,6 +98,10 @@ void add_copies(Figures& figures, const BenchRecord& record) {
                 by_driver.idle, paced},
            Rate{"paced_h2d_malloc_host_busy_gb_per_second", "h2d_percent_of_paced_malloc_host_busy",
                 by_driver.busy, paced},
+           Rate{"paced_h2d_under_steps_gb_per_second", "h2d_percent_of_paced_under_steps",
+                plain.under_steps, paced},
+           Rate{"paced_h2d_malloc_host_under_steps_gb_per_second",
+                "h2d_percent_of_paced_malloc_host_under_steps", by_driver.under_steps, paced},
        }) {
     const auto rate = one.rates ? std::optional((*one.rates).*one.rate) : std::nullopt;
     figures.key(one.key, rate ? Json(*rate / giga) : Json());
@@ -120,6 +124,8 @@ void add_copies(Figures& figures, const BenchRecord& record) {
   if (plain.busy) figures.row("of plain, busy workers", both(*plain.busy));
   if (by_driver.idle) figures.row("of cudaMallocHost", both(*by_driver.idle));
   if (by_driver.busy) figures.row("of that, busy workers", both(*by_driver.busy));
+  if (plain.under_steps) figures.row("of plain, under steps", both(*plain.under_steps));
+  if (by_driver.under_steps) figures.row("of driver's, under steps", both(*by_driver.under_steps));
 }
 
 /// How large the dataset is beside the caches: what fits in them is read faster than what does not.

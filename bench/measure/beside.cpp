@@ -83,6 +83,39 @@ class BusyWorkers {
   std::jthread thread_;
 };
 
+/// Steps one after the other on a stream of their own, while this lives.
+class BusySteps {
+ public:
+  explicit BusySteps(const BenchSettings& settings)
+      : stream_(settings.device->make_trainer_stream(settings.step_work())),
+        trainer_(ready_batch(settings, *stream_), *stream_) {
+    trainer_.train_one();
+    thread_ = std::jthread([this](const std::stop_token& stop) { take_steps(stop); });
+  }
+
+  /// Ends them. Throws what ended them before.
+  void finish() {
+    thread_.request_stop();
+    thread_.join();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void take_steps(const std::stop_token& stop) {
+    try {
+      while (!stop.stop_requested()) trainer_.train_one();
+      trainer_.finish();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  std::unique_ptr<TrainerStream> stream_;
+  SyntheticTrainer trainer_;
+  std::exception_ptr error_;
+  std::jthread thread_;
+};
+
 /// Adds the rates of plain copies.
 void measure_plain_copies(const BenchSettings& settings, const BenchResult& result,
                           BesideResult& beside) {
@@ -100,6 +133,12 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   beside.plain_copies.idle = rate(pinned);
   if (by_driver.data() == nullptr) return;
   beside.driver_copies.idle = rate(by_driver);
+  if (settings.step_work().any()) {
+    BusySteps steps(settings);
+    beside.plain_copies.under_steps = rate(pinned);
+    beside.driver_copies.under_steps = rate(by_driver);
+    steps.finish();
+  }
   BusyWorkers workers(settings);
   beside.plain_copies.busy = rate(pinned);
   beside.driver_copies.busy = rate(by_driver);

@@ -22,6 +22,8 @@ struct PlainCopyRates {
   std::optional<CopyRates> idle{};
   /// While they make batches, which nobody copies.
   std::optional<CopyRates> busy{};
+  /// While the device has steps to do, as it has under a pipeline's copies.
+  std::optional<CopyRates> under_steps{};
 };
 
 /// What a bench is compared with, measured in the same run of the program.
@@ -32,8 +34,8 @@ struct BesideResult {
   /// Idle share of the same steps without a loader, by the same events, 0 to 1. Nullopt without a
   /// step, or if the device tells no times.
   std::optional<double> idle_floor{};
-  /// From pinned memory as a pipeline's slots have it. `busy` is measured where there is the other
-  /// kind as well.
+  /// From pinned memory as a pipeline's slots have it. The others than `idle` are measured
+  /// where there is the other kind of memory as well.
   PlainCopyRates plain_copies{};
   /// From pinned memory that the driver itself allocates.
   PlainCopyRates driver_copies{};

@@ -113,7 +113,9 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
 TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorkers) {
   BenchRecord record;
   record.result.copies = CopyRate{1e6, 20e9};
-  record.beside = {.plain_copies = {.idle = CopyRates{25e9, 20e9}, .busy = CopyRates{20e9, 16e9}},
+  record.beside = {.plain_copies = {.idle = CopyRates{25e9, 20e9},
+                                    .busy = CopyRates{20e9, 16e9},
+                                    .under_steps = CopyRates{32e9, 25e9}},
                    .driver_copies = {.idle = CopyRates{40e9, 32e9}, .busy = CopyRates{16e9, 8e9}}};
   const auto rows = rows_of(record);
   EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s");
@@ -137,7 +139,8 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorker
                                      {"paced_h2d_malloc_host_gb_per_second", 32},
                                      {"h2d_percent_of_paced_malloc_host", 62.5},
                                      {"paced_h2d_malloc_host_busy_gb_per_second", 8},
-                                     {"h2d_percent_of_paced_malloc_host_busy", 250}})
+                                     {"h2d_percent_of_paced_malloc_host_busy", 250},
+                                     {"h2d_percent_of_paced_under_steps", 80}})
     EXPECT_DOUBLE_EQ(json.at(key).get<double>(), value) << key;
 }
 
