@@ -92,7 +92,7 @@ struct ByteBox {
  private:
   /// The first `count` of four bytes.
   __device__ static std::uint32_t bytes_below(std::int32_t count) {
-    return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8U)) - 1U;
+    return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8)) - 1U;
   }
 };
 
@@ -242,7 +242,7 @@ struct MixPair {
       at[3] = static_cast<std::uint8_t>(word >> 24U);
     } else {
 #pragma unroll
-      for (int n = 0; n < 4; ++n) *mirrored(byte + n) = static_cast<std::uint8_t>(word >> (n * 8U));
+      for (int n = 0; n < 4; ++n) *mirrored(byte + n) = static_cast<std::uint8_t>(word >> (n * 8));
     }
   }
 
@@ -266,7 +266,7 @@ struct MixPair {
 #pragma unroll 1
     for (int n = 0; n < 4; ++n)
       word |= (static_cast<std::uint32_t>(__ldg(image.erase + 4 + channel_of(byte + n))) & 0xFFU)
-              << (n * 8U);
+              << (n * 8);
     return word;
   }
 
