@@ -29,8 +29,12 @@
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
-/// Blocks that the compiler leaves registers for.
+/// Blocks that the compiler leaves registers for. A multiprocessor of T4 (sm_75) has 1024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr unsigned mix_blocks = 4;
+#else
 inline constexpr unsigned mix_blocks = 5;
+#endif
 /// The words that a thread has on their way at a time, and how many times it takes as many.
 inline constexpr unsigned mix_words = 2;
 inline constexpr unsigned mix_rounds = 4;
