@@ -29,8 +29,8 @@
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
-/// Blocks that the compiler leaves registers for.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800  // T4's multiprocessor has 1024 threads
+/// Blocks that the compiler leaves registers for. A multiprocessor of T4 (sm_75) has 1024 threads.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 inline constexpr unsigned mix_blocks = 4;
 #else
 inline constexpr unsigned mix_blocks = 5;
@@ -55,8 +55,6 @@ struct MixArguments {
   std::int32_t row_bytes = 0;
   std::int32_t image_bytes = 0;
   std::uint32_t chunks_per_pair = 0;
-  /// Chunks of all pairs.
-  std::uint32_t chunks = 0;
   Divisor by_pair;
   Divisor by_row;
   Divisor by_channels;
@@ -98,7 +96,7 @@ struct ByteBox {
  private:
   /// The first `count` of four bytes.
   __device__ static std::uint32_t bytes_below(std::int32_t count) {
-    return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8U)) - 1U;
+    return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8)) - 1U;
   }
 };
 
@@ -248,7 +246,7 @@ struct MixPair {
       at[3] = static_cast<std::uint8_t>(word >> 24U);
     } else {
 #pragma unroll
-      for (int n = 0; n < 4; ++n) *mirrored(byte + n) = static_cast<std::uint8_t>(word >> (n * 8U));
+      for (int n = 0; n < 4; ++n) *mirrored(byte + n) = static_cast<std::uint8_t>(word >> (n * 8));
     }
   }
 
@@ -272,7 +270,7 @@ struct MixPair {
 #pragma unroll 1
     for (int n = 0; n < 4; ++n)
       word |= (static_cast<std::uint32_t>(__ldg(image.erase + 4 + channel_of(byte + n))) & 0xFFU)
-              << (n * 8U);
+              << (n * 8);
     return word;
   }
 
@@ -322,38 +320,37 @@ struct MixPair {
 
 __global__ void __launch_bounds__(mix_threads, mix_blocks)
     erase_and_mix(const __grid_constant__ MixArguments work) {
-  for (std::uint32_t chunk = blockIdx.x; chunk < work.chunks; chunk += gridDim.x) {
-    const std::uint32_t first = work.by_pair.quotient(chunk);
-    const std::uint32_t second = work.samples - 1 - first;
-    const bool flip_one = work.flips != nullptr && __ldg(work.flips + first) != 0;
-    const bool flip_two = work.flips != nullptr && __ldg(work.flips + second) != 0;
-    const bool flip = flip_one != flip_two;
-    // An image in the middle of the batch is its own partner, and only erased.
-    const bool mixes = first != second;
-    const MixPair pair{work, MixImage(work, first, flip_one, mixes),
-                       MixImage(work, second, flip_one, mixes)};
-    // Bytes before the first whole word, and the end of the last one.
-    const auto before =
-        static_cast<std::int32_t>(-reinterpret_cast<std::uintptr_t>(pair.one.at) % word_bytes);
-    const std::int32_t head = before < work.image_bytes ? before : work.image_bytes;
-    const std::int32_t end =
-        work.image_bytes - (work.image_bytes - head) % static_cast<std::int32_t>(word_bytes);
-    const std::uint32_t piece = chunk - first * work.chunks_per_pair;
-    const auto thread = static_cast<std::int32_t>(threadIdx.x);
-    if (piece == 0 && thread < head + work.image_bytes - end)
-      pair.mix_byte(thread < head ? thread : end + thread - head, flip);
-    const std::int32_t first_word = head + static_cast<std::int32_t>(piece * mix_chunk) +
-                                    thread * static_cast<std::int32_t>(word_bytes);
-    const auto beside = reinterpret_cast<std::uintptr_t>(pair.two.at + head) % word_bytes;
-    if (flip)
-      pair.mix_chunk_at<Partner::mirrored>(first_word, end);
-    else if (beside == 0)
-      pair.mix_chunk_at<Partner::word>(first_word, end);
-    else if (beside == 2)
-      pair.mix_chunk_at<Partner::halves>(first_word, end);
-    else
-      pair.mix_chunk_at<Partner::bytes>(first_word, end);
-  }
+  const std::uint32_t chunk = blockIdx.x;
+  const std::uint32_t first = work.by_pair.quotient(chunk);
+  const std::uint32_t second = work.samples - 1 - first;
+  const bool flip_one = work.flips != nullptr && __ldg(work.flips + first) != 0;
+  const bool flip_two = work.flips != nullptr && __ldg(work.flips + second) != 0;
+  const bool flip = flip_one != flip_two;
+  // An image in the middle of the batch is its own partner, and only erased.
+  const bool mixes = first != second;
+  const MixPair pair{work, MixImage(work, first, flip_one, mixes),
+                     MixImage(work, second, flip_one, mixes)};
+  // Bytes before the first whole word, and the end of the last one.
+  const auto before =
+      static_cast<std::int32_t>(-reinterpret_cast<std::uintptr_t>(pair.one.at) % word_bytes);
+  const std::int32_t head = before < work.image_bytes ? before : work.image_bytes;
+  const std::int32_t end =
+      work.image_bytes - (work.image_bytes - head) % static_cast<std::int32_t>(word_bytes);
+  const std::uint32_t piece = chunk - first * work.chunks_per_pair;
+  const auto thread = static_cast<std::int32_t>(threadIdx.x);
+  if (piece == 0 && thread < head + work.image_bytes - end)
+    pair.mix_byte(thread < head ? thread : end + thread - head, flip);
+  const std::int32_t first_word = head + static_cast<std::int32_t>(piece * mix_chunk) +
+                                  thread * static_cast<std::int32_t>(word_bytes);
+  const auto beside = reinterpret_cast<std::uintptr_t>(pair.two.at + head) % word_bytes;
+  if (flip)
+    pair.mix_chunk_at<Partner::mirrored>(first_word, end);
+  else if (beside == 0)
+    pair.mix_chunk_at<Partner::word>(first_word, end);
+  else if (beside == 2)
+    pair.mix_chunk_at<Partner::halves>(first_word, end);
+  else
+    pair.mix_chunk_at<Partner::bytes>(first_word, end);
 }
 
 inline cudaError_t load_mix() { return load_kernel(erase_and_mix); }
@@ -364,7 +361,7 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
   // A thread's places beyond the end stay below 2^31, too.
   constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
-  constexpr std::size_t most_chunks = std::size_t{1} << 31U;
+  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // a grid's blocks
   const std::size_t row_bytes = work.width * work.channels;
   if (row_bytes > most_bytes / work.height) return cudaErrorInvalidValue;
   MixArguments arguments;
@@ -379,15 +376,12 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   arguments.image_bytes = static_cast<std::int32_t>(row_bytes * work.height);
   const std::size_t chunks_per_pair = (row_bytes * work.height + mix_chunk - 1) / mix_chunk;
   const std::size_t chunks = (work.samples + 1) / 2 * chunks_per_pair;
-  if (chunks >= most_chunks) return cudaErrorInvalidValue;
+  if (chunks > most_chunks) return cudaErrorInvalidValue;
   arguments.chunks_per_pair = static_cast<std::uint32_t>(chunks_per_pair);
-  arguments.chunks = static_cast<std::uint32_t>(chunks);
   arguments.by_pair = Divisor(arguments.chunks_per_pair);
   arguments.by_row = Divisor(static_cast<std::uint32_t>(row_bytes));
   arguments.by_channels = Divisor(static_cast<std::uint32_t>(work.channels));
-  // More than run at once: blocks whose pair stays as it is end soon.
-  constexpr std::size_t most_blocks = 65536;
-  return enqueue(erase_and_mix, std::min(chunks, most_blocks), mix_threads, arguments, stream);
+  return enqueue(erase_and_mix, chunks, mix_threads, arguments, stream);
 }
 
 }  // namespace millrace::kernels

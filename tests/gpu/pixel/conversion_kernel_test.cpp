@@ -143,12 +143,15 @@ TEST_P(LargeConversions, GiveTheHostsBits) {
             cudaSuccess);
   constexpr std::size_t vector_threads = 2 * 768;
   constexpr std::size_t rows = 8 * 8;
+  constexpr std::size_t slots = 2 * 640 * 2;
   const auto many = static_cast<std::size_t>(multiprocessors);
   for (const DType dtype : {DType::uint8, DType::float16, DType::bfloat16, DType::float32}) {
     const std::size_t pixels = many * vector_threads * 24 / 10 * (16 / size_of(dtype));
     const Images vectors{pixels / (16 * 48) + 1, 16, 48, 3};
-    const Images any{many * rows * 24 / 10 / 31 + 1, 31, 7, 3};
-    for (const Images& images : {vectors, any}) {
+    const std::size_t of_slots = many * slots * 12 / 10 * (16 / size_of(dtype)) / 3;
+    const Images odd{of_slots / (31 * 47) + 1, 31, 47, 3};
+    const Images any{many * rows * 24 / 10 / 31 + 1, 31, 7, 4};
+    for (const Images& images : {vectors, odd, any}) {
       std::vector<std::uint8_t> flips(images.samples);
       for (std::size_t n = 0; n < flips.size(); ++n) flips[n] = static_cast<std::uint8_t>(n % 2);
       for (const ImageLayout layout : {ImageLayout::nhwc, ImageLayout::nchw})
