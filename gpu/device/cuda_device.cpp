@@ -98,7 +98,7 @@ std::unique_ptr<Stream> CudaDevice::make_stream() {
   const CurrentDevice current(ordinal_);
   const OutsideCaptures outside_captures;
   check(load_kernels(), "cudaFuncGetAttributes");
-  return std::make_unique<CudaStream>(ordinal_, true);
+  return std::make_unique<CudaStream>(ordinal_);
 }
 
 std::unique_ptr<Event> CudaDevice::make_event() { return std::make_unique<CudaEvent>(ordinal_); }
