@@ -188,13 +188,17 @@ class Table:
             copied = int(size) * IMAGE_BYTES / 2**20
             for kind, key in (("our pinned", "h2d_percent_of_plain"),
                               ("cudaMallocHost", "h2d_percent_of_plain_malloc_host")):
+                def copies(what, key, *bar):
+                    self.value(f"H2D of {what}, {copied:.1f} MiB", name, (key,), "%", *bar)
+
                 # Paced ones come now and then, as the loader's do; the others one behind the other.
+                paced = key.replace("plain", "paced")
                 for workers, end in (("idle", ""), ("busy", "_busy")):
-                    self.value(f"H2D of plain copies, {kind} memory, {workers} workers, "
-                               f"{copied:.1f} MiB", name, (key + end,), "%")
-                    self.value(f"H2D of paced plain copies, {kind} memory, {workers} workers, "
-                               f"{copied:.1f} MiB", name, (key.replace("plain", "paced") + end,),
-                               "%", *((">= 99", lambda n: n >= 99) if not end else ()))
+                    of = f"{kind} memory, {workers} workers"
+                    copies(f"plain copies, {of}", key + end)
+                    bar = (">= 99", lambda n: n >= 99) if not end else ()
+                    copies(f"paced plain copies, {of}", paced + end, *bar)
+                copies(f"paced plain copies under steps, {kind} memory", paced + "_under_steps")
             self.value("copies hidden" + where, name, ("copy_hidden_percent",), "%", ">= 99",
                        lambda n: n >= 99)
             self.consumer(name, where)

@@ -20,6 +20,8 @@ def bench(**changes):
         "device_idle_percent": 0.31, "idle_floor_percent": 0.1, "idle_by_synthetic_percent": 0.2,
         "h2d_gb_per_second": 54.2, "h2d_percent_of_plain": 96.1, "h2d_percent_of_plain_busy": 100,
         "h2d_percent_of_paced": 99.3, "h2d_percent_of_paced_busy": 99.7,
+        "h2d_percent_of_paced_under_steps": 99.1,
+        "h2d_percent_of_paced_malloc_host_under_steps": 99.2,
         "h2d_percent_of_paced_malloc_host": 99.4, "h2d_percent_of_paced_malloc_host_busy": 98.6,
         "h2d_percent_of_plain_malloc_host": 99.4, "h2d_percent_of_plain_malloc_host_busy": 98.5,
         "copy_hidden_percent": 99.9, "consumer_us_per_batch": {"mean": 7.5, "p50": 7, "p99": 12},
