@@ -68,12 +68,13 @@ plan_resnet18() {
   needs "resnet18_$1" "$torch" "there is no PyTorch"
   under "resnet18_$1" env "LD_LIBRARY_PATH=$torch_libraries"
 }
-# One kernel each: ncu counts the launches of all that match.
+# One kernel each: ncu counts the launches of all that match. The first one is the comparison with
+# the host, on a few samples.
 plan_ncu() {
   plan "ncu_$1" 8 - millrace_gpu_benchmarks "--benchmark_filter=^$3/"
   under "ncu_$1" ncu --clock-control none --csv --metrics \
     gpu__time_duration.sum,gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed \
-    --kernel-name "$2" --launch-count 1
+    --kernel-name "$2" --launch-skip 1 --launch-count 1
 }
 
 make_plan() {
@@ -101,7 +102,7 @@ make_plan() {
   plan_scaling "$cores" 16
   plan latency 9 - millrace_gpu_benchmarks --benchmark_format=json \
     '--benchmark_filter=^(PinnedAllocation|LaunchLatency)/'
-  plan_sanitizer racecheck 13 - racecheck "$kernels"
+  plan_sanitizer racecheck 30 - racecheck "$kernels"
   plan_sanitizer initcheck 11 - initcheck "$kernels"
   plan_sanitizer synccheck 11 - synccheck "$kernels"
   plan_bench soak 80 - --step gemm:32768 --batch-size 256 --seconds 60

@@ -57,6 +57,8 @@ TYPE = re.compile(
 
 
 def is_source(path):
+    if str(path).startswith("bench/results/"):
+        return False  # measured values
     return (
         path.suffix in CXX | OTHER_SOURCES
         or path.name in SOURCES_BY_NAME
