@@ -59,7 +59,7 @@ plan_bench() {
 # A rate of so many workers, beside T's: the one row in which the workers are not the library's own
 # choice, which leaves a processor to the trainer's thread.
 plan_scaling() {
-  plan_bench "scaling_$1" 16 "$2" --step-ms 0 --batch-size 64 --workers "$1" --warmup 4 \
+  plan_bench "scaling_$1" 14 "$2" --step-ms 0 --batch-size 64 --workers "$1" --warmup 4 \
     --seconds 1 --ceiling --ceiling-seconds 8
 }
 plan_resnet18() {
@@ -83,10 +83,10 @@ make_plan() {
   seconds=$((quick ? 3 : 4))
   plan machine 5 5 python3 "$here/machine.py" --data "$dataset"
   under machine env "LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}"
-  plan gpu_tests 36 36 gpu_tests
+  plan gpu_tests 30 36 gpu_tests
   plan gpu_calls 9 - gpu_call_tests
   local kernels='*ConversionKernel*:*MixKernel*'
-  plan_sanitizer memcheck 22 20 memcheck "$kernels"
+  plan_sanitizer memcheck 18 20 memcheck "$kernels"
   plan_sanitizer memcheck_pipeline 18 - memcheck CudaPipelineOnGpu.BatchesAreThoseOfTheHost
   plan kernels 17 17 millrace_gpu_benchmarks --benchmark_format=json \
     '--benchmark_filter=^(Convert/.*/bfloat16/nchw|Mix/|DeviceBandwidth)'
