@@ -7,8 +7,8 @@
 DATASET is what `millrace pack PHOTOS DATASET` made of PHOTOS, a folder of a folder for each class.
 The feeds, in the order that --feeds gives: `synthetic` is 8 batches of DATASET that stay on the
 device, the rate that a loader can reach at most; `millrace` comes through libmillrace.so and
-DLPack; `torchvision` is ImageFolder and a DataLoader with as many processes as millrace has
-threads, whose 8-bit images are normalised on the device. On a GPU the model computes in bfloat16.
+DLPack; `torchvision` is ImageFolder and a DataLoader with --workers processes or one for each
+processor, whose 8-bit images are normalised on the device. On a GPU the model computes in bfloat16.
 A line of JSON for each feed goes to standard output, or to the end of the file --json.
 """
 

@@ -73,7 +73,10 @@ time_for_all=${MILLRACE_GPU_TIME:-$((quick ? 226 : 466))}
 # A bundle has its programs in one folder, a build tree has each in its target's.
 if [ -n "$bundled" ]; then
   unpacked=UNPACKED
-  [ -n "$only_plan" ] || unpacked=$(mktemp -d)
+  if [ -z "$only_plan" ]; then
+    unpacked=$(mktemp -d)
+    trap 'rm -rf "$unpacked"' EXIT
+  fi
   folders=("$unpacked/bin")
   library_folder=$unpacked/lib
   python_example=$here/python/resnet18.py

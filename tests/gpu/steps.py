@@ -26,7 +26,7 @@ STUCK = 137
 # Steps during which the GPU is asked for clocks and link, and after how many seconds: a GPU without
 # work lowers both. A question takes the driver's time, so steps whose idle has a bar are left
 # alone.
-SAMPLED = {"resnet18_256": 10, "soak": 30}
+SAMPLED = {"python": 10, "soak": 30}
 
 
 class Step:

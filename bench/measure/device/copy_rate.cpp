@@ -131,15 +131,18 @@ std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, 
     std::vector<double> rates;
     const steady_clock::time_point begin = steady_clock::now();
     do {
-      rates.push_back(copies.run(count, between).value_or(*first));
+      if (const auto rate = copies.run(count, between)) rates.push_back(*rate);
     } while (rates.size() < loops && steady_clock::now() - begin < enough);
+    if (rates.empty()) return 0.0;
     const auto median = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
     std::ranges::nth_element(rates, median);
     return *median;
   };
-  return CopyRates{.at_once = median_of_loops(
-                       std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies), {}),
-                   .paced = median_of_loops(paced_copies, pause)};
+  const CopyRates rates{.at_once = median_of_loops(
+                            std::clamp(in_a_loop, std::min(buffers, most_copies), most_copies), {}),
+                        .paced = median_of_loops(paced_copies, pause)};
+  if (rates.at_once <= 0 || rates.paced <= 0) return std::nullopt;
+  return rates;
 }
 
 std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::string_view name) {

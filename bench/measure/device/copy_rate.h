@@ -32,8 +32,8 @@ std::size_t plain_copy_memory(std::size_t bytes, std::size_t buffers);
 struct CopyRates {
   /// Each begins as soon as the one before is over.
   double at_once = 0;
-  /// Each begins 3 ms after the one before, as a pipeline's copies come once in a step. A thread
-  /// that has slept takes some 20 us longer to hand a copy over, behind the event before it.
+  /// Each begins 3 ms after the one before has ended, as a pipeline's copies come once in a step. A
+  /// thread that has slept takes some 20 us longer to hand a copy over, behind the event before it.
   double paced = 0;
 };
 

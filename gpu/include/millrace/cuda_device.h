@@ -86,8 +86,8 @@ class CudaDevice final : public Device {
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
-  /// Its kernels have the priority of the trainer's: a conversion that goes first makes the GPU
-  /// keep room free until all of it fits.
+  /// Its kernels have the lowest priority, which a trainer's streams have by default: a conversion
+  /// that goes first makes the GPU keep room free until all of it fits.
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   /// The first one waits once for the device, to set its clock by the host's. Throws `Error`

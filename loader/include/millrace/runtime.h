@@ -117,7 +117,8 @@ class Runtime {
   /// allow (`Device::keeps_host_memory`) that the runtime keeps it when a pipeline gives it back.
   /// Later pipelines over a device of that name get it again, if it is large enough, and parts of
   /// it if they need less. For each device and node the memory in use and kept is at most what was
-  /// in use at one time, and `RuntimeOptions::kept_host_bytes` sets a lower limit to what is kept.
+  /// in use at one time, and `RuntimeOptions::kept_host_bytes` caps what is kept. Memory that was
+  /// allocated at once counts as a whole, and is kept while a part of it is in use.
   /// An allocation that fails frees all that is kept and is tried again. What is kept is freed with
   /// the runtime. Throws as `Device::allocate_host`.
   Memory host_memory(Device& device, std::size_t bytes, const NumaNode& node);
