@@ -25,7 +25,7 @@ struct BenchRecord : RunSetup {
   BenchSettings settings;
   BenchResult result;
   BesideResult beside{};
-  /// Of the files that the dataset is read from; nullopt if it has none or they cannot be asked.
+  /// Size of the files that the dataset is read from; nullopt without files, or if a size is unknown.
   std::optional<std::uint64_t> dataset_bytes{};
   std::optional<CeilingResult> ceiling;
   /// nullopt if the recipe is exact.

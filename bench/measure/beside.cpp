@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <stop_token>
@@ -21,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What the steps took without a loader.
+/// Times of the steps without a loader.
 struct StepsAlone {
   double step_ms = 0;
   std::optional<double> idle;
@@ -48,21 +49,22 @@ std::optional<StepsAlone> steps_alone(const BenchSettings& settings, const Bench
   return StepsAlone{step_ms, idle_share(stream->statistics())};
 }
 
-/// Workers that make batches on the host, as fast as they can, while this lives: what they are
-/// busy with in a run, but for copies. Nothing is noted or kept of what they read.
-class BusyWorkers {
+/// Makes a call again and again on a thread of its own.
+class Repeater {
  public:
-  explicit BusyWorkers(BenchSettings settings) {
-    settings.conversion.reset();
-    settings.index_bytes = 0;
-    settings.cache_bytes = 0;
-    pipeline_ =
-        std::make_unique<Pipeline>(make_bench_pipeline(settings, std::make_shared<HostDevice>()));
-    pipeline_->next();
-    thread_ = std::jthread([this](const std::stop_token& stop) { take_batches(stop); });
-  }
+  explicit Repeater(std::function<void()> call)
+      : thread_([this, call = std::move(call)](const std::stop_token& stop) {
+          try {
+            while (!stop.stop_requested()) call();
+          } catch (...) {
+            error_ = std::current_exception();
+          }
+        }) {}
 
-  /// Ends it. Throws what ended it before.
+  Repeater(const Repeater&) = delete;
+  Repeater& operator=(const Repeater&) = delete;
+
+  /// Ends the thread after the call that is being made. Throws what a call threw.
   void finish() {
     thread_.request_stop();
     thread_.join();
@@ -70,51 +72,17 @@ class BusyWorkers {
   }
 
  private:
-  void take_batches(const std::stop_token& stop) {
-    try {
-      while (!stop.stop_requested()) pipeline_->next();
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-  }
-
-  std::unique_ptr<Pipeline> pipeline_;
   std::exception_ptr error_;
   std::jthread thread_;
 };
 
-/// Steps one after the other on a stream of their own, while this lives.
-class BusySteps {
- public:
-  explicit BusySteps(const BenchSettings& settings)
-      : stream_(settings.device->make_trainer_stream(settings.step_work())),
-        trainer_(ready_batch(settings, *stream_), *stream_) {
-    trainer_.train_one();
-    thread_ = std::jthread([this](const std::stop_token& stop) { take_steps(stop); });
-  }
-
-  /// Ends them. Throws what ended them before.
-  void finish() {
-    thread_.request_stop();
-    thread_.join();
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  void take_steps(const std::stop_token& stop) {
-    try {
-      while (!stop.stop_requested()) trainer_.train_one();
-      trainer_.finish();
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-  }
-
-  std::unique_ptr<TrainerStream> stream_;
-  SyntheticTrainer trainer_;
-  std::exception_ptr error_;
-  std::jthread thread_;
-};
+/// A pipeline of the same samples on the host, which keeps the workers busy without copies.
+Pipeline host_pipeline(BenchSettings settings) {
+  settings.conversion.reset();
+  settings.index_bytes = 0;
+  settings.cache_bytes = 0;
+  return make_bench_pipeline(settings, std::make_shared<HostDevice>());
+}
 
 /// Adds the rates of plain copies.
 void measure_plain_copies(const BenchSettings& settings, const BenchResult& result,
@@ -133,13 +101,20 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   beside.plain_copies.idle = rate(pinned);
   if (by_driver.data() == nullptr) return;
   beside.driver_copies.idle = rate(by_driver);
-  if (settings.step_work().any()) {
-    BusySteps steps(settings);
+  // A trainer's own step stays on the trainer's thread.
+  if (settings.step_work().any() && !settings.own_step) {
+    const auto stream = settings.device->make_trainer_stream(settings.step_work());
+    SyntheticTrainer trainer(Batch(), *stream);
+    trainer.train_one();
+    Repeater steps([&] { trainer.train_one(); });
     beside.plain_copies.under_steps = rate(pinned);
     beside.driver_copies.under_steps = rate(by_driver);
     steps.finish();
+    trainer.finish();
   }
-  BusyWorkers workers(settings);
+  Pipeline pipeline = host_pipeline(settings);
+  pipeline.next();
+  Repeater workers([&] { pipeline.next(); });
   beside.plain_copies.busy = rate(pinned);
   beside.driver_copies.busy = rate(by_driver);
   workers.finish();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks on a GPU share. Each file registers its own once the command line is read.
+// Shared by the benchmarks on a GPU. Each file registers its own once the command line is read.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -26,7 +26,7 @@ namespace millrace::micro {
 struct GpuScale {
   std::size_t most_samples = SIZE_MAX;
   int timings = 30;
-  /// What is timed at once, so that launches do not wait for the host.
+  /// Launches that are timed together, so that they do not wait for the host.
   int launches_per_timing = 20;
   int warm_ups = 5;
   /// Read and written by a copy that no cache holds.

@@ -132,7 +132,7 @@ def images_and_labels(batch):
 
 
 def feed_synthetic(trainer, arguments):
-    """Batches of the dataset that stay on the device: a step's time depends on the numbers."""
+    """Batches of the dataset that stay on the device."""
     with open_loader(trainer, arguments) as ours:
         kept = [[tensor.clone() for tensor in images_and_labels(ours.next())]
                 for _ in range(KEPT_BATCHES)]

@@ -98,7 +98,7 @@ bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept try {
   mode = static_cast<cudaStreamCaptureMode>(exchanged);
   return true;
 } catch (...) {
-  return false;  // there is no driver
+  return false;  // the driver is missing
 }
 
 bool has_passed(cudaEvent_t event) {

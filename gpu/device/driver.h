@@ -27,8 +27,8 @@ bool exchange_capture_mode(cudaStreamCaptureMode& mode) noexcept;
 // The runtime makes "not ready" and the like the calling thread's last error, which the trainer
 // looks for after its own calls. The driver has no such error. These need a current device.
 
-/// Whether an event has passed. Throws `Error` (`device`) where that cannot be asked; then it has
-/// passed, or the device does nothing any more: who is told may free what the work uses.
+/// Whether an event has passed. If the driver cannot tell, waits for the event itself and throws
+/// `Error` (`device`): the caller may free the memory that the work uses.
 bool has_passed(cudaEvent_t event);
 /// From one event to another; none where one has not passed or was not recorded.
 std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to);

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(row_threads, resident_blocks)
       at_once[n] = false;
       if (group + n * stride >= work.groups) continue;
       slot[n] = Slot(work, group + n * stride);
-      // What is read beside the slot's own bytes must be the source's, too.
+      // Bytes that are read beside the slot's own must lie in the source, too.
       if (planes || !slot[n].flip) {
         at_once[n] = slot[n].from >= static_cast<std::int32_t>(elements) &&
                      slot[n].from <= source_bytes - static_cast<std::int32_t>(elements * parts);

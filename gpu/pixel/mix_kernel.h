@@ -35,7 +35,7 @@ inline constexpr unsigned mix_blocks = 4;
 #else
 inline constexpr unsigned mix_blocks = 5;
 #endif
-/// The words that a thread has on their way at a time, and how many times it takes as many.
+/// A thread loads this many words before it uses the first, and repeats that this many times.
 inline constexpr unsigned mix_words = 2;
 inline constexpr unsigned mix_rounds = 4;
 inline constexpr unsigned word_bytes = 4;
@@ -76,7 +76,7 @@ struct ByteBox {
     bottom = top + __ldg(box + 3);
   }
   __device__ bool any() const { return begin < end && top < bottom; }
-  /// The least box that has both.
+  /// The smallest box that contains both.
   __device__ ByteBox joined(const ByteBox& box) const {
     if (!any()) return box;
     if (!box.any()) return *this;
@@ -151,12 +151,12 @@ __device__ Piece& piece_at(std::uint8_t* at) {
   return *reinterpret_cast<Piece*>(at);
 }
 
-/// What threads of a block know of their pair. Places are those of bytes in image `one`.
+/// The pair of images of a block. Bytes are counted in image `one`.
 struct MixPair {
   const MixArguments& work;
   MixImage one;
   MixImage two;
-  /// Has all their boxes.
+  /// The smallest box that contains all boxes of both images.
   ByteBox all = one.erased.joined(two.erased).joined(one.other.joined(two.other));
 
   struct Place {
@@ -250,7 +250,7 @@ struct MixPair {
     }
   }
 
-  /// What four bytes of an image become.
+  /// Four bytes of an image after the mix, and whether they differ from before.
   struct Result {
     std::uint32_t word = 0;
     bool changed = false;

@@ -26,7 +26,7 @@ Memory HostMemoryPool::take(Device& device, std::size_t bytes, const NumaNode& n
   std::function<void(std::byte*)> release = [piece](std::byte*) { give_back(piece); };
   const std::pair<std::string, int> key{device.name(), node.number};
   {
-    Blocks freed;  // goes behind the lock
+    Blocks freed;  // destroyed after unlocking
     const MutexLock lock(mutex_);
     Shelf& shelf = shelves_[key];
     piece->shelf = &shelf;
@@ -84,7 +84,7 @@ void HostMemoryPool::give_back(const std::shared_ptr<Piece>& piece) {
 }
 
 void HostMemoryPool::put(Piece& piece) noexcept {
-  Blocks freed;  // goes behind the lock
+  Blocks freed;  // destroyed after unlocking
   const MutexLock lock(mutex_);
   Shelf& shelf = *piece.shelf;
   shelf.used_bytes -= piece.span.mapped();
@@ -120,7 +120,7 @@ void HostMemoryPool::shrink(Shelf& shelf, std::size_t block_bytes, std::size_t u
 }
 
 bool HostMemoryPool::free_unused() {
-  Blocks freed;  // goes behind the lock
+  Blocks freed;  // destroyed after unlocking
   const MutexLock lock(mutex_);
   for (auto& [key, shelf] : shelves_) shrink(shelf, SIZE_MAX, 0, freed);
   return !freed.empty();

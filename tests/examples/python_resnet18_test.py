@@ -35,7 +35,7 @@ for line in lines:
     assert line["idle"] is None, line
     assert isinstance(line["verdict"], str) == (line["feed"] == "millrace"), line
 
-# What a feed lacks is said in its line, and the others are measured.
+# A feed that cannot run says so in its line, and the others are measured.
 code, lines = run(dataset + ".nowhere")
 assert code == 1, lines
 assert all("nowhere" in line["failed"] for line in lines[:2]), lines

@@ -8,7 +8,7 @@
 #
 #   programs.tar.gz   bin and lib: the programs of BUILD_DIR (build/release) with their libraries,
 #                     and resnet18 of MILLRACE_TORCH_BUILD (build/torch_cuda, tests/torch_cuda.sh)
-#   photos.tar        at most 20 MB: every so-and-so-many-th JPEG in PHOTOS (a folder of class
+#   photos.tar        at most 20 MB: every k-th JPEG in PHOTOS (a folder of class
 #                     folders; ../shared/data/photos beside the project), packed there
 #   run.sh ...        the script, what it includes, and the example for Python
 #

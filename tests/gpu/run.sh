@@ -9,7 +9,7 @@
 # has photographs, or a build tree (MILLRACE_BUILD=build/release) with a DATASET, and the FOLDER of
 # class folders of which it was packed. README.md beside this script tells the whole call.
 #
-# Each step has a time limit, and the next ones run whatever becomes of it. After each step the
+# Each step has a time limit, and the next ones run in any case. After each step the
 # results are written: FOLDER/table.txt (measured values beside bars), results.json and raw.tar.gz
 # (all outputs). FOLDER is $OUT, or gpu_results. Ends with 0 if all ran and nothing falls short, 1
 # if something failed or falls short, 77 if there is no GPU that the programs can use.

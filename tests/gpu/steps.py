@@ -100,7 +100,10 @@ def sample_later(raw, seconds):
 
     def sample():
         command = [sys.executable, pathlib.Path(__file__).with_name("machine.py"), "--gpu-only"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            return
         if done.returncode == 0:
             (raw / "load.json").write_text(done.stdout)
 
@@ -149,6 +152,7 @@ class Run:
         seconds = time.monotonic() - begin
         if timer:
             timer.cancel()
+            timer.join()  # before another process is started: preexec_fn and threads do not mix
         out = self.raw / f"{name}.out"
         # A result that is printed.
         if not (self.raw / f"{name}.json").exists() and out.read_bytes()[:1] == b"{":

@@ -79,7 +79,7 @@ struct BenchResult {
   std::optional<double> step_ms{};
   /// 1 - the time of the same steps on a batch that is there already / that of the measured ones.
   std::optional<double> idle_by_synthetic{};
-  /// `device_idle` of the same steps on a batch that is there already: what no loader can go below.
+  /// `device_idle` of the same steps on a batch that is there already: the least for any loader.
   std::optional<double> idle_floor{};
   /// From one batch handed out to the next, each.
   std::vector<double> batch_ms{};

@@ -72,32 +72,21 @@ struct Stretch {
   std::int64_t end;
 };
 
-/// Stretches of time that are in any of the spans, in order, with gaps between them that are longer
-/// than `least_gap`.
-std::vector<Stretch> united(const std::vector<TraceSpan>& spans, std::int64_t least_gap) {
+/// Stretches of time that are in any of the spans, in order, with gaps between them.
+std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
   std::vector<Stretch> sorted;
   for (const TraceSpan& span : spans)
     if (span.end_ns > span.begin_ns) sorted.push_back({span.begin_ns, span.end_ns});
   std::ranges::sort(sorted, {}, &Stretch::begin);
   std::vector<Stretch> stretches;
   for (const Stretch& next : sorted) {
-    if (!stretches.empty() && next.begin - stretches.back().end <= least_gap)
+    if (!stretches.empty() && next.begin <= stretches.back().end)
       stretches.back().end = std::max(stretches.back().end, next.end);
     else
       stretches.push_back(next);
   }
   return stretches;
 }
-
-std::int64_t mean_ns(const std::vector<TraceSpan>& spans) {
-  std::int64_t sum = 0;
-  for (const TraceSpan& span : spans) sum += std::max<std::int64_t>(span.end_ns - span.begin_ns, 0);
-  return spans.empty() ? 0 : sum / static_cast<std::int64_t>(spans.size());
-}
-
-/// Ends and begins of spans may be so far off, in nanoseconds: the device's events are converted to
-/// the host's clock.
-constexpr std::int64_t clocks_differ = 50'000;
 
 }  // namespace
 
@@ -156,7 +145,7 @@ std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::
 
 std::optional<double> hidden_share(const std::vector<TraceSpan>& copies,
                                    const std::vector<TraceSpan>& steps) {
-  const std::vector<Stretch> busy = united(steps, std::min(clocks_differ, mean_ns(steps) / 100));
+  const std::vector<Stretch> busy = united(steps);
   if (busy.empty()) return std::nullopt;
   std::int64_t all = 0;
   std::int64_t hidden = 0;

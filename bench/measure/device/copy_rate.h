@@ -49,8 +49,7 @@ std::vector<TraceSpan> spans_of(const Trace& trace, std::string_view lane, std::
 
 /// Of the time that `copies` take between the first step's begin and the last one's end, the share
 /// that lies under `steps`, 0 to 1: those copies cost nothing. Nullopt if there is no such time.
-/// Spans may come in any order and overlap. Gaps between steps of up to 50 us, and 1% of a step,
-/// count as steps: clocks differ by as much, and the idle share of steps tells such gaps exactly.
+/// Spans may come in any order and overlap.
 std::optional<double> hidden_share(const std::vector<TraceSpan>& copies,
                                    const std::vector<TraceSpan>& steps);
 
