@@ -25,7 +25,7 @@ struct BenchRecord : RunSetup {
   BenchSettings settings;
   BenchResult result;
   BesideResult beside{};
-  /// Size of the files that the dataset is read from; nullopt without files, or if a size is unknown.
+  /// Size of the files that the dataset is read from; nullopt without files or if one has no size.
   std::optional<std::uint64_t> dataset_bytes{};
   std::optional<CeilingResult> ceiling;
   /// nullopt if the recipe is exact.

@@ -66,8 +66,8 @@ struct ConversionArguments {
   bool planes = false;
   /// How many rows all images have together.
   std::size_t rows = 0;
-  // The members below are for the kernels for vectors. A group is 16 bytes of each channel's output in
-  // planes, or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
+  // The members below are for the kernels for vectors. A group is 16 bytes of each channel's output
+  // in planes, or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
   // `groups_per_row` those of a line, and `by_image` divides rows by the height.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;

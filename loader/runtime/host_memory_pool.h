@@ -70,7 +70,7 @@ class HostMemoryPool : public std::enable_shared_from_this<HostMemoryPool> {
     Spans::node_type span{};
   };
 
-  /// Cuts `piece` from the smallest unused span of at least `bytes`; false if every span is smaller.
+  /// Cuts `piece` from the smallest unused span of at least `bytes`; false if all are smaller.
   static bool cut(Shelf& shelf, std::size_t bytes, Piece& piece);
   /// The piece counts as used from here on.
   static Memory memory_of(Piece& piece, std::size_t bytes,
