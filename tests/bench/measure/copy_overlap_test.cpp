@@ -28,6 +28,12 @@ TEST(HiddenShare, IsNoneOfACopyBetweenSteps) {
   EXPECT_THAT(hidden_share(spans({{40, 50}}), spans({{0, 40}, {50, 90}})), Optional(0.0));
 }
 
+// A copy of 700 us that runs while the device goes from one step of 100 ms to the next, for 15 us.
+TEST(HiddenShare, LeavesOutAShortGapBetweenLongSteps) {
+  const auto steps = spans({{0, 100'000'000}, {100'015'000, 200'000'000}});
+  EXPECT_THAT(hidden_share(spans({{99'900'000, 100'600'000}}), steps), Optional(685.0 / 700));
+}
+
 TEST(HiddenShare, CountsThePartsUnderSeveralSteps) {
   // Under 10..20 and 30..40 and 50..55; not in the gaps.
   EXPECT_THAT(hidden_share(spans({{5, 55}}), spans({{0, 20}, {30, 40}, {50, 90}})),
