@@ -125,14 +125,17 @@ TEST_F(KeptHostMemory, IsWholeAgainWhateverOrderItsPiecesComeBackIn) {
 }
 
 TEST_F(KeptHostMemory, TheSmallestThatFitsIsTaken) {
-  std::optional<Memory> large(runtime_->host_memory(device_, 9 * unit, {}));
-  std::optional<Memory> small(runtime_->host_memory(device_, 3 * unit, {}));
-  const std::byte* const data = small->data();
-  small.reset();
-  large.reset();
-  EXPECT_EQ(runtime_->host_memory(device_, 2 * unit, {}).data(), data);
-  const Memory next = runtime_->host_memory(device_, 9 * unit, {});
-  EXPECT_EQ(counts_.allocations, 2U);
+  for (const bool small_first : {true, false}) {
+    Memory large = runtime_->host_memory(device_, 9 * unit, {});
+    Memory small = runtime_->host_memory(device_, 3 * unit, {});
+    const std::byte* const data = small.data();
+    (small_first ? small : large) = {};
+    (small_first ? large : small) = {};
+    const Memory part = runtime_->host_memory(device_, 2 * unit, {});
+    EXPECT_EQ(part.data(), data);
+    const Memory next = runtime_->host_memory(device_, 9 * unit, {});
+    EXPECT_EQ(counts_.allocations, 2U);
+  }
 }
 
 TEST_F(KeptHostMemory, NodesAndDevicesAreApart) {
@@ -201,6 +204,17 @@ TEST_F(KeptHostMemory, IsFreedWhenAnAllocationFails) {
   }
   pieces(*runtime_, device_, 4, 10 * unit);
   EXPECT_EQ(counts_.bytes, 40 * unit);
+}
+
+TEST_F(KeptHostMemory, IsSoundWhereAnAllocationFailsTwice) {
+  pieces(*runtime_, device_, 4, 10 * unit);
+  counts_.most_bytes = 60 * unit;
+  const Error error = error_of([&] { (void)runtime_->host_memory(device_, 61 * unit, {}); });
+  EXPECT_THAT(error.what(), HasSubstr("no memory left"));
+  EXPECT_EQ(counts_.bytes, 0U) << "what was kept is freed for the second attempt";
+  EXPECT_EQ(runtime_->kept_host_bytes(), 0U);
+  pieces(*runtime_, device_, 4, 10 * unit);
+  EXPECT_EQ(runtime_->kept_host_bytes(), 40 * unit);
 }
 
 TEST_F(KeptHostMemory, GoesWithTheRuntime) {
