@@ -78,8 +78,10 @@ Options parse(int argc, char** argv) {
     throw std::invalid_argument("--size must be from 32 to 4096");
   if (options.repeat < 1 || options.repeat > 1'000'000)
     throw std::invalid_argument("--repeat must be from 1 to 1000000");
-  if (!(options.measure.seconds >= 0) || !(options.measure.warm_up >= 0))
-    throw std::invalid_argument("--measure and --warm-up must be 0 or more seconds");
+  constexpr double day = 86400;
+  for (const double seconds : {options.measure.seconds, options.measure.warm_up})
+    if (!(seconds >= 0 && seconds <= day))
+      throw std::invalid_argument("--measure and --warm-up must be from 0 to 86400 seconds");
   if (options.feed != "millrace" && options.feed != "synthetic" && options.feed != "both")
     throw std::invalid_argument("--feed is \"" + options.feed +
                                 "\"; it can be millrace, synthetic or both");

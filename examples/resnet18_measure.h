@@ -173,7 +173,7 @@ inline void tell(const Rate& rate, const MeasureOptions& options, const std::str
   std::printf(", %llu images in %.1f s, loss %.4f\n", static_cast<unsigned long long>(rate.images),
               rate.seconds, rate.loss);
   if (rate.report) std::printf("%s\n", millrace::judge(*rate.report, rate.idle).text.c_str());
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("standard output cannot be written");
   if (options.json.empty()) return;
   std::ofstream file(options.json, std::ios::app);
   file << json << '\n';

@@ -227,7 +227,10 @@ def main():
     facts |= {"dtype": "bfloat16" if device.type == "cuda" else "float32"}
     facts |= {"batch_size": arguments.batch_size, "pixels": arguments.size, "workers": 0}
     facts |= {"stall_seconds": None, "verdict": None}
-    classes = len([entry for entry in os.scandir(arguments.photos) if entry.is_dir()])
+    try:
+        classes = len([entry for entry in os.scandir(arguments.photos) if entry.is_dir()])
+    except OSError as error:
+        parser.error(f"{arguments.photos}: {error.strerror}")
     trainer = Trainer(device, classes)
     failed = False
     for feed in arguments.feeds:

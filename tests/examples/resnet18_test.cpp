@@ -128,6 +128,10 @@ TEST(ResNet18, MeasuresItsRateWithMillraceAndOnSyntheticBatches) {
 TEST(ResNet18, SaysWhatIsWrong) {
   EXPECT_EQ(resnet18({"--measure", "1", "--feed", "grass"}).err,
             "resnet18: --feed is \"grass\"; it can be millrace, synthetic or both\n");
+  for (const char* seconds : {"nan", "-1", "1e308"}) {
+    EXPECT_EQ(resnet18({"--measure", seconds}).err,
+              "resnet18: --measure and --warm-up must be from 0 to 86400 seconds\n");
+  }
   EXPECT_THAT(
       resnet18({"--checkpoint", MILLRACE_TRAIN_DATASET}).err,
       StartsWith(std::string("resnet18: ") + MILLRACE_TRAIN_DATASET + " is no checkpoint: "));
