@@ -158,11 +158,12 @@ BenchResult run_bench(const BenchSettings& settings) {
   const ProcessorTimes after = processor_times();
 
   result.report = pipeline.report();
-  if (settings.trace) settings.trace->finish();
   if (const auto own_after = own_memory(); own_before && own_after)
     result.rss_growth = growth(*own_before, *own_after);
   result.consumer = consumer_time(trainer.consumer_us());
   trainer.finish();
+  // The last step may begin only while the trainer finishes: its copy may end late.
+  if (settings.trace) settings.trace->finish();
   if (device_before)
     result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
   look_at_device(*stream, settings.trace.get(), result);

@@ -378,6 +378,18 @@ TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
   EXPECT_THAT(counts["step"], ::testing::AnyOf(30U, 31U)) << "one may be of the warm-up";
 }
 
+TEST_F(Bench, TracesTheLastStepThoughItsCopyEndsLate) {
+  const fs::path trace = folder_ / "late.json";
+  // 16 x 32 x 32 x 3 bytes in 50 ms: the trainer has enqueued the last step long before it begins.
+  bench_json({"--batches", "5", "--warmup", "2", "--size", "32", "--batch-size", "16", "--step-ms",
+              "1", "--copy-gb-s", "0.001", "--trace", trace.string()});
+  const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
+  std::set<std::uint64_t> steps;
+  for (const Json& event : events)
+    if (event.at("name") == "step") steps.insert(event.at("args").at("batch").get<std::uint64_t>());
+  for (std::uint64_t batch = 2; batch < 7; ++batch) EXPECT_TRUE(steps.contains(batch)) << batch;
+}
+
 TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
   const Json json = bench_json({"--seconds", "1", "--size", "32", "--batch-size", "4", "--step-ms",
                                 "20", "--workers", "auto"});
