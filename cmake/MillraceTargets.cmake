@@ -8,6 +8,16 @@ elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   # 105651 and 105329).
   list(APPEND millrace_warnings -Wno-restrict
        "$<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-array-bounds>")
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # GCC 12's own AVX-512 intrinsics read a variable that they never set (GCC bug 105593), which
+    # shows where all code is compiled for AVX-512, such as by -march=native.
+    include(CheckCXXSourceCompiles)
+    check_cxx_source_compiles("#ifndef __AVX512F__\n#error\n#endif\nint main() {}"
+                              MILLRACE_COMPILED_FOR_AVX512)
+    if(MILLRACE_COMPILED_FOR_AVX512)
+      list(APPEND millrace_warnings -Wno-maybe-uninitialized)
+    endif()
+  endif()
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # Where sources are joined, GCC takes their unnamed namespaces for those of a header.
