@@ -68,7 +68,7 @@ bool Batch::last_in_epoch() const { return lease().plan.last_in_epoch; }
 std::size_t Batch::global_size() const { return lease().plan.global_size; }
 std::size_t Batch::slot() const { return lease().slot; }
 DeviceId Batch::device() const {
-  (void)lease();  // throws if there is none
+  (void)lease();  // throws if the batch is empty
   return desk_->device();
 }
 State Batch::state_after() const { return desk_->state_at(lease().plan.position_after); }

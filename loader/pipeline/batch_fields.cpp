@@ -74,7 +74,7 @@ void check_values(const Conversion& conversion, std::size_t channels) {
   }
 }
 
-/// Of one sample.
+/// Returns the shape of one converted sample.
 Shape converted_shape(const Shape& image, ImageLayout layout) {
   if (layout == ImageLayout::nhwc) return image;
   const std::size_t channels = image.rank() - 1;
@@ -91,7 +91,8 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
     check_values(*conversion, image[image.rank() - 1]);
   }
   std::vector<FieldSpec> fields = made.fields();
-  for (FieldSpec& field : fields) field.variable = false;  // its length is among them already
+  // its length is a field of its own already
+  for (FieldSpec& field : fields) field.variable = false;
   fields.insert(fields.end(), added.begin(), added.end());
   fields = SampleSpec(std::move(fields)).fields();
   for (std::size_t place = 0; place < fields.size(); ++place) {

@@ -10,25 +10,24 @@
 
 namespace millrace {
 
-/// The fields of a batch: as they are made and travel, and as the device has them.
+/// Fields of a batch: as workers make and copy them, and as the device has them after conversion.
 class BatchFields {
  public:
-  /// Throws `Error` (`invalid_argument`) that names the option where `conversion` does not fit what
-  /// a transform makes.
-  /// `added` are the fields of a batch transform.
+  /// `added` are the fields of a batch transform. Throws `Error` (`invalid_argument`) with the
+  /// option's name if `conversion` does not fit the transform's fields.
   BatchFields(const SampleSpec& made, const std::optional<Conversion>& conversion,
               const std::vector<FieldSpec>& added = {});
 
-  /// What is made: the transform's fields in their order, lengths among them, those that
-  /// are added, then "index" and "valid" where it has none itself.
+  /// The fields on the host: the transform's in their order, with their lengths, then the added
+  /// ones. "index" and "valid" follow if the transform does not have them.
   const SampleSpec& made() const { return made_; }
   /// The same fields on the device.
   const SampleSpec& converted() const { return converted_; }
-  /// Which of them are the engine's to fill; none where the transform does.
+  /// Fields that the engine fills; nullopt if the transform has the field itself.
   std::optional<std::size_t> index() const { return index_; }
   std::optional<std::size_t> valid() const { return valid_; }
-  /// Which is converted, and which say where its images are flipped and erased and how they are
-  /// mixed.
+  /// The field to convert, and the fields that say how its images are flipped, erased and mixed.
+  /// Nullopt where the batch does not have the field.
   std::optional<std::size_t> image() const { return image_; }
   std::optional<std::size_t> flips() const { return flips_; }
   std::optional<std::size_t> erases() const { return erases_; }

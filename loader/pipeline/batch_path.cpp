@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The calling thread's innermost scope; null outside all of them.
+/// The calling thread's innermost scope; null outside all scopes.
 thread_local BatchPath* innermost = nullptr;
 
 }  // namespace

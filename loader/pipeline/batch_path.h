@@ -3,19 +3,19 @@
 
 namespace millrace {
 
-/// While it lives, the calling thread is on the batch path: blocking calls it makes
-/// (`note_blocking_call`) are kept. Scopes nest; the innermost is told. Ends on the thread that
-/// made it.
+/// Scope in which the calling thread is on the batch path: records the first blocking call
+/// (`note_blocking_call`). Scopes nest; the innermost one records. Must be destroyed on the thread
+/// that constructed it.
 class BatchPath {
  public:
-  /// `watched` false: nothing is kept.
+  /// With `watched` false nothing is recorded.
   explicit BatchPath(bool watched) noexcept;
   ~BatchPath();
   BatchPath(const BatchPath&) = delete;
   BatchPath& operator=(const BatchPath&) = delete;
 
-  /// Throws `Error` (`device`, with `stage`) that names the first blocking call so far, where there
-  /// was one.
+  /// Throws `Error` (`device`, with `stage`) with the name of the first blocking call so far, if
+  /// any.
   void check(const char* stage) const;
 
  private:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Calls of a user's device whose results are checked.
+// Calls of a user's device with checks of their results.
 #pragma once
 
 #include <millrace/device.h>

@@ -15,25 +15,24 @@
 namespace millrace {
 namespace {
 
-/// How long the need for workers is watched before their number is chosen anew: at least so many
-/// batches and so long.
+/// Shortest time and fewest batches between two updates of the number of workers.
 constexpr std::uint64_t adapt_batches = 8;
 constexpr std::chrono::milliseconds adapt_time{100};
 
-/// For how long a worker takes samples at a time, where one takes less: taking some is a call of
-/// its pool and two counts that all workers share.
+/// Time for which a worker takes samples at once if one sample takes less. Each take costs a call
+/// of the pool and two counts that all workers share.
 constexpr std::chrono::microseconds moment{20};
-/// How often each worker takes samples of a batch, at least, so that they end at about one time.
+/// Fewest takes per worker and batch, so that the workers end at about the same time.
 constexpr std::size_t fewest_takes = 4;
-/// How many samples a worker takes at a time that has several in the making, at most: the last one
-/// is made alone.
+/// Most samples that a worker takes at once when it interleaves several: the last one is made
+/// alone.
 constexpr std::size_t most_in_turn = 16;
 
 double in_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-/// The counts of `now` less those of `base`, without zeros.
+/// Returns the counts of `now` less those of `base`, without zeros.
 std::map<std::string, std::uint64_t> counts_since(
     const std::map<std::string, std::uint64_t>& now,
     const std::map<std::string, std::uint64_t>& base) {
@@ -48,7 +47,7 @@ std::map<std::string, std::uint64_t> counts_since(
 
 }  // namespace
 
-/// A planned batch, as work for a pool: `at_a_time` samples to an item.
+/// A planned batch as a job of a pool: each item is `at_a_time` samples.
 class Crew::BatchJob final : public Job {
  public:
   BatchJob(std::shared_ptr<Crew> crew, std::shared_ptr<Road> road, HostSlot& host,
@@ -72,10 +71,11 @@ class Crew::BatchJob final : public Job {
   std::size_t at_a_time_;
 };
 
-/// Items that one thread wants done: it takes them itself, and so do workers that come by.
+/// Items that one thread needs done. It takes items itself, and so do workers between their
+/// samples.
 class Crew::SharedJob final : public Job {
  public:
-  /// `item` is not touched any more once `finish` has returned.
+  /// `item` is not used any more once `finish` has returned.
   SharedJob(std::size_t items, const std::function<void(std::size_t)>& item)
       : items_(items), item_(&item), unfinished_(static_cast<std::ptrdiff_t>(items)) {}
   std::size_t items() const override { return items_ - 1; }
@@ -96,7 +96,7 @@ class Crew::SharedJob final : public Job {
 
   const std::size_t items_;
   const std::function<void(std::size_t)>* const item_;
-  std::atomic<std::size_t> next_{0};  // only handed out, orders nothing
+  std::atomic<std::size_t> next_{0};  // only counts, orders no other memory
   std::latch unfinished_;
 };
 
@@ -135,7 +135,7 @@ std::size_t Crew::samples_at_a_time(std::size_t samples) {
   return std::clamp<std::size_t>(share, 1, std::max<std::size_t>(in_a_moment, 1));
 }
 
-/// The samples of a slot from one number on up to another, as tasks.
+/// Samples `begin` to `end` of a slot, as tasks.
 class Crew::Part final : public SampleMaker::Tasks {
  public:
   Part(const Crew& crew, const Road& road, HostSlot& host, std::size_t begin, std::size_t end)
@@ -213,10 +213,10 @@ void Crew::share(std::size_t items, const std::function<void(std::size_t)>& item
   try {
     job = std::make_shared<SharedJob>(items, item);
     MutexLock lock(mutex_);
-    // An owner of its own, so that it does not stand behind the planned batches.
+    // The job has an owner of its own, so that it does not queue behind the planned batches.
     if (!dismissed_) nodes_.pool_of(0).submit(&pace_, job, nodes_.help());
   } catch (...) {
-    // Without memory nobody helps.
+    // Without memory for the job the caller runs all items.
   }
   if (job != nullptr) return job->finish();
   for (std::size_t number = 0; number < items; ++number) item(number);
@@ -249,7 +249,7 @@ std::optional<Stuck> Crew::dismiss(Clock::time_point deadline) {
   }
   std::optional<Stuck> stuck;
   for (WorkerPool* pool : nodes_.pools()) {
-    pool->cancel(&pace_, std::chrono::nanoseconds(0));  // whoever shares them does them alone
+    pool->cancel(&pace_, std::chrono::nanoseconds(0));  // the caller of `share` runs the rest
     if (pool->cancel(this, deadline - Clock::now())) continue;
     const std::optional<SampleMaker::Running> running = maker_->longest_running();
     stuck = running ? Stuck{running->stage, running->what}

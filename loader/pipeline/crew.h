@@ -19,42 +19,43 @@
 
 namespace millrace {
 
-/// What does not end.
+/// A stage that does not finish.
 struct Stuck {
   std::string stage;
   std::string what;
 };
 
-/// The workers that make the samples of planned slots. Its jobs hold it, so a sample that hangs
-/// keeps dataset and transform, while the runtime's pools may be gone: they are used until
-/// `dismiss` alone, and for reports. All methods may be called from any thread at once.
+/// The workers that make the samples of planned slots. Its jobs share ownership of it, so a sample
+/// that hangs keeps the dataset and the transform alive. The runtime's pools may be gone by then:
+/// they are used only before `dismiss`, and for reports. All methods may be called from any thread
+/// at once.
 class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The samples that it makes, and where they lie in a slot.
+  /// Makes the samples of `maker` in slots of this layout.
   Crew(std::unique_ptr<SampleMaker> maker, const BatchFields& fields, const SlotLayout& layout,
        Runtime& runtime, PipelineNodes nodes);
 
   PipelineNodes& nodes() { return nodes_; }
 
-  /// The workers begin to be needed.
+  /// Tells the runtime that all workers are needed.
   void start();
-  /// Makes the samples of a planned slot, and tells the road of each.
+  /// Makes the samples of a planned slot and reports each to the slot queues.
   void submit(std::shared_ptr<Road> road, HostSlot& host);
-  /// Takes turns with the making of samples, item by item. Never waits for a worker to begin, so
-  /// it ends whatever the pools do.
+  /// Runs `item` for each of `items` items, with the workers' help between samples. Never waits for
+  /// a worker to begin, so it returns whatever the pools do.
   void share(std::size_t items, const std::function<void(std::size_t)>& item) noexcept override;
-  /// A batch was handed out: says from time to time how many workers are needed, if the runtime
-  /// adapts to that.
+  /// Call after a batch is handed out: updates from time to time how many workers are needed, if
+  /// the runtime is adaptive.
   void adapt(const Road& road);
-  /// How many workers are active.
+  /// Number of active workers.
   unsigned concurrency() const;
-  /// Ends its work, and names what has not ended by `deadline`.
+  /// Cancels its jobs. Returns the stage that has not finished by `deadline`, if any.
   std::optional<Stuck> dismiss(Clock::time_point deadline);
 
   CrewFigures figures() const;
-  /// Writes into a report who made which samples since `base`.
+  /// Writes the workers' figures since `base` into a report.
   void fill(Report& report, const CrewFigures& now, const CrewFigures& base) const;
 
  private:
@@ -77,7 +78,7 @@ class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew>
   mutable Mutex mutex_;
   bool dismissed_ MILLRACE_GUARDED_BY(mutex_) = false;
   AutoWorkers auto_workers_ MILLRACE_GUARDED_BY(mutex_);
-  /// Since the number of workers was last chosen.
+  /// Figures since the number of workers was last chosen.
   struct Window {
     Clock::time_point begin = Clock::now();
     std::uint64_t batches = 0;
@@ -85,8 +86,7 @@ class Crew final : public HostWorkers, public std::enable_shared_from_this<Crew>
     std::chrono::nanoseconds stalled{0};
   };
   Window window_ MILLRACE_GUARDED_BY(mutex_);
-  /// What samples took of late: each, and all that were made and the time in them when that was
-  /// looked at.
+  /// Recent time per sample, with the totals of samples and of time at the last update.
   struct Pace {
     std::chrono::nanoseconds each = std::chrono::nanoseconds::max();
     std::uint64_t samples = 0;

@@ -19,13 +19,13 @@ Error captured(const std::string& what) {
           "hand out"};
 }
 
-/// Waits for the stream itself, where no event tells when it is done with a batch: the slot's
-/// memory goes with the run, which has failed.
+/// Waits for the stream itself when no event tells that it is done with a batch: the slot's memory
+/// is freed with the run, which has failed.
 void finish(Stream& stream) noexcept {
   try {
     stream.synchronize();
   } catch (...) {
-    // A device that fails has nothing under way any more.
+    // A failed device has no work left that uses the memory.
   }
 }
 
@@ -47,13 +47,13 @@ Batch Desk::next(const NextRequest& request) {
   try {
     lease = road_->hand_out(request);
   } catch (const std::bad_alloc&) {
-    // No later call may give the batch behind a lost one.
+    // A batch is lost: no later call may return the batch after it.
     road_->fail_and_throw("hand out", device_.get());
   }
   if (lease == nullptr) return {};
-  Batch batch(shared_from_this(), lease);  // gives the slot back if a wait below fails
+  Batch batch(shared_from_this(), lease);  // returns the slot if a wait below fails
   try {
-    // All micro-batches come by one stream, so the last one's event is behind them all.
+    // All micro-batches are copied by one stream, so the last one's event is behind all of them.
     if (!request.in_parts) reach(*lease, micro_batches().count - 1);
     path.check("next");
   } catch (...) {
@@ -75,7 +75,7 @@ void Desk::take(Lease& lease, std::size_t micro_batch) {
   } catch (...) {
     road_->fail_and_throw("hand out", device_.get());
   }
-  // Only now: another thread that finds it taken does not make the stream wait.
+  // Only after the wait: a thread that finds it taken does not make the stream wait.
   road_->taken(lease, micro_batch, asked, got);
 }
 
@@ -102,7 +102,7 @@ void Desk::record_stream(Lease& lease, Stream& stream) {
 }
 
 void Desk::use_on(Lease& lease, Stream& stream) {
-  // An event is made only when a slot is used on more streams than ever before.
+  // Makes an event only if a slot is used on more streams than ever before.
   if (!road_->use(lease, stream)) road_->use(lease, stream, checked_event(*device_));
 }
 
@@ -125,11 +125,11 @@ void Desk::release(Lease& lease) noexcept {
       try {
         Stream& stream = *lease.uses[use].stream;
         if (stream.capturing())
-          capturing = true;  // recorded there, the event would be part of the graph
+          capturing = true;  // an event recorded there would become part of the graph
         else
           stream.record(*lease.uses[use].done);
       } catch (...) {
-        // The work on the other streams is waited for all the same.
+        // Still waits for the work on the other streams.
         road_->fail("release", device_.get());
         finish(*lease.uses[use].stream);
       }

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-// DLPack 1.0's code, which older headers do not name.
+// DLPack 1.0's code of booleans, which older headers do not define.
 constexpr std::uint8_t bool_code = 6;
 
 std::uint8_t code_of(DType dtype) {
@@ -36,7 +36,7 @@ std::uint8_t code_of(DType dtype) {
   throw Error(ErrorCode::internal, "a dtype that DLPack has no code for");
 }
 
-/// A managed tensor with what it points to.
+/// A managed tensor with the data that it points to.
 template <typename Managed>
 struct Export {
   explicit Export(const BatchTensor& tensor) : batch(tensor.share()) {

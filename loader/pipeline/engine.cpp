@@ -22,7 +22,7 @@ void require_positive(std::size_t value, const char* option) {
     throw Error(ErrorCode::invalid_argument, std::string(option) + " is 0; it must be at least 1");
 }
 
-/// Whether batches are copied to memory of their own.
+/// Whether the device gets copies of batches in slots of its own.
 bool copies(const PipelineOptions& options, const Device& device) {
   return device.copies() || options.conversion;
 }
@@ -67,7 +67,7 @@ BatchFields fields_of(const SampleSpec& samples, const PipelineOptions& options,
   return fields;
 }
 
-/// Of what decides what becomes of records; nullopt if a part of it names none.
+/// Returns the fingerprint of transform and batch transform; nullopt if one of them has none.
 std::optional<std::uint64_t> fingerprint(const Transform& transform,
                                          const BatchTransform* batch_transform) {
   const std::optional<std::uint64_t> samples = transform.fingerprint();
@@ -78,7 +78,7 @@ std::optional<std::uint64_t> fingerprint(const Transform& transform,
   return XXH3_64bits(both, sizeof both);
 }
 
-/// The position to begin at, of a run that `here` describes.
+/// Returns the first position of the run. `here` is the state of this run.
 std::uint64_t first_position(const PipelineOptions& options, const State& here,
                              const Dataset& dataset, const std::string& transform) {
   if (!options.resume.from) return 0;
@@ -92,7 +92,8 @@ std::uint64_t first_position(const PipelineOptions& options, const State& here,
               message + "resume.anyway takes its position all the same", "plan");
 }
 
-/// Where the transform's samples are kept; null if they are not, with the reason in `warnings`.
+/// Returns the cache for the transform's samples. Returns null if they are not cached, and adds the
+/// reason to `warnings`.
 std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
                                       const std::shared_ptr<const Dataset>& dataset,
                                       const Transform& transform, std::size_t bytes,
@@ -133,7 +134,7 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
   return hosts;
 }
 
-/// Throws `Error` (`invalid_argument`) with the dataset's file if there are no records.
+/// Throws `Error` (`invalid_argument`) with the dataset's file if the dataset is empty.
 void check_has_records(const Dataset& dataset) {
   if (dataset.size() > 0) return;
   const std::vector<std::string> files = dataset.facts().files;
@@ -223,14 +224,14 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
 }
 
 Engine::~Engine() {
-  // Where `stop` failed or was never called: the threads go on without the engine until they see
-  // the closed road, and must not use the runtime's pools any more.
+  // If `stop` failed or was never called, the threads run on without the engine until they see that
+  // the queues are closed. They must not use the runtime's pools any more.
   road_->close();
   prefetcher_->close();
   try {
     static_cast<void>(crew_->dismiss(Road::Clock::now()));
   } catch (...) {
-    // Without memory other pipelines' needs stay as they were.
+    // Without memory the numbers of active workers stay as they are.
   }
 }
 
@@ -248,7 +249,7 @@ void Engine::start() {
     feeder_->end(Road::Clock::time_point::max());
     throw;
   }
-  crew_->start();  // last, since `stop` alone takes it back
+  crew_->start();  // last, since only `stop` takes it back
 }
 
 std::optional<Stuck> Engine::stop(Road::Clock::time_point deadline) {
@@ -274,14 +275,14 @@ Batch Engine::next(const NextRequest& request) {
 
 Report Engine::report() const {
   road_->note_workers(crew_->concurrency());
-  const RunMeter meter = road_->meter();  // before the figures, which then are no older than its
+  const RunMeter meter = road_->meter();  // before the figures, so that these are at least as new
   return report_of(meter, crew_->figures(), Road::Clock::now());
 }
 
 Report Engine::take_report() {
   road_->note_workers(crew_->concurrency());
   const MutexLock lock(report_mutex_);
-  const CrewFigures figures = crew_->figures();  // the next report begins with them
+  const CrewFigures figures = crew_->figures();  // the next report begins with these
   const auto [meter, at] = road_->take_report(figures);
   return report_of(meter, figures, at);
 }

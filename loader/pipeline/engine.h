@@ -20,17 +20,17 @@
 
 namespace millrace {
 
-/// What a pipeline is made of:
+/// The parts of a pipeline and the path of a slot through them:
 ///
-///     reaper: free host slot -> planner -> crew: makes its samples -> feeder: outlet ->
-///     desk: hands out -> Batch: release
+///     plan-recycle thread: free host slot -> planner -> sample workers -> upload thread: batch
+///     delivery -> batch consumer: hands out -> Batch: release
 ///        ^--------------- nothing reads the slot any more ----------------'
 ///
-/// The pipeline alone owns it. Threads, jobs and live batches hold the parts that they use. All
-/// methods may be called from any thread at once.
+/// Only the pipeline owns the engine. Threads, jobs and live batches own the parts that they use.
+/// All methods may be called from any thread at once.
 class Engine {
  public:
-  /// Takes memory for all slots.
+  /// Allocates the memory of all slots.
   Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
          std::shared_ptr<Device> device, const PipelineOptions& options,
          std::shared_ptr<Runtime> runtime);
@@ -38,12 +38,12 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Whether this is the process that has its threads.
+  /// Whether this process started the threads: false in a child of fork().
   bool here() const { return process_.here(); }
-  /// Starts the threads; once.
+  /// Starts the threads. Call once.
   void start();
-  /// Ends the run and everything that works for it. What is still running at `deadline` is let go;
-  /// then the result says what it is.
+  /// Ends the run, its threads and its jobs. Detaches those that still run at `deadline`, and
+  /// returns one of them.
   std::optional<Stuck> stop(Road::Clock::time_point deadline);
 
   const Schedule& schedule() const { return planner_->schedule(); }
@@ -73,9 +73,9 @@ class Engine {
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 
-  /// Held by whoever begins a further report: no report begins with older figures than the last.
+  /// Held while a new report begins: no report begins with older figures than the one before.
   Mutex report_mutex_;
-  /// Held by whoever ends the run.
+  /// Held while the run ends.
   Mutex stop_mutex_;
   std::optional<RoadThread> feeder_ MILLRACE_GUARDED_BY(stop_mutex_);
   std::optional<RoadThread> reaper_ MILLRACE_GUARDED_BY(stop_mutex_);

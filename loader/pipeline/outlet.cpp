@@ -56,7 +56,7 @@ bool InPlaceOutlet::wait_until_left(HostSlot& host, std::chrono::nanoseconds tim
   return true;
 }
 
-// ---- copies
+// ---- copy
 
 CopyOutlet::CopyOutlet(std::shared_ptr<Road> road, Device& device, std::unique_ptr<Upload> upload,
                        std::size_t slots, std::size_t slot_bytes)
@@ -79,7 +79,7 @@ CopyOutlet::CopyOutlet(std::shared_ptr<Road> road, Device& device, std::unique_p
 void CopyOutlet::pass_on(HostSlot& host, std::size_t micro_batch) {
   host.copies[micro_batch].made_at = Clock::now();
   std::size_t copied = 0;
-  if (upload_->staged()) {  // needs no device slot, so does not wait for one
+  if (upload_->staged()) {  // needs no device slot, so it does not wait for one
     const BatchPath path(road_->watched());
     const ProfilerRange range(profiler_, "upload", host.plan.number);
     copied = upload_->copy(host, micro_batch);

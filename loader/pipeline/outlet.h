@@ -11,11 +11,12 @@
 
 namespace millrace {
 
-/// How long the threads wait for a device before they look around again.
+/// Longest wait for a device before its completions are polled again.
 inline constexpr std::chrono::milliseconds look_around{5};
 
-/// How made micro-batches reach the trainer. It makes the leases, before the threads start; then
-/// the feeder and the reaper call it, each what is said to be theirs. Ends before the road's slots.
+/// Delivers made micro-batches to the trainer. Its constructor makes the output slots, before the
+/// threads start. Then the upload thread and the plan-recycle thread call it, each the methods
+/// marked for it. It must be destroyed before the slots.
 class Outlet {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,33 +25,35 @@ class Outlet {
   Outlet(const Outlet&) = delete;
   Outlet& operator=(const Outlet&) = delete;
 
-  /// The feeder's: puts a made micro-batch on its way. Micro-batches come in order; nothing happens
-  /// if the road is closed.
+  /// For the upload thread: puts a made micro-batch on its way. Micro-batches come in order. Does
+  /// nothing if the slot queues are closed.
   virtual void pass_on(HostSlot& host, std::size_t micro_batch) = 0;
-  /// The feeder's: tells the road what has ended on the device; says when to look again.
+  /// For the upload thread: reports work that the device has completed to the slot queues. Returns
+  /// when to poll again.
   virtual Clock::time_point look() { return Clock::time_point::max(); }
-  /// The reaper's: waits until nothing reads a leaving slot any more; false if that is not so after
-  /// `timeout`.
+  /// For the plan-recycle thread: waits until nothing reads a leaving slot any more. Returns false
+  /// if something still does after `timeout`.
   virtual bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) = 0;
-  /// The reaper's, when the feeder has ended: waits for all that was enqueued; false if that has
-  /// not ended by `deadline`.
+  /// For the plan-recycle thread, after the upload thread has ended: waits for all enqueued work.
+  /// Returns false if it has not ended by `deadline`.
   virtual bool drain(Clock::time_point) noexcept { return true; }
 
-  /// Bytes of staging slots.
+  /// Size of the staging slots in bytes.
   virtual std::size_t staging_bytes() const { return 0; }
 
  protected:
   Outlet(std::shared_ptr<Road> road, ProfilerRanges* profiler)
       : road_(std::move(road)), profiler_(profiler) {}
 
-  /// What the trainer is told of a micro-batch's samples, and with the first one of the batch.
+  /// Copies a micro-batch's record indices and validity into the output slot. For the batch's first
+  /// micro-batch, it also copies the batch's plan and resets the slot.
   void fill_in(const HostSlot& host, Lease& lease, std::size_t micro_batch) const;
 
   const std::shared_ptr<Road> road_;
   ProfilerRanges* const profiler_;
 };
 
-/// The host slot itself is the batch.
+/// Hands out the host slot itself.
 class InPlaceOutlet final : public Outlet {
  public:
   InPlaceOutlet(std::shared_ptr<Road> road, ProfilerRanges* profiler);
@@ -59,11 +62,11 @@ class InPlaceOutlet final : public Outlet {
   bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) override;
 
  private:
-  /// Per host slot.
+  /// One per host slot.
   std::vector<Lease*> leases_;
 };
 
-/// Batches are copied to device slots, and converted on the way where that is asked for.
+/// Copies batches to device slots, and converts them on the way if the options ask for it.
 class CopyOutlet final : public Outlet {
  public:
   CopyOutlet(std::shared_ptr<Road> road, Device& device, std::unique_ptr<Upload> upload,
@@ -77,7 +80,7 @@ class CopyOutlet final : public Outlet {
 
  private:
   const std::unique_ptr<Upload> upload_;
-  /// Of the batch under way.
+  /// Output slot of the current batch.
   Lease* lease_ = nullptr;
   std::vector<RunMeter::StreamWork> conversions_;
 };

@@ -48,12 +48,12 @@ void Pipeline::end() noexcept {
     const std::optional<Stuck> stuck = engine_->stop(deadline_after(stop_timeout_));
     if (stuck && on_stuck_) on_stuck_(stuck->what);
   } catch (...) {
-    // Only the caller's own on_stuck throws here, and a destructor cannot pass it on.
+    // Only the caller's own on_stuck throws here, and a destructor cannot throw.
   }
   engine_.reset();
 }
 
-/// A share, so that a call outlives a pipeline that goes meanwhile.
+/// Returns a share of the engine, so that a running call outlives the pipeline.
 std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");

@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// The pools that fill the slots, and whether others may help them.
+/// Returns the pools that fill the slots, and whether other pools may help them.
 std::pair<std::vector<WorkerPool*>, Help> choose(const Runtime& runtime, const Device& device,
                                                  Nodes nodes) {
   std::vector<WorkerPool*> all;
@@ -25,7 +25,7 @@ std::pair<std::vector<WorkerPool*>, Help> choose(const Runtime& runtime, const D
   return {std::move(of_device), Help::never};
 }
 
-/// A pool's node; without a number the runtime's first.
+/// Returns a pool's node, or the runtime's first node if the pool has no node number.
 NumaNode node_of(const WorkerPool& pool, const Topology& topology) {
   const auto found =
       std::find_if(topology.nodes.begin(), topology.nodes.end(),
@@ -141,7 +141,7 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
                               "Let the process use that node's processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
-    // The counts are read one after the other, while workers go on.
+    // The counts are not read at one moment: workers add to them meanwhile.
     const std::uint64_t elsewhere = now[place].elsewhere - base[place].elsewhere;
     NodeReport& told = report.nodes.emplace_back();
     told.node = node.node.number;
@@ -153,7 +153,7 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
                    told.samples_by_helpers;
     if (node.slots > 0 && node.pages_elsewhere) told.memory_on_node = *node.pages_elsewhere == 0;
     report.workers_bound = report.workers_bound && told.workers_bound;
-    // On a machine of one node memory has nowhere else to be.
+    // On a machine with one node, all memory lies on it.
     if (node.slots > 0 && several_nodes_ && told.memory_on_node != true)
       report.warnings.push_back(memory_warning(node));
   }

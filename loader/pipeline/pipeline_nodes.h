@@ -21,17 +21,17 @@
 
 namespace millrace {
 
-/// Deals slots to pools in proportion to their workers, one each at least as far as the slots go:
-/// for each slot the number of its pool.
+/// Divides slots among pools in proportion to their workers. Each pool gets at least one slot while
+/// there are enough. Returns the number of the pool for each slot.
 std::vector<std::size_t> deal_slots(std::size_t slots, const std::vector<unsigned>& workers);
 
-/// The NUMA nodes that a pipeline runs on: their pools, which of its slots lie where, and who made
-/// the samples in them.
+/// The NUMA nodes that a pipeline runs on: their pools, the node of each slot, and how many samples
+/// each node made.
 class PipelineNodes {
  public:
   PipelineNodes(Runtime& runtime, const Device& device, Nodes nodes, std::size_t slots);
 
-  // Until the runtime ends, which what hangs in a worker may outlive.
+  // Valid until the runtime ends. A worker that hangs may outlive it.
   const std::vector<WorkerPool*>& pools() const { return pools_; }
   WorkerPool& pool_of(std::size_t slot) const { return *pools_[places_[slot]]; }
   unsigned concurrency() const;
@@ -41,17 +41,17 @@ class PipelineNodes {
   /// Whether other nodes' workers may fill its slots.
   Help help() const { return help_; }
   unsigned workers() const;
-  /// Processors that its nodes have, at least one.
+  /// Number of processors of its nodes, at least 1.
   unsigned cores() const;
 
-  /// Looks where a slot's memory lies.
+  /// Checks on which node a slot's memory lies.
   void look_at(std::size_t slot, const Memory& memory);
-  /// A worker has made so many samples in this slot. From workers, at once.
+  /// Counts `samples` samples that a worker made in this slot. Called by several workers at once.
   void made(std::size_t slot, unsigned worker, std::size_t samples);
 
-  /// Per node, so far.
+  /// Returns the figures of each node so far.
   std::vector<NodeFigures> made_so_far(const SampleMaker& maker) const;
-  /// Writes the report's workers, nodes and warnings, of the samples made since `base`.
+  /// Writes workers, nodes and warnings into the report, for the samples made since `base`.
   void fill(Report& report, const std::vector<NodeFigures>& now,
             const std::vector<NodeFigures>& base) const;
 
@@ -61,9 +61,9 @@ class PipelineNodes {
     unsigned first_worker = 0;
     unsigned workers = 0;
     std::size_t slots = 0;
-    /// Of its slots' memory; none where it is not known of all.
+    /// Pages of its slots' memory that lie on other nodes; nullopt if some pages' node is unknown.
     std::optional<std::size_t> pages_elsewhere{0};
-    // Counts that order nothing; only samples that helpers make touch them.
+    // Counters that order no other memory. Only samples made by helpers change them.
     std::atomic<std::uint64_t> elsewhere{0};
     std::atomic<std::uint64_t> by_helpers{0};
   };
@@ -71,13 +71,13 @@ class PipelineNodes {
   static std::string memory_warning(const Node& node);
 
   const bool several_nodes_;
-  /// The device's node, where it was to be kept to but has no workers.
+  /// The device's node, if the options ask for that node but it has no workers.
   std::optional<int> missed_node_;
   std::vector<WorkerPool*> pools_;
   Help help_ = Help::allowed;
-  /// As `pools_`; a deque, since atomics do not move.
+  /// One per pool. A deque, since atomics cannot be moved.
   std::deque<Node> counts_;
-  /// Per slot: its place in both.
+  /// Index into `pools_` and `counts_` for each slot.
   std::vector<std::size_t> places_;
 };
 

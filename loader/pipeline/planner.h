@@ -10,16 +10,16 @@
 
 namespace millrace {
 
-/// Says which records the slots get. For one thread at a time.
+/// Chooses the records of each slot. For one thread at a time.
 class Planner {
  public:
   Planner(Sampler sampler, const Schedule& schedule)
       : sampler_(std::move(sampler)), schedule_(schedule) {}
 
-  /// Fills in plan, positions, records and validity of the batch whose number is in the slot's
-  /// plan.
+  /// Fills in plan, positions, record indices and validity of the batch. The slot's plan must hold
+  /// the batch's number.
   void plan(HostSlot& host);
-  /// Never changes, so any thread may look at it.
+  /// Constant: may be read from any thread.
   const Schedule& schedule() const { return schedule_; }
 
  private:

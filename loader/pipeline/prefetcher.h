@@ -17,32 +17,32 @@
 
 namespace millrace {
 
-/// Tells the dataset of the records of planned batches and some ahead of them, each once, on a
-/// thread of its own: a dataset that has to look for its records may wait for its disk, which holds
-/// up nobody else then.
+/// Tells the dataset which records will be read: those of planned batches and of some batches after
+/// them, each once. It has a thread of its own, since `Dataset::prefetch` may wait for a disk.
 class Prefetcher {
  public:
-  /// How many batches ahead it may be.
+  /// Largest number of batches to prefetch after the planned ones.
   static constexpr std::size_t furthest = 4096;
 
-  /// Of the batches from number `first` on, `read_ahead` beyond the planned ones.
+  /// Begins with batch `first`. Prefetches `read_ahead` batches more than are planned.
   Prefetcher(std::shared_ptr<const Dataset> dataset, Sampler sampler, const Schedule& schedule,
              std::uint64_t first, std::size_t read_ahead);
 
-  /// The batches up to `number` are planned. From any thread.
+  /// Notes that the batches up to `number` are planned. May be called from any thread.
   void planned(std::uint64_t number);
-  /// Ends the thread. From any thread.
+  /// Ends the thread. May be called from any thread.
   void close();
-  /// The thread's life, until it is closed. An exception of the dataset is a warning.
+  /// Body of the thread; returns after `close`. An exception of the dataset becomes a warning.
   void run(Road& road) noexcept;
 
   /// The dataset's name.
   const std::string& name() const { return name_; }
-  /// Warnings about the dataset's exceptions, for the report. From any thread.
+  /// Returns warnings about the dataset's exceptions, for the report. May be called from any
+  /// thread.
   std::vector<std::string> warnings() const;
 
  private:
-  /// The next batch to tell of; nullopt when it is closed.
+  /// Returns the next batch to prefetch; nullopt after `close`.
   std::optional<std::uint64_t> wait_for_number();
   void tell(const BatchPlan& plan);
   void note_failure(const std::string& what);
@@ -58,10 +58,10 @@ class Prefetcher {
   Condition changed_;
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
   std::uint64_t next_ MILLRACE_GUARDED_BY(mutex_);
-  /// The first exception of the dataset, and how many there were.
+  /// The dataset's first exception, and the number of exceptions.
   std::string first_failure_ MILLRACE_GUARDED_BY(mutex_);
   std::uint64_t failures_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  /// The number behind the last batch to tell of.
+  /// Number after the last batch to prefetch.
   std::uint64_t end_ MILLRACE_GUARDED_BY(mutex_);
 };
 

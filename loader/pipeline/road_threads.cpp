@@ -53,7 +53,8 @@ void Reaper::plan(HostSlot& host) {
   prefetcher->planned(number);
 }
 
-/// All that have left; if none has, the first one may within a moment.
+/// Frees all slots that nothing reads any more. If it finds no such slot, it waits for the first
+/// one for `look_around`.
 void Reaper::free_left() try {
   const BatchPath path(road->watched());
   const auto free_if_left = [&](HostSlot& host, std::chrono::nanoseconds timeout) {
@@ -70,8 +71,8 @@ void Reaper::free_left() try {
   road->fail("recycle", device.get());
 }
 
-/// Waits until nothing reads or writes the slots any more that this pipeline or its streams' users
-/// have queued. What does not end keeps the outlet, and that the road, for good.
+/// Waits until all queued work on the slots has ended, that of the pipeline and of its batches'
+/// streams. If some does not end, leaks the batch delivery and with it the slots.
 void Reaper::drain() noexcept {
   const Clock::time_point deadline = Clock::now() + patience_with_device;
   bool ended = false;
@@ -79,7 +80,7 @@ void Reaper::drain() noexcept {
     ended = feeder_ended.wait_until(deadline) == std::future_status::ready &&
             outlet->drain(deadline) && road->wait_for_uses(deadline);
   } catch (...) {
-    // Without memory nobody can tell, so what may be in use stays.
+    // Without memory the state is unknown, so the slots may still be in use.
   }
   if (!ended) static_cast<void>(new (std::nothrow) std::shared_ptr<Outlet>(outlet));
 }

@@ -19,12 +19,12 @@
 
 namespace millrace {
 
-/// A thread that moves slots along the road. It owns its body, so that, let go, it keeps what it
-/// uses until it ends. For one thread at a time.
+/// A thread that works on the slots. It owns its body, so a detached thread keeps the objects that
+/// it uses until it ends. For one thread at a time.
 class RoadThread {
  public:
-  /// Runs `body`, which must not throw, on a thread of that name (15 bytes at most). Throws
-  /// `std::system_error` if no thread can be started.
+  /// Runs `body`, which must not throw, on a thread with this name (at most 15 bytes). Throws
+  /// `std::system_error` if the thread cannot be started.
   template <typename Body>
   explicit RoadThread(Body body, std::string name = "millrace") {
     std::promise<void> ending;
@@ -36,16 +36,17 @@ class RoadThread {
           ending.set_value();
         });
   }
-  /// Lets it go if `end` was not called.
+  /// Detaches the thread if `end` was not called.
   ~RoadThread() {
     if (thread_.joinable()) thread_.detach();
   }
   RoadThread(const RoadThread&) = delete;
   RoadThread& operator=(const RoadThread&) = delete;
 
-  /// Ready when the body has run.
+  /// Becomes ready when the body returns.
   const std::shared_future<void>& ended() const { return ended_; }
-  /// Joins it, or lets it go if it has not ended by `deadline`: then false. May be called again.
+  /// Joins the thread. If the body has not returned by `deadline`, detaches the thread and returns
+  /// false. May be called again.
   bool end(std::chrono::steady_clock::time_point deadline) {
     const bool ended = ended_.wait_until(deadline) == std::future_status::ready;
     if (thread_.joinable()) ended ? thread_.join() : thread_.detach();
@@ -57,17 +58,17 @@ class RoadThread {
   std::thread thread_;
 };
 
-/// Passes made micro-batches on to the outlet, in plan order.
+/// Body of the upload thread: passes made micro-batches to the batch delivery, in plan order.
 struct Feeder {
   std::shared_ptr<Device> device;
   std::shared_ptr<Road> road;
   std::shared_ptr<Outlet> outlet;
 
-  /// The thread's life: until the road is closed.
+  /// Returns when the slot queues are closed.
   void run() noexcept;
 };
 
-/// Tells the dataset of batches to come.
+/// Body of the prefetch thread.
 struct PrefetchBody {
   std::shared_ptr<Road> road;
   std::shared_ptr<Prefetcher> prefetcher;
@@ -75,7 +76,8 @@ struct PrefetchBody {
   void run() noexcept { prefetcher->run(*road); }
 };
 
-/// Plans batches for free host slots, and frees those that nothing reads any more.
+/// Body of the plan-recycle thread: plans batches for free host slots, and frees slots that nothing
+/// reads any more.
 struct Reaper {
   std::shared_ptr<Device> device;
   std::shared_ptr<Road> road;
@@ -83,11 +85,11 @@ struct Reaper {
   std::shared_ptr<Planner> planner;
   std::shared_ptr<Crew> crew;
   std::shared_ptr<Prefetcher> prefetcher;
-  /// The feeder's end: what it has begun is waited for.
+  /// End of the upload thread. `run` waits for the work that thread has begun.
   std::shared_future<void> feeder_ended;
   std::vector<HostSlot*> leaving{};
 
-  /// The thread's life: until the road is closed and nothing uses the slots any more.
+  /// Returns when the slot queues are closed and nothing uses the slots any more.
   void run() noexcept;
 
  private:

@@ -11,8 +11,8 @@
 namespace millrace {
 namespace {
 
-/// Waits for what a stream was given; false if that has not ended by `deadline`. A device that
-/// fails while it is left has nothing under way any more.
+/// Waits for all work of a stream. Returns false if it has not ended by `deadline`. A device that
+/// fails counts as having no work left.
 bool drain_stream(Device& device, Stream& stream,
                   std::chrono::steady_clock::time_point deadline) noexcept {
   try {
@@ -22,9 +22,9 @@ bool drain_stream(Device& device, Stream& stream,
       if (std::chrono::steady_clock::now() >= deadline) return false;
   } catch (...) {
     try {
-      stream.synchronize();  // events fail, but work may be under way
+      stream.synchronize();  // no event can be used, but work may still run
     } catch (...) {
-      // Said above.
+      // The device failed: see above.
     }
   }
   return true;
@@ -55,7 +55,7 @@ Upload::Upload(std::shared_ptr<Device> device, const SlotLayout& host, const Slo
   }
   if (image_) {
     const Shape& shape = host_.spec().fields()[*image_].shape;
-    const std::size_t channels = shape.rank() - 1;  // the place of this extent
+    const std::size_t channels = shape.rank() - 1;  // the axis of the channels
     images_per_sample_ = shape.rank() == 4 ? shape[0] : 1;
     work_ = {.height = shape[channels - 2],
              .width = shape[channels - 1],
@@ -109,7 +109,7 @@ std::size_t Upload::deliver(HostSlot& host, Lease& lease, std::size_t micro_batc
 
 void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
   if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size())
-    ++oldest_round_;  // its end has passed: see `rounds_`
+    ++oldest_round_;  // its end has passed, see `rounds_`
   Round& round = rounds_[next_round_ % rounds_.size()];
   convert_stream_->wait(*host.copies[micro_batch].end);
   if (micro_batch == 0) {
@@ -132,9 +132,9 @@ void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
   ++next_round_;
 }
 
-/// All fields of samples [first, first + count) but the converted one. In a slot of one
-/// micro-batch, those that lie to each other as on the device go together, with what lies between
-/// them; in others that may be another micro-batch's.
+/// Copies all fields of samples [first, first + count) but the converted one. In a slot with one
+/// micro-batch, fields that have the same distance on the device are copied together with the gaps
+/// between them. In other slots, a gap may hold another micro-batch's samples.
 void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) {
   const std::size_t fields = host_.spec().fields().size();
   for (std::size_t field = 0; field < fields;) {
@@ -156,7 +156,7 @@ void Upload::move_fields(std::byte* base, std::size_t first, std::size_t count) 
   }
 }
 
-/// Erases and mixes in the staging slot, whose images the conversion reads next.
+/// Erases and mixes the images in the staging slot, before the conversion reads them.
 void Upload::mix_images(std::byte* in, std::size_t first, std::size_t count) {
   if (!erases_ && !mixes_) return;
   const auto at = [&](std::size_t field) { return in + host_.piece(field, first, count).offset; };

@@ -19,23 +19,23 @@
 
 namespace millrace {
 
-/// The way of made micro-batches to their place on the device, one copy each. If host and device
-/// slot have one layout, that copy goes straight there:
+/// Copies made micro-batches to their slot on the device, one copy each. If host slots and device
+/// slots have the same layout, the copy goes straight to the device slot:
 ///
 ///     copy stream:     [done of the slot's last batch] copy
 ///
-/// Otherwise it goes into one of two staging slots of the host slot's layout, and a stream of its
-/// own moves it on:
+/// Otherwise the copy goes to one of two staging slots, which have the host slot's layout. A second
+/// stream converts from there into the device slot:
 ///
 ///     copy stream:     [converted, of the staging slot's last batch] copy ------.
 ///     convert stream:                            [copy] [done of the slot's last batch] convert
 ///
-/// So neither a slow conversion nor a busy device holds up the next batch's copy. No call waits for
-/// the device but `drain`. All are made by one thread at a time.
+/// So neither a slow conversion nor a busy device delays the next batch's copy. Only `drain` waits
+/// for the device. One thread at a time may call it.
 class Upload {
  public:
-  /// Takes the staging slots where they are needed, for batches out of `hosts` host slots. Where
-  /// the host is the device, `workers` share in conversions.
+  /// Allocates the staging slots if they are needed, for batches out of `hosts` host slots. If the
+  /// host is the device, `workers` help with conversions.
   Upload(std::shared_ptr<Device> device, const SlotLayout& host, const SlotLayout& batch,
          const BatchFields& fields, const std::optional<Conversion>& conversion, std::size_t hosts,
          std::shared_ptr<HostWorkers> workers = nullptr);
@@ -44,35 +44,36 @@ class Upload {
   bool staged() const { return convert_stream_ != nullptr; }
   std::size_t staging_bytes() const;
 
-  /// If staged: enqueues the copy of a micro-batch, which needs no device slot yet. Returns its
-  /// bytes.
+  /// Enqueues the copy of a micro-batch into its staging slot, which needs no device slot yet. Only
+  /// if `staged`. Returns the number of bytes.
   std::size_t copy(HostSlot& host, std::size_t micro_batch);
-  /// Enqueues the rest of a micro-batch's way; if not staged, all of it. Returns the bytes it
-  /// copied from the host. Micro-batches come in order.
+  /// Enqueues the rest of a micro-batch's work, or all of it if not `staged`. Returns the number of
+  /// bytes copied from the host. Micro-batches come in order.
   std::size_t deliver(HostSlot& host, Lease& lease, std::size_t micro_batch);
 
-  /// Adds the conversions that have ended since the last call.
+  /// Appends the conversions that have ended since the last call.
   void take_conversions(std::vector<RunMeter::StreamWork>& into);
-  /// Whether some have not been taken.
+  /// Whether some conversions have not been taken.
   bool converting() const { return oldest_round_ < next_round_; }
 
-  /// Waits for all that was enqueued; false if that has not ended by `deadline`.
+  /// Waits for all enqueued work. Returns false if it has not ended by `deadline`.
   bool drain(std::chrono::steady_clock::time_point deadline) noexcept;
 
  private:
   struct StagingSlot {
     Memory memory;
-    /// Behind the conversion of the batch last in it.
+    /// Behind the conversion of the last batch in the slot.
     std::unique_ptr<Event> converted;
   };
-  /// One batch's conversions, timed.
+  /// Timed conversions of one batch.
   struct Round {
     struct Conversion {
       std::unique_ptr<Event> begin;
       std::unique_ptr<Event> end;
     };
     std::uint64_t batch = 0;
-    /// The batch's first micro-batch was there; from then on it waited for its device slot.
+    /// Behind the copy of the batch's first micro-batch. From then on the batch waited for its
+    /// device slot.
     std::unique_ptr<Event> arrived;
     /// One per micro-batch.
     std::vector<Conversion> conversions;
@@ -93,18 +94,18 @@ class Upload {
   const std::optional<std::size_t> erases_;
   const std::optional<std::size_t> mixes_;
   const std::shared_ptr<HostWorkers> workers_;
-  /// What is the same for all conversions.
+  /// Parameters common to all conversions.
   ConversionWork work_;
   std::size_t images_per_sample_ = 1;
   std::array<StagingSlot, 2> staging_;
-  /// One more than there can be conversions that the host does not know to have ended: a batch's
-  /// host slot is free again only once its copy has passed, which comes behind the conversion of
-  /// the batch two before it.
+  /// One more than the number of conversions whose end the host may not know yet. A batch's host
+  /// slot is free again only once its copy has passed. That copy comes after the conversion of the
+  /// batch two before it.
   std::vector<Round> rounds_;
   std::uint64_t next_round_ = 0;
   std::uint64_t oldest_round_ = 0;
-  // Last, since they go first: what they have queued uses the memory. Where a stream's end does not
-  // wait for its work (CUDA), `drain` does before.
+  // Declared last, so destroyed first: their queued work uses the memory. If a stream's destructor
+  // does not wait for its work (CUDA), `drain` has waited before.
   std::unique_ptr<Stream> copy_stream_;
   std::unique_ptr<Stream> convert_stream_;
 };

@@ -17,10 +17,10 @@ namespace millrace {
 namespace {
 
 constexpr std::uint64_t newest_format = 1;
-/// Counts beyond this are no longer exact in every JSON reader.
+/// Largest integer that every JSON reader keeps exact.
 constexpr std::uint64_t largest_count = 1ULL << 53U;
 
-/// An option that is a number: its key and what it may be.
+/// A numeric option: its key, its range and its access.
 struct NumberOption {
   const char* key;
   std::uint64_t low;
@@ -134,7 +134,7 @@ LoadedOptions options_from_json(std::string_view text, const std::string& source
     read_tuned_for(*tuned_for, source, loaded.tuned_for);
   if (const Json* machine = members.object("machine")) {
     const MachineIdentity here = identify_machine();
-    // What the file does not say is not compared.
+    // Members that the file does not have are not compared.
     loaded.machine = here;
     read_machine(*machine, source, loaded.machine);
     loaded.machine_differences = machine_differences(loaded.machine, here);

@@ -37,7 +37,7 @@ constexpr Named<NamedOrder> order_modes[] = {{"shuffled", NamedOrder::shuffled},
                                              {"blocks", NamedOrder::blocks},
                                              {"bucketed", NamedOrder::bucketed}};
 
-/// The members of one object, some of which are a choice among names or a list of numbers.
+/// Members of one object, with two more kinds of value: names of a choice, and lists of numbers.
 class RunMembers : public Members {
  public:
   RunMembers(const Json& object, const Place& place, std::initializer_list<std::string_view> known)
@@ -66,7 +66,7 @@ class RunMembers : public Members {
     into = value->get<bool>();
   }
 
-  /// A number for each channel.
+  /// Reads a number for each channel.
   void channels(const char* key, std::array<float, Conversion::max_channels>& into) const {
     const Json* value = find(key);
     if (value == nullptr) return;
@@ -85,7 +85,7 @@ class RunMembers : public Members {
 void read_order(const RunMembers& run, const Place& place, Order& into) {
   NamedOrder mode = NamedOrder::shuffled;
   run.choose("order", order_modes, mode);
-  /// Refuses members of an order that is not the one that is asked for.
+  /// Throws if the object has members of an order that it does not choose.
   const auto only_of = [&](NamedOrder order, const char* name,
                            std::initializer_list<const char*> keys) {
     for (const char* key : keys)

@@ -42,7 +42,7 @@ void Road::add_lease(std::unique_ptr<Lease> lease) {
   slots_.leases.push_back(std::move(lease));
 }
 
-// ---- reaper
+// ---- calls of the plan-recycle thread
 
 HostSlot* Road::take_free() {
   MutexLock lock(mutex_);
@@ -88,7 +88,7 @@ void Road::left(HostSlot& host) {
   note(Clock::now());
 }
 
-// ---- workers
+// ---- calls of the workers
 
 bool Road::begin_sample(std::size_t samples) {
   if (closed()) return false;
@@ -117,7 +117,7 @@ void Road::sample_made(HostSlot& host, std::size_t sample, std::size_t samples,
   if (queues_.planned.front() == &host && host.fed == number) wakes.add(made_wakes_);
 }
 
-// ---- feeder
+// ---- calls of the upload thread
 
 std::optional<Road::Made> Road::next_made(Clock::time_point since, Clock::time_point until) {
   MutexLock lock(mutex_);
@@ -190,7 +190,7 @@ void Road::converted(const std::vector<RunMeter::StreamWork>& conversions) {
   for (const RunMeter::StreamWork& conversion : conversions) meter_.converted(conversion);
 }
 
-// ---- trainer
+// ---- calls of the trainer
 
 Lease* Road::hand_out(const NextRequest& request) {
   const Clock::time_point asked = Clock::now();
@@ -215,7 +215,7 @@ Lease* Road::hand_out(const NextRequest& request) {
   ++progress_.live;
   if (++progress_.handed_out >= run_.watched_from) watched_.store(true, std::memory_order_relaxed);
   progress_.position = lease.plan.position_after;
-  lease.shares.store(1, std::memory_order_relaxed);  // handed to its first owner by this thread
+  lease.shares.store(1, std::memory_order_relaxed);  // this thread hands it to its first owner
   lease.stream = request.stream;
   lease.taken.store(request.in_parts ? 0 : run_.micro_batches.count, std::memory_order_relaxed);
   meter_.handed_out({asked, now, lease.planned_at, lease.slot_wait_begin, lease.slot_wait_end,
@@ -249,9 +249,10 @@ void Road::taken(Lease& lease, std::size_t micro_batch, Clock::time_point asked,
                  Clock::time_point got) {
   MutexLock lock(mutex_);
   require(lease.state == LeaseState::live && micro_batch < lease.on_way, lease, "taken");
-  if (micro_batch < lease.taken.load(std::memory_order_relaxed)) return;  // by another thread since
+  // another thread has taken it meanwhile
+  if (micro_batch < lease.taken.load(std::memory_order_relaxed)) return;
   if (micro_batch > 0) meter_.waited_for_micro_batch(asked, got, lease.plan.number);
-  // Micro-batches without samples come with the last one that has some.
+  // Micro-batches without samples count as taken with the last one that has samples.
   lease.taken.store(micro_batch + 1 == run_.micro_batches.filled(lease.plan.size)
                         ? run_.micro_batches.count
                         : micro_batch + 1,
@@ -308,7 +309,7 @@ void Road::fail(const char* stage, const Device* device) noexcept {
   try {
     error = run_error(stage, device);
   } catch (...) {
-    // What is there has to do.
+    // The reserved error has to be enough.
   }
   close_with(std::move(error));
 }

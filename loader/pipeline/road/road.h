@@ -21,128 +21,138 @@
 
 namespace millrace {
 
-/// The only state that a pipeline's threads share: the slots and leases, the queues they stand in,
-/// and the first error. Its calls are the changes of state below; a call in another state is an
-/// internal error. The meter listens here. No call of a device, dataset, transform or worker pool
-/// is made under its mutex.
+/// The only state shared by a pipeline's threads: host slots, output slots, the queues that hold
+/// them, and the first error. Each call makes one of the state changes below. A call in another
+/// state throws `Error` (`internal`). The run meter is updated here. No call of a device, dataset,
+/// transform or worker pool is made while the mutex is held.
 ///
-///     host slot:  free -take_free-> planning -planned-> planned [sample_made, next_made: micro-
-///                 batch by micro-batch] -leave-> leaving -left-> free
-///     lease:      free -fill, wait_for_lease-> filling -on_way-> ready -hand_out-> live
-///                 -release-> free, or if micro-batches are not on their way yet, returned and
-///                 with the last one's `on_way` free
+///     host slot:    free -take_free-> planning -planned-> planned [sample_made, next_made: micro-
+///                   batch by micro-batch] -leave-> leaving -left-> free
+///     output slot:  free -fill, wait_for_lease-> filling -on_way-> ready -hand_out-> live
+///                   -release-> free, or if micro-batches are not on their way yet, returned and
+///                   with the last one's `on_way` free
 ///
-/// Held by the threads, the jobs given to workers and the live batches; whoever is last ends it.
-/// All methods may be called from any thread at once; who has a slot is said at each.
+/// The threads, the workers' jobs and the live batches share ownership; the last owner destroys it.
+/// All methods may be called from any thread at once. The comments name the thread that owns a slot
+/// between two calls.
 class Road {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Which batches travel on it.
+  /// The batches of a run.
   struct Run {
     MicroBatches micro_batches;
-    /// The first batch's number, and the one behind the last.
+    /// Numbers of the first batch and of the batch after the last.
     std::uint64_t first = 0;
     std::uint64_t end = UINT64_MAX;
     std::uint64_t position = 0;
-    /// Blocking calls end the run once this is the next batch to be handed out.
+    /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
+    /// is the next batch to be handed out.
     std::uint64_t watched_from = UINT64_MAX;
   };
-  /// What a slot that is handed out is called, and which option says how many there are.
+  /// Words for messages: the kind of the slots that are handed out, and the option that sets their
+  /// number.
   struct SlotWords {
     const char* kind = "host";
     const char* option = "prefetch";
   };
-  /// A made micro-batch.
+  /// A micro-batch whose samples are all made.
   struct Made {
     HostSlot* host;
     std::size_t micro_batch;
   };
 
-  /// All slots are free, and there are no leases.
+  /// Begins with all host slots free and without output slots.
   Road(const Run& run, Slots slots, RunMeter meter);
   ~Road();
 
-  // Before the threads start: whose way to the trainer it is.
+  // For the constructor of the batch delivery, before the threads start.
   const std::vector<std::unique_ptr<HostSlot>>& hosts() const { return slots_.hosts; }
   void add_lease(std::unique_ptr<Lease> lease);
   void set_words(SlotWords words) { words_ = words; }
 
   const MicroBatches& micro_batches() const { return run_.micro_batches; }
 
-  // The reaper.
-  /// A free slot for the next batch, whose number is in its plan; null if there is none, or no
-  /// further batch. The reaper has it until `planned`.
+  // Called by the plan-recycle thread.
+  /// Returns a free slot whose plan holds the next batch's number. Returns null if no slot is free,
+  /// or after the last batch. The caller owns the slot until `planned`.
   HostSlot* take_free();
-  /// Its samples may be made from now on, by `workers` active workers. False if the road is closed.
+  /// Releases the slot's samples to the workers, of which `workers` are active. Returns false if
+  /// the queues are closed.
   bool planned(HostSlot& host, Clock::time_point began, unsigned workers);
-  /// Sleeps until there may be something to plan or slots are leaving; gives these, which the
-  /// reaper has until `left`. False if the road is closed.
+  /// Blocks until there may be a batch to plan or a slot is leaving. `leaving` receives the leaving
+  /// slots, which the caller owns until `left`. Returns false if the queues are closed.
   bool wait_for_leaving(std::vector<HostSlot*>& leaving);
-  /// Nothing reads the slot any more.
+  /// Frees a slot that nothing reads any more.
   void left(HostSlot& host);
 
-  // Workers, which have the place of one sample each.
-  /// False if the road is closed: the samples need not be made.
+  // Called by workers, each for samples of its own.
+  /// Notes that a worker begins `samples` samples. Returns false if the queues are closed: the
+  /// samples need not be made.
   bool begin_sample(std::size_t samples = 1);
-  /// So many from `sample` on, which lie in one micro-batch, are made. Whoever makes the
-  /// micro-batch's last one calls `finish`, if there is one, before it counts as made.
+  /// Notes that `samples` samples from `sample` on are made; all belong to one micro-batch. The
+  /// caller that makes the micro-batch's last sample calls `finish`, if it is set, before the
+  /// micro-batch counts as made.
   void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1,
                    const std::function<void()>& finish = nullptr);
 
-  // The feeder.
-  /// The next made micro-batch in plan order, which the feeder has waited for since `since`;
-  /// nullopt at `until`, or if the road is closed.
+  // Called by the upload thread.
+  /// Returns the next made micro-batch in plan order. The caller has waited for it since `since`.
+  /// Returns nullopt at `until`, or if the queues are closed.
   std::optional<Made> next_made(Clock::time_point since, Clock::time_point until);
-  /// A lease for a batch; null if the road is closed. The feeder has it until its first `on_way`.
+  /// Returns a free output slot for a batch; null if the queues are closed. The caller owns the
+  /// slot until the first micro-batch's `on_way`.
   Lease* wait_for_lease(std::uint64_t batch);
-  /// The same of a lease that is known to be free.
+  /// Does the same with an output slot that is known to be free.
   void fill(Lease& lease);
-  /// The next micro-batch of the slot is on its way into the lease. Since `began` the feeder has
-  /// seen to that; `bytes` were copied from the slot.
+  /// Notes that the slot's next micro-batch is on its way into the output slot. The upload thread
+  /// began this work at `began` and copied `bytes` bytes from the slot.
   void on_way(Lease& lease, const HostSlot& host, std::size_t micro_batch, Clock::time_point began,
               std::size_t bytes);
-  /// All of the slot's micro-batches are on their way.
+  /// Notes that all of the slot's micro-batches are on their way.
   void leave(HostSlot& host);
   void converted(const std::vector<RunMeter::StreamWork>& conversions);
 
-  // The trainer's threads.
-  /// The next batch, which the caller has until `release`; null after the last one.
+  // Called by the trainer's threads.
+  /// Returns the next batch, which the caller owns until `release`; null after the last one.
   Lease* hand_out(const NextRequest& request);
-  /// Sleeps until a micro-batch of a live lease is on its way. Throws if the road is closed.
+  /// Blocks until a micro-batch of a live output slot is on its way. If the queues are closed,
+  /// throws the run's error or `Error` (`stopped`).
   void wait_for_micro_batch(const Lease& lease, std::size_t micro_batch);
-  /// The trainer, who asked for it at `asked` and got it at `got`, has it and those before it.
+  /// Notes that the trainer has this micro-batch and those before it. It asked for the micro-batch
+  /// at `asked` and got it at `got`.
   void taken(Lease& lease, std::size_t micro_batch, Clock::time_point asked, Clock::time_point got);
-  /// Notes that a live lease is used on `stream`. False if that takes an event more than the lease
-  /// has: call it again with one.
+  /// Notes that a live output slot is used on `stream`. Returns false if the slot has no event left
+  /// for it: the caller then calls it again with one.
   bool use(Lease& lease, Stream& stream, std::unique_ptr<Event> event = nullptr);
-  /// Shares the ownership of a stream that a live lease is used on, for the lease.
+  /// Makes the output slot share ownership of a stream that it is used on.
   void keep(Lease& lease, std::shared_ptr<Stream> stream);
   void release(Lease& lease);
   std::uint64_t next_number() const;
   std::uint64_t position() const;
 
-  // Any thread.
-  /// Closes the road with the exception being handled, unless it is closed already. Needs no memory
-  /// for that.
+  // Called by any thread.
+  /// Closes the queues with the exception being handled, unless they are closed already. Needs no
+  /// memory to close them.
   void fail(const char* stage, const Device* device = nullptr) noexcept;
-  /// The same for the trainer's thread, which is told the run's first error.
+  /// The same for the trainer's thread: throws the run's first error.
   [[noreturn]] void fail_and_throw(const char* stage, const Device* device = nullptr);
   void close() noexcept { close_with(nullptr); }
   bool closed() const { return closed_.load(std::memory_order_relaxed); }
   void throw_if_closed() const;
-  /// Whether blocking calls on the batch path end the run by now.
+  /// Whether a blocking call on the batch path ends the run by now.
   bool watched() const { return watched_.load(std::memory_order_relaxed); }
-  /// Waits for the uses of the leases that nobody has; false if some do not end by `deadline`.
+  /// Waits for the uses of the output slots that are free. Returns false if some do not end by
+  /// `deadline`.
   bool wait_for_uses(Clock::time_point deadline) const;
 
-  // The meter.
+  // Access to the run meter.
   RunMeter meter() const;
   std::chrono::nanoseconds stalled() const;
   void note_workers(unsigned active);
-  /// The report begins here, with these figures: the run's first one, or anew.
+  /// Begins the report with these figures, at the start of the run or anew.
   void begin_report(CrewFigures base);
-  /// Returns what was measured until then.
+  /// Returns the measurements up to now, with the time, and begins a new report.
   std::pair<RunMeter, Clock::time_point> take_report(CrewFigures base);
 
  private:
@@ -154,14 +164,14 @@ class Road {
     std::deque<Lease*> ready{};
   };
   struct Progress {
-    /// The next batches to be planned and handed out.
+    /// Numbers of the next batches to plan and to hand out.
     std::uint64_t planned;
     std::uint64_t handed_out;
-    /// The number behind the batches that are made in full; below `handed_out` if micro-batches
-    /// went out early.
+    /// Number after the last batch of which all samples are made. It is below `handed_out` if
+    /// micro-batches went out early.
     std::uint64_t made;
     std::uint64_t position;
-    /// Batches that the trainer has.
+    /// Number of batches that the trainer holds.
     std::size_t live = 0;
   };
 
@@ -174,30 +184,33 @@ class Road {
       MILLRACE_REQUIRES(mutex_);
   void close_with(std::exception_ptr error) noexcept;
   void throw_error() const MILLRACE_REQUIRES(mutex_);
-  /// Tells the meter what the road looks like; to be called after that may have changed.
+  /// Reports the state of the queues to the run meter. Must be called after each change of that
+  /// state.
   void note(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
 
   const Run run_;
   Slots slots_;
   SlotWords words_;
-  /// What the road is closed with if there is no memory to say more.
+  /// Error for closing the queues when no memory is left for a more precise one.
   const std::exception_ptr reserved_;
 
   mutable Mutex mutex_;
-  /// Each for one kind of waiter and what it waits for, so that nobody wakes in vain: the feeder
-  /// for a made micro-batch and for a lease, the trainer for a whole batch and for a micro-batch.
+  /// One condition for each kind of waiter and event, so that no thread is woken in vain. The
+  /// upload thread waits for a made micro-batch and for an output slot, the trainer for a whole
+  /// batch and for a micro-batch.
   Condition made_wakes_;
   Condition lease_wakes_;
   Condition reaper_wakes_;
   Condition batch_wakes_;
   Condition micro_batch_wakes_;
-  /// Read without the mutex by those who only want to end early; the mutex orders it for all who
-  /// must not miss it.
+  /// May be read without the mutex to end early. Threads that must not miss the change read it
+  /// under the mutex, which orders it.
   std::atomic<bool> closed_{false};
-  /// Every slot has been used; orders nothing.
+  /// Set once every slot has been used. Orders no other memory.
   std::atomic<bool> watched_{false};
-  /// Samples that are planned and that no worker has begun; workers count down, and who takes the
-  /// last one looks at the road. On a cache line without what all of them read for each sample.
+  /// Number of planned samples that no worker has begun. Workers count down; the one that takes the
+  /// last sample calls `note`. It has a cache line of its own, apart from the values that all
+  /// workers read for each sample.
   alignas(64) std::atomic<std::size_t> unbegun_{0};
   alignas(64) std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
   Queues queues_ MILLRACE_GUARDED_BY(mutex_);

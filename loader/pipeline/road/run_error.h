@@ -12,8 +12,9 @@
 
 namespace millrace {
 
-/// The error that ends a run whose exception is being handled, by a call of `device`, or by
-/// millrace itself if that is null. Memory that is missing is nobody's fault.
+/// Returns the error that ends the run because of the exception being handled. `device` is the
+/// device whose call threw, or null for a call of millrace itself. A lack of memory is never
+/// reported as the device's error.
 inline std::exception_ptr run_error(const char* stage, const Device* device) {
   const std::string failed = std::string(stage) + " failed: ";
   try {

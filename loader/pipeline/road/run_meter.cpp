@@ -95,7 +95,7 @@ void RunMeter::add(StreamWorks& works, Trace::Lane* lane, const char* name,
   const Clock::time_point begin = std::max(work.begin, since_);
   add(lane, name, begin, work.end, work.batch);
   works.each.add(work.end - begin);
-  // The stream was free and the micro-batch there: it waited for the slot that it goes to.
+  // The stream was idle and the micro-batch available: it waited for its destination slot.
   works.waits_seconds +=
       std::max(0.0, seconds_of(begin - std::max({work.there_at, works.last_end, since_})));
   works.last_end = std::max(works.last_end, work.end);
@@ -112,7 +112,8 @@ void RunMeter::handed_out(const HandOut& call) {
   micro_batch_waits_ = {};
   returned_ = std::max(returned_, call.got);
 
-  // asked .. planned: no host slot was free; then stalls, but for the wait for a device slot.
+  // From `asked` to `planned_at`, no host slot was free. The rest is a stall, but for the wait for
+  // a device slot.
   const auto clip = [&](Clock::time_point time) { return std::clamp(time, call.asked, call.got); };
   const Clock::time_point planned = clip(call.planned_at);
   const Clock::time_point wait_begin = std::max(planned, clip(call.slot_wait_begin));
@@ -162,8 +163,9 @@ void RunMeter::fill(Report& report, const CrewFigures& crew, Clock::time_point n
     report.worker_delay = std::min(seconds_of(*crew.delay - *base_.delay) / active_seconds, 1.0);
 }
 
-/// Workers run their stages in turn, so they wait together: their time without work goes to "no
-/// slot" and "no plan" as the time in which the road was in these states.
+/// Workers run their stages in turn, so all stages wait at the same time. Their time without work
+/// is divided between "no slot" and "no plan" in proportion to the time that the slot queues were
+/// in these states.
 void RunMeter::fill_workers(Report& report, Clock::time_point now) const {
   double busy = 0;
   for (const StageReport& stage : report.stages) busy += stage.busy_seconds;

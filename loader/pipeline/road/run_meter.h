@@ -19,51 +19,52 @@
 
 namespace millrace {
 
-/// What the road's state is at a moment.
+/// State of the slot queues at one moment.
 struct RoadState {
   std::size_t free_slots = 0;
-  /// Batches that are made and were not handed out.
+  /// Number of batches that are made and not handed out.
   std::size_t ready_batches = 0;
-  /// No sample is planned that no worker has begun.
+  /// Whether every planned sample has been begun by a worker.
   bool nothing_to_begin = true;
 };
 
-/// Counts of what workers did. Each worker adds to its own; whoever reports sums them up.
+/// Counts of the workers' work. Each worker adds to its own; the report uses their sum.
 struct WorkCounts {
   std::uint64_t samples = 0;
   std::uint64_t encoded_bytes = 0;
   std::map<std::string, std::uint64_t> ways{};
   std::map<std::string, std::uint64_t> way_ns{};
   CacheReport cache{};
-  /// Per sample: "read", then the transform's stages.
+  /// One per stage of a sample: "read", then the transform's stages.
   std::vector<Histogram> stages{};
 };
 
-/// Samples made on a NUMA node: by its workers in whatever slots, by its workers in other nodes'
-/// slots, by others in its slots.
+/// Number of samples made on a NUMA node: by its workers in any slot, by its workers in other
+/// nodes' slots, and by other nodes' workers in its slots.
 struct NodeFigures {
   std::uint64_t by_workers = 0;
   std::uint64_t elsewhere = 0;
   std::uint64_t by_helpers = 0;
 };
 
-/// What the crew has done so far.
+/// Work of the sample workers so far.
 struct CrewFigures {
   WorkCounts work{};
   std::vector<NodeFigures> nodes{};
-  /// See `WorkerPool::delay`.
+  /// Time that workers waited for a processor; see `WorkerPool::delay`.
   std::optional<std::chrono::nanoseconds> delay{};
 };
 
-/// Measures everything on the road but the workers' samples: waits, copies, levels. Adds it up for
-/// the report, keeps the figures that the report is counted from, and writes spans into the trace
-/// if there is one. The road guards it by its mutex; a copy can be read without that.
+/// Measures all stages of a run but the workers' samples: waits, copies and mean levels. It sums
+/// them for the report and keeps the figures at the report's beginning. It writes spans into the
+/// trace if there is one. The mutex of the slot queues guards it; a copy can be read without the
+/// mutex.
 class RunMeter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A call of `next`: when it was asked for a batch and got it, and when that batch had got its
-  /// host slot and waited for its device slot (both may lie outside the call).
+  /// One call of `next`: when it was asked for a batch and when it got one. Also when the batch got
+  /// its host slot, and when it waited for its device slot. These may lie outside the call.
   struct HandOut {
     Clock::time_point asked;
     Clock::time_point got;
@@ -73,8 +74,8 @@ class RunMeter {
     std::uint64_t batch = 0;
     std::size_t samples = 0;
   };
-  /// A micro-batch's copy or conversion: when the micro-batch was there for it, and the work
-  /// itself.
+  /// Copy or conversion of a micro-batch: when the micro-batch was available for it, and when the
+  /// work began and ended.
   struct StreamWork {
     Clock::time_point there_at;
     Clock::time_point begin;
@@ -82,18 +83,18 @@ class RunMeter {
     std::uint64_t batch = 0;
   };
 
-  /// Adds its lanes to `group` of `trace`, whose ownership it shares: whoever writes into a lane
-  /// holds the road, and the road the meter. Without a trace nothing is traced. `converts`: there
-  /// are conversions.
+  /// Adds its lanes to `group` of `trace` and shares ownership of the trace: a thread that writes
+  /// into a lane owns the slot queues, and these own the meter. A null `trace` turns tracing off.
+  /// `converts` says whether the run has conversions.
   RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
            Clock::time_point started);
 
-  /// The memory is taken and work begins; what is measured against the whole time goes on from
-  /// `started`.
+  /// Begins to measure, once the memory is allocated. Figures relative to the whole run still count
+  /// from `started`.
   void begin(Clock::time_point now, CrewFigures base);
-  /// Everything begins anew, but `stalled`.
+  /// Resets all figures but `stalled` and the time to the run's first batch.
   void restart(Clock::time_point now, CrewFigures base);
-  /// The same, now. Returns what was measured before, and until when.
+  /// Restarts now. Returns a copy of the figures before, and the time up to which they count.
   std::pair<RunMeter, Clock::time_point> take(CrewFigures base);
 
   void note(Clock::time_point now, const RoadState& state);
@@ -104,7 +105,7 @@ class RunMeter {
     if (lanes_.planner != nullptr) lanes_.planner->runs_here();
     add(lanes_.planner, "plan", begin, end, batch);
   }
-  /// The feeder did.
+  /// Adds a wait of the upload thread.
   void waited(const char* what, Clock::time_point begin, Clock::time_point end,
               std::uint64_t batch) {
     add(lanes_.feeder, what, begin, end, batch);
@@ -118,13 +119,13 @@ class RunMeter {
   void handed_out(const HandOut& hand_out);
   void waited_for_micro_batch(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
 
-  /// What the trainer has waited for data since the run began.
+  /// Returns the time that the trainer has waited for data since the run began.
   std::chrono::nanoseconds stalled() const { return stalled_; }
-  /// What the crew had done when the report began.
+  /// Returns the sample workers' figures at the beginning of the report.
   const CrewFigures& base() const { return base_; }
 
-  /// Writes its numbers into a report that has those of the workers' stages already, with their
-  /// busy times; `crew` is what the crew has done by now.
+  /// Writes its figures into a report that already has the workers' stages with their busy times.
+  /// `crew` are the sample workers' figures by now.
   void fill(Report& report, const CrewFigures& crew, Clock::time_point now) const;
 
  private:
@@ -139,7 +140,7 @@ class RunMeter {
     Trace::Lane* active_workers = nullptr;
   };
 
-  /// A stream of the device's that works on micro-batches.
+  /// Figures of a device stream that copies or converts micro-batches.
   struct StreamWorks {
     Histogram each;
     bool timed = false;
@@ -160,7 +161,8 @@ class RunMeter {
     Level free_slots;
     Level ready_batches;
     Level active_workers;
-    /// 1 while the workers have nothing to begin: for want of a free slot, or of a plan.
+    /// 1 while the workers have no sample to begin, for lack of a free slot or of a plan; otherwise
+    /// 0.
     Level no_slot;
     Level no_plan;
     void restart(Clock::time_point now);
@@ -175,13 +177,13 @@ class RunMeter {
   std::uint64_t samples_ = 0;
   std::uint64_t copied_bytes_ = 0;
   double first_batch_seconds_ = 0;
-  /// Up to the run's second batch, if the report has its first.
+  /// True up to the run's second batch, if the report includes the first one.
   bool starting_ = true;
   std::chrono::nanoseconds start_stall_{0};
   Histogram stall_;
   Histogram ahead_;
   std::chrono::nanoseconds stalled_{0};
-  /// Between two calls of `next`, and when the last one returned.
+  /// Times between two calls of `next`, and when the last call returned.
   Histogram trainer_;
   Clock::time_point returned_;
   std::chrono::nanoseconds micro_batch_waits_{0};

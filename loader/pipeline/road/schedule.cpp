@@ -25,7 +25,7 @@ Schedule::Schedule(std::uint64_t records, const PipelineOptions& options)
       world_(options.ranks.mine.world) {
   if (world_ == 0) refuse_options("ranks.world is 0; there is at least one rank");
   const std::uint64_t most =
-      UINT64_MAX / 2 / world_;  // so that no product of it and the world overflows
+      UINT64_MAX / 2 / world_;  // so that its product with `world_` does not overflow
   if (options.ranks.global_batch_size == 0 && options.batch_size > most)
     refuse_options("batch_size is " + std::to_string(options.batch_size) + ", more than " +
                    std::to_string(most) + " with a world of " + std::to_string(world_));

@@ -4,7 +4,7 @@
 namespace millrace {
 namespace {
 
-/// What cudaMalloc gives and vector loads like.
+/// Alignment of fields: that of cudaMalloc, and enough for vector loads.
 constexpr std::size_t alignment = 256;
 
 }  // namespace
@@ -29,7 +29,7 @@ SlotLayout::SlotLayout(SampleSpec spec, MicroBatches micro_batches)
 }
 
 SlotLayout::Piece SlotLayout::piece(std::size_t field, std::size_t first, std::size_t count) const {
-  // Dividing takes long for what each sample asks for each of its fields.
+  // Each sample calls this for each of its fields, so it avoids the slow division.
   if (micro_batches_.count == 1 || count == 0)
     return {offsets_[field] + first * sample_bytes_[field], count * sample_bytes_[field]};
   const std::size_t number = micro_batches_.of(first);

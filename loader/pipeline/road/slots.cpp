@@ -55,7 +55,7 @@ bool Lease::wait_for_uses(Clock::time_point deadline) const noexcept {
       if (!uses[use].done->wait(std::max(deadline - Clock::now(), Clock::duration(0))))
         return false;
   } catch (...) {
-    // Said above.
+    // A failed device has no work left that uses the memory.
   }
   return true;
 }
@@ -79,11 +79,11 @@ void let_go(Slots slots) noexcept {
       try {
         kept->device->bind_thread();
       } catch (...) {
-        // A device that fails has nothing to be bound to.
+        // A failed device needs no binding.
       }
       if (!kept->wait_for_uses(Clock::now() + patience_with_device)) kept->abandon();
     }).detach();
-  } catch (...) {  // no thread can be started, or there is no memory
+  } catch (...) {  // no thread could be started, or memory ran out
     (kept ? *kept : slots).abandon();
   }
 }

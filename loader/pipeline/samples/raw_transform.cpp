@@ -27,17 +27,17 @@ std::vector<std::byte> bytes_of_value(const Value& value) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The number as the integer type has it; empty if it has not.
+/// Returns the bytes of the number as an `Integer`; empty if the type cannot hold it.
 template <typename Integer>
 std::vector<std::byte> integer_bytes(double number) {
-  // Powers of two, so that they are what they seem to be.
+  // Powers of two, which a double holds exactly.
   const double end = std::ldexp(1.0, std::numeric_limits<Integer>::digits);
   const double begin = std::numeric_limits<Integer>::is_signed ? -end : 0.0;
   if (!(number >= begin && number < end) || number != std::trunc(number)) return {};
   return bytes_of_value(static_cast<Integer>(number));
 }
 
-/// The bytes of a value of that dtype; empty if it has none for the number.
+/// Returns the bytes of the number as a value of that dtype; empty if the dtype cannot hold it.
 std::vector<std::byte> bytes_of_number(DType dtype, double number) {
   switch (dtype) {
     case DType::boolean:
@@ -71,16 +71,16 @@ std::vector<std::byte> bytes_of_number(DType dtype, double number) {
   return {};
 }
 
-/// A field as workers make it.
+/// A field as workers copy it.
 struct CopiedField {
   FieldSpec spec{};
-  /// Of all of it, at its longest.
+  /// Size of the field in bytes; of a variable field the largest.
   std::size_t bytes = 0;
-  /// Of one of the values that vary in number.
+  /// Bytes per entry of a variable field's first axis.
   std::size_t value_bytes = 0;
-  /// One number of what stands behind them; empty: zeros.
+  /// Bytes of the number that fills the rest of a variable field; empty for zeros.
   std::vector<std::byte> fill{};
-  /// Where the length goes, if it is a field of this transform's own.
+  /// The field that gets the length, if this transform has one for it.
   std::optional<std::size_t> length_field{};
 };
 
@@ -88,8 +88,8 @@ std::string raw_in_words(const FieldSpec& field) {
   return std::string(to_string(field.dtype)) + " " + field.shape.to_string();
 }
 
-/// The number with six decimals if that says all of it, else with as many as it takes; the same in
-/// any locale.
+/// Returns the number with six decimals if that is exact, else with as many as it needs. Does not
+/// depend on the locale.
 std::string text_of(double number) {
   std::array<char, 400> text;
   auto end = std::to_chars(text.begin(), text.end(), number, std::chars_format::fixed, 6).ptr;

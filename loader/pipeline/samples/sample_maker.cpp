@@ -14,7 +14,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t most_listed = 100;
-/// Of a batch's random numbers; those of samples have 0 to 17.
+/// Stream of a batch's random numbers. Samples use streams 0 to 17.
 constexpr std::uint32_t batch_stream = 18;
 
 std::int64_t ns_of(std::chrono::steady_clock::time_point time) {
@@ -40,7 +40,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       kept_(std::move(kept)),
       has_stored_notes_(dataset_->has_stored_notes()),
       batch_transform_(std::move(batch_transform)),
-      // Ranges of a thread are nested, and cannot be those of two samples in turn.
+      // A thread's profiler ranges are nested, so two samples cannot be interleaved.
       at_once_(profiler != nullptr ? 1
                                    : std::clamp<std::size_t>(transform_->samples_at_once(), 1, 2)) {
   stages_ = transform_->stages();
@@ -105,7 +105,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   std::vector<Tensor> fields;
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     fields.push_back(layout_.field(task.slot, field, 0, samples));
-  // Nothing of the batch that was in this slot before.
+  // Fields that the batch transform adds must not show bytes of the slot's last batch.
   const std::size_t added = place.fields.size();
   for (std::size_t field = added; field < added + added_fields_; ++field)
     std::memset(fields[field].data, 0, fields[field].bytes());

@@ -32,20 +32,20 @@
 
 namespace millrace {
 
-/// What is kept of records for other samples of them; null where nothing is.
+/// Caches of the runtime for records that are read again; null if off.
 struct KeptOfRecords {
   std::shared_ptr<RecordNotes> notes{};
   std::shared_ptr<SampleCache> cache{};
 };
 
-/// The worker's part of the road: reads a record and makes it into a sample in its place, with the
-/// policy for bad records. Each worker number is used by one thread at a time; different numbers at
+/// Work of the sample workers: reads a record and makes its sample in the slot, with the policy for
+/// bad records. One thread at a time may use a worker number; different numbers may be used at
 /// once.
 class SampleMaker {
  public:
   /// A sample to be made.
   struct Task {
-    /// Start of the slot and the sample's place in it.
+    /// Start of the slot, and the sample's index in it.
     std::byte* slot;
     std::size_t place;
     std::uint64_t position;
@@ -53,7 +53,7 @@ class SampleMaker {
     /// The batch's number, for the trace.
     std::uint64_t batch;
   };
-  /// What became of it: the record that was used in the end, and whether the sample is valid.
+  /// Result: the record that was used in the end, and whether the sample is valid.
   struct Made {
     std::uint64_t record;
     bool valid;
@@ -62,60 +62,60 @@ class SampleMaker {
   /// A batch whose samples are all made.
   struct BatchTask {
     std::byte* slot;
-    /// Of its first sample.
+    /// Position of its first sample.
     std::uint64_t position;
     std::uint64_t batch;
     std::span<const std::uint64_t> indices;
     std::span<const std::uint8_t> valid;
   };
 
-  /// A lane per worker is added to `group` of `trace`; null = nothing is traced. So it is for
-  /// `profiler`, which outlives the maker.
+  /// Adds a lane per worker to `group` of `trace`; null turns tracing off. Null for `profiler`
+  /// turns its ranges off; the profiler must outlive the maker.
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
               unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
               KeptOfRecords kept = {},
               std::shared_ptr<const BatchTransform> batch_transform = nullptr, bool poison = false);
 
-  /// Where a worker takes its tasks from.
+  /// Source of a worker's tasks.
   class Tasks {
    public:
     virtual ~Tasks() = default;
-    /// Nullopt if there are no more.
+    /// Returns the next task; nullopt at the end.
     virtual std::optional<Task> next() = 0;
     virtual void made(const Task& task, const Made& made) = 0;
   };
 
   using Clock = std::chrono::steady_clock;
 
-  /// Makes all samples of `tasks`, up to `at_once` in turn. Throws `Error` with stage and record
-  /// when the run must end.
+  /// Makes all samples of `tasks`, up to `at_once` of them interleaved. Throws `Error` with stage
+  /// and record if the run must end.
   void make(Tasks& tasks, unsigned worker);
-  /// How many samples a worker has in the making at once.
+  /// How many samples a worker makes at once.
   std::size_t at_once() const { return at_once_; }
 
-  /// Whether batches are changed once their samples are made.
+  /// Whether a batch transform runs once a batch's samples are made.
   bool finishes_batches() const { return batch_transform_ != nullptr; }
   /// Runs the batch transform. Throws `Error` with its stage if the run must end.
   void finish_batch(const BatchTask& task, unsigned worker);
 
   WorkCounts counts() const;
-  /// Samples made by `workers` workers from number `first` up.
+  /// Number of samples made by `workers` workers from number `first` on.
   std::uint64_t samples_by(unsigned first, unsigned workers) const;
-  /// Time that workers spent on samples so far, all together.
+  /// Total time that workers have spent on samples so far.
   std::chrono::nanoseconds busy() const;
   std::uint64_t bad_records() const;
-  /// What the notes take of all who share them.
+  /// Size of the record hints in bytes, over all pipelines that share them.
   std::size_t note_bytes() const;
-  /// The same of the cache.
+  /// Size of the sample cache in bytes, over all pipelines that share it.
   std::size_t cache_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
   /// Warnings about optional calls of the dataset that threw.
   std::vector<std::string> warnings() const;
   const std::vector<std::string>& stages() const { return stages_; }
   std::string description() const { return transform_->description(); }
-  /// The stage of the sample that has been in the making for longest, and a sentence about it; none
-  /// when there is none.
+  /// The longest running sample: its stage, and a sentence about it. Nullopt if no sample is being
+  /// made.
   struct Running {
     std::string stage;
     std::string what;
@@ -123,7 +123,7 @@ class SampleMaker {
   std::optional<Running> longest_running() const;
 
  private:
-  /// What `SampleTask` refers to.
+  /// The objects that a `SampleTask` refers to.
   struct Subject {
     Record record;
     Random random;
@@ -134,39 +134,39 @@ class SampleMaker {
     Subject(const Record& of, Random begin, Arguments&&... of_sample)
         : record(of), random(begin), sample(std::forward<Arguments>(of_sample)...) {}
   };
-  /// A place for one of the samples that a worker has in the making.
+  /// State of one of the samples that a worker is making.
   struct Place {
     std::unique_ptr<DatasetReader> reader;
-    /// Only where they lie differs from sample to sample.
+    /// Only the addresses differ from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
     Sample::NoteBuffers notes;
-    /// Of the sample that is in the making; nullopt if none is.
+    /// Task of the current sample; nullopt between samples.
     std::optional<Task> task;
     Made made{};
-    /// Bad records that were tried for it.
+    /// Number of bad records that were tried for it.
     unsigned bad = 0;
-    /// Nullopt before its record is read, and again if that was bad.
+    /// Nullopt before the record is read, and again if the record was bad.
     std::optional<Subject> subject;
-    // Looked at by others; marks that order nothing.
-    std::atomic<std::uint64_t> record{0};  // in the batch transform's stage the batch's number
+    // Read by other threads; they order no other memory.
+    std::atomic<std::uint64_t> record{0};  // the batch's number while the batch transform runs
     std::atomic<std::size_t> stage{0};
-    std::atomic<std::int64_t> since_ns{0};  // 0 = between samples
-    /// Null: places are not poisoned.
+    std::atomic<std::int64_t> since_ns{0};  // 0 between samples
+    /// Null if slots are not poisoned.
     std::unique_ptr<SlotPoison> poison;
   };
-  /// One thread's own; on cache lines of its own.
+  /// State of one worker, on cache lines of its own.
   struct alignas(64) Worker {
     std::unique_ptr<TransformWorker> transform;
-    /// `at_once` of them are used.
+    /// The first `at_once` are used.
     std::array<Place, 2> places;
     Trace::Lane* lane = nullptr;
-    /// Per stage; others look at them while the worker adds to them.
+    /// One per stage. Other threads read them while the worker adds to them.
     std::vector<Histogram> stages;
     Tally ways;
-    /// Nanoseconds in the transform's stages, by the same ways.
+    /// Nanoseconds in the transform's stages, by the same names.
     Tally way_ns;
-    // Looked at by others; counts that order nothing.
+    // Read by other threads; they order no other memory.
     Count busy_ns;
     Count samples;
     Count encoded_bytes;
@@ -175,15 +175,17 @@ class SampleMaker {
   };
   friend class WorkerSource;
 
-  /// The stage of a sample whose record is being read; the transform's have the numbers from 0 on.
+  /// Stage number of a sample whose record is being read. The transform's stages are numbered from
+  /// 0.
   static constexpr std::size_t reading = static_cast<std::size_t>(-1);
 
   void note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                   std::chrono::nanoseconds taken, std::uint64_t record, Worker& worker);
-  /// Zeroes what lies beyond the lengths of a sample's variable fields.
+  /// Zeroes the bytes after the lengths of a sample's variable fields.
   void clear_tails(std::byte* slot, std::size_t place);
   void note_bad(std::uint64_t index, const std::string& reason);
-  /// Keeps the first failure of the dataset's call `call`, a clause such as "key() threw".
+  /// Keeps the first failure of each optional call of the dataset. `call` names it; `what` is a
+  /// clause such as "key() threw: ...".
   void note_failure(const char* call, const std::string& what);
   [[noreturn]] void rethrow_of_batch(std::uint64_t batch) const;
   [[noreturn]] void rethrow_with_context(const Place& place);
@@ -192,12 +194,12 @@ class SampleMaker {
   std::shared_ptr<const Dataset> dataset_;
   std::shared_ptr<const Transform> transform_;
   SlotLayout layout_;
-  /// For replacements.
+  /// Draws replacements of bad records.
   Sampler sampler_;
   std::uint64_t seed_;
   BadRecords policy_;
   std::vector<std::string> stages_;
-  /// The same, kept by the trace; and for the profiler, only where there is one.
+  /// Names of the stages, kept by the trace, and for the profiler; empty if off.
   std::vector<const char*> span_names_;
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
@@ -205,18 +207,18 @@ class SampleMaker {
   const bool has_stored_notes_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
   const std::size_t at_once_;
-  /// The fields that it adds behind the transform's, lengths among them.
+  /// Number of fields that the batch transform adds after the transform's, lengths included.
   std::size_t added_fields_ = 0;
   std::vector<std::unique_ptr<Worker>> workers_;
 
   mutable Mutex mutex_;
   std::uint64_t bad_records_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<BadRecord> bad_record_list_ MILLRACE_GUARDED_BY(mutex_);
-  /// By the call that failed.
+  /// Keyed by the call that failed.
   std::map<std::string, std::string> failures_ MILLRACE_GUARDED_BY(mutex_);
 };
 
-// Here, since it is called for each stage of each sample and a sample may take 0.3 us.
+// Inline, since it is called for each stage of each sample and a sample may take 0.3 us.
 inline void SampleMaker::note_stage(const Task& task, std::size_t stage, Clock::time_point begin,
                                     std::chrono::nanoseconds taken, std::uint64_t record,
                                     Worker& worker) {

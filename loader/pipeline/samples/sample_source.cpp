@@ -39,7 +39,7 @@ TransformWorker* WorkerSource::transform() {
       maker_.rethrow_with_context(*first);
     }
     if (worker_.lane != nullptr) worker_.lane->runs_here();
-    now_ = Clock::now();  // that was no reading
+    now_ = Clock::now();  // making the worker does not count as reading
   }
   return worker_.transform.get();
 }
@@ -55,8 +55,8 @@ SampleTask* WorkerSource::next() {
   return nullptr;
 }
 
-/// A place whose record was bad and is replaced, or one for the next task; nullptr if there is
-/// neither.
+/// Returns the state of a bad record to be replaced, else one with the next task. Returns nullptr
+/// if no task is left.
 WorkerSource::Place* WorkerSource::find_place() {
   for (Place& place : places())
     if (place.task && !place.subject) return &place;
@@ -75,8 +75,8 @@ WorkerSource::Place* WorkerSource::find_place() {
   return nullptr;
 }
 
-/// When the next sample begins. One by one each begins where the one before ends: each reading of
-/// the clock costs as much as some samples do.
+/// Returns the next sample's begin. Without interleaving, a sample begins where the last one ended:
+/// reading the clock takes as long as some samples do.
 WorkerSource::Clock::time_point WorkerSource::begin() {
   if (maker_.at_once_ > 1) now_ = Clock::now();
   const bool alone =
@@ -131,7 +131,7 @@ void WorkerSource::failed(SampleTask& task) {
   end(place, lost.is_ok() ? bad_by_exception(place) : lost);
 }
 
-/// `DatasetReader::intact`, with the record's name if that throws.
+/// Calls `DatasetReader::intact`; adds the record's name to its exception.
 Status WorkerSource::intact(Place& place) {
   try {
     return place.reader->intact();
@@ -141,8 +141,8 @@ Status WorkerSource::intact(Place& place) {
   }
 }
 
-/// Whether the transform asked its record for a field that this one has not, or has in another
-/// size. With `fail` the error ends the run as it is.
+/// Whether the transform asked the record for a field that this record does not have, or has in
+/// another size. With `BadRecords::fail` returns false: the error ends the run unchanged.
 bool WorkerSource::misses_field(const Place& place, const Error& error) const {
   return maker_.policy_ != BadRecords::fail && place.subject && error.stage().empty() &&
          error.record() == place.subject->record.index() &&
@@ -162,7 +162,7 @@ void WorkerSource::check_written(Place& place) {
               stage, index);
 }
 
-/// The exception that is being handled says that a record is bad, or ends the run.
+/// Returns the status of a bad record, or rethrows the exception being handled, which ends the run.
 Status WorkerSource::bad_by_exception(const Place& place) {
   try {
     throw;
@@ -176,7 +176,8 @@ Status WorkerSource::bad_by_exception(const Place& place) {
 }
 
 void WorkerSource::end(Place& place, const Status& status) {
-  // What became of zeros in the place of bytes that were lost meanwhile says nothing.
+  // If mapped bytes were lost meanwhile, the transform has read zeros in their place: its result
+  // does not count.
   const Status lost = intact(place);
   Sample& sample = place.subject->sample;
   const char* way = nullptr;
@@ -205,11 +206,12 @@ void WorkerSource::note_stages(Place& place) {
   for (std::size_t stage = 0; stage < place.stage_ns.size(); ++stage) {
     const std::chrono::nanoseconds taken(place.stage_ns[stage]);
     maker_.note_stage(*place.task, stage + 1, drawn_, taken, place.made.record, worker_);
-    drawn_ += taken;  // a stage that is entered several times is drawn as one
+    drawn_ += taken;  // a stage that is entered several times becomes one span
   }
 }
 
-/// Ends a task, or has a bad record replaced, by the policy.
+/// Ends a task. For a bad record, applies the policy: fails, marks the sample, or draws a
+/// replacement.
 void WorkerSource::judge(Place& place, const Status& status) {
   if (!status.is_ok()) {
     const std::uint64_t index = place.made.record;
@@ -228,7 +230,7 @@ void WorkerSource::judge(Place& place, const Status& status) {
                 " records before it that were drawn to replace each other");
       Random random(maker_.seed_, place.task->position, place.bad);
       place.made.record = maker_.sampler_.replacement(random);
-      now_ = Clock::now();  // a read that failed is in no stage
+      now_ = Clock::now();  // a failed read counts in no stage
       return;
     }
     for (const Tensor& field : place.fields) std::memset(field.data, 0, field.bytes());

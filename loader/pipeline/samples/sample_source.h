@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// The tasks of a worker, as samples for its transform: reads their records, and keeps to the
-/// policy for bad ones. For one thread, and one call of `SampleMaker::make`.
+/// Gives a worker's tasks to its transform as samples: reads their records and applies the policy
+/// for bad ones. For one thread and one call of `SampleMaker::make`.
 class WorkerSource final : public SampleSource {
  public:
   using Clock = SampleMaker::Clock;
@@ -17,7 +17,8 @@ class WorkerSource final : public SampleSource {
   WorkerSource(const WorkerSource&) = delete;
   WorkerSource& operator=(const WorkerSource&) = delete;
 
-  /// Who makes the samples, made here for the first one; nullptr if there are none to make.
+  /// Returns the worker that makes the samples; the first call constructs it. Returns nullptr if
+  /// `tasks` is empty.
   TransformWorker* transform();
 
   SampleTask* next() override;
@@ -47,7 +48,8 @@ class WorkerSource final : public SampleSource {
   SampleMaker::Tasks& tasks_;
   /// When the last sample ended, or its record was read.
   Clock::time_point now_ = Clock::now();
-  /// Up to where the trace's lane is drawn. What is made in turn is drawn one after the other.
+  /// End of the last span in the trace's lane. Spans of interleaved samples are drawn one after the
+  /// other.
   Clock::time_point drawn_ = now_;
 };
 

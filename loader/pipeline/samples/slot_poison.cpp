@@ -7,10 +7,10 @@
 namespace millrace {
 namespace {
 
-/// As many matching bytes, in one sample or of one place in several, are no chance.
+/// Number of matching bytes, in one sample or at one offset in several, that cannot be chance.
 constexpr std::size_t certain = 8;
 
-/// Fills memory with numbers that follow from `key` (splitmix64).
+/// Fills memory with pseudorandom numbers from the seed `key` (splitmix64).
 void random_bytes(std::uint64_t key, std::span<std::byte> into) {
   std::uint64_t state = key;
   for (std::size_t begin = 0; begin < into.size(); begin += sizeof state) {
@@ -73,7 +73,7 @@ std::optional<std::string> SlotPoison::unwritten_in(std::size_t field, const Ten
       begin = end;
       continue;
     }
-    if (end - begin < certain) {  // without bytes beside them that match by chance
+    if (end - begin < certain) {  // leaves out bytes beside them that match by chance
       while (matched[begin] < often) ++begin;
       while (matched[end - 1] < often) --end;
     }

@@ -13,17 +13,18 @@
 
 namespace millrace {
 
-/// Finds bytes of samples that a transform does not write: fills a sample's place with random bytes
-/// and looks for them afterwards. A run of 8 bytes matches by chance once in 2^64 samples and
-/// bytes. Fewer bytes are found when they match in 8 samples in a row. For one thread.
+/// Finds bytes of samples that a transform does not write: fills the sample with random bytes and
+/// searches for them afterwards. Reports a run of 8 or more such bytes at once: it matches by
+/// chance once in 2^64 samples and bytes. Reports a shorter run when it matches in 8 samples in a
+/// row. For one thread.
 class SlotPoison {
  public:
   explicit SlotPoison(const SampleSpec& spec);
 
-  /// Fills the fields of the sample that `key` stands for.
+  /// Fills the fields of a sample with bytes that depend on `key`.
   void fill(std::span<const Tensor> fields, std::uint64_t key);
-  /// Returns a clause that names a field and its bytes, if the sample that was filled last has
-  /// unwritten ones; of a variable field, below its length.
+  /// Returns a clause that names a field and its unwritten bytes, if the last filled sample has
+  /// any. In a variable field, only the bytes within its length count.
   std::optional<std::string> unwritten(std::span<const Tensor> fields);
 
  private:
@@ -32,9 +33,9 @@ class SlotPoison {
 
   const SampleSpec& spec_;
   std::uint64_t key_ = 0;
-  /// Random bytes of the field at hand.
+  /// Scratch: the random bytes of one field.
   std::vector<std::byte> random_;
-  /// Per field and byte: the number of samples in a row in which it matched.
+  /// Per field and byte: in how many samples in a row the byte matched.
   std::vector<std::vector<std::uint8_t>> matched_;
 };
 

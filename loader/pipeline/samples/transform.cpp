@@ -78,7 +78,7 @@ std::span<const std::byte> Sample::note() {
   if (!note.empty()) return note;
   try {
     stored_notes_->stored_note(record_, note);
-  } catch (...) {  // samples depend on no note
+  } catch (...) {  // a sample never depends on its hint
     note.clear();
     note_buffers_->failure = text_of_exception();
   }
@@ -132,7 +132,7 @@ void Sample::store_in_cache() {
 
 void Sample::note_stage() {
   if (now_in_ != nullptr)
-    now_in_->store(stage_, std::memory_order_relaxed);  // orders nothing, only looked at
+    now_in_->store(stage_, std::memory_order_relaxed);  // orders no other memory
   if (shown_.profiler == nullptr) return;
   shown_.profiler->begin(shown_.names[std::min(stage_, shown_.names.size() - 1)], shown_.batch);
   shown_.in_range = true;
