@@ -7,9 +7,9 @@
 namespace millrace {
 namespace {
 
-/// Above this share of time in stalls there are too few workers.
+/// Share of time in stalls above which there are too few workers.
 constexpr double stalls = 0.02;
-/// Room above the measured need, for samples that take longer than others.
+/// Margin above the measured need, for samples that take longer than others.
 constexpr double room = 1.1;
 constexpr unsigned most_patience = 64;
 
@@ -17,7 +17,7 @@ constexpr unsigned most_patience = 64;
 
 unsigned AutoWorkers::update(const Window& window) {
   const double trainer_seconds = window.seconds - window.stall_seconds;
-  // Samples made take `busy_seconds` of workers in the time that the trainer itself takes.
+  // The workers need `busy_seconds` for the samples that the trainer uses in `trainer_seconds`.
   const double need = trainer_seconds > 0 ? room * window.busy_seconds / trainer_seconds : most_;
   const auto enough =
       static_cast<unsigned>(std::clamp(std::ceil(need), 1.0, static_cast<double>(most_)));

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "QUOTA PERIOD" or "max PERIOD".
+/// Reads "QUOTA PERIOD" or "max PERIOD".
 std::optional<double> quota_v2(const fs::path& group) {
   std::ifstream file(group / "cpu.max");
   std::string quota;
@@ -23,7 +23,7 @@ std::optional<double> quota_v2(const fs::path& group) {
   return time > 0 ? std::optional(time / period) : std::nullopt;
 }
 
-/// Two files have a number each; the quota is -1 if there is none.
+/// Reads one number from each of two files. The quota is -1 if time is not limited.
 std::optional<double> quota_v1(const fs::path& group) {
   std::ifstream quota_file(group / "cpu.cfs_quota_us");
   std::ifstream period_file(group / "cpu.cfs_period_us");
@@ -34,7 +34,7 @@ std::optional<double> quota_v1(const fs::path& group) {
   return quota / period;
 }
 
-/// A file of one number, or "max".
+/// Reads a file that holds one number, or "max".
 std::optional<double> limit_in(const fs::path& path) {
   std::ifstream file(path);
   double limit = 0;
@@ -47,16 +47,16 @@ std::optional<double> memory_v1(const fs::path& group) {
   return limit_in(group / "memory.limit_in_bytes");
 }
 
-/// A controller, and what a group of either version allows of it.
+/// A controller, and how to read its limit in a group of version 2 or 1.
 struct Controller {
   const char* name;
   std::optional<double> (*limit_v2)(const fs::path& group);
   std::optional<double> (*limit_v1)(const fs::path& group);
 };
 
-/// The smallest limit from `group` up to where the hierarchy is mounted. A container's own group is
-/// often mounted there while its name is still the host's, so that only the last of these folders
-/// exists.
+/// Returns the smallest limit of `group` and its ancestors up to the mount point. In a container
+/// the own group is often mounted there, while its path is still the host's. Then only the last of
+/// these folders exists.
 std::optional<double> least_limit(const fs::path& mount, fs::path group,
                                   std::optional<double> (*limit_of)(const fs::path&)) {
   std::optional<double> least;
@@ -67,12 +67,13 @@ std::optional<double> least_limit(const fs::path& mount, fs::path group,
   }
 }
 
-/// The smallest limit of this process's groups and those above them.
+/// Returns the smallest limit of this process's groups and their ancestors.
 std::optional<double> least_limit(const fs::path& root, const Controller& controller) {
   const fs::path mounts = root / "sys/fs/cgroup";
   std::vector<std::optional<double>> limits = {controller.limit_v2(mounts)};
   std::ifstream groups(root / "proc/self/cgroup");
-  // Lines are "HIERARCHY:CONTROLLER,CONTROLLER:/GROUP"; version 2's has no controllers.
+  // Each line is "HIERARCHY:CONTROLLER,CONTROLLER:/GROUP". The line of version 2 has no
+  // controllers.
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':');
     const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);

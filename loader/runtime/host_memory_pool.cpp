@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// Pieces are cut in multiples of this: the largest page that processors commonly have.
+/// Granularity of pieces: the largest page that processors commonly have.
 constexpr std::size_t cut_bytes = std::size_t{64} << 10;
 
 std::size_t in_cuts(std::size_t bytes) {

@@ -11,15 +11,15 @@
 
 namespace millrace {
 
-/// The items a pool has to give out: a queue of jobs per owner. Owners take turns item by item; the
-/// items of one begin in order. One thread at a time may use it.
+/// Items of a pool's jobs, with one queue of jobs per owner. Owners take turns item by item; the
+/// items of one owner begin in order. For one thread at a time.
 class JobQueues {
  public:
   struct Item {
     const void* owner = nullptr;
     std::shared_ptr<Job> job{};
     std::size_t number = 0;
-    /// Whether it is its job's last one to begin.
+    /// Whether it is the last item of its job to begin.
     bool last = false;
   };
   struct QueuedJob {
@@ -27,24 +27,24 @@ class JobQueues {
     Help help;
   };
 
-  /// Adds a job, which has at least one item.
+  /// Appends a job, which must have at least one item.
   void add(const void* owner, std::shared_ptr<Job> job, Help help);
-  /// Takes the next item, which is running until `ended`; with `for_helper` it takes only what
-  /// other pools may help with. Nullopt if there is none.
+  /// Takes the next item, which counts as running until `ended`. With `for_helper`, skips jobs that
+  /// other pools may not help with. Returns nullopt if no item is left.
   std::optional<Item> take(bool for_helper);
-  /// Whether there is an item for a helper.
+  /// Whether a helper could take an item.
   bool allows_help() const;
-  /// How many items are left, as far as `enough`.
+  /// Returns how many items are left, or `enough` if there are more.
   std::size_t left(std::size_t enough) const;
   /// Notes that one of the owner's items is done.
   void ended(const void* owner);
-  /// How many items of this owner are running.
+  /// Number of this owner's running items.
   unsigned running(const void* owner) const;
-  /// Takes away and returns the owner's jobs of which not all items have begun.
+  /// Removes and returns the owner's jobs that have items left to begin.
   [[nodiscard]] std::deque<QueuedJob> drop(const void* owner);
 
  private:
-  /// The front job's items are being given out.
+  /// Items are taken from the front job.
   struct Queue {
     const void* owner = nullptr;
     std::deque<QueuedJob> jobs{};

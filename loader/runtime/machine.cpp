@@ -12,7 +12,7 @@ namespace {
 
 constexpr double same_memory = 0.02;
 
-/// "7.8 GiB"
+/// Returns a text such as "7.8 GiB".
 std::string gibibytes(std::uint64_t bytes) {
   const auto tenths = std::llround(static_cast<double>(bytes) * 10 / (1ULL << 30U));
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";

@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// The machine's memory in bytes; 0 if the system does not tell.
+/// Returns the machine's memory in bytes; 0 if the system does not report it.
 std::uint64_t physical_memory();
 
 }  // namespace millrace

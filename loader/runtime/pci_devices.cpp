@@ -12,13 +12,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The upper byte of a device's class, and who made it. Source: the PCI ID repository,
+// Upper byte of a device's class, and a vendor's number. Source: the PCI ID repository,
 // pci-ids.ucw.cz.
 constexpr unsigned network = 0x02;
 constexpr unsigned display = 0x03;
 constexpr const char* nvidia = "0x10de";
 
-/// The first line of a file; empty if it cannot be read.
+/// Returns the first line of a file; empty if the file cannot be read.
 std::string line_of(const fs::path& file) {
   std::ifstream stream(file);
   std::string line;
@@ -26,7 +26,7 @@ std::string line_of(const fs::path& file) {
   return line;
 }
 
-/// The names of what is in a folder, sorted; empty if there is no such folder.
+/// Returns the sorted names of a folder's entries; empty if the folder does not exist.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -37,7 +37,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   return names;
 }
 
-/// "NVIDIA H200" if the driver's file has "Model: \t\t NVIDIA H200"; empty if it has no such line.
+/// Returns the value of a key in the driver's file: "NVIDIA H200" for the line "Model: \t\t NVIDIA
+/// H200". Empty if the key is missing.
 std::string value_in(const fs::path& information, const std::string& key) {
   std::ifstream file(information);
   for (std::string line; std::getline(file, line);) {
@@ -48,7 +49,7 @@ std::string value_in(const fs::path& information, const std::string& key) {
   return {};
 }
 
-/// "eth0, mlx5_0": its network interfaces and its InfiniBand device.
+/// Returns the device's network interfaces and its InfiniBand device: "eth0, mlx5_0".
 std::string network_names(const fs::path& device) {
   std::vector<fs::path> owners = {device};
   for (const std::string& child : names_in(device))
@@ -61,20 +62,20 @@ std::string network_names(const fs::path& device) {
   return names;
 }
 
-/// "0x10de" -> "10de"
+/// Turns "0x10de" into "10de".
 std::string without_prefix(const std::string& number) {
   return number.starts_with("0x") ? number.substr(2) : number;
 }
 
-/// Whether `entry` names the GPU: by its number among all, or by as much of its identity
-/// ("GPU-8932f937-...") as tells it from others.
+/// Whether `entry` names the GPU: by its number among all GPUs, or by a prefix of its identity
+/// ("GPU-8932f937-...").
 bool names(const std::string& entry, std::size_t number, const std::string& identity) {
   return entry == std::to_string(number) ||
          (entry.starts_with("GPU-") && identity.starts_with(entry));
 }
 
-/// Takes `launches` from the GPUs that `visible` leaves out. If it names parts of GPUs ("MIG-..."),
-/// which are not told apart, all stay.
+/// Clears `launches` for the GPUs that `visible` leaves out. Keeps all GPUs if `visible` names
+/// parts of GPUs ("MIG-..."), which cannot be told apart here.
 void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs::path& driven) {
   if (visible.find("MIG-") != std::string::npos) return;
   std::size_t number = 0;
@@ -84,7 +85,7 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
     std::istringstream entries(visible);
     device.launches = false;
     for (std::string entry; std::getline(entries, entry, ',') &&
-                            !entry.starts_with('-');)  // none behind the first that is none
+                            !entry.starts_with('-');)  // entries after an invalid one do not count
       if (names(entry, number, identity)) device.launches = true;
     ++number;
   }
@@ -94,7 +95,8 @@ void hide(std::vector<PciDevice>& devices, const std::string& visible, const fs:
 
 std::vector<PciDevice> read_pci_devices(const fs::path& root, const char* visible) {
   const fs::path bus = root / "sys/bus/pci/devices";
-  // A container sees the GPUs that it was given here, while the bus shows all of the machine's.
+  // In a container this folder lists only the container's GPUs, while the bus lists all of the
+  // machine.
   const fs::path driven = root / "proc/driver/nvidia/gpus";
   std::error_code error;
   const bool driver_tells = fs::is_directory(driven, error);

@@ -8,10 +8,12 @@
 
 namespace millrace {
 
-/// GPUs and NICs, by what the kernel tells of the PCI bus. hwloc does this in a plugin that need
-/// not be installed, which asks each device again: that takes some 10 ms more and may wake sleeping
-/// devices. `root` is the folder with proc/ and sys/; `visible` is what CUDA_VISIBLE_DEVICES says
-/// (numbers in the order of the addresses, or identities), null if it is not set.
+/// Returns the GPUs and NICs that the kernel lists on the PCI bus. `root` is the folder with proc/
+/// and sys/. `visible` is the value of CUDA_VISIBLE_DEVICES, null if it is not set: numbers in the
+/// order of the addresses, or identities.
+///
+/// hwloc's reader is not used: it is a plugin that may not be installed. It also queries each
+/// device, which takes some 10 ms more and may wake sleeping devices.
 std::vector<PciDevice> read_pci_devices(const std::filesystem::path& root, const char* visible);
 
 }  // namespace millrace

@@ -13,45 +13,45 @@
 namespace millrace {
 namespace {
 
-/// With so many processors or more, one is left free for each GPU.
+/// Fewest processors with which one is left free for each GPU.
 constexpr unsigned enough_cores = 4;
 
 std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-/// 1.5 -> "1.5", 4 -> "4": rounded to hundredths.
+/// Formats a number rounded to hundredths: 1.5 -> "1.5", 4 -> "4".
 std::string decimal(double value) {
   char text[32];
   return {text, std::to_chars(text, std::end(text), std::round(value * 100) / 100).ptr};
 }
 
-/// Where piece `piece` begins when `size` things are cut into `pieces` consecutive pieces.
+/// Returns the begin of a piece when `size` things are cut into `pieces` consecutive pieces.
 std::size_t cut_at(std::size_t size, std::size_t piece, std::size_t pieces) {
   return size * piece / pieces;
 }
 
-/// Whether a launcher gave each rank processors of its own: others than its parent's, and so few
-/// that the other ranks' need not be the same.
+/// Whether a launcher bound each rank to processors of its own. They differ from the parent's, and
+/// are so few that all ranks can have different ones.
 bool bound_by_launcher(const Topology& machine, unsigned local_world) {
   return machine.bound_apart && machine.affinity_cpus < machine.cpuset_cpus &&
          std::uint64_t{machine.affinity_cpus} * local_world <= machine.cpuset_cpus;
 }
 
-/// The processors that all ranks on the host have together.
+/// Number of processors of all ranks on the host.
 unsigned cpus_together(const Topology& machine, unsigned local_world) {
   return bound_by_launcher(machine, local_world) ? machine.cpuset_cpus
                                                  : static_cast<unsigned>(count_cpus(machine));
 }
 
-/// How many of them the quota lets run at once.
+/// Number of these processors that the quota lets run at once.
 unsigned cores_together(const Topology& machine, unsigned local_world) {
   const unsigned cpus = cpus_together(machine, local_world);
   if (!machine.quota) return bound_by_launcher(machine, local_world) ? cpus : machine.cores;
   return std::clamp(static_cast<unsigned>(std::ceil(*machine.quota)), 1U, cpus);
 }
 
-/// The node with only those of its processors that are in `kept`.
+/// Returns the node with only those of its processors that are in `kept`.
 NumaNode with_cpus(NumaNode part, const std::vector<int>& kept) {
   const auto dropped = [&](int cpu) { return std::ranges::find(kept, cpu) == kept.end(); };
   std::erase_if(part.cpus, dropped);
@@ -60,7 +60,7 @@ NumaNode with_cpus(NumaNode part, const std::vector<int>& kept) {
   return part;
 }
 
-/// The node's processors such that those of one core follow each other.
+/// Returns the node's processors, ordered so that those of one core follow each other.
 std::vector<int> core_by_core(const NumaNode& node) {
   if (node.physical_cores.empty()) return node.cpus;
   std::vector<int> cpus;
@@ -69,7 +69,7 @@ std::vector<int> core_by_core(const NumaNode& node) {
   return cpus;
 }
 
-/// The processors from `begin` to `end`, counted over all nodes.
+/// Returns the processors from `begin` to `end`, counted over all nodes.
 std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t begin,
                                std::size_t end) {
   std::vector<NumaNode> pieces;
@@ -87,14 +87,16 @@ std::vector<NumaNode> piece_of(const std::vector<NumaNode>& nodes, std::size_t b
   return pieces;
 }
 
-/// The GPUs that a rank drives: its part of them, or one that it shares where there are more ranks.
+/// Returns the GPUs that a rank drives: its share of them, or one GPU that ranks share if there are
+/// more ranks than GPUs.
 std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
                                    unsigned local_world) {
   std::vector<PciDevice> gpus;
   std::ranges::copy_if(machine.devices, std::back_inserter(gpus), &PciDevice::launches);
   const auto all = static_cast<std::size_t>(
       std::ranges::count(machine.devices, PciDevice::Kind::gpu, &PciDevice::kind));
-  // If so few are shown to this rank that the others' need not be the same, they are its own.
+  // If this rank sees so few GPUs that all ranks can have different ones, it drives all that it
+  // sees.
   if (gpus.empty() || (gpus.size() < all && gpus.size() * local_world <= all)) return gpus;
   const std::size_t begin = cut_at(gpus.size(), local_rank, local_world);
   const std::size_t end = std::max(cut_at(gpus.size(), local_rank + 1, local_world), begin + 1);
@@ -102,12 +104,12 @@ std::vector<PciDevice> driven_gpus(const Topology& machine, unsigned local_rank,
           gpus.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-/// Which piece of the processors, cut into one per rank, a rank takes. The ranks choose in turn:
-/// first a piece on the node of the first GPU that they drive, as long as one is left; the others
-/// then take what remains. All ranks of a host come to the same result.
+/// Returns the piece of the processors that a rank takes, if they are cut into one piece per rank.
+/// First, each rank in turn takes a piece on the node of its first GPU, if one is left. Then the
+/// other ranks take the rest. All ranks of a host get the same result.
 std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned local_world) {
   const std::size_t cpus = count_cpus(machine);
-  std::vector<int> left;  // the node on which each piece begins, or `taken`
+  std::vector<int> left;  // node on which each piece begins, or `taken`
   for (std::size_t piece = 0; piece < local_world; ++piece)
     left.push_back(piece_of(machine.nodes, cut_at(cpus, piece, local_world),
                             cut_at(cpus, piece + 1, local_world))
@@ -132,7 +134,7 @@ std::size_t piece_of_rank(const Topology& machine, unsigned local_rank, unsigned
   return chosen[local_rank];
 }
 
-/// Deals `workers` to the nodes, each to the one with most processors per worker.
+/// Distributes `workers` over the nodes, each to the node with most processors per worker.
 std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes) {
   std::vector<unsigned> dealt(nodes.size(), 0);
   for (unsigned worker = 0; worker < workers; ++worker) {
@@ -145,8 +147,8 @@ std::vector<unsigned> deal(unsigned workers, const std::vector<NumaNode>& nodes)
   return dealt;
 }
 
-/// The node that gives up a processor for a GPU: the GPU's own, or the one with most workers if
-/// that has none to spare.
+/// Returns the node that gives up a processor for a GPU: the GPU's own node if that has two workers
+/// or more, else the node with most workers.
 std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
   const auto& nodes = placement.topology.nodes;
   for (std::size_t node = 0; gpu != nullptr && node < nodes.size(); ++node)
@@ -155,10 +157,9 @@ std::size_t giving_node(const Placement& placement, const PciDevice* gpu) {
                                   placement.workers.begin());
 }
 
-/// Takes a worker away for each thread that launches kernels.
+/// Removes one worker for each thread that launches kernels.
 void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsigned launch_cores) {
-  std::map<std::size_t, std::pair<unsigned, std::string>>
-      left;  // how many per node, and their GPUs
+  std::map<std::size_t, std::pair<unsigned, std::string>> left;  // number per node, and its GPUs
   for (; placement.launch_cores < launch_cores && placement.total_workers() > 1;
        ++placement.launch_cores) {
     const PciDevice* gpu =
@@ -183,7 +184,7 @@ void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsign
         counted(launch_cores, "thread") + " that launch kernels: they share them with workers");
 }
 
-/// Why a process has the processors it has.
+/// Explains the limits on the process's processors.
 void explain_limits(const Topology& machine, std::vector<std::string>& reasons) {
   const auto explain = [&](auto number, unsigned of, const std::string& why) {
     reasons.push_back(std::to_string(number) + " of " + counted(of, "processor") + ": " + why);
@@ -251,7 +252,7 @@ Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_w
   share.cores = static_cast<unsigned>(count_cpus(share));
   if (const unsigned together = cores_together(machine, local_world);
       together < cpus_together(machine, local_world)) {
-    // All ranks share one quota, whoever bound them.
+    // All ranks share one quota, even if a launcher bound them.
     const std::size_t part =
         cut_at(together, local_rank + 1, local_world) - cut_at(together, local_rank, local_world);
     share.cores = std::clamp(static_cast<unsigned>(part), 1U, share.cores);

@@ -15,10 +15,11 @@
 namespace millrace {
 namespace {
 
-/// OpenMP's number of threads belongs to the thread that sets it: the rest of the process keeps its
-/// own.
+/// Limits OpenMP to this thread. The setting belongs to the calling thread, so the rest of the
+/// process keeps its own.
 void keep_openmp_to_this_thread() {
-  // There only where something else in the process uses OpenMP; millrace links none.
+  // The symbol exists only if another library in the process uses OpenMP. millrace does not link
+  // OpenMP.
   if (void* found = dlsym(RTLD_DEFAULT, "omp_set_num_threads"))
     reinterpret_cast<void (*)(int)>(found)(1);
 }
@@ -87,7 +88,7 @@ void PoolWorkers::submit(const void* owner, std::shared_ptr<Job> job, Help help)
 
 bool PoolWorkers::cancel(const void* owner, std::chrono::nanoseconds timeout) {
   const auto deadline = deadline_after(timeout);
-  std::deque<JobQueues::QueuedJob> dropped;  // ends after the lock
+  std::deque<JobQueues::QueuedJob> dropped;  // destroyed after unlocking
   MutexLock lock(mutex_);
   dropped = queues_.drop(owner);
   while (queues_.running(owner) > 0)
@@ -101,7 +102,7 @@ void PoolWorkers::set_concurrency(unsigned workers) {
     MutexLock lock(mutex_);
     concurrency_ = std::min(workers, workers_);
     ++offers_;
-    sleepers_.call_all(concurrency_);  // one that was called may not be active any more
+    sleepers_.call_all(concurrency_);  // a worker that was called may not be active any more
     offer = offer_now();
   }
   make(offer);
@@ -120,7 +121,7 @@ std::optional<std::chrono::nanoseconds> PoolWorkers::delay() const {
   }
   std::chrono::nanoseconds delay{0};
   for (const pid_t thread : threads) {
-    // "time on a processor, time waiting for one, slices", the first two in nanoseconds
+    // "time on a processor, time waiting for one, time slices"; both times are in nanoseconds
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/schedstat");
     std::int64_t ran = 0;
     std::int64_t waited = 0;
@@ -152,7 +153,7 @@ std::optional<PoolWorkers::Work> PoolWorkers::next(unsigned number_in_pool,
                                                    std::optional<Work> finished) {
   const void* ended = finished ? finished->item.owner : nullptr;
   if (finished) {
-    finished->item.job.reset();  // a job may end here, which must not happen under a lock
+    finished->item.job.reset();  // this may destroy the job, which must not happen under a lock
     if (finished->helped) finished->helped->help_ended(std::exchange(ended, nullptr));
     finished.reset();
   }
@@ -185,8 +186,7 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
       if (std::optional<JobQueues::Item> item = queues_.take(false)) {
         Turn turn{.own = std::move(item)};
         if (waited) turn.called = sleepers_.call(concurrency_, queues_.left(Sleepers::at_once));
-        // Help was not wanted while this worker waited, or with the job that all of has begun
-        // now.
+        // Help may be wanted only now: this worker waits no longer, or the front job is another one.
         if (waited || turn.own->last) turn.offer = offer_now();
         if (offered) turn.pass_on = others_;
         return turn;

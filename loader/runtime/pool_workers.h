@@ -20,12 +20,14 @@
 
 namespace millrace {
 
-/// A pool's threads and what they share. No pool's mutex is taken while another's is held, and
-/// neither `submit` nor a worker wakes anybody under one. Each worker sleeps on a condition of its
-/// own. Whoever brings items calls at most two of those who sleep;
-/// who was called and finds more items than its own calls two more. A pool whose items others may
-/// help with from a moment on makes them an offer in the same way. Who sees its pool's number of
-/// offers unchanged since before it looked around has missed none.
+/// A pool's threads and their shared state. No thread holds two pools' mutexes at once, and
+/// `submit` and the workers wake others only after unlocking. Each worker sleeps on a condition of
+/// its own. A thread that adds items wakes at most two sleeping workers. A worker that was woken
+/// and finds further items wakes two more.
+///
+/// A pool makes other pools an offer, in the same way, when they can begin to help with its items.
+/// A worker reads its pool's number of offers before it searches other pools. If the number is
+/// unchanged afterwards, it has missed no offer.
 class PoolWorkers {
  public:
   using Clock = WorkerPool::Clock;
@@ -35,26 +37,27 @@ class PoolWorkers {
       : first_worker_(first_worker),
         workers_(workers),
         cpus_(std::move(cpus)),
-        // All places are reserved for our threads; oneTBB is then asked for no workers of its own.
+        // All places are reserved for our threads, so oneTBB starts no workers of its own.
         arena_(static_cast<int>(workers), workers),
         concurrency_(workers),
         sleepers_(workers),
         gone_(workers, 0) {}
 
-  /// A worker's life. The pool may be gone already when a stuck item returns, so the thread holds
-  /// this by itself.
+  /// Body of a worker's thread. The thread shares ownership of this object, since the pool may be
+  /// destroyed before a stuck item returns.
   void work(unsigned number_in_pool);
-  /// Every thread then has its place in the arena, so that none enters it while another leaves.
+  /// Waits until every thread has entered the arena, so that none enters while another leaves.
   void wait_until_started();
   void begin_stop();
-  /// Waits for own threads, and for other pools' that run an item of this one.
+  /// Waits for the pool's threads, and for other pools' threads that run an item of this one.
+  /// Returns at `deadline` at the latest.
   void wait_until_stopped(Clock::time_point deadline);
-  /// Whether this is the process that has its threads.
+  /// Whether this process started the threads: false in a child of fork().
   bool here() const { return process_.here(); }
 
   /// Whether this worker's thread has left the pool.
   bool gone(std::size_t number_in_pool) const;
-  // What `WorkerPool` says of them.
+  // See the same methods of `WorkerPool`.
   void help(Others others);
   void submit(const void* owner, std::shared_ptr<Job> job, Help help);
   bool cancel(const void* owner, std::chrono::nanoseconds timeout);
@@ -65,7 +68,7 @@ class PoolWorkers {
   std::string binding_error() const;
 
  private:
-  /// Whom to tell of so many items, once the lock is given back.
+  /// Pools to offer items to, once the lock is released, and the number of items.
   struct Offer {
     std::shared_ptr<const Others> others{};
     std::size_t items = 0;
@@ -73,12 +76,13 @@ class PoolWorkers {
 
   struct Work {
     JobQueues::Item item{};
-    /// Whose item it is, where that is another pool, which may end meanwhile.
+    /// The pool that the item belongs to, if it is another one. That pool may be destroyed
+    /// meanwhile.
     std::shared_ptr<PoolWorkers> helped{};
   };
 
-  /// What a worker does next: an item of its own pool, after it has called others and made an
-  /// offer, or a look at the other pools.
+  /// Next step of a worker: an item of its own pool, with workers to wake and an offer to make, or
+  /// a search in the other pools.
   struct Turn {
     bool stop = false;
     std::optional<JobQueues::Item> own{};
@@ -86,22 +90,25 @@ class PoolWorkers {
     Offer offer{};
     std::shared_ptr<const Others> others{};
     bool waited = false;
-    /// Those whose offer it was called for but has no time for.
+    /// Pools that made an offer to this worker, which has no time for it: they offer it again to
+    /// others.
     std::shared_ptr<const Others> pass_on{};
   };
 
   void start(int binding_error);
-  /// Says that `finished` is done and gives the worker its next item, its own pool's first; nullopt
+  /// Ends `finished` and returns the worker's next item, from its own pool first. Returns nullopt
   /// when the pool stops.
   std::optional<Work> next(unsigned number_in_pool, std::optional<Work> finished);
   Turn wait_for_turn(unsigned number_in_pool, const void* ended,
                      std::optional<std::uint64_t>& offers_seen);
   void end(const void* owner) MILLRACE_REQUIRES(mutex_);
-  /// An item for another pool's worker; one that was called calls more of its kind.
+  /// Takes an item for another pool's worker. If the worker was woken for it (`called`), makes a
+  /// further offer.
   std::optional<JobQueues::Item> take_for_helper(bool called);
   void help_ended(const void* owner);
-  /// There are items for others, and no worker here that waits for them. It may become true in
-  /// `submit`, in `set_concurrency` and when a worker here begins an item: these make an offer.
+  /// Whether there are items for helpers while no worker of this pool waits for items. It may
+  /// become true in `submit`, in `set_concurrency` and when a worker here begins an item. These
+  /// make an offer.
   bool wants_help() const MILLRACE_REQUIRES(mutex_) {
     return !stopping_ && queues_.allows_help() && !sleepers_.any_waits(concurrency_);
   }
@@ -109,7 +116,7 @@ class PoolWorkers {
     return others_ && wants_help() ? Offer{others_, queues_.left(Sleepers::at_once)} : Offer{};
   }
   void offer_again();
-  /// Tells others, until as many of their workers are called as there are items.
+  /// Wakes workers of other pools, at most as many as there are items.
   static void make(Offer offer);
   static void pass_on(const Others& others);
   std::size_t note_offer(std::size_t items);
@@ -121,18 +128,18 @@ class PoolWorkers {
   tbb::task_arena arena_;
 
   mutable Mutex mutex_;
-  /// Wakes those who wait for workers.
+  /// Wakes threads that wait for workers to start, end or finish items.
   Condition changed_;
   JobQueues queues_ MILLRACE_GUARDED_BY(mutex_);
-  /// The pools that it helps, and that help it.
+  /// The pools that this one helps and that help it.
   std::shared_ptr<const Others> others_ MILLRACE_GUARDED_BY(mutex_);
-  /// How often one of them made an offer.
+  /// Number of offers from these pools.
   std::uint64_t offers_ MILLRACE_GUARDED_BY(mutex_) = 0;
-  /// Items of this pool that workers of others run.
+  /// Number of this pool's items that other pools' workers run.
   unsigned helped_ MILLRACE_GUARDED_BY(mutex_) = 0;
   unsigned concurrency_ MILLRACE_GUARDED_BY(mutex_);
   Sleepers sleepers_ MILLRACE_GUARDED_BY(mutex_);
-  /// Per worker: whether its thread has left the pool.
+  /// Per worker: 1 if its thread has left the pool.
   std::vector<char> gone_ MILLRACE_GUARDED_BY(mutex_);
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;
   int binding_error_ MILLRACE_GUARDED_BY(mutex_) = 0;

@@ -25,9 +25,9 @@
 namespace millrace {
 namespace {
 
-/// Whether a thread's /proc/.../stat ("ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND
-/// FLAGS ...") is that of a worker, by the name that `WorkerPool` gives it. A worker that has been
-/// joined may still be seen for a moment, but does not count.
+/// Whether a thread is a worker, by the name that `WorkerPool` gives it. `stat` is the thread's
+/// /proc/.../stat: "ID (NAME) STATE PARENT GROUP SESSION TERMINAL FOREGROUND FLAGS ...". A joined
+/// worker may be listed for a moment longer; it does not count.
 bool is_worker(const std::filesystem::path& stat) {
   constexpr unsigned long exiting = 0x4;  // PF_EXITING
   std::ifstream file(stat);
@@ -55,7 +55,7 @@ bool may_run_on(pid_t thread, const std::vector<NumaNode>& nodes) {
   });
 }
 
-/// How many workers of any runtime in this process may run on these nodes.
+/// Returns how many workers of all runtimes in this process may run on these nodes.
 unsigned workers_on(const std::vector<NumaNode>& nodes) {
   unsigned workers = 0;
   std::error_code error;
@@ -78,7 +78,7 @@ std::string unbound_text(const NumaNode& node, const std::string& reason) {
 
 }  // namespace
 
-/// How many workers a pipeline needs, and of which pools.
+/// Number of workers that a pipeline needs, and the pools they may be of.
 struct Runtime::Need {
   unsigned workers = 0;
   std::vector<WorkerPool*> pools{};
@@ -89,7 +89,7 @@ struct Runtime::Needs {
   std::map<const void*, Need> of_pipelines MILLRACE_GUARDED_BY(mutex);
 };
 
-/// What is kept of datasets' records.
+/// Record hints and sample caches of datasets.
 struct Runtime::Kept {
   struct Notes {
     std::weak_ptr<const Dataset> dataset;
@@ -104,7 +104,7 @@ struct Runtime::Kept {
   std::vector<Notes> notes MILLRACE_GUARDED_BY(mutex);
   std::vector<Cache> caches MILLRACE_GUARDED_BY(mutex);
 
-  /// Lets go of what is of datasets that are gone.
+  /// Drops the entries of datasets that have been destroyed.
   void tidy() MILLRACE_REQUIRES(mutex) {
     const auto gone = [](const auto& one) { return one.dataset.expired(); };
     std::erase_if(notes, gone);
@@ -203,11 +203,11 @@ void Runtime::set_need(const void* pipeline, Need need) {
   MutexLock lock(needs_->mutex);
   needs_->of_pipelines.erase(pipeline);
   if (need.workers > 0) needs_->of_pipelines[pipeline] = std::move(need);
-  // If none needs any, all stay as they are, for whoever comes next wants to start soon.
+  // If no pipeline needs workers, keeps the active ones: the next pipeline can start at once.
   if (needs_->of_pipelines.empty()) return;
   std::vector<Need> all;
   for (const auto& [one, needed] : needs_->of_pipelines) all.push_back(needed);
-  // The pipelines that are confined to few pools come first.
+  // Pipelines that can use few pools come first.
   std::ranges::stable_sort(all, {}, [](const Need& one) { return one.pools.size(); });
   activate(all);
 }

@@ -11,14 +11,14 @@
 
 namespace millrace {
 
-/// Where a pool's workers sleep, each on a condition of its own, so that as many wake as are
-/// called. All is done under the pool's mutex but `wake`.
+/// Sleeping workers of a pool, each on a condition of its own, so that exactly the called ones
+/// wake. All calls but `wake` are made under the pool's mutex.
 class Sleepers {
  public:
-  /// How many are called at once.
+  /// Most workers that one call wakes.
   static constexpr std::size_t at_once = 2;
 
-  /// Those to be woken once the mutex is given back.
+  /// Workers to wake after the mutex is released.
   class Called {
    public:
     std::size_t count() const { return count_; }
@@ -34,7 +34,7 @@ class Sleepers {
 
   explicit Sleepers(unsigned workers) : sleepers_(workers) {}
 
-  /// Returns when the worker has been called: true if that was for another pool's items.
+  /// Blocks until the worker is called. Returns true if it was called for another pool's items.
   bool sleep(unsigned worker, Mutex& mutex) MILLRACE_REQUIRES(mutex) {
     Sleeper& self = sleepers_[worker];
     self.rest = Rest::asleep;
@@ -43,7 +43,7 @@ class Sleepers {
     return std::exchange(self.offered, false);
   }
 
-  /// Calls up to `most` (at most `at_once`) of the first `active` workers that sleep.
+  /// Calls up to `most` (at most `at_once`) of the sleeping workers among the first `active`.
   Called call(unsigned active, std::size_t most, bool offered = false) {
     Called called;
     for (unsigned worker = 0; worker < active && called.count_ < most; ++worker) {
@@ -56,13 +56,13 @@ class Sleepers {
     return called;
   }
 
-  /// Calls all of the first `active` workers, and wakes them under the mutex.
+  /// Calls all sleeping workers among the first `active`, and wakes them under the mutex.
   void call_all(unsigned active) {
     for (Called called = call(active, at_once); called.count() > 0; called = call(active, at_once))
       called.wake();
   }
 
-  /// Whether one of the first `active` workers sleeps, or was called and is not back yet.
+  /// Whether one of the first `active` workers sleeps, or was called and has not woken yet.
   bool any_waits(unsigned active) const {
     return std::any_of(sleepers_.begin(), sleepers_.begin() + static_cast<std::ptrdiff_t>(active),
                        [](const Sleeper& sleeper) { return sleeper.rest != Rest::awake; });

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// Binds the calling thread to these processors (operating system's numbers) and returns 0, or the
-/// number of the error. hwloc's call needs a loaded topology: that takes milliseconds for each
+/// Binds the calling thread to these processors (the operating system's numbers). Returns 0, or the
+/// error's number. Does not use hwloc, whose call needs a loaded topology: milliseconds for each
 /// pool.
 int bind_this_thread(const std::vector<int>& cpus);
 

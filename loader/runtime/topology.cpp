@@ -41,8 +41,9 @@ TopologyHandle new_topology() {
   return TopologyHandle(raw);
 }
 
-/// The product of a synthetic topology's numbers ("pack:2 core:4 2"), which is its processors;
-/// what stands in brackets makes none. No more than `most` + 1. hwloc itself would make them all.
+/// Returns the number of processors of a synthetic topology: the product of its numbers ("pack:2
+/// core:4 2"), without those in brackets. The result is at most `most` + 1. hwloc itself would
+/// allocate all processors.
 std::uint64_t count_synthetic(const std::string& description, std::uint64_t most) {
   std::uint64_t processors = 1;
   int depth = 0;
@@ -71,7 +72,7 @@ unsigned size_of(hwloc_const_bitmap_t set) {
   return static_cast<unsigned>(std::max(hwloc_bitmap_weight(set), 0));
 }
 
-/// All objects of a type, in hwloc's order.
+/// Returns all objects of a type, in hwloc's order.
 std::vector<hwloc_obj_t> objects_of(hwloc_topology_t topology, hwloc_obj_type_t type) {
   std::vector<hwloc_obj_t> objects;
   for (hwloc_obj_t object = nullptr;
@@ -82,7 +83,7 @@ std::vector<hwloc_obj_t> objects_of(hwloc_topology_t topology, hwloc_obj_type_t 
 
 std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_t node) {
   std::vector<CacheLevel> levels;
-  // Caches of these types hold data; those of instructions alone have types of their own.
+  // Caches of these types hold data. Pure instruction caches have other types.
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
                                       HWLOC_OBJ_L4CACHE, HWLOC_OBJ_L5CACHE}) {
     CacheLevel level;
@@ -98,7 +99,7 @@ std::vector<CacheLevel> caches_in(hwloc_topology_t topology, hwloc_const_bitmap_
   return levels;
 }
 
-/// The processors of `usable` by physical core, as hwloc orders them: neighbours side by side.
+/// Returns the processors of `usable` by physical core, in hwloc's order: neighbours side by side.
 std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<std::vector<int>> cores;
   const Bitmap of_core(hwloc_bitmap_alloc());
@@ -109,7 +110,7 @@ std::vector<std::vector<int>> cores_in(hwloc_topology_t topology, hwloc_const_bi
   return cores;
 }
 
-/// The nodes that have processors of `usable`.
+/// Returns the nodes that have processors of `usable`.
 std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t usable) {
   std::vector<hwloc_obj_t> objects = objects_of(topology, HWLOC_OBJ_NUMANODE);
   std::ranges::sort(objects, {}, [](hwloc_obj_t node) { return node->os_index; });
@@ -118,8 +119,8 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   const Bitmap left(hwloc_bitmap_dup(usable));
   const Bitmap of_node(hwloc_bitmap_alloc());
   for (const hwloc_obj_t object : objects) {
-    // Further memory of the same processors (of other kinds, of devices) is a node of its own in
-    // hwloc, but has no processors left for workers.
+    // Further memory of the same processors (of another kind, or of a device) is a node of its own
+    // in hwloc. It has no processors left for workers.
     hwloc_bitmap_and(of_node.get(), object->cpuset, left.get());
     if (hwloc_bitmap_iszero(of_node.get()) != 0) continue;
     hwloc_bitmap_andnot(left.get(), left.get(), of_node.get());
@@ -134,10 +135,10 @@ std::vector<NumaNode> nodes_in(hwloc_topology_t topology, hwloc_const_bitmap_t u
   return nodes;
 }
 
-/// Whether the kernel refuses to tell this process's affinity, as sandboxes make it do. hwloc asks
-/// with larger and larger sets until it gets an answer, so it would then ask for ever.
+/// Whether the kernel refuses to report this process's affinity, as in some sandboxes. hwloc would
+/// ask with ever larger sets and never return.
 bool affinity_is_refused() {
-  constexpr std::size_t most_bytes = std::size_t{1} << 17;  // of 2^20 processors
+  constexpr std::size_t most_bytes = std::size_t{1} << 17;  // for 2^20 processors
   for (std::size_t bytes = sizeof(cpu_set_t); bytes <= most_bytes; bytes *= 2) {
     std::vector<cpu_set_t> set(bytes / sizeof(cpu_set_t));
     if (sched_getaffinity(0, bytes, set.data()) == 0) return false;
@@ -146,8 +147,8 @@ bool affinity_is_refused() {
   return true;
 }
 
-/// A topology of one node without hwloc: the processors that /proc allows the process, else all
-/// that are online, each as a core of its own.
+/// Returns a topology with one node, read without hwloc. Its processors are those that /proc allows
+/// the process, else all that are online. Each counts as a core.
 Topology plain_topology() {
   const Bitmap usable(hwloc_bitmap_alloc());
   constexpr std::string_view key = "Cpus_allowed_list:";
@@ -174,11 +175,11 @@ Topology plain_topology() {
 
 Topology hwloc_topology() {
   const TopologyHandle handle = new_topology();
-  // Where sysfs is missing hwloc says so on standard error and does without.
+  // Without sysfs hwloc prints an error on standard error, so that part of it is disabled.
   if (access("/sys/devices/system/cpu", R_OK) != 0 && access("/sys/bus/cpu/devices", R_OK) != 0)
     hwloc_topology_set_components(handle.get(), HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                   "linux:cpu");
-  // The processors that the control group withholds are loaded too, to tell how many there are.
+  // Also loads processors that the control group withholds, to count them.
   hwloc_topology_set_flags(handle.get(), HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   if (hwloc_topology_load(handle.get()) != 0)
     throw Error(ErrorCode::internal, "hwloc cannot read this machine's topology");

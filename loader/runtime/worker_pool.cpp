@@ -38,7 +38,8 @@ void WorkerPool::begin_stop() {
 
 void WorkerPool::stop(Clock::time_point deadline) {
   if (threads_.empty()) return;
-  if (!impl_->here()) return leak(std::exchange(threads_, {}));  // here are none to be joined
+  // a child of fork() has no threads to join
+  if (!impl_->here()) return leak(std::exchange(threads_, {}));
   impl_->begin_stop();
   impl_->wait_until_stopped(deadline);
   for (std::size_t number = 0; number < threads_.size(); ++number)
@@ -48,7 +49,7 @@ void WorkerPool::stop(Clock::time_point deadline) {
 
 void WorkerPool::help_each_other(const std::vector<WorkerPool*>& pools) {
   for (std::size_t pool = 0; pool < pools.size(); ++pool) {
-    PoolWorkers::Others others;  // each looks at another one first
+    PoolWorkers::Others others;  // in another order for each pool
     for (std::size_t step = 1; step < pools.size(); ++step)
       others.push_back(pools[(pool + step) % pools.size()]->impl_);
     if (!others.empty()) pools[pool]->impl_->help(std::move(others));
