@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Calls of a user's device with checks of their results.
 #pragma once
 

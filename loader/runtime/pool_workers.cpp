@@ -186,7 +186,7 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
       if (std::optional<JobQueues::Item> item = queues_.take(false)) {
         Turn turn{.own = std::move(item)};
         if (waited) turn.called = sleepers_.call(concurrency_, queues_.left(Sleepers::at_once));
-        // Help may be wanted only now: this worker waits no longer, or the front job is another one.
+        // Help may be wanted only now: this worker no longer waits, or the front job has changed.
         if (waited || turn.own->last) turn.offer = offer_now();
         if (offered) turn.pass_on = others_;
         return turn;

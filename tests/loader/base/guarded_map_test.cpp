@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files that are cut short while they are mapped, which is a real SIGBUS, and whose handler gets
-// it.
+// Tests of files that are truncated while they are mapped, which raises a real SIGBUS, and of the
+// handler that gets it.
 #include "base/guarded_map.h"
 
 #include <fcntl.h>
@@ -72,11 +72,11 @@ TEST(GuardedMap, ItsLostPagesAreZerosAndAreNamed) {
   EXPECT_EQ(map->first_lost(map->bytes().first(4 * page)), std::nullopt);
   EXPECT_EQ(map->first_lost(map->bytes().subspan(5 * page + 7, 1)), 5 * page + 7);
   EXPECT_EQ(map->first_lost(map->bytes().subspan(3 * page, page + 1)), 4 * page);
-  const auto again = file.map();  // as another opening of it would
+  const auto again = file.map();  // as another opening of the file would map it
   EXPECT_FALSE(again->whole());
 }
 
-// No fault tells of the zeros behind the new end in the page where it lies.
+// The zeros after the new end, in the page that contains it, raise no fault.
 TEST(GuardedMap, ACutWithinItsLastPageIsNoticed) {
   const PagedFile file(3);
   const auto map = file.map();
@@ -85,7 +85,7 @@ TEST(GuardedMap, ACutWithinItsLastPageIsNoticed) {
   EXPECT_EQ(map->first_lost(map->bytes()), std::nullopt);
   file.write();
   file.cut(2 * page + 5);
-  file.cut(file.size());  // ends in zeros
+  file.cut(file.size());  // now ends in zeros
   const auto padded = file.map();
   file.cut(2 * page + 5);
   EXPECT_TRUE(padded->whole()) << "no byte of it has changed";
@@ -106,7 +106,7 @@ TEST(GuardedMap, ALostPageSpoilsNoOther) {
   }
 }
 
-// A process may have only so many pieces of maps.
+// A process may have only a limited number of mappings.
 TEST(GuardedMap, AMapWithTooManyLostPagesIsLostAsAWhole) {
   const TemporaryFolder folder;
   const FileDescriptor file(open((folder / "file").c_str(), O_RDWR | O_CREAT, 0600));
@@ -131,7 +131,7 @@ struct sigaction current() {
   return now;
 }
 
-/// Puts the process's handler back at the end.
+/// Restores the process's handler at the end.
 class KeepsHandler {
  public:
   ~KeepsHandler() { sigaction(SIGBUS, &kept_, nullptr); }
@@ -146,7 +146,7 @@ std::atomic<void*> seen_stack;
 std::atomic<bool> usr1_blocked;
 struct sigaction behind_later {};
 
-/// A page of the test's own that nobody guards; a handler mends it.
+/// A page of the test's own that is not guarded. A handler repairs it.
 class OwnLostPage {
  public:
   OwnLostPage() {
@@ -201,7 +201,7 @@ class GuardedMapHandler : public ::testing::Test {
  protected:
   GuardedMapHandler() { earlier_calls = later_calls = 0; }
 
-  /// Loses a page of a map, which no other handler hears of.
+  /// Loses a page of a map. No other handler is called for it.
   static void lose_page_of(const GuardedMap& map, const PagedFile& file) {
     const int calls = earlier_calls;
     file.cut(0);
@@ -278,7 +278,7 @@ TEST_F(GuardedMapHandler, OneInstalledMeanwhilePassesOnAndStays) {
   expect_own_fault();
   EXPECT_EQ(later_calls, 4);
 
-  // In front of it once more, and it has ours behind it: no circle.
+  // Our handler is installed in front once more, and also stands behind it: must not loop.
   map = file_.map();
   lose_page_of(*map, file_);
   EXPECT_EQ(later_calls, 4);
@@ -286,7 +286,7 @@ TEST_F(GuardedMapHandler, OneInstalledMeanwhilePassesOnAndStays) {
   EXPECT_EQ(later_calls, 5);
   map.reset();
   EXPECT_EQ(current().sa_sigaction, &later);
-  // The program takes its own away, and puts back what it found.
+  // The program removes its own handler, and restores the one it found.
   sigaction(SIGBUS, &behind_later, nullptr);
   expect_own_fault();
   map = file_.map();
@@ -295,7 +295,7 @@ TEST_F(GuardedMapHandler, OneInstalledMeanwhilePassesOnAndStays) {
   EXPECT_EQ(current().sa_sigaction, &earlier_with_info);
 }
 
-/// The signal that ends a child which does this, or 0.
+/// Returns the signal that ends a child which does this, or 0.
 int signal_that_ends(const std::function<void()>& child) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -328,7 +328,7 @@ TEST_F(GuardedMapHandler, WhatEndsAProcessStillDoes) {
   EXPECT_EQ(ends(plain(SIG_IGN), sent), 0);
   const struct sigaction once = plain(earlier_plain, static_cast<int>(SA_RESETHAND));
   EXPECT_EQ(ends(once, sent), 0);
-#if !defined(MILLRACE_TSAN)  // which calls a program's handler again that is for one signal
+#if !defined(MILLRACE_TSAN)  // it calls a program's handler again that is for one signal
   EXPECT_EQ(ends(once, [&] { sent(), sent(); }), SIGBUS);
 #endif
 }

@@ -70,7 +70,7 @@ TEST(Random, NeverRepeatsANeighboursNumbers) {
 }
 
 TEST(Random, NeighboursAreIndependent) {
-  // Bits in which neighbours differ: half of them, however near the neighbours are.
+  // Neighbours differ in half of their bits, however near they are.
   double of_position = 0;
   double of_stream = 0;
   double of_seed = 0;
@@ -136,7 +136,7 @@ bool runs_fused_draws() {
 #endif
 }
 
-// Callers compiled with and without -march=haswell -ffp-contract=fast.
+// The callers are compiled with and without -march=haswell -ffp-contract=fast.
 TEST(Random, UniformInAnIntervalIsTheSameWhateverTheCallersOptions) {
   constexpr double low = -0.3;
   constexpr double high = 1.6;
@@ -172,8 +172,8 @@ TEST(Random, BelowIsUniformForSmallBounds) {
   }
 }
 
-// 2^64 holds this bound one and a third times: without rejection every third value would come twice
-// as often.
+// 2^64 is one and a third times this bound: without rejection every third value would come twice as
+// often.
 TEST(Random, BelowIsWithoutBiasForHugeBounds) {
   constexpr std::uint64_t bound = std::uint64_t{3} << 62;
   Random random(14, 0);

@@ -74,7 +74,7 @@ TEST(DTypes, OfSixteenBitsAreReadAsNumbers) {
   EXPECT_THROW((void)(Tensor{bits.data(), DType::float16, Shape{8}}.as<Bfloat16>()), Error);
 }
 
-// To a float and back is the same number, of each that there is.
+// Converting each value to a float and back gives the same value.
 TEST(DTypes, OfSixteenBitsLoseNothing) {
   for (std::uint32_t number = 0; number < 0x10000; ++number) {
     const auto bits = static_cast<std::uint16_t>(number);

@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 
 using Note = std::vector<std::byte>;
 
-/// Of another length for each record; of every fifth one none.
+/// Returns a hint with another length for each record; empty for every fifth record.
 Note note_of(std::uint64_t record) {
   if (record % 5 == 2) return {};
   Note note(1 + record * 37 % 101);
@@ -236,7 +236,7 @@ TEST_F(StoredNotes, TakeNoOtherFilesPlace) {
   ASSERT_EQ(mkfifo(index.c_str(), 0600), 0);
   EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
   fs::remove(index);
-  // What a writer that was killed has left.
+  // A file that a killed writer has left.
   std::ofstream(index.string() + ".replacement") << "MRnotes1";
   write_notes(dataset);
   EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of conversions against plain computations, and the reference on the host.
+// Tests of the arithmetic of conversions against plain computations, and of the reference on the
+// host.
 #include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
 #include <millrace/detail/pixel_arithmetic.h>
@@ -21,7 +22,7 @@
 namespace millrace {
 namespace {
 
-/// A 16-bit format of numbers: so many bits of exponent, the rest below it.
+/// A 16-bit floating-point format: its number of exponent bits. The mantissa has the rest.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -31,7 +32,7 @@ struct Format {
   std::uint16_t infinity() const {
     return static_cast<std::uint16_t>(((1 << exponent_bits) - 1) << mantissa_bits);
   }
-  /// Of a finite number without sign.
+  /// Returns the value of a finite number without its sign.
   double value(std::uint16_t bits) const {
     const int exponent = bits >> mantissa_bits;
     const int mantissa = bits & ((1 << mantissa_bits) - 1);
@@ -39,7 +40,7 @@ struct Format {
                ? std::ldexp(mantissa, 1 - bias() - mantissa_bits)
                : std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias() - mantissa_bits);
   }
-  /// All finite numbers without sign, rising; and the one that would come next.
+  /// Returns all finite numbers without sign in rising order, then the one that would follow.
   std::vector<double> values() const {
     std::vector<double> all;
     for (std::uint32_t bits = 0; bits <= infinity(); ++bits)
@@ -51,8 +52,8 @@ struct Format {
 const Format half{5, 10, to_float16};
 const Format brain{8, 7, to_bfloat16};
 
-/// The number of `values` that is nearest, found by looking; the one with an even place where two
-/// are.
+/// Returns the index of the nearest number of `values`, found by search. A tie goes to the even
+/// index.
 std::uint16_t nearest(const std::vector<double>& values, double magnitude) {
   const auto above = std::lower_bound(values.begin(), values.end(), magnitude);
   if (above == values.end()) return static_cast<std::uint16_t>(values.size() - 1);
@@ -64,7 +65,7 @@ std::uint16_t nearest(const std::vector<double>& values, double magnitude) {
   return static_cast<std::uint16_t>(to_above < to_below ? place : place - 1);
 }
 
-/// Checks one number and its negative; false, with a failure, when it is wrong.
+/// Checks one number and its negative. Returns false, with a failure, if one is wrong.
 [[nodiscard]] bool rounds_right(const Format& format, const std::vector<double>& values,
                                 float number) {
   const std::uint16_t expected = nearest(values, std::abs(static_cast<double>(number)));
@@ -82,14 +83,14 @@ void expect_rounds_right(const Format& format) {
   for (std::uint64_t bits = 0; bits < 0x7F800000U; bits += 9973)
     if (!rounds_right(format, values, std::bit_cast<float>(static_cast<std::uint32_t>(bits))))
       return;
-  // Every tie, and what lies next to it.
+  // Every tie, and its neighbours.
   for (std::size_t place = 0; place + 1 < values.size(); ++place) {
     const auto middle = static_cast<float>((values[place] + values[place + 1]) / 2);
     for (const float number : {std::nextafter(middle, 0.0F), middle,
                                std::nextafter(middle, std::numeric_limits<float>::infinity())})
       if (std::isfinite(number) && !rounds_right(format, values, number)) return;
   }
-  // Each of its own numbers stays.
+  // Each number of the format stays the same.
   for (std::uint32_t bits = 0; bits < format.infinity(); ++bits) {
     const auto number = static_cast<float>(values[bits]);
     ASSERT_EQ(format.round(number), bits);
@@ -140,7 +141,7 @@ TEST(PixelArithmetic, NormalisesInTheOrderOfTorchvision) {
     }
 }
 
-/// Two images of 2 x 3 pixels and two channels; their values say where they lie: sample, y, x,
+/// Two images of 2 x 3 pixels and two channels. The values encode their place: sample, y, x,
 /// channel.
 std::vector<std::uint8_t> two_images() {
   std::vector<std::uint8_t> pixels;
@@ -237,8 +238,8 @@ class TwoThreads final : public HostWorkers {
   int shared = 0;
 };
 
-/// Compares with the plain conversion, over all types, layouts and flips, alone and shared, and
-/// that nothing is written behind the batch.
+/// Compares with the plain conversion, over all types, layouts and flips, alone and shared. Also
+/// checks that no byte after the batch is written.
 void expect_plain_bytes(std::span<const std::uint8_t> pixels, ConversionWork work) {
   const std::vector<std::uint8_t> flips{0, 1, 0, 255, 2};
   ASSERT_LE(work.samples, flips.size());

@@ -150,7 +150,7 @@ TEST(HostStream, CallsReturnBeforeTheWorkIsDone) {
 
 TEST(HostStream, TakesWorkFromManyThreads) {
   HostStream stream;
-  int done = 0;  // the stream's thread alone counts
+  int done = 0;  // only the stream's thread counts
   {
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 4; ++thread)
@@ -233,8 +233,8 @@ TEST(HostEvent, OrdersStreams) {
   EXPECT_TRUE(after_the_gate);
 }
 
-// As with CUDA: recording again moves the point for later waits and queries; waits given before
-// keep theirs.
+// As with CUDA: recording again moves the event for later waits and queries. Earlier waits keep
+// theirs.
 TEST(HostEvent, RecordedAgainLeavesEarlierWaitsAlone) {
   HostDevice device;
   const auto event = device.make_event();
@@ -316,7 +316,7 @@ TEST(HostSteps, WaitingForAnEventIsIdleTime) {
   stream.step(10ms);
   const nanoseconds enqueueing = time.elapsed();
   stream.synchronize();
-  // The other step began and the own one ended within the time it took to enqueue all this.
+  // The other step began, and this one ended, within the time it took to enqueue all this.
   EXPECT_GE(stream.steps().idle, 70ms - enqueueing);
   EXPECT_LE(stream.steps().idle, 70ms + enqueueing);
   EXPECT_EQ(stream.steps().busy, 20ms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reference for erasing and mixing beside a plain computation of each pixel.
+// Tests of the reference for erasing and mixing against a plain computation of each pixel.
 #include <gtest/gtest.h>
 #include <millrace/mix_work.h>
 
@@ -23,7 +23,7 @@ bool box_has(const std::int32_t* box, std::size_t x, std::size_t y) {
   return within(x, box[0], box[2]) && within(y, box[1], box[3]);
 }
 
-/// What the images are when they have been erased, mixed and flipped, all of it with copies.
+/// Returns the images after erasing, mixing and flipping, all by copies.
 std::vector<std::uint8_t> plainly(const MixWork& work) {
   const std::size_t bytes = work.height * work.width * work.channels;
   const auto place = [&](std::size_t sample, std::size_t x, std::size_t y) {
@@ -62,7 +62,7 @@ std::vector<std::uint8_t> plainly(const MixWork& work) {
   return made;
 }
 
-/// Flips what the work leaves to be flipped.
+/// Returns the images with only the flips of the work.
 std::vector<std::uint8_t> flipped(const MixWork& work) {
   MixWork images = work;
   images.erases = nullptr;

@@ -11,7 +11,7 @@
 
 namespace millrace::testing {
 
-/// Images of noise that are flipped, erased and mixed in made-up ways.
+/// Images of noise that are flipped, erased and mixed at random.
 struct Mixes {
   static constexpr unsigned erased = 1;
   static constexpr unsigned mixed = 2;
@@ -26,8 +26,8 @@ struct Mixes {
   std::vector<std::int32_t> erases{};
   std::vector<std::int32_t> mixes{};
 
-  /// Others for each `seed`. Pairs of one weight and no box are among them, and samples that stay
-  /// as they are.
+  /// Makes other images for each `seed`. Among them are pairs with one weight and without a box,
+  /// and samples that stay unchanged.
   void make(std::uint64_t seed) {
     Random random(seed, samples * height * width);
     images.resize(samples * height * width * channels);
@@ -47,7 +47,7 @@ struct Mixes {
     }
   }
 
-  /// With those of `erased`, `mixed` and `flipped` that `parts` names.
+  /// Returns work with those of `erased`, `mixed` and `flipped` that `parts` names.
   MixWork work(unsigned parts) {
     return {.images = images.data(),
             .flips = (parts & flipped) != 0 ? flips.data() : nullptr,

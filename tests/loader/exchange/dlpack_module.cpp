@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What round_trip.py calls by ctypes: a pipeline whose fields it takes as DLPack tensors.
+// Functions that round_trip.py calls through ctypes: a pipeline whose fields it takes as DLPack
+// tensors.
 #include <millrace/dlpack.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -32,7 +33,7 @@ int take() {
   batch() = pipeline().next();
   return static_cast<int>(batch().slot());
 }
-/// Gives up the batch that `take` took.
+/// Releases the batch that `take` took.
 void let_go() { batch().reset(); }
 DLManagedTensor* field(const char* name) { return to_dlpack(batch()[name]); }
 DLManagedTensorVersioned* versioned_field(const char* name) {

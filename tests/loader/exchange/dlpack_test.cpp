@@ -87,7 +87,7 @@ TEST(Dlpack, HasTheVersionedFormToo) {
     EXPECT_EQ(exported->dl_tensor.data, batch["int16"].data);
     EXPECT_EQ(exported->dl_tensor.ndim, 3);
   }
-  // Where DLPack 1.0 has the fields.
+  // Offsets of the fields in DLPack 1.0.
   static_assert(offsetof(DLManagedTensorVersioned, version) == 0);
   static_assert(offsetof(DLManagedTensorVersioned, manager_ctx) == 8);
   static_assert(offsetof(DLManagedTensorVersioned, deleter) == 16);
@@ -152,7 +152,7 @@ TEST(Dlpack, NeedsAShareOfTheBatchAndNoObject) {
   EXPECT_EQ(error_of([&] { (void)batch.device(); }).code(), ErrorCode::invalid_argument);
 }
 
-/// The host, taken for a GPU.
+/// The host, presented as a GPU.
 class HostAsGpu final : public Device {
  public:
   std::string name() const override { return "cuda:3"; }

@@ -9,8 +9,9 @@
 
 namespace millrace::testing {
 
-/// Samples of one field [2, 3] for each dtype, named by it. Element i is the record's index plus i
-/// where the dtype counts, a bool whether that is odd; a floating point number has its bytes.
+/// Samples of one field [2, 3] for each dtype, with the dtype's name. For integers, element i is
+/// the record's index plus i; for a bool, whether that sum is odd. For a floating-point number, it
+/// has that number's bytes.
 class EveryDtype final : public Transform {
  public:
   static constexpr std::size_t elements = 6;
@@ -30,7 +31,7 @@ class EveryDtype final : public Transform {
   static void fill_bits(Sample& sample, std::uint64_t first) {
     const auto values = sample[to_string(DTypeOf<T>::value)].template as<T>();
     for (std::size_t i = 0; i < elements; ++i) {
-      // The numbers from 256 on, of which both types have the first few.
+      // The numbers from 256 on. Both types represent the first few of them.
       values[i].bits = static_cast<std::uint16_t>(DTypeOf<T>::value == DType::float16
                                                       ? 0x5C00U + (first + i) * 4
                                                       : 0x4380U + (first + i) / 2);

@@ -3,7 +3,7 @@
 
     python3 round_trip.py MODULE
 
-MODULE is dlpack_module as a shared library. Ends with 77 where there is no PyTorch or NumPy.
+MODULE is dlpack_module as a shared library. Exits with 77 without PyTorch or NumPy.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ except ImportError as error:
     print(f"skipped: {error} (python3-torch, python3-numpy)")
     sys.exit(77)
 
-# What PyTorch's DLPack takes; its other unsigned types are younger than Debian's.
+# Types that PyTorch's DLPack accepts. Debian's version does not have the other unsigned types.
 TORCH = {
     "uint8": torch.uint8,
     "int8": torch.int8,

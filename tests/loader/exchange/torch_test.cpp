@@ -32,7 +32,7 @@ Pipeline run_of_every_dtype() {
           {.batch_size = 8, .order = Order::sequential()}};
 }
 
-/// Pictures of 4 x 5 pixels and 3 channels, whose bytes count on.
+/// Pictures of 4 x 5 pixels and 3 channels with consecutive bytes.
 class Pictures final : public Transform {
  public:
   const SampleSpec& spec() const override { return spec_; }
@@ -103,7 +103,7 @@ TEST(Torch, GivesImagesAsConvolutionsTakeThem) {
             batch.images().as<std::uint8_t>()[6 * 60 + 22]);
 }
 
-/// Counts what LibTorch allocates for tensors in host memory, while it is there.
+/// While it lives, counts the bytes that LibTorch allocates for tensors in host memory.
 class CountingAllocator final : public c10::Allocator {
  public:
   CountingAllocator() : before_(c10::GetCPUAllocator()) { c10::SetCPUAllocator(this, most); }
@@ -120,7 +120,7 @@ class CountingAllocator final : public c10::Allocator {
  private:
   static constexpr std::uint8_t most = 255;
   c10::Allocator* before_;
-  mutable std::atomic<std::size_t> bytes_{0};  // a count, orders nothing
+  mutable std::atomic<std::size_t> bytes_{0};  // a counter, orders no other memory
 };
 
 TEST(Torch, ARunCopiesNoPixels) {
@@ -196,7 +196,7 @@ TEST(Torch, BatchesKeepTheStreamsOfTheirTensors) {
   }
   EXPECT_TRUE(at::equal(first, second));
   second.reset();
-  first.reset();  // records on both streams
+  first.reset();  // records an event on both streams
   HostStream stream;
   while (pipeline.next(stream)) {
   }
@@ -221,7 +221,7 @@ TEST(Torch, TakesWhatDlpackGives) {
   batch.reset();
   EXPECT_EQ(tensor.data_ptr(), data);
   EXPECT_EQ(tensor[7][1][2].item<float>(), 12.0F);
-  // And back.
+  // The same tensor back through DLPack.
   DLManagedTensor* const back = at::toDLPack(tensor);
   EXPECT_TRUE(at::equal(at::fromDLPack(back), tensor));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `Order::bucketed`, and the lengths that it takes from a dataset.
+// Tests of `Order::bucketed`, and of the lengths that it reads from a dataset.
 #include <gmock/gmock.h>
 #include <millrace/concat_dataset.h>
 #include <millrace/dataset_writer.h>
@@ -31,7 +31,7 @@ using namespace testing;
 
 using Lengths = std::vector<std::uint32_t>;
 
-/// Lengths as texts have them: most short, some many times as long.
+/// Lengths like those of texts: most are short, some many times as long.
 Lengths skewed(std::uint64_t records) {
   Lengths lengths;
   for (std::uint64_t record = 0; record < records; ++record) {
@@ -49,7 +49,8 @@ Sampler bucketed(std::uint64_t records, std::uint64_t window, std::uint64_t grou
       seed);
 }
 
-/// The places that batches of `size` take, padded to their longest record, by the sum of lengths.
+/// Padded size of batches of `size` records, each as long as its longest record, relative to the
+/// sum of lengths.
 double padded(const std::vector<std::uint64_t>& records, const Lengths& lengths, std::size_t size) {
   std::uint64_t places = 0;
   std::uint64_t sum = 0;
@@ -89,7 +90,8 @@ TEST(OrderBucketed, GroupsAreCutsOfASortedWindow) {
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     const std::vector<std::uint64_t> records = epoch_of(sampler, epoch);
     for (std::size_t first = 0; first < records.size(); first += window) {
-      std::map<std::uint32_t, std::uint32_t> groups;  // from the shortest of each to its longest
+      // from the shortest length of each group to its longest
+      std::map<std::uint32_t, std::uint32_t> groups;
       const std::size_t end = std::min<std::size_t>(first + window, 228);
       for (std::size_t begin = first; begin < end; begin += 12) {
         const auto group = std::span(records).subspan(begin, 12);
@@ -106,7 +108,7 @@ TEST(OrderBucketed, GroupsAreCutsOfASortedWindow) {
   EXPECT_NE(epoch_of(sampler, 0), epoch_of(sampler, 1));
 }
 
-// The places that batches of 64 take by the sum of lengths: 1 = no padding.
+// Padded size of batches of 64 records relative to the sum of lengths: 1 means no padding.
 TEST(OrderBucketed, BatchesNeedLittlePadding) {
   constexpr std::uint64_t size = 20'000;
   const Lengths lengths = skewed(size);
@@ -132,7 +134,8 @@ TEST(OrderBucketed, EqualLengthsStayShuffled) {
   EXPECT_LT(chi_square(counts), chi_square_limit(11 * 11));
 }
 
-// `LastBatch::drop` leaves it out: always the longest records, these would never come.
+// `LastBatch::drop` leaves the short group out. If it always had the longest records, these would
+// never come.
 TEST(OrderBucketed, EachRecordIsAsLikelyInTheShortGroup) {
   Lengths lengths(20);
   for (std::uint32_t record = 0; record < 20; ++record) lengths[record] = record;
@@ -173,7 +176,7 @@ TEST(OrderBucketed, ThreadsDrawTheSameAtOnce) {
     std::vector<std::jthread> threads;
     for (std::size_t thread = 0; thread < seen.size(); ++thread)
       threads.emplace_back([&, thread] {
-        // From another place each, so that more windows are in use than are kept.
+        // Each reader starts at another place, so that more windows are in use than are kept.
         for (std::uint64_t n = 0; n < reference.size(); ++n) {
           const std::uint64_t position = (n + thread * 300) % reference.size();
           seen[thread][position] = sampler(position);

@@ -18,8 +18,8 @@ inline double chi_square(std::span<const std::uint64_t> counts) {
   return sum;
 }
 
-/// What the statistic of a uniform source stays below but for one time in about 30,000.
-/// Source: Wilson, Hilferty, "The distribution of chi-square", 1931.
+/// Limit that the statistic of a uniform source exceeds once in about 30,000 times. Source: Wilson,
+/// Hilferty, "The distribution of chi-square", 1931.
 inline double chi_square_limit(double degrees_of_freedom) {
   const double part = 2 / (9 * degrees_of_freedom);
   return degrees_of_freedom * std::pow(1 - part + 4 * std::sqrt(part), 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which records come when: blocks, weighted, mixed.
+// Tests of which records come when: blocks, weighted, mixed.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -46,8 +46,8 @@ TEST(OrderBlocks, StayInRangeForHugeSizes) {
   }
 }
 
-// The records of a window are those of a few blocks, in full, and neither blocks nor records are in
-// their order.
+// The records of a window are all records of a few blocks. Neither blocks nor records are in their
+// order.
 TEST(OrderBlocks, ReadNearSequentially) {
   constexpr std::uint64_t size = 1000;  // in 32 blocks, the last of which has 8 records
   const Sampler sampler(Order::blocks({.block_records = 32, .window_blocks = 4}), size, 6);
@@ -73,7 +73,7 @@ TEST(OrderBlocks, ReadNearSequentially) {
 
 TEST(OrderBlocks, EachRecordComesEquallyOftenInEachPlace) {
   for (const std::uint64_t size : {12U, 13U, 15U}) {
-    // The short block too; so it is no place's more often than its size lets it be.
+    // Includes the short block, so no position has it more often than its size allows.
     std::vector<std::uint64_t> counts(size * size);
     for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
       const std::vector<std::uint64_t> records =
@@ -86,7 +86,7 @@ TEST(OrderBlocks, EachRecordComesEquallyOftenInEachPlace) {
           << size;
       continue;
     }
-    // Blocks of one size share their places equally.
+    // Blocks of the same size come equally often at each position.
     for (std::uint64_t offset = 0; offset < size; ++offset)
       EXPECT_LT(chi_square(std::span(counts).subspan(offset * size, 12)), chi_square_limit(11))
           << size << " at " << offset;
@@ -120,7 +120,7 @@ TEST(OrderWeighted, TakesWeightsOfAnyKind) {
       ASSERT_GT(weights[record], 0);
     }
   }
-  // A million records, of which one in a thousand may come.
+  // A million records, of which one in a thousand has a weight above 0.
   std::vector<double> few(1'000'000);
   for (std::size_t n = 7; n < few.size(); n += 1000) few[n] = static_cast<double>(n);
   for (const std::uint64_t record :
@@ -144,7 +144,7 @@ TEST(OrderWeighted, EqualWeightsAreUniformAndNoPositionIsLikeAnother) {
             epoch_of(Sampler(Order::weighted(std::vector<double>(100, 0.1)), 100, 4), 0));
 }
 
-/// How many of these records each part has.
+/// Returns how many of these records each part has.
 std::vector<std::uint64_t> per_part(const Parts& parts, const std::vector<std::uint64_t>& records) {
   std::vector<std::uint64_t> counts(parts.size());
   for (std::uint64_t record : records) {
@@ -185,11 +185,11 @@ TEST(OrderMixed, WhoseTurnItIsIsRandom) {
   EXPECT_LT(chi_square(by_place), chi_square_limit(1023));
 }
 
-// A part's draws go through all its records before one comes again, whatever the epochs are.
+// A part's draws go through all its records before one comes again, in whatever epochs.
 TEST(OrderMixed, PartsGoPassByPass) {
   const Parts parts{{1000, 1}, {64, 1}, {7, 2}};
   const Sampler sampler(Order::mixed(parts, 333), 1071, 8);
-  // After 125 runs of 1024 each part has gone through whole passes: 32, 500 and 64000 / 7 of them.
+  // After 125 runs of 1024 each part has completed whole passes: 32, 500 and 64000 / 7 of them.
   std::vector<std::uint64_t> counts(1071);
   std::vector<std::uint64_t> of_first;
   for (const std::uint64_t record : drawn(sampler, 0, 1024 * 125)) {
@@ -199,12 +199,12 @@ TEST(OrderMixed, PartsGoPassByPass) {
   EXPECT_THAT(std::vector(counts.begin(), counts.begin() + 1000), Each(32));
   EXPECT_THAT(std::vector(counts.begin() + 1000, counts.begin() + 1064), Each(500));
   EXPECT_THAT(std::vector(counts.begin() + 1064, counts.end()), Each(::testing::AnyOf(9142, 9143)));
-  // Within a pass, but for the run in which it ends, nothing comes twice.
+  // Within a pass no record comes twice, except in the run in which the pass ends.
   std::set<std::uint64_t> pass(of_first.begin(), of_first.begin() + 256 * 3);
   EXPECT_EQ(pass.size(), 256U * 3);
   EXPECT_FALSE(std::is_sorted(of_first.begin(), of_first.begin() + 1000));
-  // The next pass begins in the run of draws 768 to 1023, and has an order of its own: else the run
-  // after that had these again.
+  // The next pass begins in the run of draws 768 to 1023, and has its own order. Otherwise the run
+  // after that would have these records again.
   std::ranges::sort(of_first.begin(), of_first.begin() + 256);
   const auto again =
       std::count_if(of_first.begin() + 1024, of_first.begin() + 1280, [&](std::uint64_t record) {

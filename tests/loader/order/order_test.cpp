@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds for orders of all modes: subsets, repetition, replacements, their hash, what is
-// refused.
+// Tests for orders of all modes: subsets, repetition, replacements, hashes, refused options.
 #include <gmock/gmock.h>
 #include <millrace/error.h>
 
@@ -154,7 +153,7 @@ TEST(Order, HashIsTheSameForTheSameOrder) {
   EXPECT_EQ(hash(Order::shuffled().repeated(1)), hash(Order()));
   EXPECT_EQ(hash(Order::shuffled().subset({3, 2, 1}).subset({2, 0})),
             hash(Order::shuffled().subset({1, 3})));
-  // Kept in a run's state, and compared on any machine.
+  // A run's state contains the hash, which is compared on any machine.
   EXPECT_EQ(hash(Order::shuffled()), 2873659166582247978U);
   EXPECT_EQ(
       hash(Order::blocks({.block_records = 2, .window_blocks = 2}).subset({3, 1}).repeated(2)),

@@ -11,8 +11,8 @@ namespace millrace {
 namespace {
 
 TEST(Permutation, ManyAtOnceAreWhatEachIsAlone) {
-  // Of all sizes side by side, and of counts around the sizes of the chunks and lanes in which they
-  // are taken.
+  // Covers all sizes, and counts around the sizes of the chunks and lanes in which permutations are
+  // applied.
   Random random(5, 0);
   for (const std::size_t count : {0U, 1U, 3U, 4U, 5U, 63U, 64U, 65U, 200U}) {
     std::vector<Permutation> permutations;

@@ -56,8 +56,7 @@ TEST(Ranks, AreThoseOfTheLauncher) {
   expect(ranks_in(slurm), 7, 9, 1, 3, "SLURM");
 }
 
-// mpirun or torchrun in a SLURM job: the job's own numbers are those of the one step that started
-// it.
+// mpirun or torchrun in a SLURM job: the job's own numbers belong to the one step that started it.
 TEST(Ranks, TheInnermostLauncherCounts) {
   Variables both = slurm;
   both.insert(open_mpi.begin(), open_mpi.end());
@@ -69,7 +68,7 @@ TEST(Ranks, TheInnermostLauncherCounts) {
   expect(ranks_in(both), 5, 8, 1, 4, "torchrun");
 }
 
-// srun --mpi=pmi2: MPICH's rank and world, and nobody's local ones but SLURM's.
+// srun --mpi=pmi2: MPICH sets rank and world, and only SLURM sets the local ones.
 TEST(Ranks, TakeSlurmsLocalOnesWhereTheLauncherTellsNone) {
   Variables pmi2 = slurm;
   pmi2["PMI_RANK"] = "7";

@@ -57,7 +57,7 @@ TEST(Sampler, EpochsHaveEachRecordOnceForLargeRandomSizes) {
   }
 }
 
-// A run that was begun with one version goes on with the next.
+// A run that was begun with one version of millrace goes on with the next.
 TEST(Sampler, DrawsWhatItAlwaysDrew) {
   const auto first = [](std::uint64_t size) {
     std::vector<std::uint64_t> records;
@@ -84,7 +84,7 @@ TEST(Sampler, ManyAtOnceAreWhatEachIsAlone) {
     const Sampler sampler(order, 100, 4);
     std::vector<std::uint64_t> positions;
     std::vector<std::uint64_t> expected;
-    // On through several epochs, and then here and there.
+    // Goes through several epochs in order, then to scattered positions.
     for (std::uint64_t n = 0; n < 400; ++n) positions.push_back(n < 250 ? 60 + n : n * n * 977);
     for (const std::uint64_t position : positions) expected.push_back(sampler(position));
     std::vector<std::uint64_t> records(positions.size());
@@ -123,7 +123,7 @@ TEST(Sampler, EpochsAndSeedsHaveOrdersOfTheirOwn) {
     std::size_t same = 0;
     for (std::size_t offset = 0; offset < 1000; ++offset)
       same += other[offset] == reference[offset] ? 1 : 0;
-    EXPECT_LT(same, 12U);  // two independent orders agree in one place on average
+    EXPECT_LT(same, 12U);  // two independent orders agree at one position on average
   }
   EXPECT_NE(order(shuffled(1000, 4), 1), order(shuffled(1000, 5), 0))
       << "seed and epoch must not be added up";
@@ -158,7 +158,7 @@ TEST(Sampler, RefusesNoRecords) {
   }
 }
 
-// Over the seeds every record comes equally often in every place.
+// Over all seeds, every record comes equally often at every position.
 TEST(Sampler, PlacesAreUniformOverSeeds) {
   for (const std::uint64_t size : {2U, 3U, 4U, 5U, 6U, 7U, 9U, 16U, 17U, 30U}) {
     constexpr std::uint64_t seeds = 20'000;
@@ -185,7 +185,7 @@ TEST(Sampler, PlacesAreUniformOverEpochs) {
   }
 }
 
-// The Feistel network alone made even orders of 6 records more often than odd ones.
+// The Feistel network alone produced even orders of 6 records more often than odd ones.
 TEST(Sampler, AllOrdersOfAHandfulAreEquallyLikely) {
   for (const auto& [size, orders] :
        {std::pair<std::uint64_t, std::size_t>{3, 6}, {4, 24}, {5, 120}, {6, 720}}) {
@@ -199,7 +199,7 @@ TEST(Sampler, AllOrdersOfAHandfulAreEquallyLikely) {
   }
 }
 
-// An odd order turns into an even one by a single swap; both kinds come equally often.
+// A single swap turns an odd order into an even one. Both kinds come equally often.
 TEST(Sampler, OddOrdersComeAsOftenAsEvenOnes) {
   for (const std::uint64_t size : {4U, 7U, 16U, 17U, 40U, 64U}) {
     std::vector<std::uint64_t> counts(2);
@@ -233,7 +233,7 @@ TEST(Sampler, AllOrdersComeForTinySizes) {
   }
 }
 
-// Which records come after one another: neighbours in an epoch are no neighbours in the dataset.
+// Neighbours in an epoch are not neighbours in the dataset.
 TEST(Sampler, DistancesOfNeighboursAreUniform) {
   const std::uint64_t size = 101;
   std::vector<std::uint64_t> counts(size);

@@ -75,7 +75,7 @@ TEST(Batch, CopiesAndMovesShareOneLease) {
   Batch copy = first;
   EXPECT_EQ(copy.images().data, first.images().data);
   Batch moved = std::move(first);
-  EXPECT_FALSE(first);  // NOLINT: what a moved-from batch is, is part of its contract
+  EXPECT_FALSE(first);  // NOLINT: the state of a moved-from batch is part of its contract
   EXPECT_TRUE(moved);
   moved.reset();
   EXPECT_EQ(error_of([&] { (void)pipeline.next(); }).code(), ErrorCode::slots_exhausted)
@@ -121,7 +121,7 @@ TEST_P(BatchParts, TileTheBatch) {
       if (batch.size() == 8) {
         EXPECT_EQ(parts, micro_batches);
       }
-      // The whole is the parts side by side.
+      // The whole batch consists of its micro-batches side by side.
       const testing::BatchContents whole = testing::contents(batch);
       testing::expect_positions(whole, run.sampler(), run.options.seed, batch.number() * 8);
     }

@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// The first blocking call that `function` makes; empty if it makes none.
+/// Returns the first blocking call that `function` makes; empty if it makes none.
 inline std::string blocking_call_of(const std::function<void()>& function) {
   const BatchPath path(true);
   function();

@@ -34,7 +34,7 @@ using ::testing::HasSubstr;
 using testing::now;
 using testing::SmallRoad;
 
-/// Two workers, and a road of batches of four samples in two micro-batches.
+/// Two workers, and slot queues with batches of four samples in two micro-batches.
 class CrewTest : public ::testing::Test {
  protected:
   CrewTest() {
@@ -158,7 +158,7 @@ TEST_F(CrewTest, EndsWhatItSharesWithoutAWorker) {
   for (const auto& time : times) EXPECT_EQ(time, 3) << "who comes late finds none left";
 }
 
-/// What a worker that two pipelines share does, sample by sample and item by item.
+/// Records how a worker that two pipelines share alternates between samples and items.
 TEST(CrewOfTinySamples, TakesSeveralAtATime) {
   const auto runtime = make_runtime({.workers = 1});
   std::atomic<int> since_item = 0;
@@ -178,7 +178,7 @@ TEST(CrewOfTinySamples, TakesSeveralAtATime) {
   EXPECT_TRUE(runtime->pools().front()->cancel(&owner, testing::patience));
 }
 
-/// Samples of which workers take two at a time and make the later one first.
+/// A run whose workers take two samples at a time and make the later one first.
 testing::SmallRun in_turn(std::uint64_t records) {
   testing::SmallRun run(records);
   run.transform->in_turn = true;

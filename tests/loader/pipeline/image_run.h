@@ -19,8 +19,8 @@
 
 namespace millrace::testing {
 
-/// A run of small odd images that may be converted: fields "label", "image", "flip" and "boxes",
-/// which varies in length.
+/// A run of small images with odd extents that may be converted: fields "label", "image", "flip"
+/// and "boxes", which varies in length.
 struct ImageRun {
   static constexpr std::size_t height = 5;
   static constexpr std::size_t width = 7;
@@ -33,7 +33,7 @@ struct ImageRun {
   }
 
   std::size_t channels;
-  /// Whether "flip" is said to be the flips of "image".
+  /// Whether the spec declares "flip" to be the flips of "image".
   bool flips = false;
   std::shared_ptr<MemoryDataset> dataset;
   std::shared_ptr<Device> device = std::make_shared<HostDevice>();
@@ -54,7 +54,7 @@ struct ImageRun {
             image[place] =
                 static_cast<std::uint8_t>(StampTransform::pixel(record.index(), draw, place));
           sample["flip"].as<std::uint8_t>()[0] =
-              static_cast<std::uint8_t>(draw % 3);  // anything but 0 is a flip
+              static_cast<std::uint8_t>(draw % 3);  // any value but 0 is a flip
           std::ranges::fill(sample["boxes"].as<float>(), static_cast<float>(record.index()));
           sample.set_length(3, record.index() % 4);
           return Status::ok();
@@ -76,7 +76,7 @@ inline BatchBytes bytes_of(const Batch& batch) {
   return result;
 }
 
-/// What becomes of a batch's bytes by the plain conversion.
+/// Returns a batch's bytes after the plain conversion.
 inline BatchBytes converted(BatchBytes batch, const Conversion& conversion, std::size_t channels,
                             bool flips) {
   const std::vector<std::byte> images = batch[1].second;
@@ -104,7 +104,7 @@ inline std::vector<BatchBytes> all_bytes(Pipeline pipeline) {
   return result;
 }
 
-/// What the run's batches must be: those of a run that does not convert, converted on the host.
+/// Expected batches of the run: those of a run without conversion, converted on the host.
 inline std::vector<BatchBytes> expected_bytes(ImageRun run) {
   const std::optional<Conversion> conversion = std::exchange(run.options.conversion, std::nullopt);
   const bool flips = std::exchange(run.flips, false);

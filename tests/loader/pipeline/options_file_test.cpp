@@ -50,7 +50,7 @@ class OptionsFile : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  /// What is said when a file with this text is read.
+  /// Returns the error's text when a file with this text is read.
   std::string complaint(const std::string& json,
                         ErrorCode code = ErrorCode::invalid_argument) const {
     try {
@@ -100,7 +100,7 @@ TEST_F(OptionsFile, WhatIsLeftOutHasItsDefault) {
   EXPECT_EQ(loaded.tuned_for, TunedFor{});
   EXPECT_THAT(loaded.machine_differences, IsEmpty());
 
-  // And so it is written.
+  // It is written back unchanged.
   save_options(path_, loaded);
   EXPECT_EQ(load_options(path_).tuned_for, TunedFor{});
 }

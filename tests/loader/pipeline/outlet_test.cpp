@@ -20,7 +20,7 @@ using testing::now;
 using testing::OpensAtEnd;
 using testing::SmallRoad;
 
-/// A batch of four samples whose records are 10 to 13, made as far as its first `samples`.
+/// Plans a batch of four samples with records 10 to 13, and makes its first `samples`.
 HostSlot& made(SmallRoad& small, std::size_t samples) {
   HostSlot& host = small.plan();
   for (std::size_t sample = 0; sample < 4; ++sample) host.records.indices[sample] = 10 + sample;
@@ -71,7 +71,7 @@ TEST(InPlace, TheSlotHasLeftWhenTheTrainersStreamsAreDoneWithIt) {
   EXPECT_TRUE(small.road->wait_for_uses(now()));
 }
 
-/// Bytes of eight a sample, copied to one device slot.
+/// Batches of eight bytes a sample, copied to one device slot.
 class Copies : public ::testing::TestWithParam<std::size_t> {
  protected:
   static SampleSpec spec() { return SampleSpec({{"bytes", DType::uint8, {64}, false}}); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far the pipeline runs ahead, and that a slot is not written while someone reads it.
+// Tests of how far the pipeline runs ahead, and that a slot is not written while it is read.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -45,7 +45,7 @@ TEST_P(PipelineBackpressure, FillsItsSlotsAndNoMore) {
 
 TEST_P(PipelineBackpressure, NeverRunsFurtherAheadThanItHasSlots) {
   SmallRun run(2400, GetParam());
-  run.options.order = Order::sequential();  // so that the record says which batch it is of
+  run.options.order = Order::sequential();  // so that the record identifies its batch
   run.options.slots.prefetch = 3;
   const std::uint64_t slots = 3 + (GetParam() ? 2 : 0);
   std::atomic<std::uint64_t> asked{0};
@@ -64,7 +64,7 @@ TEST_P(PipelineBackpressure, NeverRunsFurtherAheadThanItHasSlots) {
   EXPECT_FALSE(too_far);
 }
 
-// Each batch is given back at once; its step on the stream reads it long after.
+// Each batch is released at once, while its step on the stream reads it long after.
 TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
   for (const std::size_t prefetch : {1U, 2U, 4U}) {
     SmallRun run(8 * 40, GetParam());
@@ -102,8 +102,8 @@ TEST_P(PipelineBackpressure, ALateStepStillSeesItsOwnData) {
   }
 }
 
-// With the stream held up, next() goes on until the slots are used up, then waits: time ahead, not
-// stall.
+// While the stream is blocked, next() returns batches until the slots are used up, then waits: that
+// time is ahead, not stall.
 TEST_P(PipelineBackpressure, TellsWaitingForSlotsFromWaitingForData) {
   const auto wait_for_a_slot = [] {
     SmallRun run(4000, GetParam());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Records that cannot be read or made: fail, replace or mark.
+// Tests of records that cannot be read or made: fail, replace or mark.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -29,11 +29,11 @@ using testing::take;
 
 bool is_bad(std::uint64_t record) { return record % 10 == 3; }
 
-/// Whether batches are copied to the device, and samples made in turn.
+/// Whether batches are copied to the device, and whether samples are interleaved.
 constexpr std::array ways{std::pair(false, false), std::pair(true, false), std::pair(false, true)};
 
-/// A tenth of the records is bad, half of it found by the dataset, half by the transform after it
-/// wrote the whole sample. Samples are made one by one, or two in turn.
+/// A tenth of the records is bad. The dataset finds half of them, the transform the other half
+/// after it wrote the whole sample. Samples are made one by one, or two interleaved.
 SmallRun run_with_bad(BadRecords policy, bool copies = false, bool in_turn = false) {
   SmallRun run(100, copies);
   run.transform->in_turn = in_turn;
@@ -163,7 +163,8 @@ TEST(PipelineBadRecords, ReplaceGivesUpAfterSixteenDraws) {
   EXPECT_GT(std::set<std::uint64_t>(tried.begin(), tried.end()).size(), 8U) << "the draws differ";
 }
 
-// A record is bad where it was read and cannot be made. Without memory nothing can.
+// Only a record that was read and cannot be made is bad. A lack of memory is not the record's
+// fault.
 TEST(PipelineBadRecords, ErrorsOfTheSystemEndTheRunWhateverThePolicy) {
   for (const BadRecords policy : {BadRecords::mark, BadRecords::replace})
     for (const bool in_dataset : {false, true})
@@ -207,7 +208,7 @@ TEST(PipelineBadRecords, ReportHasCountKeysAndReasons) {
       records.insert(bad.index);
     }
     EXPECT_EQ(records.size(), 10U);
-    pipeline.restart_report();  // bad records stay
+    pipeline.restart_report();  // the list of bad records stays
   }
 }
 

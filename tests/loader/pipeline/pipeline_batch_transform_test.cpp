@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done to whole batches once their samples are made.
+// Tests of transforms of whole batches, which run once their samples are made.
 #include <gmock/gmock.h>
 #include <millrace/batch_transform.h>
 #include <millrace/host_device.h>
@@ -124,7 +124,7 @@ TEST(PipelineBatchTransform, GoesOnInAResumedRun) {
   EXPECT_TRUE(std::equal(rest.drawn.begin(), rest.drawn.end(), whole.drawn.begin() + 4));
 }
 
-/// Stamps that bring their batch transform along, and have a fingerprint.
+/// A transform with a batch transform of its own and a fingerprint.
 class WithSums final : public Transform {
  public:
   const SampleSpec& spec() const override { return stamps_.spec(); }

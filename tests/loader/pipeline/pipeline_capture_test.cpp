@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream that is being captured into a graph takes no batches and lets none go; being told so
-// costs neither the run nor a batch.
+// Tests of a stream that is being captured into a graph: it can neither take nor release batches.
+// The error for taking ends neither the run nor a batch.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -22,7 +22,7 @@ using testing::SmallRun;
 
 class PipelineCapture : public ::testing::TestWithParam<bool> {
  protected:
-  /// Says what to do, and does not end the run.
+  /// Expects an error that says what to do and does not end the run.
   template <typename Function>
   void expect_refused(Function function) {
     stream->set_capturing(true);
@@ -86,12 +86,12 @@ TEST_P(PipelineCapture, IsNoFurtherStream) {
   }
 }
 
-// Letting go cannot throw, so the next call tells.
+// The release cannot throw, so the next call does.
 TEST_P(PipelineCapture, LetsNoBatchGo) {
   Pipeline pipeline = run.pipeline();
   Batch batch = pipeline.next(*stream, patience);
   stream->set_capturing(true);
-  { const Batch copy = batch; }  // not the last one
+  { const Batch copy = batch; }  // a copy, not the last owner
   stream->set_capturing(false);
   Batch second = pipeline.next(*stream, patience);
   ASSERT_TRUE(second);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches that the device converts: what they hold, one copy per part, what waits for what, and
-// what is refused.
+// Tests of batches that the device converts: their contents, one copy per micro-batch, the order of
+// waits, and refused options.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -36,7 +36,7 @@ using testing::patience;
 constexpr std::array imagenet_mean = Conversion::imagenet_mean;
 constexpr std::array imagenet_std = Conversion::imagenet_std;
 
-/// A conversion to `dtype`, normalising where that can be.
+/// A conversion to `dtype`, which normalises if the type can.
 Conversion to(DType dtype, ImageLayout layout) {
   Conversion conversion{.dtype = dtype, .layout = layout};
   if (dtype == DType::uint8) return conversion;
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(All, PipelineConversion,
                                                                                 : "_nchw");
                          });
 
-// 44 samples: the last batch has four of eight, so that one of its three parts has none.
+// 44 samples: the last batch has four of eight, so one of its three micro-batches is empty.
 TEST_P(PipelineConversion, BatchesAreThoseOfTheReference) {
   for (const std::size_t micro_batches : {1U, 3U})
     for (const bool flips : {false, true})
@@ -141,7 +141,7 @@ TEST(PipelineConversions, APartIsOneCopy) {
       if (converts) run.options.conversion = Conversion{};
       const auto expected = testing::expected_bytes(run);
       EXPECT_EQ(testing::all_bytes(run.pipeline()), expected);
-      // Of the last batch's four samples two parts have some.
+      // The last batch has four samples, in two of its micro-batches.
       const std::uint64_t parts = micro_batches == 1 ? 6 : 5 * 3 + 2;
       EXPECT_EQ(device->hooks().count(DeviceCall::copy), parts);
       EXPECT_EQ(device->hooks().count(DeviceCall::convert), converts ? parts : 0);
@@ -152,7 +152,7 @@ TEST(PipelineConversions, APartIsOneCopy) {
     }
 }
 
-/// Counts what copy streams have come to and convert streams have done, as these streams do it.
+/// Counts copies on copy streams and conversions on convert streams, in the order of these streams.
 struct Progress {
   std::atomic<int> copies{0};
   std::atomic<int> conversions{0};
@@ -161,7 +161,7 @@ struct Progress {
   void watch(testing::DeviceHooks& hooks) {
     hooks.before_copy = [this](HostStream& stream) {
       stream.launch([this] {
-        // A staging slot has the batch two before this one.
+        // The staging slot holds the batch two before this one.
         if (++copies > conversions + 2) staging_overwritten = true;
       });
     };
@@ -183,8 +183,8 @@ TEST(PipelineConversions, ABusyTrainerDoesNotHoldUpCopies) {
   Batch batch = pipeline.next(*stream, patience);
   stream->host().launch([&gate] { EXPECT_TRUE(gate.pass()); });
   batch.reset();
-  // Batch 2 waits for the device slot of batch 0, which the step uses; batch 3 for any. Both are
-  // copied all the same.
+  // Batch 2 waits for the device slot of batch 0, which the step uses; batch 3 waits for any slot.
+  // Both are copied nevertheless.
   EXPECT_TRUE(eventually([&] { return progress.copies == 4; }));
   EXPECT_EQ(progress.conversions, 2);
   gate.open();
@@ -213,8 +213,8 @@ TEST(PipelineConversions, ASlowConversionDoesNotHoldUpTheNextCopy) {
   EXPECT_EQ(progress.copies, 50);
 }
 
-// Copies are fast, conversions and steps take uneven time: a staging or device slot used too early
-// would show.
+// Copies are fast, while conversions and steps take uneven times. A staging or device slot that is
+// used too early would show.
 TEST(PipelineConversions, NothingIsOverwrittenEarly) {
   for (const std::size_t device_slots : {1U, 2U, 4U}) {
     ImageRun run(240);
@@ -252,10 +252,10 @@ TEST(PipelineConversions, NothingIsOverwrittenEarly) {
   }
 }
 
-// The pipeline ends, and the device works on: memory must stay until it is done.
+// The pipeline ends while the device still works: memory must stay until that work is done.
 TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   testing::Gate gate;
-  ImageRun run(8);  // one batch, so that nothing but its conversion is under way
+  ImageRun run(8);  // one batch, so that only its conversion is under way
   const auto device = std::make_shared<HookDevice>(true);
   run.device = device;
   run.options.conversion = Conversion{};
@@ -272,7 +272,7 @@ TEST(PipelineConversions, EndsWithConversionsUnderWay) {
   {
     Pipeline pipeline = run.pipeline();
     EXPECT_TRUE(eventually([&] { return under_way.load(); }));
-    // Other threads may be slow to end, and are named first.
+    // Other threads may end late, and would be named first.
     EXPECT_TRUE(eventually([&] {
       return std::string_view(testing::error_of([&] { pipeline.stop(); }).what())
                  .find("does not end") != std::string_view::npos;
@@ -331,7 +331,7 @@ TEST(PipelineConversions, AreInReportAndTrace) {
   EXPECT_GT(spans, 0U);
 }
 
-// ---- what is refused
+// ---- refused options
 
 std::string refusal(Conversion conversion, bool flips = false) {
   ImageRun run(8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a run's end takes as a whole, with what hangs in it.
+// Tests of the total time that a run's end takes when parts of it hang.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 #include <millrace/topology.h>
@@ -29,7 +29,7 @@ using testing::patience;
 using testing::SmallRun;
 using testing::Stopwatch;
 
-/// Pools, each with one worker, all of which are stuck; and whether the trainer holds the runtime.
+/// Pools with one worker each, all of which are stuck, and whether the trainer holds the runtime.
 class StuckPools : public ::testing::TestWithParam<std::tuple<unsigned, bool>> {
  protected:
   unsigned pools() const { return std::get<0>(GetParam()); }
@@ -60,12 +60,12 @@ TEST_P(StuckPools, AreWaitedForOnceAllTogether) {
   const auto took = time.elapsed();
   EXPECT_TRUE(watched.expired());
   EXPECT_GE(took, 100ms);
-  // Half a second more for each pool, or once more for the runtime, is what it must not be.
+  // Waiting half a second more for each pool, or once more for the runtime, would be too long.
   EXPECT_LT(took, 550ms);
   EXPECT_FALSE(used.expired()) << "what still runs must be kept";
   gate->open();
   EXPECT_TRUE(eventually([&] { return used.expired(); }));
-  std::this_thread::sleep_for(20ms);  // the threads' last steps
+  std::this_thread::sleep_for(20ms);  // time for the threads' last steps
 }
 
 TEST(PipelineEnd, AStopTimeoutMayBeForEver) {
@@ -80,7 +80,7 @@ TEST(PipelineEnd, AStopTimeoutMayBeForEver) {
   }
 }
 
-/// What a child of fork() does; true if it ended by itself, with success.
+/// Runs `act` in a child of fork(). Returns true if the child ended by itself, with success.
 template <typename Act>
 bool child_does(Act act) {
   const pid_t child = fork();

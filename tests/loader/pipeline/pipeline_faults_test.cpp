@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Failures of everything the pipeline calls: they reach next() as an error, soon, and every time
-// from then on.
+// Tests of failures in everything that the pipeline calls: they reach next() as an error, soon, and
+// every time from then on.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -34,7 +34,7 @@ using testing::patience;
 using testing::SmallRun;
 using testing::Stopwatch;
 
-/// What the fakes throw.
+/// Type of the exception that the fakes throw.
 enum class Thrown { error, exception, number };
 constexpr std::array all_thrown{Thrown::error, Thrown::exception, Thrown::number};
 
@@ -47,7 +47,7 @@ constexpr std::array all_thrown{Thrown::error, Thrown::exception, Thrown::number
     case Thrown::number:
       break;
   }
-  throw 17;  // NOLINT: that people throw such things is the point
+  throw 17;  // NOLINT: some code throws such things
 }
 
 const char* name_of(Thrown thrown) {
@@ -55,8 +55,8 @@ const char* name_of(Thrown thrown) {
 }
 void PrintTo(Thrown thrown, std::ostream* out) { *out << name_of(thrown); }
 
-/// Takes batches until the run's error comes, and checks what is promised of it. Building the
-/// pipeline may throw too, and then passes on what it met.
+/// Takes batches until the run's error comes, and checks that error. The pipeline's constructor may
+/// throw it, too.
 template <typename Run>
 Error expect_error(const Run& run, HookDevice* hooked = nullptr, Thrown thrown = Thrown::error) {
   const auto stream = hooked != nullptr ? std::unique_ptr<Stream>(hooked->trainer_stream())
@@ -110,7 +110,7 @@ TEST_P(PipelineFaults, OfReading) {
   }
 }
 
-// It is a hint: the run goes on, and the report says whose call failed.
+// prefetch() is a hint: the run goes on, and the report names the failed call.
 TEST_P(PipelineFaults, OfPrefetchingAreWarnings) {
   for (const Thrown thrown : all_thrown) {
     SCOPED_TRACE(name_of(thrown));
@@ -159,10 +159,10 @@ TEST_P(PipelineFaults, OfMakingWorkers) {
   }
 }
 
-/// What a batch's way to the device is.
+/// Path of a batch to the device.
 enum class Way { host, copies, staged };
 
-/// A call of the device that fails, what it throws, and the batches' way.
+/// A call of the device that fails, the exception that it throws, and the batches' path.
 using DeviceFault = std::tuple<DeviceCall, Thrown, Way>;
 class PipelineDeviceFaults : public ::testing::TestWithParam<DeviceFault> {};
 
@@ -170,7 +170,7 @@ TEST_P(PipelineDeviceFaults, ReachTheTrainer) {
   const auto [wrong, thrown, way] = GetParam();
   const bool set_up = wrong <= DeviceCall::make_event;
   for (const int good_calls : {0, 1, 9}) {
-    if (set_up && good_calls > 1) continue;  // there are not so many
+    if (set_up && good_calls > 1) continue;  // fewer calls are made
     if (wrong == DeviceCall::make_stream && good_calls > 0 && way != Way::staged) continue;
     SCOPED_TRACE(::testing::Message() << "after " << good_calls << " calls");
     std::atomic<int> calls{0};
@@ -262,7 +262,7 @@ TEST(PipelineFaultyDevice, WaitingOnTheHostForACopyThatFails) {
               HasSubstr("the planted error"));
 }
 
-// One error is the run's error, also when another thread fails after it.
+// The first error is the run's error, even when another thread fails after it.
 TEST(PipelineFaultyTransform, TheFirstErrorStays) {
   testing::Gate gate;
   std::atomic<bool> second_failed{false};

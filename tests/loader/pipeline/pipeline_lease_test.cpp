@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches as leases of slots: how long they live, who may use them, what happens when they hold
-// everything.
+// Tests of batches as shares of output slots: how long they live, who may use them, and what
+// happens when they hold all slots.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -33,7 +33,7 @@ using testing::Stopwatch;
 
 class PipelineLease : public ::testing::TestWithParam<bool> {
  protected:
-  /// As many batches as can be live.
+  /// Number of batches that can be live at once.
   static std::size_t slots(const SmallRun& run) {
     return GetParam() ? run.options.slots.device_slots : run.options.slots.prefetch;
   }
@@ -149,7 +149,7 @@ TEST_P(PipelineLease, ASlotIsReusedOnlyBehindEveryStreamThatUsesIt) {
            std::equal(labels.begin(), labels.end(), before.labels.begin(), before.labels.end());
   });
   first.reset();
-  // All other slots go round for as long as they can.
+  // All other slots are used again for as long as possible.
   std::uint64_t number = 1;
   try {
     for (; number < 30; ++number) {
@@ -264,7 +264,7 @@ TEST(PipelineHostDevice, HandsOutTheHostSlotItself) {
   HostStream stream;
   const Batch batch = pipeline.next(stream);
   expect_positions(contents(batch), run.sampler(), 42,
-                   0);  // readable at once, the stream has nothing to do with it
+                   0);  // readable at once, without waiting for the stream
   EXPECT_EQ(pipeline.report().copied_bytes, 0U);
   EXPECT_EQ(pipeline.report().memory.device_bytes, 0U);
 }

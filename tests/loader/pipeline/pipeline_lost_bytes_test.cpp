@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A dataset file that is cut short while a pipeline reads it: each sample is then of the record as
-// it was written, or marked. MILLRACE_ROUNDS sets how often.
+// Tests of a dataset file that is truncated while a pipeline reads it: each sample then shows the
+// record as it was written, or is marked. MILLRACE_ROUNDS sets the number of rounds.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
@@ -38,7 +38,7 @@ std::uint64_t sum_of(std::span<const std::byte> bytes, std::uint64_t sum = 0) {
   return sum;
 }
 
-/// A run over a file whose samples are sums of the image's bytes; it can be cut at any time.
+/// A run over a file that can be truncated at any time. Its samples are sums of the image's bytes.
 class CutFile {
  public:
   CutFile() {
@@ -59,7 +59,7 @@ class CutFile {
   void cut(std::size_t bytes) const {
     EXPECT_EQ(ftruncate(file_.get(), static_cast<off_t>(bytes)), 0);
   }
-  /// What is lost by then stays so for those who have the file open.
+  /// Pages that were lost before stay lost for those who have the file open.
   void restore() const {
     EXPECT_EQ(pwrite(file_.get(), sound_.data(), size(), 0), static_cast<ssize_t>(size()));
   }
@@ -170,7 +170,7 @@ TEST(PipelineLostBytes, AtAnyMomentEndInMarkedSamples) {
     Pipeline pipeline = file.pipeline(map);
     const auto delay = std::chrono::microseconds(random.below(2500));
     const bool restored = random.below(2) == 0;
-    // Nobody can tell of zeros within a page that are gone again.
+    // A cut within a page leaves zeros, which cannot be noticed once the file is restored.
     constexpr std::size_t page = 4096;
     std::size_t bytes = random.below(file.size());
     if (restored || !map) bytes = bytes / page * page;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counts allocations: in steady state the pipeline takes no pinned and no device memory, and
-// nothing of a picture's size from the heap.
+// Tests that count allocations: in steady state the pipeline allocates no pinned and no device
+// memory, and no block of a picture's size from the heap.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -24,7 +24,7 @@ using testing::large_allocations;
 using testing::picture_bytes;
 using testing::SmallRun;
 
-/// Samples of a picture's size, so that any buffer for one is seen.
+/// Samples of a picture's size, so that any buffer for one counts.
 SmallRun picture_run(const std::shared_ptr<Device>& device) {
   SmallRun run(10'000);
   run.device = device;
@@ -66,7 +66,7 @@ TEST_P(PipelineMemory, TheNextPipelineAllocatesNoHostMemory) {
   std::uint64_t allocations = 0;
   std::uint64_t of_first = 0;
   for (int n = 0; n < 3; ++n) {
-    run.options.batch_size = n == 2 ? 2 : 4;  // the last one needs less
+    run.options.batch_size = n == 2 ? 2 : 4;  // the last run needs less
     run.options.debug.poison_slots = n > 0;   // what the one before it left counts for nothing
     HostStream stream;
     Pipeline pipeline = run.pipeline();
@@ -113,7 +113,7 @@ TEST(CountingMalloc, Counts) {
   EXPECT_EQ(large_allocations(), before + 1);
 }
 
-// An error is told all the same; that there is no memory to say which is told instead of it.
+// Without memory the queues still close with an error, which says that memory is missing.
 TEST(Road, FailsWithoutMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   const testing::SmallRoad small;

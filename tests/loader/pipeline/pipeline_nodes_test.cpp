@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which NUMA nodes a pipeline runs on. The nodes are made up: each has one processor of this
-// machine.
+// Tests of the NUMA nodes that a pipeline runs on. The nodes are made up: each has one processor of
+// this machine.
 #include "pipeline/pipeline_nodes.h"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ Topology made_up(const std::vector<int>& numbers) {
   return topology;
 }
 
-/// A runtime with a pool per number.
+/// A runtime with one pool per number.
 std::shared_ptr<Runtime> made_up_runtime(const std::vector<int>& numbers, unsigned workers_each = 1,
                                          bool adaptive = false) {
   return make_runtime({.workers = static_cast<unsigned>(numbers.size()) * workers_each,
@@ -56,7 +56,7 @@ std::shared_ptr<Runtime> made_up_runtime(const std::vector<int>& numbers, unsign
                        .topology = made_up(numbers)});
 }
 
-/// A host device on a node, which notes where it was asked for memory.
+/// A host device on a node, which records the nodes for which it was asked for memory.
 class NodeDevice final : public Device {
  public:
   explicit NodeDevice(std::optional<int> node = std::nullopt) : node_(node) {}
@@ -74,7 +74,7 @@ class NodeDevice final : public Device {
   std::optional<int> numa_node() const override { return node_; }
 
   std::vector<int> asked;
-  /// Gives memory that lies nowhere yet.
+  /// Returns memory whose pages lie on no node yet.
   bool unwritten = false;
 
  private:
@@ -82,7 +82,7 @@ class NodeDevice final : public Device {
   std::optional<int> node_;
 };
 
-/// A run that notes the numbers of the workers that make its samples.
+/// A run that records which workers make its samples.
 struct NodesRun : SmallRun {
   NodesRun(std::uint64_t records, std::optional<int> node) : SmallRun(records) {
     device = node_device = std::make_shared<NodeDevice>(node);
@@ -215,7 +215,7 @@ TEST(PipelineNodes, TheReportTellsWhoMadeTheSamples) {
 
 TEST(PipelineNodes, TheReportTellsWhereTheMemoryLies) {
   const NumaNode real = read_topology().nodes.front();
-  const int none = 1000;  // there is no such node: its memory cannot lie on it
+  const int none = 1000;  // this node does not exist: its memory cannot lie on it
   SmallRun run(40);
   run.options.runtime = make_runtime(
       {.workers = 2, .topology = Topology{.nodes = {real, {none, real.cpus}}, .cores = 2}});
@@ -240,7 +240,7 @@ TEST(PipelineNodes, TheReportTellsWhenItIsNotKnownWhereTheMemoryLies) {
     EXPECT_EQ(report.nodes.at(0).memory_on_node, std::nullopt);
     EXPECT_THAT(testing::lasting_warnings(report), ElementsAre(HasSubstr("not known")));
   }
-  run.options.runtime = nullptr;  // whose workers would be counted beside the next one's
+  run.options.runtime = nullptr;  // otherwise its workers would be counted beside the next run's
   run.options.runtime = make_runtime({.workers = 1});
   if (run.options.runtime->topology().nodes.size() > 1) return;
   EXPECT_THAT(testing::lasting_warnings(run.pipeline().report()), ::testing::IsEmpty())
@@ -314,7 +314,7 @@ TEST(PipelineNodes, AnAdaptiveRuntimeThatPausesAPoolStillFillsItsSlots) {
   run.options.runtime = made_up_runtime({0, 1, 2}, 1, true);
   Pipeline pipeline = run.pipeline();
   run.options.runtime->need(&run,
-                            1);  // stands for the pipeline's own need, which is at least as much
+                            1);  // stands for the pipeline's own need, which is at least as large
   run.options.runtime->pools()[0]->set_concurrency(0);
   run.options.runtime->pools()[1]->set_concurrency(0);
   EXPECT_EQ(take(pipeline).size(), 10U);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a transform notes of records, or keeps of their samples, comes back with them, in pipelines
-// that share it.
+// Tests of record hints and cached samples: they come back with their records, in all pipelines
+// that share them.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,18 +23,18 @@ namespace {
 using testing::FunctionTransform;
 using testing::MemoryDataset;
 
-/// Counts what its transform finds noted: each sample notes its record's number once more.
+/// Counts the hints that its transform finds. Each sample appends its record's number to the hint.
 struct NotingRun {
   explicit NotingRun(std::uint64_t records, std::optional<std::size_t> index_bytes = {})
       : dataset(std::make_shared<MemoryDataset>(records)) {
     options.batch_size = 8;
     options.epochs = 3;
-    options.order = Order::sequential();  // so no record comes again while it is in the making
+    options.order = Order::sequential();  // so no record comes again while its sample is being made
     options.index_bytes = index_bytes;
     options.runtime = make_runtime({.workers = 2});
   }
 
-  /// How many samples found how many numbers noted, and what is noted in the end.
+  /// Number of samples by the count of numbers in their hint, and the final size of all hints.
   std::map<std::size_t, std::size_t> counts;
   std::size_t noted_bytes = 0;
 
@@ -102,8 +102,8 @@ TEST(PipelineNotes, TakeNoMoreThanTheyMay) {
   EXPECT_GT(few.noted_bytes, 1000U);
 }
 
-/// Makes 64 bytes of each record's number, and counts how often. Each tenth record is found bad
-/// after that.
+/// Makes 64 bytes from each record's number, and counts how often. Then each tenth record turns out
+/// to be bad.
 class CachingTransform final : public Transform {
  public:
   explicit CachingTransform(std::uint64_t fingerprint = 1) : fingerprint_(fingerprint) {}
@@ -143,7 +143,7 @@ class CachingTransform final : public Transform {
   mutable std::atomic<std::uint64_t> made_{0};
 };
 
-/// Wraps one, and adds nothing.
+/// Wraps a transform without a change.
 class WrappingTransform final : public Transform {
  public:
   explicit WrappingTransform(std::shared_ptr<const Transform> inner) : inner_(std::move(inner)) {}
@@ -174,7 +174,8 @@ class PipelineCache : public ::testing::Test {
   PipelineCache() {
     options_.batch_size = 8;
     options_.epochs = 3;
-    options_.order = Order::sequential();  // so no record comes again while it is in the making
+    // so no record comes again while its sample is being made
+    options_.order = Order::sequential();
     options_.bad_records = BadRecords::mark;
     options_.runtime = make_runtime({.workers = 2});
     options_.cache_bytes = 100'000;
@@ -194,7 +195,7 @@ class PipelineCache : public ::testing::Test {
 };
 
 TEST_F(PipelineCache, MakesEachGoodRecordOnce) {
-  options_.cache_bytes = 15'200;  // for 95 samples: what bad records took comes back
+  options_.cache_bytes = 15'200;  // for 95 samples: entries of bad records are given back
   const auto transform = std::make_shared<CachingTransform>();
   const Report report = run(transform);
   EXPECT_EQ(transform->made(), 90U + 3 * 10) << "bad records are never kept";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes on at the same time: making, copying, and the trainer's steps.
+// Tests of work that overlaps: making samples, copies, and the trainer's steps.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -23,7 +23,7 @@ using testing::patience;
 using testing::SmallRun;
 using testing::Stopwatch;
 
-/// A run whose samples take `each` on their worker, asleep.
+/// A run whose workers sleep for `each` per sample.
 SmallRun slow_run(std::chrono::milliseconds each, std::uint64_t records = 4000) {
   SmallRun run(records, true);
   run.options.batch_size = 4;
@@ -57,7 +57,7 @@ TEST(PipelineOverlap, BatchesAreMadeAndCopiedDuringAStep) {
   Batch first = pipeline.next(stream, patience);
   stream.launch([&gate] { EXPECT_TRUE(gate.pass()); });
   first.reset();
-  // The second device slot gets its batch, and every host slot is full.
+  // The second device slot has its batch, and every host slot is full.
   EXPECT_TRUE(eventually([&] { return pipeline.report().samples_made >= (2 + 3) * 8; }));
   EXPECT_TRUE(eventually([&] {
     return pipeline.report().copied_bytes >= 2 * 8 * run.transform->spec().bytes_per_sample();
@@ -118,9 +118,9 @@ TEST(PipelineOverlap, TheStreamWaitsForThePartsCopy) {
   EXPECT_EQ(after_the_copy, 2U);
 }
 
-// A step and a batch's making take 30 ms each. One after the other 12 batches take at least 720 ms,
-// since all of it is sleeping; at the same time they take half of that. Three tries: a busy machine
-// only ever makes it slower.
+// A step takes 30 ms, and so does making a batch. One after the other, 12 batches take at least 720
+// ms, since all of it is sleeping. If they overlap, they take half of that. Three tries, since a
+// busy machine can only make it slower.
 TEST(PipelineOverlap, MakingHidesBehindSteps) {
   constexpr int batches = 12;
   double best = 1e9;
@@ -253,11 +253,11 @@ TEST_P(PipelineParts, ABatchAsAWholeWaitsForThemAll) {
   EXPECT_EQ(pipeline.next(stream, patience).number(), 0U);
 }
 
-// A batch given back before its parts came: those who still make them must not meet the slot's next
-// batch.
+// A batch is released before its micro-batches arrive. Workers that still make them must not write
+// into the slot's next batch.
 TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
   for (const std::size_t slots :
-       {1U, 2U}) {  // with one slot a lost one is missed, with two an early reuse is seen
+       {1U, 2U}) {  // with one slot a lost one is noticed, with two an early reuse
     SmallRun run(64, GetParam());
     run.options.order = Order::sequential();
     run.options.slots.micro_batches = 2;
@@ -273,7 +273,7 @@ TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
     ASSERT_TRUE(batch);
     ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
     batch.reset();
-    std::this_thread::sleep_for(100ms);  // time for the slot to be used too early
+    std::this_thread::sleep_for(100ms);  // enough for a slot that is used too early
     gate.open();
     std::uint64_t number = 1;
     while (const Batch next = pipeline.next(stream, patience)) {

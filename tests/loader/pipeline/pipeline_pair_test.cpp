@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Training and evaluation at the same time: two pipelines on one dataset and one runtime.
+// Tests of training and evaluation at the same time: two pipelines with one dataset and one
+// runtime.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -73,8 +74,8 @@ TEST(PipelinePair, NeitherStarvesTheOther) {
   const std::uint64_t during =
       testing::best_of_three(evaluate, [](std::uint64_t made) { return made > 50 && made < 800; });
   ending = true;
-  // They take turns sample by sample: about 200 of each; a quarter is what a busy machine may make
-  // of it.
+  // They take turns sample by sample, so about 200 of each are made. A busy machine may reduce that
+  // to a quarter.
   EXPECT_GT(during, 50U) << "the evaluation starved the training";
   EXPECT_LT(during, 800U) << "the training starved the evaluation";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a profiler is told: ranges that nest and end, with the right names and batches.
+// Tests of the ranges that a profiler gets: they nest and end, with the right names and batches.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -22,13 +22,13 @@ using testing::HookDevice;
 using testing::patience;
 using testing::SmallRun;
 
-/// Keeps what it is told.
+/// Records its calls.
 class FakeProfiler final : public ProfilerRanges {
  public:
   struct Range {
     std::string name;
     std::uint64_t batch;
-    /// The one around it; empty for none.
+    /// Name of the enclosing range; empty for the outermost one.
     std::string outer;
   };
 
@@ -49,7 +49,7 @@ class FakeProfiler final : public ProfilerRanges {
     std::lock_guard lock(mutex_);
     return ranges_;
   }
-  /// How often a name came for each batch.
+  /// Returns how often a name came for each batch.
   std::map<std::uint64_t, std::size_t> count(const std::string& name) const {
     std::map<std::uint64_t, std::size_t> counts;
     for (const Range& range : ranges())
@@ -98,7 +98,7 @@ TEST_P(PipelineProfiler, IsToldWhatEachThreadDoes) {
   for (const char* stage : {"read", "stamp", "finish"})
     EXPECT_EQ(profiler.count(stage), per_sample) << stage;
   EXPECT_EQ(profiler.count("upload").size(), 5U);
-  once[5] = 1;  // which was the end
+  once[5] = 1;  // the end of the run
   EXPECT_EQ(profiler.count("next"), once);
   for (const FakeProfiler::Range& range : profiler.ranges()) {
     EXPECT_THAT((std::set<std::string>{"plan", "read", "stamp", "finish", "upload", "next"}),

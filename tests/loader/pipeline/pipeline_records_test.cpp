@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields "index" and "valid", which travel with every batch.
+// Tests of the fields "index" and "valid", which every batch contains.
 #include <gtest/gtest.h>
 #include <millrace/pipeline.h>
 

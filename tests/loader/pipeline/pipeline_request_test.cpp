@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `Pipeline::next(NextRequest)`: stream, timeout and micro-batches in any combination, and threads
-// that take one batch's micro-batches at once.
+// Tests of `Pipeline::next(NextRequest)`: stream, timeout and micro-batches in any combination, and
+// threads that take one batch's micro-batches at once.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -78,8 +78,8 @@ TEST_P(PipelineRequest, ATimeoutCountsForTheFirstMicroBatch) {
   EXPECT_TRUE(pipeline.next({.timeout = patience, .in_parts = true}));
 }
 
-// The first thread is held up where it makes the stream wait. The second one, with a copy of the
-// batch, must not take the micro-batch for one that the stream already waits for.
+// The first thread blocks where it makes the stream wait. The second thread has a copy of the
+// batch. It must not assume that the stream already waits for the micro-batch.
 TEST(PipelineParts, NoThreadGoesAheadOfTheStreamsWaitForAMicroBatch) {
   Gate gate;
   std::atomic<bool> armed = false;
@@ -97,7 +97,7 @@ TEST(PipelineParts, NoThreadGoesAheadOfTheStreamsWaitForAMicroBatch) {
   const auto stream = device->trainer_stream();
   Batch batch = pipeline.next_in_parts(*stream);
   const PartRange parts = batch.parts();
-  // The pipeline's own copies may come to the gate as well.
+  // The pipeline's own copies may reach the gate, too.
   std::atomic<unsigned> through = 0;
   const auto take = [&] {
     (void)*parts.begin();
@@ -114,7 +114,7 @@ TEST(PipelineParts, NoThreadGoesAheadOfTheStreamsWaitForAMicroBatch) {
   second.get();
 }
 
-// What the report counts from is never newer than what it counts.
+// The report's base figures are never newer than its current figures.
 TEST(PipelineReport, CountsNothingTwiceOrBackwardsBesideRestarts) {
   SmallRun run(80'000);
   run.workers(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ends of a run before its end: every state can be left, in bounded time.
+// Tests of runs that end early: every state can be left, in bounded time.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -32,10 +32,10 @@ using testing::patience;
 using testing::SmallRun;
 using testing::Stopwatch;
 
-/// Two seconds are promised; the rest is for a busy machine.
+/// The limit is two seconds; the rest is for a busy machine.
 constexpr std::chrono::milliseconds bound{3500};
 
-/// Whether destroying the pipeline is done in time.
+/// Expects that the pipeline is destroyed in time.
 void expect_ends(std::optional<Pipeline>& pipeline) {
   const Stopwatch time;
   pipeline.reset();
@@ -143,7 +143,7 @@ TEST_P(PipelineShutdown, AThreadInNextGetsStopped) {
   auto stopping = std::async(std::launch::async, [&pipeline] {
     try {
       pipeline.stop();
-    } catch (const Error&) {  // the workers stand at the gate
+    } catch (const Error&) {  // the workers are blocked at the gate
     }
   });
   EXPECT_EQ(trainer.wait_for(patience), std::future_status::ready);
@@ -182,7 +182,7 @@ TEST_P(PipelineShutdown, AThreadWaitingForAPartGetsStopped) {
 }
 
 TEST_P(PipelineShutdown, DestructionWhileAThreadIsInNext) {
-  const auto gate = std::make_shared<Gate>();  // the workers that are let go come to it later
+  const auto gate = std::make_shared<Gate>();  // the workers that are detached reach it later
   run.transform->on_begin = [gate](const Record&) { EXPECT_TRUE(gate->pass()); };
   run.workers(2);
   run.options.debug.stop_timeout = 200ms;
@@ -222,8 +222,9 @@ TEST_P(PipelineShutdown, StopsAtOnceWhenNothingIsStuck) {
   EXPECT_LT(time.elapsed(), 900ms) << "the default stop_timeout was waited for";
 }
 
-/// Something of the run is stuck at a gate until the test opens it; then everything must go away by
-/// itself, as `watched` does, which what is stuck uses: the transform unless the test says another.
+/// A part of the run is stuck at a gate until the test opens it. Then everything must be destroyed
+/// by itself. `watched` is an object that the stuck part uses: the transform, if the test gives no
+/// other.
 void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in_message,
                     bool shared_runtime, std::weak_ptr<const void> watched = {}) {
   if (watched.expired()) watched = run.transform;
@@ -244,7 +245,7 @@ void expect_bounded(SmallRun run, Gate& gate, const std::vector<std::string>& in
   gate.open();
   EXPECT_TRUE(eventually([&] { return watched.expired(); }))
       << "what was stuck did not go when it could";
-  std::this_thread::sleep_for(100ms);  // the threads' last steps
+  std::this_thread::sleep_for(100ms);  // time for the threads' last steps
 }
 
 TEST_P(PipelineShutdown, AStuckTransformIsNamedAndLetGo) {
@@ -298,7 +299,7 @@ TEST(PipelineStop, AStuckDeviceCallIsLetGo) {
   }
 }
 
-// An event's time is asked for without the lock that stopping takes.
+// The event's time is read without holding the lock that stopping needs.
 TEST(PipelineStop, AnEventThatDoesNotTellItsTimeIsLetGo) {
   const auto gate = std::make_shared<Gate>();
   SmallRun stuck(80);

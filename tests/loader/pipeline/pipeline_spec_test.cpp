@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sample of more than an image and a label: two images, a variable list of boxes, a float target.
+// Tests of a sample with more than an image and a label: two images, a variable list of boxes, a
+// float target.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -37,14 +38,14 @@ std::shared_ptr<testing::FunctionTransform> pair_transform() {
         std::ranges::fill(sample["left"].as<std::uint8_t>(), static_cast<std::uint8_t>(index));
         std::ranges::fill(sample["right"].as<std::uint8_t>(), static_cast<std::uint8_t>(index + 1));
         sample["target"].as<double>()[0] = static_cast<double>(index) / 3;
-        // The whole field is written, also beyond its length: what is handed out there must be zero
-        // all the same.
+        // Writes the whole field, also beyond its length. The batch must nevertheless have zeros
+        // there.
         const auto boxes = sample["boxes"].as<float>();
         for (std::size_t place = 0; place < boxes.size(); ++place)
           boxes[place] = box_value(index, place);
         sample.set_length(1, boxes_of(index));
         std::ranges::fill(sample["ids"].as<std::int32_t>(), -1);
-        if (index % 2 == 0) sample.set_length(4, 7);  // else it is not told: empty
+        if (index % 2 == 0) sample.set_length(4, 7);  // otherwise the length is not set: empty
         return index % 9 == 4 ? Status::bad("no such pair") : Status::ok();
       });
 }

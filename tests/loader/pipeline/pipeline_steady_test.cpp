@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// forbid_blocking_calls: in steady state nothing on the way of the batches takes memory, streams or
-// events, or waits for the device.
+// Tests of forbid_blocking_calls: in steady state, nothing on the batch path allocates memory,
+// streams or events, or waits for the device.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -27,7 +27,8 @@ using testing::SmallRun;
 
 constexpr int warm_up = 2 + 2;
 
-/// Batches of eight from a run that is watched, with two slots on either side.
+/// Batches of eight from a run that forbids blocking calls, with two host slots and two device
+/// slots.
 SmallRun watched_run(bool copies = true) {
   SmallRun run(4000, copies);
   run.options.slots.prefetch = 2;
@@ -36,7 +37,7 @@ SmallRun watched_run(bool copies = true) {
   return run;
 }
 
-/// A call that blocks, by the name it has in the error.
+/// A blocking call, with its name in the error.
 struct Blocking {
   const char* name;
   std::function<void(HostDevice&, HostStream&)> call;
@@ -56,7 +57,7 @@ const std::vector<Blocking>& blocking_calls() {
   return calls;
 }
 
-/// Where it is called, and the stage that the error then names.
+/// Where the call is made, and the stage that the error then names.
 enum class Where { read, prefetch, transform, copy, trainer };
 
 const char* stage_of(Where where) {
@@ -75,7 +76,7 @@ class ForbidBlockingCalls : public ::testing::TestWithParam<std::tuple<std::size
   const Blocking& blocking() const { return blocking_calls().at(std::get<0>(GetParam())); }
   Where where() const { return std::get<1>(GetParam()); }
 
-  /// A run that calls it once it is armed.
+  /// A run that makes the call once it is armed.
   SmallRun planted() {
     SmallRun run = watched_run();
     const auto device = std::make_shared<HookDevice>(true);
@@ -109,14 +110,14 @@ TEST_P(ForbidBlockingCalls, NamesTheCall) {
   Pipeline pipeline = run.pipeline();
   for (int n = 0; n < warm_up; ++n) ASSERT_TRUE(pipeline.next(*stream, patience));
   armed_ = true;
-  if (where() == Where::trainer) {  // between its calls: its own affair
+  if (where() == Where::trainer) {  // between its calls a trainer may block
     for (int n = 0; n < 20; ++n) {
       const Batch batch = pipeline.next(*stream, patience);
       blocking().call(other_device_, other_stream_);
     }
     return;
   }
-  // The prefetcher's thread may come to it late.
+  // The prefetch thread may make the call late.
   const Error error = error_of([&] {
     for (const testing::Stopwatch time; time.elapsed() < patience;)
       (void)pipeline.next(*stream, patience);
@@ -149,7 +150,7 @@ TEST(ForbidBlockingCallsOnce, LetsThemBeInTheWarmUp) {
   for (int n = 0; n < 20; ++n) ASSERT_TRUE(pipeline.next(stream, patience));
 }
 
-// Whole runs in every manner of taking batches: nothing of it blocks.
+// Whole runs with every way of taking batches: none of them blocks.
 TEST(ForbidBlockingCallsOnce, AnInnocentRunPasses) {
   for (const bool copies : {false, true})
     for (const std::size_t micro_batches : {1U, 3U})

@@ -93,7 +93,7 @@ TEST_F(Prefetching, AnErrorIsAWarningAndTheNextBatchIsToldOf) {
   EXPECT_FALSE(small.road->closed());
 }
 
-// A dataset on a cold disk: batches are made all the same.
+// A dataset on a slow disk: batches are made nevertheless.
 TEST(PipelinePrefetch, HoldsUpNoBatch) {
   const auto gate = std::make_shared<Gate>();
   const OpensAtEnd opens(*gate);
@@ -113,7 +113,7 @@ TEST(PipelinePrefetch, AStuckOneIsNamed) {
   run.dataset->on_prefetch = [gate](std::span<const std::uint64_t>) { EXPECT_TRUE(gate->pass()); };
   Pipeline pipeline = run.pipeline();
   ASSERT_TRUE(eventually([&] { return gate->arrived() == 1; }));
-  std::optional<Error> error;  // other threads may be slow to end, and are named first
+  std::optional<Error> error;  // other threads may end late, and would be named first
   EXPECT_TRUE(eventually([&] {
     error = error_of([&] { pipeline.stop(); });
     return error->stage() == "plan";

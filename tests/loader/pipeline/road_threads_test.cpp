@@ -26,7 +26,7 @@ using testing::now;
 using testing::patience;
 using testing::SmallRoad;
 
-/// What a test's thread does.
+/// Body of a test's thread.
 struct FunctionBody {
   std::function<void()> function;
   void run() const { function(); }
@@ -56,7 +56,7 @@ TEST(RoadThread, LetGoItKeepsWhatItUsesUntilItEnds) {
   }
 }
 
-/// An outlet that notes what it is given.
+/// A batch delivery that records its calls.
 class NotingOutlet final : public Outlet {
  public:
   explicit NotingOutlet(std::shared_ptr<Road> road) : Outlet(std::move(road), nullptr) {}

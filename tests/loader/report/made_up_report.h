@@ -9,10 +9,11 @@
 
 namespace millrace::testing {
 
-/// A report, told by what the judge looks at. Shares are of the time, 0 to 1.
+/// A report, made from the figures that the verdict depends on. Shares are fractions of the time, 0
+/// to 1.
 struct MadeUpReport {
   double utilization = 0.99;
-  /// Of the workers' time; the rest is the transform's.
+  /// Share of the workers' time. The transform has the rest.
   double read = 0.1;
   double copy = 0.1;
   double convert = 0;
@@ -24,12 +25,12 @@ struct MadeUpReport {
   unsigned cores = 8;
   double seconds = 10;
   std::uint64_t batches = 200;
-  /// Of the stalls, the one for the run's first batch.
+  /// Part of the stalls: the stall for the run's first batch.
   double start_seconds = 0;
   double ready_batches = 0.1;
-  /// 0 = all workers.
+  /// 0 stands for all workers.
   double active_workers = 0;
-  /// A usual sample's time in the transform's first stage, and the slowest one's.
+  /// Time in the transform's first stage of a usual sample, and of the slowest one.
   double usual_sample_ms = 5;
   double slowest_sample_ms = 8;
   double longest_stall_ms = 30;

@@ -137,7 +137,7 @@ TEST(Report, HasPlausiblePercentiles) {
   run.options.order = Order::sequential();
   run.options.slots.prefetch = 1;
   run.workers(1);
-  // Each tenth batch is late.
+  // Every tenth batch is late.
   run.transform->on_begin = [](const Record& record) {
     if (record.index() % 80 == 0) std::this_thread::sleep_for(20ms);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What others read of a trace's file.
+// Tests of a trace's file as other programs read it.
 #include <gmock/gmock.h>
 #include <millrace/trace.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ std::vector<Json> events_of(const Json& json, const std::string& phases) {
   return events;
 }
 
-/// The category of the span that a moment of a thread lies in; empty if it lies in none.
+/// Returns the category of the span that contains a moment of a thread; empty if no span does.
 std::string category_at(const Json& json, const Json& moment) {
   for (const Json& span : events_of(json, "X")) {
     const double from_begin = moment.at("ts").get<double>() - span.at("ts").get<double>();
@@ -134,7 +134,7 @@ TEST(TraceJson, NamedPipelinesAreToldApart) {
     while (pipelines.back().next()) continue;
     EXPECT_EQ(pipelines.back().report().pipeline, name);
   }
-  // A thread takes its name when it first runs, which may be after the last batch.
+  // A thread sets its name when it first runs, which may be after the last batch.
   std::set<std::string> running;
   const std::set<std::string> named = {"evaluatio-feed", "train-ahead", "train-feed", "train-plan"};
   EXPECT_TRUE(testing::eventually([&] {

@@ -22,7 +22,7 @@ using testing::Json;
 using testing::json_of;
 using testing::SmallRun;
 
-/// The rules of the Trace Event Format as far as a writer of such events can break them.
+/// Checks the rules of the Trace Event Format that a writer of such events can break.
 void expect_well_formed(const Json& json) {
   ASSERT_TRUE(json.is_object());
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> spans;
@@ -62,7 +62,7 @@ void expect_well_formed(const Json& json) {
   }
 }
 
-/// Milliseconds of all spans of a name, and how many there are.
+/// Total milliseconds and number of all spans with a name.
 std::pair<double, std::size_t> sum_of(const Trace& trace, const std::string& name) {
   double sum = 0;
   std::size_t count = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs in which one stage is slowed on purpose: the verdict must name it.
+// Tests with one stage slowed on purpose: the verdict must name it.
 #include <gtest/gtest.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using testing::best_of_three;
 
-/// What each stage takes: per sample read, decode and augment; per batch copy and step.
+/// Durations of the stages: read, decode and augment per sample, copy and step per batch.
 struct Costs {
   nanoseconds read = 1ms;
   nanoseconds decode = 1ms;
@@ -31,7 +31,7 @@ struct Costs {
   nanoseconds step = 12ms;
 };
 
-/// A sample of two stages that take the time they are told, asleep or at work.
+/// A sample of two stages with given durations, spent asleep or at work.
 class TwoStages final : public Transform {
  public:
   TwoStages(nanoseconds decode, nanoseconds augment, bool at_work = false)
@@ -69,7 +69,7 @@ class TwoStages final : public Transform {
     const TwoStages& stages_;
   };
 
-  // Large enough that the alignment of fields does not count.
+  // Large enough that the alignment of fields does not matter.
   SampleSpec spec_{{{"image", DType::uint8, {8192}, false}, {"label", DType::int64, {}, false}}};
   nanoseconds decode_;
   nanoseconds augment_;
@@ -115,7 +115,7 @@ Verdicts train_once(const Costs& costs) {
   return {judge(report, idle), report.verdict};
 }
 
-/// A busy machine slows a stage by itself.
+/// Tries several times, since a busy machine slows a stage by itself.
 template <typename IsRight>
 Verdicts train(const Costs& costs, IsRight is_right) {
   return best_of_three([&costs] { return train_once(costs); },
@@ -124,7 +124,7 @@ Verdicts train(const Costs& costs, IsRight is_right) {
                        });
 }
 
-/// Whether a verdict names this, to ask of one.
+/// Returns a predicate: whether a verdict names this bound.
 auto names(Bound bound) {
   return [bound](const Verdict& verdict) { return verdict.bound == bound; };
 }
@@ -157,8 +157,8 @@ TEST(VerdictOfARun, NamesSlowCopies) {
 }
 
 TEST(VerdictOfARun, NamesASlowStep) {
-  // The pipeline alone sees that its trainer takes the time: whether in steps or between them it
-  // cannot tell.
+  // The pipeline sees only that its trainer takes the time. It cannot tell whether the trainer does
+  // so in steps or between them.
   const auto names_the_trainer = [](const Verdict& verdict) {
     return verdict.bound == Bound::trainer || verdict.bound == Bound::step;
   };
@@ -176,7 +176,7 @@ TEST(VerdictOfARun, BlamesNobodyWhereAHostTrainerComputes) {
     Pipeline pipeline(std::make_shared<testing::MemoryDataset>(10'000),
                       std::make_shared<TwoStages>(1ms, 100us), std::make_shared<HostDevice>(),
                       {.batch_size = batch_size, .runtime = make_runtime({.workers = 2})});
-    // So long that a thread which once waits for a processor does not count.
+    // So long that one wait of a thread for a processor does not matter.
     for (int number = 0; number < 30; ++number) {
       const Batch batch = pipeline.next();
       std::this_thread::sleep_for(20ms);
@@ -192,7 +192,7 @@ TEST(VerdictOfARun, NamesMissingCores) {
     GTEST_SKIP() << "this system does not tell how long threads wait for a processor";
   Verdict verdict;
   bool bound = true;
-  // A thread of its own, since what it starts inherits its one processor.
+  // A thread of its own, since the threads that it starts inherit its one processor.
   std::thread([&] {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -203,7 +203,7 @@ TEST(VerdictOfARun, NamesMissingCores) {
                       {.batch_size = batch_size, .runtime = make_runtime({.workers = 4})});
     for (int number = 0; number < 4; ++number) (void)pipeline.next();
     pipeline.restart_report();
-    // Long against a turn on the processor: a wait is counted when it is over.
+    // Long compared to a time slice: a wait is counted when it is over.
     for (int number = 0; number < 100; ++number) (void)pipeline.next();
     verdict = pipeline.report().verdict;
   }).join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Made-up runs, each with the verdict that a person would give.
+// Tests of made-up runs, each with the verdict that a person would give.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -20,7 +20,7 @@ struct Row {
   std::optional<double> device_idle;
   Bound bound;
   const char* stage;
-  /// In the verdict's text or its advice.
+  /// Expected in the verdict's text or its advice.
   const char* phrase;
 };
 
@@ -116,7 +116,7 @@ const Row rows[] = {
      Bound::convert,
      "convert",
      "95.0%"},
-    // Nobody is busy, and still the trainer waits.
+    // No stage is busy, and still the trainer waits.
     {"small_prefetch",
      {.utilization = 0.5, .trainer = 0.7, .stall = 0.3, .copies = false},
      {},
@@ -170,7 +170,7 @@ const Row rows[] = {
      Bound::prefetch,
      "prefetch",
      "a small prefetch"},
-    // Nothing is lost.
+    // Runs that lose no time.
     {"host_trainer_of_10_ms",
      {.utilization = 0.147, .trainer = 0.956, .stall = 0.044, .delay = 0.3, .copies = false},
      {},
@@ -227,7 +227,7 @@ const Row rows[] = {
      "step",
      "ahead of the device 60.0% of the time"},
     {"step_with_stalls_that_cost_nothing", {.delay = 0.6}, 0.01, Bound::step, "step", "1.0%"},
-    // Starts and ends.
+    // Losses at the start and at the end.
     {"start_alone",
      {.utilization = 0.3,
       .trainer = 0.72,

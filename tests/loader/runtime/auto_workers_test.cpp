@@ -14,15 +14,15 @@ namespace {
 using namespace std::chrono_literals;
 using testing::SmallRun;
 
-/// A trainer that takes a batch per second, of a batch that costs `work` seconds of a worker.
+/// A trainer that takes a batch per second, if a batch costs `work` seconds of a worker.
 AutoWorkers::Window second_with(unsigned workers, double work) {
   if (work <= workers) return {1, 0, work};
-  // The workers are busy all the time; a batch comes each work / workers seconds.
+  // The workers are busy all the time, so a batch is ready every work / workers seconds.
   const double cycle = work / workers;
   return {1, (cycle - 1) / cycle, static_cast<double>(workers)};
 }
 
-/// What it settles on, and the share of windows with stalls on the way.
+/// Final number of workers, and the share of windows with stalls until then.
 struct Settled {
   unsigned workers = 0;
   double stalled_windows = 0;
@@ -65,7 +65,7 @@ TEST(AutoWorkers, ComesBackAtOnceWhenTheTrainerStalls) {
   AutoWorkers chooser(16);
   for (int window = 0; window < 100; ++window) chooser.update(second_with(chooser.workers(), 0.9));
   ASSERT_EQ(chooser.workers(), 1U);
-  // The samples get ten times as dear.
+  // The samples become ten times as expensive.
   int windows = 0;
   while (second_with(chooser.workers(), 9).stall_seconds > 0 && windows < 100) {
     chooser.update(second_with(chooser.workers(), 9));
@@ -89,7 +89,7 @@ TEST(AutoWorkers, AnAdaptiveRuntimeFollowsTheNeed) {
   }
   EXPECT_EQ(run.options.runtime->concurrency(), 1U);
   EXPECT_LT(pipeline.report().active_workers, 4);
-  // One that takes batches as fast as they come needs all.
+  // A trainer that takes batches as fast as they are made needs all workers.
   const testing::Stopwatch again;
   while (run.options.runtime->concurrency() < 4 && again.seconds() < 30) (void)pipeline.next();
   EXPECT_EQ(run.options.runtime->concurrency(), 4U);

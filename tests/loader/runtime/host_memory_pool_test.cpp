@@ -32,7 +32,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t unit = std::size_t{64} << 10;
 
-/// Counts the memory that it allocates, has so much and no more, and may forbid that it is kept.
+/// Counts its allocations, has a limited amount of memory, and may forbid keeping it.
 class CountingDevice final : public Device {
  public:
   struct Counts {
@@ -69,7 +69,7 @@ class CountingDevice final : public Device {
   HostDevice host_;
 };
 
-/// A pipeline's memory: so many pieces of as many bytes.
+/// A pipeline's memory: `count` pieces of `bytes` bytes.
 std::vector<Memory> pieces(Runtime& runtime, Device& device, std::size_t count, std::size_t bytes,
                            int node = 0) {
   std::vector<Memory> taken;
@@ -151,7 +151,7 @@ TEST_F(KeptHostMemory, NodesAndDevicesAreApart) {
   EXPECT_EQ(same.counts->allocations, 0U);
 }
 
-// Pipelines that need more than the last one get memory in its place, not beside it.
+// Pipelines that need more than the last one get memory that replaces its memory.
 TEST_F(KeptHostMemory, IsNotMoreThanWasInUseAtOneTime) {
   pieces(*runtime_, device_, 4, 10 * unit);
   EXPECT_EQ(counts_.bytes, 40 * unit);
@@ -249,7 +249,7 @@ TEST_F(KeptHostMemory, MayBeTakenByManyThreads) {
   EXPECT_GE(runtime_->kept_host_bytes(), 4 * unit);
 }
 
-// The pool's mutex may be held by a thread that the child does not have.
+// A thread that the child does not have may hold the pool's mutex.
 TEST_F(KeptHostMemory, AChildOfForkLetsGoOfItAtOnce) {
   HostDevice device;
   std::atomic<bool> ended{false};

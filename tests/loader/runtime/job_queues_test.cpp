@@ -16,7 +16,7 @@ std::shared_ptr<Job> items(std::size_t count) {
   return testing::job(count, [](std::size_t, unsigned) {});
 }
 
-// One that comes and goes all the time does not put others back.
+// An owner that comes and goes all the time does not delay the others.
 TEST(JobQueues, OwnersTakeTurnsWhileOthersComeAndGo) {
   const std::array<char, 3> owners{};
   JobQueues queues;

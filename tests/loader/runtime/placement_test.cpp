@@ -222,13 +222,14 @@ TEST(Share, ARankThatItsLauncherHasBoundKeepsItsProcessors) {
   EXPECT_THAT(bound.reasons, Contains(AllOf(HasSubstr("rank 2 of 4"), HasSubstr("was bound to"),
                                             HasSubstr("8-11 of node 1"))));
   EXPECT_THAT(bound.warnings, IsEmpty());
-  // The quota is that of all ranks.
+  // All ranks share the quota.
   machine = with_quota(machine, 8, 4);
   EXPECT_EQ(place_workers(machine, {.local_rank = 2, .local_world = 4}).total_workers(), 2U);
 }
 
 TEST(Share, RanksThatWereBoundTogetherDivideWhatTheyWereBoundTo) {
-  // Four ranks, each with the same half of the machine: these cannot be its own alone.
+  // Four ranks, each with the same half of the machine, so these processors cannot be the rank's
+  // own.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
                          .cores = 8,
                          .machine_cpus = 16,
@@ -238,8 +239,8 @@ TEST(Share, RanksThatWereBoundTogetherDivideWhatTheyWereBoundTo) {
 }
 
 TEST(Share, RanksWithTheirParentsProcessorsDivideThem) {
-  // Two ranks, started by one that was confined to this half of the machine: so few could be each
-  // rank's own, but are not.
+  // Two ranks, started by a process that was confined to this half of the machine. So few
+  // processors could be each rank's own, but are not.
   const Topology machine{.nodes = {{0, {0, 1, 2, 3, 4, 5, 6, 7}}},
                          .cores = 8,
                          .machine_cpus = 16,
@@ -251,7 +252,7 @@ TEST(Share, RanksWithTheirParentsProcessorsDivideThem) {
 }
 
 TEST(Share, ARankSitsOnItsGpusNode) {
-  // GPUs in the order of their addresses, on nodes in another order; two nodes have none.
+  // GPUs in the order of their addresses, on nodes in another order. Four nodes have no GPU.
   const std::vector<int> nodes{3, 3, 1, 1, 7, 7, 5, 5};
   const Topology machine = with_gpus(machine_of(8, 16), nodes);
   std::set<int> taken;

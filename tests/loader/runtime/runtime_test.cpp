@@ -28,12 +28,12 @@ using ::testing::IsEmpty;
 using testing::Meeting;
 using testing::own_cpus;
 
-/// A machine of `nodes` nodes that is not this one.
+/// A machine of `nodes` nodes that differs from this one.
 Topology made_up(unsigned nodes) {
   return synthetic_topology("pack:" + std::to_string(nodes) + " [numa] core:1 pu:1");
 }
 
-/// Processors that no machine has, said to be this one's.
+/// Processors that do not exist, as if they were this machine's.
 Topology impossible() { return {.nodes = {{4, {100000, 100001}}}, .cores = 2}; }
 
 TEST(Runtime, HasAWorkerPerCoreByDefault) {

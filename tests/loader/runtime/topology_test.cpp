@@ -65,7 +65,8 @@ TEST(Topology, SeesFewerCoresInARestrictedProcess) {
   const std::vector<int> cpus = own_cpus();
   if (cpus.size() < 2) GTEST_SKIP() << "needs two processors";
   restrict_to({cpus.back()});
-  std::FILE* output = popen(MILLRACE_PRINT_TOPOLOGY, "r");  // a child has its parent's processors
+  // a child process has its parent's processors
+  std::FILE* output = popen(MILLRACE_PRINT_TOPOLOGY, "r");
   restrict_to(cpus);
   ASSERT_NE(output, nullptr);
   unsigned cores = 0;
@@ -78,7 +79,8 @@ TEST(Topology, SeesFewerCoresInARestrictedProcess) {
   EXPECT_EQ(workers, 1U);
 }
 
-/// Lets the calling thread, and the processes that it starts, no longer ask for an affinity.
+/// Makes the kernel refuse to report an affinity to the calling thread and the processes that it
+/// starts.
 bool refuse_affinity() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -199,7 +201,7 @@ TEST(CpuList, WritesRanges) {
   EXPECT_EQ(cpu_list({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
 }
 
-/// A made-up root folder.
+/// A root folder with made-up files.
 class Root {
  public:
   const fs::path& path() const { return folder_.path(); }
@@ -283,7 +285,7 @@ TEST(CgroupQuota, OfVersion1IsTheSmallestOnTheWayUp) {
 }
 
 TEST(CgroupQuota, OfVersion1IsFoundInAContainer) {
-  Root root;  // where the group's name is the host's, and the group is mounted as the root
+  Root root;  // where the group's path is the host's, and the group is mounted as the root
   root.write("proc/self/cgroup", "3:cpu,cpuacct:/docker/0123\n0::/../..\n");
   root.quota_v1("cpu", "250000");
   EXPECT_THAT(cgroup_quota(root.path()), Optional(DoubleEq(2.5)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pools that help each other.
+// Tests of pools that help each other.
 #include <gmock/gmock.h>
 #include <millrace/detail/worker_pool.h>
 
@@ -34,7 +34,7 @@ using testing::patience;
 using testing::Pools;
 using testing::while_all_work;
 
-/// Keeps one worker of a pool busy until the gate opens, which it keeps until it is through.
+/// Keeps one worker of a pool busy until the gate opens. The job shares ownership of the gate.
 void keep_busy(WorkerPool& pool, const std::shared_ptr<Gate>& gate, const void* who = &owner,
                Help help = Help::never) {
   const std::size_t arrived = gate->arrived();
@@ -160,7 +160,7 @@ TEST(WorkerPoolHelp, ComesNeverWhereItIsNotAllowed) {
   std::atomic<int> open_ended{0};
   pools[0].submit(&owner, confined(50), Help::never);
   pools[0].submit(&other_owner, job(50, [&](std::size_t, unsigned) { ++open_ended; }));
-  // The others have done what they may, and have looked at the rest.
+  // The others have run all items that they may, and have looked at the rest.
   ASSERT_TRUE(eventually([&] { return open_ended == 50; }));
   EXPECT_EQ(ended, 0);
   pools[0].set_concurrency(1);
@@ -220,7 +220,7 @@ TEST(WorkerPoolHelp, IsNeverMissed) {
       const auto pool = static_cast<std::size_t>(one_is_busy ? 0 : round % 3);
       pools[pool].submit(&other_owner, job(items, [&](std::size_t, unsigned) { ++ended; }));
       if (round % 3 == 0) std::this_thread::yield();
-      // Waits in steps that grow: most come at once.
+      // Waits in growing steps: most items end at once.
       for (unsigned spin = 0; ended < items && spin < 20'000; ++spin) std::this_thread::yield();
       ASSERT_TRUE(eventually([&] { return ended == items; })) << "round " << round;
       ASSERT_TRUE(pools[pool].cancel(&other_owner, patience)) << "`ended` goes";
@@ -352,7 +352,7 @@ TEST_P(HelpersStuckItem, IsLetGoWhicheverPoolEndsFirst) {
   EXPECT_FALSE(watched.expired()) << "the job was taken from under its item";
   gate->open();
   EXPECT_TRUE(eventually([&] { return watched.expired(); })) << "the thread did not end by itself";
-  std::this_thread::sleep_for(50ms);  // the thread's last steps
+  std::this_thread::sleep_for(50ms);  // time for the thread's last steps
 }
 
 INSTANTIATE_TEST_SUITE_P(WorkerPoolHelp, HelpersStuckItem, ::testing::Values(0, 1));

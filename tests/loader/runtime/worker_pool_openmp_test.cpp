@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// OpenMP inside items: a worker is one thread, whatever the libraries below a transform use.
+// Tests of OpenMP inside items: a worker is one thread, whatever the libraries below a transform
+// use.
 #include <gtest/gtest.h>
 #include <millrace/detail/worker_pool.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pools that cannot be had.
+// Tests of pools that cannot be started.
 #include <gtest/gtest.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
@@ -21,7 +21,7 @@ TEST(WorkerPool, ThreadsThatTheSystemRefusesAreAnError) {
   GTEST_SKIP() << "the sanitizers need more memory than is left here";
 #endif
   const auto few_threads = [] {
-    // Address space for some of the threads' stacks, not for all.
+    // Leaves address space for some of the threads' stacks, but not for all.
     const rlimit limit{std::size_t{1} << 30, std::size_t{1} << 30};
     setrlimit(RLIMIT_AS, &limit);
     try {

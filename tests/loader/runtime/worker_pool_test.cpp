@@ -58,7 +58,7 @@ TEST(WorkerPool, RunsEachItemOnceAndBeginsThemInOrder) {
   std::atomic<bool> in_order{true};
   WorkerPool pool(0, workers, {});
   pool.submit(&owner, job(items, [&](std::size_t item, unsigned) {
-    // Those before this item have begun, but for what the other workers were just given.
+    // All items before this one have begun, but for those that the other workers have just taken.
     if (++begun + workers < item + 1) in_order = false;
     ++runs[item];
     ++ended;
@@ -355,7 +355,7 @@ TEST(WorkerPool, LetsAStuckItemGoAfterHalfASecond) {
   EXPECT_FALSE(watched.expired()) << "the job was taken from under its item";
   gate->open();
   EXPECT_TRUE(eventually([&] { return watched.expired(); })) << "the thread did not end by itself";
-  std::this_thread::sleep_for(50ms);  // the thread's last steps
+  std::this_thread::sleep_for(50ms);  // time for the thread's last steps
 }
 
 TEST(WorkerPool, ParallelAlgorithmsInAnItemStayOnItsWorkers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who wakes when there is something to do.
+// Tests of which workers wake when there is work.
 #include <gmock/gmock.h>
 #include <millrace/detail/worker_pool.h>
 
@@ -31,7 +31,7 @@ using testing::owner;
 using testing::patience;
 using testing::Pools;
 
-/// How often each worker of the process has gone to sleep so far.
+/// Returns how often each worker of the process has gone to sleep so far.
 std::map<std::string, std::uint64_t> sleeps() {
   std::map<std::string, std::uint64_t> counts;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -47,11 +47,11 @@ std::map<std::string, std::uint64_t> sleeps() {
   return counts;
 }
 
-/// How many workers wake while `act` runs and for a while after it.
+/// Returns how many workers wake while `act` runs and for a while after it.
 template <typename Act>
 std::size_t woken_by(Act act) {
   auto before = sleeps();
-  EXPECT_TRUE(eventually([&before] {  // all that have nothing to do sleep
+  EXPECT_TRUE(eventually([&before] {  // all workers without work sleep
     std::this_thread::sleep_for(50ms);
     return before == std::exchange(before, sleeps());
   }));
@@ -107,8 +107,8 @@ TEST(WorkerPoolWake, AllWorkersOfAllPoolsWakeForAPausedOnes) {
   }
 }
 
-// One that was called for another pool's item has one of its own before it is awake: submitting
-// takes far less time than waking.
+// A worker that was called for another pool's item gets an item of its own before it is awake:
+// submitting takes far less time than waking.
 TEST(WorkerPoolWake, AnOfferIsNotLostOnAWorkerThatIsBusy) {
   Pools pools({1, 1, 1});
   pools[0].set_concurrency(0);

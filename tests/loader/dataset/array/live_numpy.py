@@ -3,10 +3,10 @@
 
     python3 live_numpy.py FOLDER
 
-Writes NAME.npy and the array's bytes, NAME.bin, and prints a line for each: "read NAME DTYPE
-EXTENT..." for what is to be read, "refused NAME WORDS..." for what is to be refused with these
-words. Beside them lie tokens.npy with its windows of 7 every 5, windows.bin, and values.npy with
-offsets.npy. Ends with 77 where there is no NumPy.
+Writes NAME.npy and the array's bytes, NAME.bin, and prints a line for each array: "read NAME DTYPE
+EXTENT..." if it must be read, "refused NAME WORDS..." if it must be refused with these words. Also
+writes tokens.npy with its windows of 7 every 5, windows.bin, and values.npy with offsets.npy. Exits
+with 77 without NumPy.
 """
 
 import sys

@@ -7,8 +7,8 @@ PART is one of images, datum, tensors, texts, tuples, databases, refused, small.
 Beside each dataset NAME lies NAME.expected, the records in the order of their keys:
     for each: number of parts (uint32), and for each part its length (uint32) and bytes
 The parts are the key as people see it, then name and bytes of each field. PHOTOS is a folder with
-JPEGs, of which the 60 smallest are taken; where there are none, pictures are made up. Exits with 77
-where a module is missing.
+JPEGs. The 60 smallest are used; without JPEGs, pictures are made up. Exits with 77 if a module is
+missing.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ class Writer:
                     file.write(struct.pack("<I", len(part)) + part)
 
     def write(self, name, records, more=(), subdir=True, **database):
-        """`records`: (key, value, fields), `more`: keys and values that are no records."""
+        """`records`: (key, value, fields), `more`: further keys and values."""
         env = self.environment(name, subdir)
         if database:
             # A flag of the main database needs one with a name in python-lmdb.

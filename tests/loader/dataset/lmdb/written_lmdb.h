@@ -35,7 +35,7 @@ class WrittenLmdb {
       EXPECT_EQ(result.exit_code, 0) << result.err;
   }
 
-  /// What is missing to write them; empty if nothing is.
+  /// Returns a text with the programs or modules that the writer lacks; empty if it can write.
   const std::string& missing() const { return missing_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
   const std::filesystem::path& path() const { return folder_.path(); }

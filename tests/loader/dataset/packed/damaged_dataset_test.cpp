@@ -24,7 +24,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace testing;
 
-/// What became of reading a damaged file.
+/// Result of reading a damaged file.
 struct Outcome {
   bool opened = false;
   std::uint64_t bad = 0;
@@ -80,7 +80,7 @@ void damage_in_memory(const SoundDataset& sample, std::uint64_t count) {
   const SoundFile sound(sample);
   ASSERT_EQ(read_all(std::as_bytes(std::span(sound.contents())), sound).bad, 0u);
   std::uint64_t refused = 0, with_bad_records = 0;
-  // Of just the file's length: a string may have room behind it.
+  // A buffer of exactly the file's length: a string may have room behind it.
   const std::size_t size = sound.contents().size();
   const auto bytes = std::make_unique<char[]>(size);
   for (std::uint64_t number = 0; number < count; ++number) {

@@ -201,7 +201,7 @@ TEST(Dataset, MetaPagesThatLieAreRefused) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 5);
   const std::string sound = file_contents(folder / "a.lmdb");
-  // Of both meta pages: magic, version, page size, last page.
+  // Offsets in both meta pages: magic, version, page size, last page.
   for (const std::size_t offset : std::to_array<std::size_t>({16, 20, 40, 41, 42, 136, 139, 143})) {
     for (const char value : {'\0', '\x7f', '\xff'}) {
       std::string file = sound;

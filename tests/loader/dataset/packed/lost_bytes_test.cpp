@@ -178,7 +178,7 @@ TEST_P(LostBytes, AreAskedForBehindTheReading) {
   }
 }
 
-// What lies behind the end of a file in its last page is zeros, without a fault.
+// The rest of a file's last page, after the file's end, reads as zeros without a fault.
 TEST_P(LostBytes, InTheLastPageAreFoundWithoutAFault) {
   const auto dataset = opened();
   const auto reader = dataset->make_reader();

@@ -24,7 +24,7 @@ std::string field_text(const Record& record, std::string_view name) {
   return std::string(record.text(name));
 }
 
-/// What write_tars.py calls a sample where a tar's format has room for it.
+/// Returns the key that write_tars.py gives to a sample if the tar format has room for it.
 std::string long_key() {
   std::string key;
   for (int folder = 0; folder < 60; ++folder) key += "deep/";

@@ -127,13 +127,13 @@ TEST_F(PythonWritten, TensorsOfCaffe2) {
   }
 }
 
-/// What is taken of a damaged pickle is what Python takes of it, or would but for a frame that is
-/// too short, a key that it cannot hash, or the like.
+/// Damaged pickles that are accepted give the same values as in Python. Some of them Python
+/// refuses: for a frame that is too short, a key that it cannot hash, or the like.
 TEST_F(PythonWritten, DamagedPicklesAreReadAlikeOrRefused) {
   write("mutated", 10000);
   Values values;
-  // What only Python takes: numbers that the memo has no use for, frames that end too late, bytes
-  // behind the end, integers of any size, sets and the like.
+  // Reasons to refuse a pickle that Python accepts: memo numbers without a use, frames that end too
+  // late, bytes behind the end, integers of any size, sets and the like.
   const auto stricter = AnyOf(HasSubstr("PUT at"), HasSubstr("FRAME at"), HasSubstr("STOP at"),
                               HasSubstr("64 bits"), HasSubstr("finds no"), HasSubstr("never done"));
   int taken = 0, more = 0;

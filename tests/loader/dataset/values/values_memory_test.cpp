@@ -18,7 +18,7 @@ namespace {
 using testing::bytes_of;
 using testing::literal;
 
-/// Reads twice; the second time there is no memory at all.
+/// Reads twice; the second time every allocation fails.
 template <typename Read>
 void expect_no_allocation(const Read& read) {
   MILLRACE_NEEDS_COUNTING_MALLOC();

@@ -187,7 +187,7 @@ def msgpacks(count):
         except UnicodeDecodeError:
             continue  # below
         yield written, rendered(value)
-    # What is no UTF-8 is bytes.
+    # Strings that are not UTF-8 become bytes.
     yield msgpack.packb([b"\xff\xd8\xff", "ab"], use_bin_type=False), "[bffd8ff;s6162;]"
     yield msgpack.packb((b"ab", 2**64 - 1)), "!beyond int64"
     yield msgpack.packb(msgpack.Timestamp(7, 5)), "!ext type -1 (a timestamp)"

@@ -14,9 +14,9 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// The global batches of a run on `world` ranks, each put together from what the ranks got, in
-/// their order. `most` = how many at most. Expects that ranks agree on what they say of a batch and
-/// that their shares differ by at most one.
+/// Returns the global batches of a run on `world` ranks, each assembled from the ranks' batches in
+/// their order; at most `most`. Expects that the ranks' descriptions of a batch agree, and that
+/// their shares differ by at most one sample.
 inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t world,
                                                   std::optional<State> resume = {},
                                                   std::size_t most = SIZE_MAX) {
@@ -52,7 +52,7 @@ inline std::vector<BatchContents> global_sequence(SmallRun run, std::uint32_t wo
   return global;
 }
 
-/// FNV-1a of all that a run's batches say.
+/// FNV-1a hash of all values of a run's batches.
 inline std::uint64_t hash_of(const std::vector<BatchContents>& batches) {
   std::uint64_t hash = 0xCBF29CE484222325;
   const auto add = [&hash](const auto& values) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The global sequence of batches: the same for any number of ranks and workers, and from wherever
-// it goes on.
+// Tests of the global sequence of batches: the same for any number of ranks and workers, and from
+// any point of resuming.
 #include <gmock/gmock.h>
 #include <millrace/detail/placement.h>
 #include <millrace/pipeline.h>
@@ -59,7 +59,7 @@ TEST(GlobalSequence, IsTheSameForAnyWorkersPrefetchWorldAndResume) {
   }
 }
 
-// The ends of epochs, whole and resumed, where the ranks' shares of the last batch are small.
+// The ends of epochs, whole and resumed, if the ranks' shares of the last batch are small.
 TEST(GlobalSequence, IsTheSameForAnyWorldAtTheEndsOfEpochs) {
   for (const LastBatch last_batch : {LastBatch::drop, LastBatch::partial, LastBatch::pad})
     for (const std::uint64_t records : {24U, 25U, 26U, 35U}) {
@@ -135,8 +135,8 @@ TEST(GlobalSequence, ARuntimeOfThePipelinesOwnIsItsRanksShareOfTheHost) {
             place_workers(machine, {.local_rank = 0, .local_world = 2}).total_workers());
 }
 
-// Making goes on over the end of an epoch: with every batch of the first one held back, those of
-// the second are made.
+// Samples are made across the end of an epoch: while every batch of the first epoch is held back,
+// those of the second are made.
 TEST(GlobalSequence, EpochsRunOnWithoutABubble) {
   SmallRun run(16);
   run.options.epochs = 2;
@@ -146,9 +146,9 @@ TEST(GlobalSequence, EpochsRunOnWithoutABubble) {
       << "made only " << run.transform->made();
 }
 
-// ---- states that do not fit
+// ---- states of other runs
 
-/// A transform that says what it makes.
+/// A transform with a fingerprint.
 class NamedTransform final : public Transform {
  public:
   explicit NamedTransform(std::uint64_t fingerprint) : fingerprint_(fingerprint) {}
@@ -162,7 +162,7 @@ class NamedTransform final : public Transform {
   std::uint64_t fingerprint_;
 };
 
-/// A dataset that says what it holds.
+/// A dataset with a fingerprint.
 class NamedDataset final : public Dataset {
  public:
   NamedDataset(std::uint64_t size, std::uint64_t fingerprint)
@@ -248,14 +248,14 @@ TEST(ResumeState, ComparesOnlyWhatBothSidesName) {
   NamedRun run;
   run.options.resume.from = State{.seed = 5, .position = 16};
   EXPECT_EQ(run.pipeline().next().number(), 2U);
-  // A transform and a dataset that say nothing of themselves.
+  // A transform and a dataset without fingerprints.
   SmallRun silent(40);
   silent.options.seed = 5;
   silent.options.resume.from = state_of_a_run();
   EXPECT_EQ(silent.pipeline().next().number(), 1U);
 }
 
-/// What a pipeline warns of, but for other work on this machine's processors.
+/// Returns a pipeline's warnings, except those of other work on this machine's processors.
 std::vector<std::string> warnings_of(Pipeline pipeline) {
   std::vector<std::string> warnings = pipeline.report().warnings;
   std::erase_if(warnings, [](const std::string& one) { return one.starts_with("oversubscribed"); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which samples come when: order, epochs, last batches; options that are refused.
+// Tests of which samples come when: order, epochs, last batches, refused options.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -87,7 +87,7 @@ TEST(PipelineOrder, SeedsAndEpochsDiffer) {
       seen.insert(batches[batch].indices.begin(), batches[batch].indices.end());
     EXPECT_EQ(seen.size(), 40U);
   }
-  // A record that comes again comes with other random numbers.
+  // A record that comes again gets other random numbers.
   std::map<std::uint64_t, std::uint64_t> draws;
   for (std::size_t batch = 0; batch < 5; ++batch)
     for (std::size_t sample = 0; sample < 8; ++sample)
@@ -204,7 +204,8 @@ TEST(PipelineLastBatch, PartialOfADatasetBelowABatch) {
 }
 
 TEST(PipelineLastBatch, PadRepeatsTheEpochsFirstSamplesAsNotValid) {
-  // 3 records wrap around more than once, 20 need half a batch of padding, 16 none.
+  // With 3 records the padding wraps around more than once, with 20 it fills half a batch, and 16
+  // need no padding.
   for (const std::uint64_t records : {1U, 3U, 16U, 20U})
     for (const bool copies : {false, true}) {
       SCOPED_TRACE(::testing::Message() << records << " records, copies " << copies);
@@ -268,7 +269,8 @@ TEST(PipelineOptions, NeedsDatasetTransformDeviceAndRecords) {
   EXPECT_THAT(error.what(), HasSubstr("empty"));
 }
 
-// A read waits until the dataset was told of its record: so that comes without it.
+// A read waits until the dataset has been told of its record. So prefetch() must not depend on
+// reads.
 TEST(PipelinePrefetch, TellsTheDatasetOfEachRecordOnceThoughItIsNotRead) {
   SmallRun run(100);
   std::mutex mutex;

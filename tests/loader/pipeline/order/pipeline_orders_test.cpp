@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pipelines over orders other than a full shuffle.
+// Tests of pipelines with orders other than a full shuffle.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -65,7 +65,7 @@ TEST(PipelineOrders, GoOnAfterResuming) {
   }
 }
 
-// Two copies of a record: one batch, side by side, other random numbers.
+// Both copies of a record lie side by side in one batch, with other random numbers.
 TEST(PipelineOrders, RepeatedRecordsAreAugmentedAnew) {
   SmallRun run(20);
   run.options.order = Order::shuffled().repeated(2);
@@ -111,7 +111,7 @@ TEST(PipelineOrders, BucketsAreTheGlobalBatchesOfAnyWorld) {
   EXPECT_EQ(testing::global_sequence(run, 2, reference[4].after),
             std::vector<BatchContents>(reference.begin() + 5, reference.end()));
 
-  // The same as with the lengths that the field has; a state tells other ones.
+  // Given lengths equal to the field's give the same order. A state refuses other lengths.
   run.options.order = Order::bucketed(
       std::vector<std::uint32_t>(100, static_cast<std::uint32_t>(MemoryDataset::payload_bytes)),
       {.window_records = 40, .group_records = 12});

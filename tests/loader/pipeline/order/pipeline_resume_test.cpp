@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Going on where another run was, and sharing a run among ranks.
+// Tests of resuming a run, and of sharing a run among ranks.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -83,8 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Ranks{53, 3, LastBatch::pad}, Ranks{50, 4, LastBatch::pad},
                       Ranks{5, 2, LastBatch::pad}, Ranks{53, 3, LastBatch::drop}));
 
-// Side by side the ranks' pieces are the global batches: nothing twice, nothing left out, and each
-// rank has as many batches.
+// Side by side the ranks' pieces are the global batches, without repetition or gap, and all ranks
+// have the same number of batches.
 TEST_P(PipelineRanks, DealTheGlobalBatchesInConsecutivePieces) {
   const Ranks ranks = GetParam();
   constexpr std::size_t batch_size = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The road's states, one call at a time: which calls move a slot on, that others are refused, and
-// that closing it ends every wait.
+// Tests of the slot queues' states, one call at a time: which calls change a slot's state, that
+// others are refused, and that closing the queues ends every wait.
 #include "pipeline/road/road.h"
 
 #include <gmock/gmock.h>
@@ -96,7 +96,7 @@ TEST(Road, ABatchLetGoEarlyIsFreeWithItsLastMicroBatch) {
   EXPECT_EQ(host.state, HostState::leaving);
 }
 
-/// How often the calling thread went to sleep in `call`.
+/// Returns how often the calling thread went to sleep in `call`.
 template <typename Call>
 long sleeps_in(Call call) {
   const auto so_far = [] {
@@ -114,7 +114,7 @@ TEST(Road, TheFeederSleepsWhileBatchesAreLetGo) {
   SmallRoad small;
   for (int batch = 0; batch < batches; ++batch)
     small.road->left(small.send(small.add_lease(), true));
-  (void)small.plan();  // and never made
+  (void)small.plan();  // and never makes it
   auto feeder = std::async(std::launch::async, [&] {
     return sleeps_in([&] { EXPECT_FALSE(small.road->next_made(now(), now() + patience)); });
   });
@@ -215,8 +215,8 @@ TEST(Road, CallsInAWrongStateAreInternalErrors) {
   }
 }
 
-// Were it to go by the workers' count, the slot could come round before the worker that counted
-// last has told the road.
+// If the workers' count alone decided, the slot could be used again before the worker that counted
+// last has reported.
 TEST(Road, AMicroBatchIsMadeOnlyWhenAWorkerHasSaidSo) {
   SmallRoad small;
   HostSlot& host = small.plan();
@@ -316,7 +316,7 @@ TEST(Road, WatchesBlockingCallsFromABatchOn) {
   EXPECT_TRUE(small.road->watched());
 }
 
-/// Memory that says when it is freed.
+/// Memory that signals when it is freed.
 Memory told(std::promise<void>& freed) {
   static std::byte byte;
   return {&byte, 1, [&freed](std::byte*) { freed.set_value(); }};

@@ -19,7 +19,7 @@ class Meter : public ::testing::Test {
     return report;
   }
 
-  /// A batch that was planned before it was asked for.
+  /// Hands out a batch that was planned before it was asked for.
   void hand_out(Clock::time_point asked, Clock::time_point got) {
     meter.handed_out({asked, got, start, start, start, 1, 8});
   }

@@ -17,7 +17,7 @@ namespace millrace::testing {
 
 inline Road::Clock::time_point now() { return Road::Clock::now(); }
 
-/// A road of two host slots without threads: the test makes the calls of each.
+/// Slot queues with two host slots and without threads: the test makes the calls of each thread.
 struct SmallRoad {
   static constexpr std::size_t slot_bytes = 256;
 
@@ -34,7 +34,7 @@ struct SmallRoad {
                                   RunMeter(nullptr, 0, false, now()));
   }
 
-  /// A lease of device memory, or of a host slot.
+  /// Adds an output slot with device memory, or for a host slot.
   Lease& add_lease(HostSlot* host = nullptr) {
     auto lease = std::make_unique<Lease>();
     Lease& added = *lease;
@@ -43,7 +43,7 @@ struct SmallRoad {
     return added;
   }
 
-  /// Plans the next batch as the reaper does.
+  /// Plans the next batch as the plan-recycle thread does.
   HostSlot& plan(std::size_t size = 4) {
     HostSlot* host = road->take_free();
     if (host == nullptr) throw std::runtime_error("no host slot is free");
@@ -65,12 +65,12 @@ struct SmallRoad {
       if (road->begin_sample()) road->sample_made(host, sample);
   }
 
-  /// The next made micro-batch; its host is null if none is made.
+  /// Returns the next made micro-batch; its host is null if none is made.
   Road::Made next_made() const {
     return road->next_made(now(), now()).value_or(Road::Made{nullptr, 0});
   }
 
-  /// Plans and makes a batch and puts it on its way, as all threads together do.
+  /// Plans and makes a batch and puts it on its way, like all threads together.
   HostSlot& send(Lease& lease, bool leave) {
     HostSlot& host = plan();
     make(host, 0, host.plan.size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// debug.poison_slots: bytes of a sample that the transform does not write.
+// Tests of debug.poison_slots, which finds bytes of a sample that the transform does not write.
 #include <gmock/gmock.h>
 #include <millrace/pipeline.h>
 
@@ -29,7 +29,7 @@ SampleSpec three_fields() {
                      {"text", DType::uint8, {16}, true}});
 }
 
-/// A run whose transform writes zeros but in bytes `first` up to `end` of `field`.
+/// A run whose transform writes zeros, except in bytes [first, end) of `field`.
 Pipeline run_that_leaves(const std::string& field, std::size_t first, std::size_t end,
                          bool poison = true) {
   SmallRun run(160);
@@ -88,7 +88,7 @@ TEST(PipelinePoison, SamplesThatAreWrittenWholeAreTheSame) {
   }
 }
 
-// A bad sample may be left as it is, and another record is made in its place.
+// A transform may leave a bad sample unwritten; another record is made in its place.
 TEST(PipelinePoison, ABadSampleNeedsNoBytes) {
   SmallRun run(160);
   run.options.debug.poison_slots = true;

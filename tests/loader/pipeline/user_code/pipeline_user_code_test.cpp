@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datasets, transforms and devices of users that return null, return too early or throw: the run
-// ends with an error that names the call, or goes on with a warning.
+// Tests of datasets, transforms and devices of users that return null, return too early or throw.
+// The run ends with an error that names the call, or goes on with a warning.
 #include <gmock/gmock.h>
 #include <millrace/concat_dataset.h>
 #include <millrace/pipeline.h>
@@ -54,7 +54,7 @@ class FaultyDataset final : public Dataset {
   std::shared_ptr<MemoryDataset> inner_ = std::make_shared<MemoryDataset>(80);
 };
 
-/// A transform whose workers are made by a function, and make samples of MemoryDataset.
+/// A transform whose workers come from a function and make samples of MemoryDataset.
 class WorkerOf final : public Transform {
  public:
   using Made = std::function<std::unique_ptr<TransformWorker>()>;
