@@ -75,7 +75,7 @@ State Batch::state_after() const { return desk_->state_at(lease().plan.position_
 PartRange Batch::parts() const { return PartRange(*this); }
 void Batch::record_stream(Stream& stream) const { desk_->record_stream(lease(), stream); }
 void Batch::record_stream(std::shared_ptr<Stream> stream) const {
-  if (stream == nullptr) throw Error(ErrorCode::invalid_argument, "a stream that is null");
+  if (stream == nullptr) throw Error(ErrorCode::invalid_argument, "the stream is null");
   record_stream(*stream);
   desk_->keep(*lease_, std::move(stream));
 }

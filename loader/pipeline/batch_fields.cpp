@@ -31,7 +31,7 @@ const FieldSpec& checked_image(const SampleSpec& made, const Conversion& convers
     for (const FieldSpec& one : made.fields())
       names += (names.empty() ? "" : ", ") + in_quotes(one.name);
     refuse_conversion("field", in_quotes(conversion.field),
-                      "there is no such field of a sample; there are " + names);
+                      "samples do not have this field; they have " + names);
   }
   const FieldSpec& image = made.fields()[*field];
   if (image.variable)
@@ -43,7 +43,7 @@ const FieldSpec& checked_image(const SampleSpec& made, const Conversion& convers
     refuse_conversion(
         "field", in_quotes(image.name),
         "that field is " + std::string(to_string(image.dtype)) + " " + image.shape.to_string() +
-            ", and what is converted must be uint8 [height, width, channels] or [images, height, " +
+            "; conversion needs uint8 [height, width, channels] or [images, height, " +
             "width, channels] with 1 to " + std::to_string(Conversion::max_channels) + " channels");
   return image;
 }
@@ -105,7 +105,7 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
         throw Error(ErrorCode::invalid_argument,
                     std::string("the transform leaves the ") + what + " of " + in_quotes(image) +
                         " to the device (field " + in_quotes(field.name) + "), but conversion " +
-                        (conversion ? "is of " + in_quotes(conversion->field) : "is not set") +
+                        (conversion ? "applies to " + in_quotes(conversion->field) : "is not set") +
                         "; convert that field, or let a worker do it");
       const Shape& shape = made.fields()[*find_field(made, image)].shape;
       if (shape.rank() != 3)

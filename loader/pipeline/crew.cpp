@@ -253,7 +253,7 @@ std::optional<Stuck> Crew::dismiss(Clock::time_point deadline) {
     if (pool->cancel(this, deadline - Clock::now())) continue;
     const std::optional<SampleMaker::Running> running = maker_->longest_running();
     stuck = running ? Stuck{running->stage, running->what}
-                    : Stuck{"workers", "a worker does not come back"};
+                    : Stuck{"workers", "a worker does not return"};
   }
   runtime_.release(this, stuck.has_value());
   return stuck;

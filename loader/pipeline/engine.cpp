@@ -86,10 +86,10 @@ std::uint64_t first_position(const PipelineOptions& options, const State& here,
       state_differences(*options.resume.from, here, transform);
   if (differences.empty() || options.resume.anyway) return options.resume.from->position;
   std::string message =
-      "the state to resume from is of another run than this one over " + dataset.name() + ": ";
+      "the state to resume from belongs to another run than this one over " + dataset.name() + ": ";
   for (const std::string& difference : differences) message += difference + "; ";
-  throw Error(ErrorCode::invalid_argument,
-              message + "resume.anyway takes its position all the same", "plan");
+  throw Error(ErrorCode::invalid_argument, message + "resume.anyway uses its position nevertheless",
+              "plan");
 }
 
 /// Returns the cache for the transform's samples. Returns null if they are not cached, and adds the
@@ -111,8 +111,8 @@ std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
   if (cache->room() == 0)
     warnings.push_back("cache_bytes is " + std::to_string(bytes) +
                        ", which has no room for a sample of " + std::to_string(part.bytes) +
-                       " bytes beside the places of " + std::to_string(dataset->size()) +
-                       " records; no sample is kept");
+                       " bytes besides the index of " + std::to_string(dataset->size()) +
+                       " records; no sample is cached");
   return cache;
 }
 

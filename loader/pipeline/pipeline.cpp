@@ -11,11 +11,11 @@ Pipeline::Pipeline(std::shared_ptr<const Dataset> dataset,
                    std::shared_ptr<const Transform> transform, std::shared_ptr<Device> device,
                    PipelineOptions options) {
   if (dataset == nullptr)
-    throw Error(ErrorCode::invalid_argument, "a pipeline needs a dataset; it was given none");
+    throw Error(ErrorCode::invalid_argument, "the dataset is null; a pipeline needs one");
   if (transform == nullptr)
-    throw Error(ErrorCode::invalid_argument, "a pipeline needs a transform; it was given none");
+    throw Error(ErrorCode::invalid_argument, "the transform is null; a pipeline needs one");
   if (device == nullptr)
-    throw Error(ErrorCode::invalid_argument, "a pipeline needs a device; it was given none");
+    throw Error(ErrorCode::invalid_argument, "the device is null; a pipeline needs one");
   if (auto fitted = transform->fitted_to(*dataset)) transform = std::move(fitted);
   std::shared_ptr<Runtime> runtime =
       options.runtime ? std::exchange(options.runtime, nullptr)
@@ -58,9 +58,10 @@ std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
   if (!engine_->here())
-    throw Error(ErrorCode::invalid_argument,
-                "a pipeline was used in a child of the process that made it, where its threads are "
-                "not; make one in the child");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "a pipeline was used in a child process, which does not have its threads; make one in "
+        "the child");
   return engine_;
 }
 

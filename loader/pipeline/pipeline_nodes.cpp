@@ -136,9 +136,9 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
   report.workers_bound = true;
   if (missed_node_)
     report.warnings.push_back("The device is on NUMA node " + std::to_string(*missed_node_) +
-                              ", where there are no workers: its batches are made on other nodes, "
-                              "which it reaches more slowly. "
-                              "Let the process use that node's processors.");
+                              ", which has no workers: its batches are made on other nodes, "
+                              "which it reaches more slowly. Let the process use that node's "
+                              "processors.");
   for (std::size_t place = 0; place < counts_.size(); ++place) {
     const Node& node = counts_[place];
     // The counts are not read at one moment: workers add to them meanwhile.
@@ -162,15 +162,13 @@ void PipelineNodes::fill(Report& report, const std::vector<NodeFigures>& now,
 std::string PipelineNodes::memory_warning(const Node& node) {
   const std::string slots = "the host slots of NUMA node " + std::to_string(node.node.number);
   if (!node.pages_elsewhere)
-    return "Whether " + slots +
-           " lie on it is not known: the system does not tell (move_pages, which containers may "
-           "refuse). Let the process ask for "
-           "that, or compare with a run on that node alone.";
+    return "It is not known whether " + slots +
+           " lie on that node: the system does not report it (move_pages, which containers may "
+           "refuse). Allow that call, or compare with a run on that node alone.";
   return std::to_string(*node.pages_elsewhere) + " pages of " + slots +
          " lie on other nodes, which its workers and the device reach more slowly. Free memory on "
-         "that node, or let the process "
-         "keep "
-         "its memory there (mbind, which containers may refuse).";
+         "that node, or let the process keep its memory there (mbind, which containers may "
+         "refuse).";
 }
 
 }  // namespace millrace

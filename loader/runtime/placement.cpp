@@ -179,9 +179,10 @@ void leave_free(Placement& placement, const std::vector<PciDevice>& gpus, unsign
         (count == 1 ? "es" : "") + " kernels" + (names.empty() ? "" : " on GPU ") + names);
   }
   if (placement.launch_cores < launch_cores)
-    placement.warnings.push_back(
-        "there are processors for " + std::to_string(placement.launch_cores) + " of the " +
-        counted(launch_cores, "thread") + " that launch kernels: they share them with workers");
+    placement.warnings.push_back("there are processors for only " +
+                                 std::to_string(placement.launch_cores) + " of the " +
+                                 counted(launch_cores, "thread") +
+                                 " that launch kernels: the others share processors with workers");
 }
 
 /// Explains the limits on the process's processors.
@@ -287,8 +288,8 @@ Placement place_workers(const Topology& machine, const RuntimeOptions& options) 
   const auto by_default = static_cast<unsigned>(cores >= enough_cores ? gpus.size() : 0);
   if (!options.launch_cores && !gpus.empty() && by_default == 0)
     placement.reasons.push_back(
-        "no processor is left free for the thread that launches kernels: that takes " +
-        std::to_string(enough_cores) + " or more");
+        "no processor is left free for the thread that launches kernels: this needs " +
+        std::to_string(enough_cores) + " processors or more");
   leave_free(placement, gpus, options.launch_cores.value_or(by_default));
   placement.reasons.push_back(counted(placement.total_workers(), "worker") + ": one per processor" +
                               (placement.launch_cores > 0 ? " that is left" : ""));

@@ -130,8 +130,8 @@ Runtime::Runtime(const RuntimeOptions& options)
         first, workers, bind ? node.cpus : std::vector<int>(), node.number));
     first += workers;
     if (options.numa == Numa::off || pools_.back()->bound()) continue;
-    unbound_.push_back(unbound_text(node, machine.synthetic   ? "they are made up"
-                                          : node.cpus.empty() ? "there are none"
+    unbound_.push_back(unbound_text(node, machine.synthetic   ? "the topology is synthetic"
+                                          : node.cpus.empty() ? "the node has no processors"
                                                               : pools_.back()->binding_error()));
     if (options.numa == Numa::require)
       throw Error(ErrorCode::invalid_argument,
@@ -161,7 +161,7 @@ std::vector<std::string> Runtime::warnings() const {
     warnings.push_back("oversubscribed: this process has " + std::to_string(all) + " workers on " +
                        std::to_string(topology().cores) + " processors, " +
                        std::to_string(all - own) +
-                       " of them of other runtimes; let its pipelines share one runtime");
+                       " of them in other runtimes; let its pipelines share one runtime");
   return warnings;
 }
 

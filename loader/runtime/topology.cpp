@@ -226,10 +226,9 @@ Topology synthetic_topology(const std::string& description) {
   const TopologyHandle handle = new_topology();
   if (hwloc_topology_set_synthetic(handle.get(), description.c_str()) != 0 ||
       hwloc_topology_load(handle.get()) != 0)
-    throw Error(
-        ErrorCode::invalid_argument,
-        "\"" + cut(description) +
-            "\" is no synthetic topology of hwloc's; one is \"pack:2 [numa] l3:1 core:4 pu:1\"");
+    throw Error(ErrorCode::invalid_argument, "\"" + cut(description) +
+                                                 "\" is not a synthetic topology of hwloc; an "
+                                                 "example is \"pack:2 [numa] l3:1 core:4 pu:1\"");
   const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(handle.get());
   Topology topology;
   topology.nodes = nodes_in(handle.get(), all);

@@ -90,7 +90,7 @@ void read_order(const RunMembers& run, const Place& place, Order& into) {
                            std::initializer_list<const char*> keys) {
     for (const char* key : keys)
       if (mode != order && run.find(key) != nullptr)
-        place.fail(place.name(key) + " is there, but " + place.name("order") + " is not \"" + name +
+        place.fail(place.name(key) + " is set, but " + place.name("order") + " is not \"" + name +
                    "\"");
   };
   only_of(NamedOrder::blocks, "blocks", {"block_records", "window_blocks"});

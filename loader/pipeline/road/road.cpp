@@ -22,7 +22,7 @@ Road::Road(const Run& run, Slots slots, RunMeter meter)
     : run_(run),
       slots_(std::move(slots)),
       reserved_(std::make_exception_ptr(
-          Error(ErrorCode::internal, "the run failed, and there is no memory left to say how"))),
+          Error(ErrorCode::internal, "the run failed with no memory left for its error message"))),
       progress_{run.first, run.first, run.first, run.position},
       meter_(std::move(meter)) {
   MutexLock lock(mutex_);
@@ -229,8 +229,9 @@ void Road::refuse_waiting(bool exhausted, const NextRequest& request) const {
       std::to_string(progress_.live) + " live batches hold every " + words_.kind + " slot";
   if (!request.timeout)
     throw Error(ErrorCode::slots_exhausted,
-                held + ", so no further batch can come; let one go first, give more " +
-                    words_.option + ", or call next with a timeout if another thread will");
+                held + ", so no further batch can come; release one first, increase " +
+                    words_.option +
+                    ", or call next with a timeout if another thread will release one");
   throw Error(ErrorCode::timeout, (exhausted ? held + " still" : "the next batch is not made") +
                                       " after " +
                                       std::to_string(request.timeout->count() / 1'000'000) + " ms");

@@ -159,8 +159,8 @@ class RawTransform final : public Transform {
         refuse_raw_field(spec, "is a scalar, which cannot vary in length; give it a shape[0]");
       if (spec.variable && spec.shape[0] == 0)
         refuse_raw_field(spec,
-                         "varies in length, and nothing says how long it is at most: give it a "
-                         "shape[0] (of arrays, \"max_length\" in their description)");
+                         "varies in length without a maximum; give it a shape[0] (for arrays, "
+                         "\"max_length\" in their description)");
       description_ +=
           (description_.empty() ? "raw: " : ", ") + spec.name + " " + raw_in_words(spec);
       CopiedField copied{.spec = spec};
@@ -170,7 +170,7 @@ class RawTransform final : public Transform {
         if (fill.empty())
           refuse_raw_field(spec, "is " + std::string(to_string(spec.dtype)) +
                                      ", which cannot hold " + std::to_string(field.fill) +
-                                     " to fill it up with");
+                                     ", its fill value");
         description_ += " filled with " + text_of(field.fill);
         if (field.fill != 0) {
           in_sample.variable = false;
@@ -213,8 +213,8 @@ std::vector<RawField> raw_fields(const Dataset& dataset) {
   if (fields.empty())
     throw Error(ErrorCode::invalid_argument,
                 dataset.name() +
-                    " does not say what dtype and shape its fields have; a trainer "
-                    "gives them to raw_transform by hand");
+                    " does not say what dtype and shape its fields have; pass them to "
+                    "raw_transform");
   return fields;
 }
 

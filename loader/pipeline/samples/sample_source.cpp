@@ -120,7 +120,8 @@ SampleTask& WorkerSource::give(Place& place, const Record& record) {
 WorkerSource::Place& WorkerSource::place_of(const SampleTask& task) {
   for (Place& place : places())
     if (place.subject && &place.subject->task == &task) return place;
-  throw Error(ErrorCode::transform, "a worker told of a sample that it was not given");
+  throw Error(ErrorCode::transform,
+              "the transform finished a sample that its worker was not given");
 }
 
 void WorkerSource::made(SampleTask& task, const Status& status) { end(place_of(task), status); }

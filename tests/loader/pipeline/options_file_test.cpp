@@ -182,9 +182,9 @@ TEST_F(OptionsFile, WhatRunSaysWronglyIsNamed) {
               HasSubstr("\"run.order\" is \"random\", must be one of \"shuffled\", "
                         "\"sequential\", \"blocks\", \"bucketed\""));
   EXPECT_THAT(on_run(R"("order": "sequential", "window_blocks": 3)"),
-              HasSubstr("\"run.window_blocks\" is there, but \"run.order\" is not \"blocks\""));
+              HasSubstr("\"run.window_blocks\" is set, but \"run.order\" is not \"blocks\""));
   EXPECT_THAT(on_run(R"("length_field": "text")"),
-              HasSubstr("\"run.length_field\" is there, but \"run.order\" is not \"bucketed\""));
+              HasSubstr("\"run.length_field\" is set, but \"run.order\" is not \"bucketed\""));
   EXPECT_THAT(on_run(R"("order": "bucketed", "length_field": "text")"),
               HasSubstr("\"run.group_records\" is missing, but \"run.order\" is \"bucketed\""));
   EXPECT_THAT(on_run(R"("order": "bucketed", "group_records": 8)"),

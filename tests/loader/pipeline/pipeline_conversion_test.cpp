@@ -389,7 +389,7 @@ TEST(PipelineConversions, FlipsThatNoConversionMakesAreRefused) {
       [](const Record&, Random&, Sample&) { return Status::ok(); });
   run.options.conversion = Conversion{.field = "mask"};
   EXPECT_THAT(error_of([&] { (void)Pipeline(run.dataset, two, run.device, run.options); }).what(),
-              HasSubstr("is of \"mask\""));
+              HasSubstr("applies to \"mask\""));
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ TEST(Runtime, DoesNotBindToAMadeUpMachineAndSaysSo) {
   const std::vector<std::string> warnings = runtime.warnings();
   ASSERT_EQ(warnings.size(), 8U);
   EXPECT_THAT(warnings[5],
-              AllOf(HasSubstr("node 5 are not bound to its processors 5"), HasSubstr("made up")));
+              AllOf(HasSubstr("node 5 are not bound to its processors 5"), HasSubstr("synthetic")));
 }
 
 TEST(Runtime, SaysWhyWorkersCouldNotBeBound) {
@@ -149,7 +149,7 @@ TEST(Runtime, SaysWhyWorkersCouldNotBeBound) {
 TEST(Runtime, FailsWhereBindingIsRequiredAndImpossible) {
   for (const auto& [machine, node, reason] :
        {std::tuple(impossible(), "node 4", "Invalid argument"),
-        std::tuple(made_up(2), "node 0", "made up")}) {
+        std::tuple(made_up(2), "node 0", "synthetic")}) {
     const Error error = testing::error_of(
         [&, &machine = machine] { Runtime({.numa = Numa::require, .topology = machine}); });
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
