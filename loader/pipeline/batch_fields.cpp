@@ -91,7 +91,7 @@ BatchFields::BatchFields(const SampleSpec& made, const std::optional<Conversion>
     check_values(*conversion, image[image.rank() - 1]);
   }
   std::vector<FieldSpec> fields = made.fields();
-  // its length is a field of its own already
+  // Its length is a field of its own already.
   for (FieldSpec& field : fields) field.variable = false;
   fields.insert(fields.end(), added.begin(), added.end());
   fields = SampleSpec(std::move(fields)).fields();

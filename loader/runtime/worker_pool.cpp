@@ -38,7 +38,7 @@ void WorkerPool::begin_stop() {
 
 void WorkerPool::stop(Clock::time_point deadline) {
   if (threads_.empty()) return;
-  // a child of fork() has no threads to join
+  // A child of fork() has no threads to join.
   if (!impl_->here()) return leak(std::exchange(threads_, {}));
   impl_->begin_stop();
   impl_->wait_until_stopped(deadline);

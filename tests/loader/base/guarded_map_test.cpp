@@ -278,7 +278,7 @@ TEST_F(GuardedMapHandler, OneInstalledMeanwhilePassesOnAndStays) {
   expect_own_fault();
   EXPECT_EQ(later_calls, 4);
 
-  // Our handler is installed in front once more, and also stands behind it: must not loop.
+  // Our handler is installed in front once more, and is also the next one: this must not loop.
   map = file_.map();
   lose_page_of(*map, file_);
   EXPECT_EQ(later_calls, 4);
@@ -328,7 +328,7 @@ TEST_F(GuardedMapHandler, WhatEndsAProcessStillDoes) {
   EXPECT_EQ(ends(plain(SIG_IGN), sent), 0);
   const struct sigaction once = plain(earlier_plain, static_cast<int>(SA_RESETHAND));
   EXPECT_EQ(ends(once, sent), 0);
-#if !defined(MILLRACE_TSAN)  // it calls a program's handler again that is for one signal
+#if !defined(MILLRACE_TSAN)  // it calls a SA_RESETHAND handler again
   EXPECT_EQ(ends(once, [&] { sent(), sent(); }), SIGBUS);
 #endif
 }

@@ -90,7 +90,7 @@ TEST(OrderBucketed, GroupsAreCutsOfASortedWindow) {
   for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
     const std::vector<std::uint64_t> records = epoch_of(sampler, epoch);
     for (std::size_t first = 0; first < records.size(); first += window) {
-      // from the shortest length of each group to its longest
+      // From the shortest length of each group to its longest.
       std::map<std::uint32_t, std::uint32_t> groups;
       const std::size_t end = std::min<std::size_t>(first + window, 228);
       for (std::size_t begin = first; begin < end; begin += 12) {

@@ -174,7 +174,7 @@ class PipelineCache : public ::testing::Test {
   PipelineCache() {
     options_.batch_size = 8;
     options_.epochs = 3;
-    // so no record comes again while its sample is being made
+    // No record comes again while its sample is being made.
     options_.order = Order::sequential();
     options_.bad_records = BadRecords::mark;
     options_.runtime = make_runtime({.workers = 2});

@@ -127,8 +127,8 @@ TEST_F(PythonWritten, TensorsOfCaffe2) {
   }
 }
 
-/// Damaged pickles that are accepted give the same values as in Python. Some of them Python
-/// refuses: for a frame that is too short, a key that it cannot hash, or the like.
+/// Damaged pickles that are accepted give the same values as in Python. Python
+/// refuses some of them: for a frame that is too short, a key that it cannot hash, or the like.
 TEST_F(PythonWritten, DamagedPicklesAreReadAlikeOrRefused) {
   write("mutated", 10000);
   Values values;
