@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-// Odd, so that no step loses anything: 2^64 by the golden ratio.
+// 2^64 divided by the golden ratio. It is odd, so multiplying by it loses no bits.
 constexpr std::uint64_t base = 0x9e3779b97f4a7c15;
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 namespace millrace {
 
-/// The fingerprint of some records and `second_records` more behind them, of the fingerprints of
-/// both (see `fingerprint_with`).
+/// Returns the fingerprint of two consecutive runs of records from the fingerprints of both (see
+/// `fingerprint_with`). The second run has `second_records` records.
 std::uint64_t fingerprint_of_both(std::uint64_t first, std::uint64_t second,
                                   std::uint64_t second_records);
 
-/// A checksum or fingerprint as 16 hexadecimal digits, as files have it.
+/// Formats a checksum or fingerprint as 16 hexadecimal digits, the form that files store.
 std::string hex16(std::uint64_t number);
-/// Reads that. Throws `Error` (`corrupt`).
+/// Parses the text that `hex16` returns. Throws `Error` (`corrupt`).
 std::uint64_t parse_hex16(const std::string& digits);
 
 }  // namespace millrace

@@ -15,7 +15,7 @@
 namespace millrace {
 namespace {
 
-/// What all parts that have records say in the same way.
+/// Returns the field specs that all non-empty parts have in common.
 std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Dataset>> parts) {
   std::vector<FieldSpec> common;
   bool first = true;
@@ -32,7 +32,7 @@ std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Datase
   return common;
 }
 
-/// Where a record lies.
+/// Location of a record: its part and its index in that part.
 struct RecordPlace {
   std::size_t part;
   std::uint64_t index;
@@ -73,7 +73,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
  private:
   class Reader;
 
-  /// Where a record < `size()` lies.
+  /// Returns the location of a record (`index` < `size()`).
   RecordPlace place(std::uint64_t index) const {
     const auto behind = std::ranges::upper_bound(begins_, index);
     return {static_cast<std::size_t>(behind - begins_.begin() - 1), index - *(behind - 1)};
@@ -81,7 +81,7 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
 
   std::vector<std::shared_ptr<const Dataset>> parts_;
   std::vector<FieldSpec> specs_;
-  /// The number of each part's first record, and of all records.
+  /// The number of each part's first record, then the number of all records.
   std::vector<std::uint64_t> begins_{0};
   JoinedDescription description_;
 };
@@ -110,8 +110,8 @@ class JoinedDataset::Reader final : public DatasetReader {
   Status intact() const override { return last_ != nullptr ? last_->intact() : Status::ok(); }
 
  private:
-  /// With the part's name and the record's number there, since who knows the reason alone knows the
-  /// whole and the number in it.
+  /// Returns the error's reason. For a bad record it adds the part's name and the record's index in
+  /// that part: a caller that sees only the reason knows the joined dataset alone.
   std::string reason_of(const Error& error, const RecordPlace& place) const {
     const std::string name = all_->parts_[place.part]->name();
     if (error.code() != ErrorCode::bad_record || error.reason().find(name) != std::string::npos)

@@ -10,32 +10,35 @@
 
 namespace millrace {
 
-/// What a joined dataset says of itself.
+/// Name, classes and facts of a joined dataset.
 struct JoinedDescription {
   std::string name{};
   std::vector<std::string> classes{};
-  /// Without the files and warnings, which are those of the parts.
+  /// Files and warnings stay empty here: they are taken from the parts.
   DatasetFacts facts{};
 };
 
-/// The records of several datasets as one, whose numbers run on from part to part. Its readers have
-/// a reader of each part that they have read from.
+/// Returns several datasets as one. Record numbers continue from part to part. Each of its readers
+/// opens a reader of a part when it first reads from that part.
 std::shared_ptr<const Dataset> join_datasets(std::vector<std::shared_ptr<const Dataset>> parts,
                                              JoinedDescription description);
 
-/// A stored name without control characters, for `Dataset::key`: a zero byte of a damaged one would
-/// end a message.
+/// Returns a stored name without control characters, for `Dataset::key`. In a damaged dataset a
+/// name may contain a zero byte, which would end a message.
 std::string one_line(std::string_view text);
 
-/// "record 3 (a.jpg) of a.lmdb", for messages; "record 3 of a.lmdb" where it has no key of its own.
-/// Without the dataset's name if `reason`, which is to follow, has that.
+/// Returns the name of a record for messages: "record 3 (a.jpg) of a.lmdb", or "record 3 of a.lmdb"
+/// if it has no key. `reason` is the text that will follow. If it contains the dataset's name, the
+/// returned text leaves the name out.
 std::string record_name(const Dataset& dataset, std::uint64_t index, std::string_view reason = {});
 
-/// `Dataset::key`, or "record N" if that throws; then `failure` is the exception's text.
+/// Returns `Dataset::key`, or "record N" if that throws. In that case `failure` receives the
+/// exception's text.
 std::string key_or_number(const Dataset& dataset, std::uint64_t index,
                           std::string* failure = nullptr);
 
-/// `Dataset::make_reader`. Throws `Error` (`io`, with the dataset's name) if that returns null.
+/// Calls `Dataset::make_reader`. Throws `Error` (`io`, with the dataset's name) if that returns
+/// null.
 std::unique_ptr<DatasetReader> checked_reader(const Dataset& dataset);
 
 /// Throws `Error` (`invalid_argument`) unless `dataset` has a record `index`.

@@ -31,12 +31,12 @@ void RecordNotes::keep(std::uint64_t record, std::span<const std::byte> note) {
     shard.notes[record] = std::move(kept);
     if (after < before) bytes_.fetch_sub(before - after, std::memory_order_relaxed);
   } catch (const std::bad_alloc&) {
-    // There is no room after all; what was there is as it was.
+    // Out of memory: the previous hint stays.
     if (after > before) bytes_.fetch_sub(after - before, std::memory_order_relaxed);
   }
 }
 
-/// Whether there is room for so many bytes more; then they are taken.
+/// Reserves `bytes` more. Returns false if that would exceed the limit.
 bool RecordNotes::take(std::size_t bytes) {
   std::size_t taken = bytes_.load(std::memory_order_relaxed);
   do {

@@ -13,28 +13,28 @@
 
 namespace millrace {
 
-/// What transforms note of a dataset's records as they make samples of them: some bytes for each,
-/// in memory of a stated size. What has no room is not kept, and nothing is dropped for it: in a
-/// run that takes every record once an epoch, no note is worth more than another. All functions may
-/// be called from any thread at once.
+/// Record hints: a few bytes for each record, which transforms store to make its sample faster the
+/// next time. The memory is limited. When it is full, new hints are not added and old ones are not
+/// evicted: a run that reads every record once an epoch gains nothing from evicting. Thread-safe.
 class RecordNotes {
  public:
-  /// Lets the notes take `bytes`, with what it takes to find them, if they may not take more yet.
+  /// Raises the memory limit to `bytes`, which include the overhead of finding the hints. A lower
+  /// value than the present limit has no effect.
   void allow(std::size_t bytes);
-  /// The memory that they take.
+  /// Bytes of memory in use.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-  /// Copies a record's note; none is empty.
+  /// Copies a record's hint into `note`. `note` becomes empty if the record has no hint.
   void read(std::uint64_t record, std::vector<std::byte>& note) const;
-  /// Keeps a record's note in place of the one before, if there is room.
+  /// Stores a record's hint in place of its previous one. Does nothing if the memory is full.
   void keep(std::uint64_t record, std::span<const std::byte> note);
 
  private:
-  /// About what a map's node and two pieces of allocated memory take beside the note.
+  /// Estimated overhead for each hint: a node of the map and two allocations.
   static constexpr std::size_t overhead_bytes = 96;
   static constexpr std::size_t shard_count = 64;
 
-  /// On cache lines of its own.
+  /// One part of the map, on cache lines of its own.
   struct alignas(64) Shard {
     mutable Mutex mutex;
     std::unordered_map<std::uint64_t, std::vector<std::byte>> notes MILLRACE_GUARDED_BY(mutex);
@@ -43,7 +43,7 @@ class RecordNotes {
   bool take(std::size_t bytes);
 
   std::array<Shard, shard_count> shards_;
-  // Counts, which order nothing.
+  // Plain counters: relaxed memory order is enough.
   std::atomic<std::size_t> limit_{0};
   std::atomic<std::size_t> bytes_{0};
 };

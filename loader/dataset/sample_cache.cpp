@@ -8,9 +8,9 @@
 namespace millrace {
 namespace {
 
-/// Memory is taken in pieces of about so many bytes.
+/// Approximate size of one allocation (chunk).
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
-/// What a piece may take beside its bytes: a header and the rest of a page.
+/// Overhead of an allocation: its header and the rest of its last page.
 constexpr std::size_t chunk_overhead = 4096 + 64;
 constexpr std::size_t cache_line = 64;
 
@@ -36,7 +36,7 @@ void SampleCache::allow(std::size_t bytes) {
   try {
     table_ = std::make_unique<Place[]>(static_cast<std::size_t>(records_));
   } catch (const std::bad_alloc&) {
-    return;  // there is no room after all
+    return;  // out of memory
   }
   bytes_.fetch_add(table_bytes(), std::memory_order_relaxed);
   places_.store(table_.get(), std::memory_order_release);

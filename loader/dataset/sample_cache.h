@@ -12,31 +12,32 @@
 
 namespace millrace {
 
-/// What transforms keep of a dataset's records to make their samples of: as many bytes of each, in
-/// memory of a stated size, which is taken as it is needed. What has no room is not kept, and
-/// nothing is dropped for it: each epoch takes every record once, so what was used last is what is
-/// needed last. All functions may be called from any thread at once; to find something takes no
-/// lock.
+/// Cache of intermediate results from which transforms make samples. It stores the same number of
+/// bytes for each record. The memory is limited and is allocated as it is needed. When the cache is
+/// full, new entries are not added and old ones are not evicted: each epoch reads every record
+/// once, so the entry that was used last is the one that is needed last. Thread-safe; `find` takes
+/// no lock.
 class SampleCache {
  public:
-  /// For records 0 to `records` - 1, of which `sample_bytes`, at least 1, are kept.
+  /// Caches `sample_bytes` (at least 1) for each of the records 0 to `records` - 1.
   SampleCache(std::uint64_t records, std::size_t sample_bytes);
 
-  /// Lets it take `bytes`, with what it takes to find the samples (8 bytes for each record), if it
-  /// may not take more yet.
+  /// Raises the memory limit to `bytes`, which include 8 bytes of the lookup table for each record.
+  /// A lower value than the present limit has no effect.
   void allow(std::size_t bytes);
-  /// How many samples have room in what it may take.
+  /// Number of samples that fit into the memory limit.
   std::uint64_t room() const;
-  /// The memory that it takes.
+  /// Bytes of memory in use.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   std::size_t sample_bytes() const { return sample_bytes_; }
 
-  /// What is kept of a record, as long as the cache lives; empty if nothing is.
+  /// Returns the cached bytes of a record, valid as long as the cache lives. Empty if it has none.
   std::span<const std::byte> find(std::uint64_t record) const;
-  /// Room to write what is to be kept of a record; empty if there is none. It comes back by `keep`
-  /// or `give_back`.
+  /// Returns memory to write the bytes of one record to; empty if the cache is full. Pass it to
+  /// `keep` or `give_back` afterwards.
   std::span<std::byte> take();
-  /// Keeps what was written into room that it gave, unless another thread has kept this record.
+  /// Adds the bytes written to `room`, which `take` returned, as a record's entry. Frees `room` if
+  /// another thread has added this record already.
   void keep(std::uint64_t record, std::span<std::byte> room);
   void give_back(std::span<std::byte> room);
 
@@ -44,26 +45,27 @@ class SampleCache {
   using Place = std::atomic<const std::byte*>;
 
   std::size_t table_bytes() const;
-  /// Takes memory for more samples, and tells whether there was room for one.
+  /// Allocates memory for more samples. Returns whether there was room for at least one.
   bool grow() MILLRACE_REQUIRES(mutex_);
 
   const std::uint64_t records_;
   const std::size_t sample_bytes_;
-  /// From one sample to the next.
+  /// Distance in bytes from one sample to the next.
   const std::size_t stride_;
 
-  /// A place for each record, where there is room for that and a sample. Whoever finds a place
-  /// filled sees the bytes that it points to.
+  /// Table with a pointer for each record. It is null until the limit has room for the table and
+  /// one sample. A thread that reads a non-null pointer also sees the bytes that it points to.
   std::atomic<Place*> places_{nullptr};
-  std::atomic<std::size_t> bytes_{0};  // a count, which orders nothing
+  std::atomic<std::size_t> bytes_{0};  // a plain counter, relaxed order
 
   mutable Mutex mutex_;
   std::unique_ptr<Place[]> table_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t limit_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<std::byte[]>> chunks_ MILLRACE_GUARDED_BY(mutex_);
-  /// What was never taken of the last chunk.
+  /// The unused rest of the last chunk.
   std::span<std::byte> fresh_ MILLRACE_GUARDED_BY(mutex_);
-  /// A list: each piece of room, which has 64 bytes at least, begins with the next one's address.
+  /// Linked free list. Each free piece has at least 64 bytes and begins with the address of the
+  /// next.
   std::byte* given_back_ MILLRACE_GUARDED_BY(mutex_) = nullptr;
 };
 

@@ -99,7 +99,7 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
     return refuse("is damaged or cut short");
   if (!mapped) return notes;
   try {
-    // The dataset's own file has the same warning.
+    // Dropped: opening the dataset's own file has given the same warning.
     std::vector<std::string> same;
     notes->map_ =
         GuardedMap::make(notes->file_.get(), static_cast<std::size_t>(notes->bytes_), name, same);
@@ -163,7 +163,7 @@ void StoredNotes::read(std::uint64_t record, std::vector<std::byte>& note) const
   if (!read_at(range[0], note)) note.clear();
 }
 
-/// False if not all of it is there.
+/// Returns false unless all of the bytes could be read.
 bool StoredNotes::read_at(std::uint64_t offset, std::span<std::byte> bytes) const {
   if (offset > bytes_ || bytes.size() > bytes_ - offset) return false;
   if (map_ != nullptr) {

@@ -17,14 +17,14 @@
 
 namespace millrace {
 
-/// What begins a file of notes. All numbers are little-endian:
-///     8 bytes  "MRnotes1", the format
-///     8 bytes  how many records there are, n
-///     8 bytes  the dataset's fingerprint, or 0
-///     8 bytes  the XXH3-64 of the bytes before
-///     n + 1 numbers of 8 bytes: where each record's note begins in the file, and where the last
-///              one ends, which is the file's end
-///     the notes, in the order of their records; an empty one is none
+/// Header of a file of record hints. All numbers are little-endian:
+///     8 bytes  "MRnotes1", the format;
+///     8 bytes  n, the number of records;
+///     8 bytes  the dataset's fingerprint, or 0;
+///     8 bytes  the XXH3-64 of the bytes before;
+///     n + 1 numbers of 8 bytes: the offset in the file of each record's hint, then the end of the
+///              last one, which is the length of the file;
+///     the hints, in the order of their records. An empty one means that the record has no hint.
 struct NotesHeader {
   static constexpr std::size_t bytes = 32;
   static constexpr std::size_t most_note_bytes = std::size_t{16} << 20;
@@ -33,26 +33,28 @@ struct NotesHeader {
   std::uint64_t fingerprint = 0;
 
   std::vector<std::byte> packed() const;
-  /// Nullopt if the bytes are no such header.
+  /// Returns nullopt if the bytes are not a valid header.
   static std::optional<NotesHeader> unpack(std::span<const std::byte> packed);
-  /// Where the notes begin.
+  /// Offset of the first hint in the file.
   std::uint64_t end_of_table() const { return bytes + (records + 1) * sizeof(std::uint64_t); }
 };
 
-/// Notes of a dataset's records as they lie in a file. Whatever is in it: a note is some bytes of
-/// it, or none. All functions may be called from any thread at once.
+/// Record hints that are stored in a file. The file is not trusted: whatever it contains, a hint is
+/// empty or some bytes of the file. Thread-safe.
 class StoredNotes {
  public:
-  /// Null if the dataset's file `file` has no notes, and if they are not of this dataset; then
-  /// `warnings` gets a sentence that says why they are not used. `mapped` is as in `OpenOptions`.
+  /// Opens the hints stored beside the dataset's file `file`. Returns null without a warning if
+  /// that file has no hints. Returns null and adds the reason to `warnings` if the hints belong to
+  /// another dataset or cannot be used. `mapped` is as in `OpenOptions`.
   static std::unique_ptr<const StoredNotes> open(const std::filesystem::path& file,
                                                  const NotesHeader& dataset, bool mapped,
                                                  std::vector<std::string>& warnings);
 
-  /// Empty if the record has none, or its note cannot be read.
+  /// Reads a record's hint. `note` becomes empty if the record has none or it cannot be read.
   void read(std::uint64_t record, std::vector<std::byte>& note) const;
 
-  /// The first record with an impossible offset in the table; nullopt if the table is sound.
+  /// Returns the first record with an impossible offset in the table; nullopt if the table is
+  /// sound.
   std::optional<std::uint64_t> first_misplaced() const;
 
  private:
@@ -60,7 +62,7 @@ class StoredNotes {
 
   NotesHeader header_;
   std::uint64_t bytes_ = 0;
-  // One of them.
+  // Exactly one of these two is set.
   std::unique_ptr<const GuardedMap> map_;
   FileDescriptor file_;
 };
