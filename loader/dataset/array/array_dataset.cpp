@@ -89,7 +89,7 @@ class ArrayDataset::Reader final : public DatasetReader {
   std::shared_ptr<const ArrayDataset> dataset_;
   std::vector<ArrayField::Buffers> buffers_;
   std::vector<RecordField> fields_;
-  /// Where the last record was read.
+  /// The byte ranges that the last record was read from.
   std::vector<ReadRange> ranges_;
   Status unreadable_ = Status::ok();
 };
@@ -108,13 +108,13 @@ void ArrayDataset::prefetch(std::span<const std::uint64_t> indices) const {
         const auto [file, range] = field.locate(index, buffer, ignored);
         of_files[file].push_back(range);
       } catch (const Error&) {
-        // Whoever reads the record gets the error.
+        // Ignored here: reading the record reports this error.
       }
   }
   for (auto& [file, ranges] : of_files) file->read_ahead(std::move(ranges));
 }
 
-/// The first bytes of the file at `path`; none if it is no regular file.
+/// Returns the first bytes of the file at `path`; empty unless it is a regular file.
 std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return {};
@@ -148,7 +148,7 @@ std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions&
 }
 
 Status probe_arrays(const fs::path& path) {
-  // Most files are none, and need not be read to their end to know that.
+  // Checks the beginning first: most files are not descriptions, and need not be read as a whole.
   const std::string beginning = first_bytes_of(path, 4096);
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string::npos || beginning[first] != '{')

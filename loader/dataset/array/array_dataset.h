@@ -7,15 +7,16 @@
 #include <filesystem>
 #include <memory>
 
-// Arrays that are read where they lie: one of numpy's .npy files, or several files by a description
-// (array_description.h). For the table of `open_dataset`: a probe says whether the file at `path`,
-// which exists, is of the format, and the reason if it is not; it throws `Error` (`io`) if the file
-// cannot be read. The openers throw as `open_dataset` does.
+// Arrays that are read in place: one numpy .npy file, or several files that a description lists
+// (array_description.h). These functions are for the format table of `open_dataset`. A probe
+// returns whether the existing file at `path` is of the format, and the reason if it is not. It
+// throws `Error` (`io`) if the file cannot be read. The openers throw the same errors as
+// `open_dataset`.
 
 namespace millrace {
 
 Status probe_npy(const std::filesystem::path& path);
-/// A dataset of one field, which has the file's name without its ending.
+/// Opens a dataset with one field, whose name is the file's name without its extension.
 std::shared_ptr<const Dataset> open_npy(const std::filesystem::path& path,
                                         const OpenOptions& options);
 

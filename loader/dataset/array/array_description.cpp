@@ -18,13 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a field: messages show it whole.
+/// Longest name of a field: messages show it whole.
 constexpr std::size_t most_name_bytes = 200;
 constexpr const char* arrays_format = "arrays";
 constexpr const char* key_of_shards = "millrace_shards";
 constexpr std::uint64_t most_count = most_value_bytes;
 
-/// The dtypes by their names, as messages list them.
+/// Reads the key "dtype". For an unknown name the error lists all dtypes.
 DType read_dtype(const Members& members, const Place& place) {
   const Json* value = members.find("dtype");
   if (value == nullptr) place.fail(place.name("dtype") + " is missing; a raw file does not say it");
@@ -50,7 +50,7 @@ std::vector<std::uint64_t> read_extents(const Members& members, const Place& pla
   return value->get<std::vector<std::uint64_t>>();
 }
 
-/// A list of texts, or a single one where that may stand for a list.
+/// Reads a list of texts. If `single` is set, one text may stand for a list of one.
 std::vector<std::string> read_name_list(const Members& members, const Place& place, const char* key,
                                         bool single) {
   const Json* value = members.find(key);
@@ -65,7 +65,7 @@ std::vector<std::string> read_name_list(const Members& members, const Place& pla
 class DescriptionReader {
  public:
   DescriptionReader(const fs::path& path, bool mapped) : name_(path.string()), mapped_(mapped) {
-    // If the description is reached by a link, the files lie where it leads.
+    // A description may be reached by a symbolic link: then the files lie beside its target.
     std::error_code error;
     const fs::path at = fs::canonical(path, error);
     folder_ = (error ? path : at).parent_path();
@@ -118,7 +118,8 @@ class DescriptionReader {
       place.fail(place.name("npy") + " and " + place.name("raw") + " exclude another");
     if (!npy && !raw && common_files_.empty())
       place.fail("neither " + place.name("npy") + " nor " + place.name("raw") + " is there");
-    // What a file of numpy's says itself is not said again, nor what all fields have in common.
+    // The allowed keys. A .npy file states its own layout, and fields without files share the
+    // common layout: neither may repeat it.
     const Members members =
         npy   ? Members(json, place, {"npy", "window", "offsets", "max_length", "image", "as"})
         : raw ? Members(json, place,
@@ -150,7 +151,7 @@ class DescriptionReader {
     return shaped(name, std::move(*array), members, place);
   }
 
-  /// What a field makes of its array.
+  /// Applies the field's keys to its array: windows, offsets, image and int64.
   ArrayField shaped(const std::string& name, StoredArray array, const Members& members,
                     const Place& place) {
     if (const Json* window = members.object("window")) {
@@ -193,7 +194,7 @@ class DescriptionReader {
     return field;
   }
 
-  /// The file of that name, opened once.
+  /// Returns the file of that name. Opens it at the first call.
   std::shared_ptr<const ArrayFile> open(const std::string& name) {
     if (name.empty() || name.size() > PATH_MAX || name.find('\0') != std::string::npos)
       throw Error(ErrorCode::corrupt, "\"" + cut(name.c_str()) + "\" is no name of a file");
@@ -240,7 +241,8 @@ bool is_array_description(std::string_view text) {
     return !json.contains(key_of_shards) &&
            (json.contains("fields") || (format != json.end() && *format == arrays_format));
   }
-  // Who has made a mistake in writing one wants to hear of that.
+  // Damaged JSON that names "fields": opened as a description, it gives an error that locates the
+  // mistake.
   return text.find("\"fields\"") != std::string_view::npos &&
          text.find(key_of_shards) == std::string_view::npos;
 }

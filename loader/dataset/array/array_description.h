@@ -8,52 +8,54 @@
 
 #include "dataset/array/array_field.h"
 
-// The description of arrays that are read side by side, JSON in UTF-8. loader/README.md has whole
-// ones.
+// The description of arrays that are read side by side: JSON in UTF-8. loader/README.md has
+// examples. Names of files are relative to the description.
 //
-//     format           "arrays"
-//     fields           the fields by their names, each an object as below
-//     classes          names of the classes that the field "label" counts; may be missing
+//     format           "arrays".
+//     fields           The fields by their names, each an object as below.
+//     classes          Names of the classes that the field "label" counts. Optional.
 //     raw, header_bytes, record_bytes
-//                      where the fields are that name no file themselves
+//                      The files and layout of the fields that name no file themselves.
 //
 // A field has one of
 //
-//     npy              a .npy file, or several one after the other: record n is what their first
-//                      axis has at n. Names of files are relative to the description
-//     raw              a file, or several, of records of fixed length behind header_bytes (0 if
-//                      missing) bytes: each has record_bytes (as many as the value needs, if
-//                      missing), and in it, offset (0) bytes from its begin, a little-endian value
-//                      of dtype and shape (a single one, if missing)
+//     npy              A .npy file, or several consecutive ones. Record n is the element n of their
+//                      first axis.
+//     raw              A file, or several, of records of fixed length. header_bytes (default 0)
+//                      precede the records, which have record_bytes each (default: those of one
+//                      value). A record has a little-endian value of dtype and shape (default: a
+//                      single number) at offset (default 0).
 //
 // and may have
 //
-//     window           {length, stride}: single values are records of length of them, which begin
-//                      every stride (length, if missing)
-//     offsets          a .npy file of integers: record n has the values from offsets[n] up to
-//                      offsets[n + 1]
-//     max_length       how many these are at most; a transform may need it
-//     image            "chw", "hwc" or "grey": the value is the pixels of an image, which records
-//                      have as a PPM or PGM file, as image transforms take it
-//     as               "int64": integers of another type are widened, as labels must be
+//     window           {length, stride}: a record is length single values, and a record begins
+//                      every stride values (default: length).
+//     offsets          A .npy file of integers: record n has the values from offsets[n] up to, not
+//                      including, offsets[n + 1].
+//     max_length       The largest number of values of a record with offsets. Some transforms need
+//                      it.
+//     image            "chw", "hwc" or "grey": the value is the pixels of an image. Records have
+//                      it as a PPM or PGM file, which image transforms read.
+//     as               "int64": integers of another type are widened. Labels must be int64.
 
 namespace millrace {
 
-/// What a description says.
+/// The parsed description.
 struct ArrayDescription {
   std::vector<ArrayField> fields{};
   std::vector<std::string> classes{};
-  /// Each once, in the order in which they are named.
+  /// Each file once, in the order in which the description names them.
   std::vector<std::string> files{};
-  /// Why files are not mapped as they should be.
+  /// Why files are not mapped although they should be.
   std::vector<std::string> warnings{};
 };
 
-/// Whether a text is meant as a description, however damaged it may be, and no list of shards.
+/// Returns whether a text is meant as a description, even a damaged one, and not as a list of
+/// shards.
 bool is_array_description(std::string_view text);
 
-/// Reads the description `text` of the file `path` and opens what it names. Throws `Error`, naming
-/// the file and the key: `corrupt`, `not_found` and `io`.
+/// Parses `text`, the description in the file `path`, and opens the files that it names. Throws
+/// `Error`, naming the file and the key: `corrupt`, `not_found` and `io`.
 ArrayDescription read_array_description(const std::string& text, const std::filesystem::path& path,
                                         bool mapped);
 

@@ -12,8 +12,8 @@ static_assert(std::endian::native == std::endian::little);
 
 [[noreturn]] void refuse_values(const std::string& what) { throw Error(ErrorCode::corrupt, what); }
 
-/// Calls `function` with a value of the integer type that `dtype` is. False if it is none, or
-/// uint64, whose values are not all among those of int64.
+/// Calls `function` with a value of the integer type of `dtype`. Returns false for uint64, which
+/// exceeds int64, and for types other than integers.
 template <typename Function>
 bool with_integer(DType dtype, const Function& function) {
   switch (dtype) {

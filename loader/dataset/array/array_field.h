@@ -14,47 +14,47 @@
 
 namespace millrace {
 
-/// How the pixels of an image lie: colour planes one behind the other, colours side by side, or
-/// one value for each pixel.
+/// Memory layout of an image's pixels: colour planes one after the other, interleaved colours, or
+/// one value a pixel.
 enum class PixelOrder : std::uint8_t { chw, hwc, grey };
 
-/// What was read of which file for a record.
+/// A byte range and the file it was read from.
 using ReadRange = std::pair<const ArrayFile*, ByteRange>;
 
 /// One field of an array dataset. Immutable; all methods may be called from any thread at once.
 class ArrayField {
  public:
-  /// One thread's memory for a field.
+  /// Scratch memory of one thread for one field.
   struct Buffers {
     std::vector<std::byte> offsets;
     std::vector<std::byte> stored;
     std::vector<std::byte> made;
   };
 
-  /// Record n has value n.
+  /// Makes a field in which record n has value n.
   ArrayField(std::string name, StoredArray array);
 
-  // Each of these throws `Error` (`corrupt`, a clause about the field) for what does not fit.
+  // Each of these throws `Error` (`corrupt`, a clause about the field) if the values do not fit.
 
-  /// Record n has the values from the one that `offsets` has at n up to the one that it has at n +
-  /// 1. They have at most `max_length`, as the caller says; 0 = that is not known.
+  /// Makes the length vary: record n has the values from offsets[n] up to, not including, offsets[n
+  /// + 1]. `max_length` is the caller's bound on their number; 0 = unknown.
   void vary_by(StoredArray offsets, std::uint64_t max_length);
-  /// The values are integers, and records have them as int64.
+  /// Converts the values, which are integers, to int64.
   void widen();
-  /// The values are the pixels of an image, and records have it as a binary PPM or PGM file.
-  /// Source: Netpbm, "PPM Format Specification" and "PGM Format Specification".
+  /// Wraps the values, which are an image's pixels, as a binary PPM or PGM file. Source: Netpbm,
+  /// "PPM Format Specification" and "PGM Format Specification".
   void encode(PixelOrder order);
 
   const FieldSpec& spec() const { return spec_; }
   std::uint64_t records() const;
 
-  /// The field of record `record` (< `records()`): in a map, or in `buffers` until the next call.
-  /// Adds to `ranges` where it was read. Throws `Error`: `bad_record` for offsets that lead
-  /// nowhere, `io`.
+  /// Returns the field of record `record` (< `records()`), a view of the map or of `buffers`, valid
+  /// until the next call. Appends the ranges that were read to `ranges`. Throws `Error`:
+  /// `bad_record` for offsets outside the values or in descending order, `io`.
   std::span<const std::byte> read(std::uint64_t record, Buffers& buffers,
                                   std::vector<ReadRange>& ranges) const;
-  /// Where the values of record `record` lie. Adds to `ranges` what was read to know that. Throws
-  /// as `read` does.
+  /// Returns the byte range of the values of record `record`. Appends the offsets that were read
+  /// for that to `ranges`. Throws the same errors as `read`.
   ReadRange locate(std::uint64_t record, std::vector<std::byte>& buffer,
                    std::vector<ReadRange>& ranges) const;
 
@@ -66,9 +66,9 @@ class ArrayField {
   StoredArray array_;
   std::optional<StoredArray> offsets_;
   bool widens_ = false;
-  /// Of an image; empty if it is none.
+  /// The image's PPM or PGM header; empty unless the field is an image.
   std::string image_header_;
-  /// How many planes there are to be put side by side; 1 = none.
+  /// Number of colour planes to interleave; 1 = nothing to interleave.
   std::uint64_t planes_ = 1;
 };
 

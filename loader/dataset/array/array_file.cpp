@@ -46,7 +46,7 @@ ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name,
   if (mapped && bytes_ > 0)
     map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
   if (map_) {
-    // Records are read in any order, so what lies behind one is not wanted with it.
+    // Records are read in random order, so the kernel should not read ahead behind one.
     madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
   } else {
     posix_fadvise(file_.get(), 0, 0, POSIX_FADV_RANDOM);
@@ -78,7 +78,7 @@ Status ArrayFile::check_kept(ByteRange range) const {
   if (const auto lost = map_->first_lost(map_->bytes().subspan(
           static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.bytes))))
     return Status::bad(unreadable_text(name_, *lost, "an I/O error, or the file was made shorter"));
-  // The page in which a shorter file ends has zeros behind that, of which no fault tells.
+  // If the file was shortened, the rest of its last page reads as zeros without a fault.
   struct stat status {};
   if (fstat(file_.get(), &status) != 0) return Status::bad(name_ + ": " + system_reason(errno));
   const auto now = static_cast<std::uint64_t>(status.st_size);
@@ -92,10 +92,10 @@ void ArrayFile::read_ahead(std::vector<ByteRange> ranges) const {
   std::ranges::sort(ranges, {}, &ByteRange::begin);
   for (std::size_t first = 0; first < ranges.size();) {
     std::uint64_t at = ranges[first].begin / page_bytes * page_bytes, end = at;
-    // What lies in one page, or next to it, is asked for once.
+    // Ranges in the same or adjacent pages become one request.
     for (; first < ranges.size() && ranges[first].begin / page_bytes * page_bytes <= end; ++first)
       end = std::max(end, (ranges[first].end() + page_bytes - 1) / page_bytes * page_bytes);
-    // Linux reads no more per call than the device takes in one go, and leaves out the rest.
+    // Linux reads at most one device request per call and ignores the rest.
     for (std::uint64_t bytes = 0; at < end; at += bytes) {
       bytes = std::min(std::uint64_t{128} << 10, end - at);
       if (map_)

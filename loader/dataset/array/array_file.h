@@ -16,7 +16,7 @@
 
 namespace millrace {
 
-/// Where bytes lie in a file.
+/// A range of bytes in a file.
 struct ByteRange {
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
@@ -24,28 +24,27 @@ struct ByteRange {
   std::uint64_t end() const { return begin + bytes; }
 };
 
-/// A file that arrays are read from, through a map or call by call. Immutable; all methods may be
-/// called from any thread at once.
+/// A file that holds arrays, read through a memory map or by pread. Immutable and thread-safe.
 class ArrayFile {
  public:
-  /// Opens the file at `path`, a regular one, for reading. Throws `Error`, which names it:
-  /// `not_found`, `corrupt` if it is something else than a file, `io`.
+  /// Opens the regular file at `path` for reading. Throws `Error`, which names it: `not_found`,
+  /// `corrupt` if it is not a regular file, `io`.
   static std::shared_ptr<const ArrayFile> open(const std::filesystem::path& path, bool mapped);
 
   const std::string& name() const { return name_; }
-  /// Its length when it was opened.
+  /// Length in bytes when the file was opened.
   std::uint64_t bytes() const { return bytes_; }
 
-  /// Why it is not mapped as it should be.
+  /// Why the file is not mapped although it should be.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  /// The bytes of `range`, which lies within `bytes()`: in the map, or else in `buffer`. Throws
-  /// `Error` (`io`, naming file and offset) if they cannot be read call by call.
+  /// Returns the bytes of `range`, which lies within `bytes()`: a view of the map, or of `buffer`
+  /// if the file is not mapped. Throws `Error` (`io`, naming file and offset) if pread fails.
   std::span<const std::byte> read(ByteRange range, std::vector<std::byte>& buffer) const;
-  /// Whether what `read` gave of `range` is still what the file has: bytes of a map can be lost at
-  /// any time. The reason names file and offset.
+  /// Returns whether the bytes that `read` returned for `range` are still those of the file: mapped
+  /// bytes can be lost at any time. The reason names file and offset.
   Status check_kept(ByteRange range) const;
-  /// A hint that these bytes are read soon.
+  /// Hints that these ranges will be read soon.
   void read_ahead(std::vector<ByteRange> ranges) const;
 
  private:
@@ -55,7 +54,7 @@ class ArrayFile {
   std::uint64_t bytes_;
   std::string name_;
   std::vector<std::string> warnings_;
-  /// Null if it is not mapped, or empty.
+  /// Null if the file is not mapped or is empty.
   std::unique_ptr<const GuardedMap> map_;
 };
 

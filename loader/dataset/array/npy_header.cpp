@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::size_t npy_version_bytes = 2;
-/// numpy has no array of more.
+/// NPY_MAXDIMS, the limit of numpy before version 2.
 constexpr std::size_t most_npy_extents = 32;
 
 [[noreturn]] void refuse_npy(const std::string& what) { throw Error(ErrorCode::corrupt, what); }
@@ -30,7 +30,7 @@ struct NpyCode {
   DType dtype;
 };
 
-/// Kind and bytes of each dtype that is read, as numpy writes them after the order of the bytes.
+/// The supported dtypes by their code: kind and size, which numpy writes after the byte order.
 constexpr NpyCode npy_codes[] = {
     {"b1", DType::boolean}, {"i1", DType::int8},    {"u1", DType::uint8},   {"i2", DType::int16},
     {"u2", DType::uint16},  {"i4", DType::int32},   {"u4", DType::uint32},  {"i8", DType::int64},
@@ -39,7 +39,7 @@ constexpr NpyCode npy_codes[] = {
 
 DType npy_dtype(std::string_view descr) {
   const std::string shown = "\"" + cut(std::string(descr)) + "\"";
-  // "i4" and "|i4" state no order; numpy reads them in the machine's, which is little-endian.
+  // "i4" and "|i4" state no byte order. numpy reads them in the machine's, which is little-endian.
   const bool states_order = "<>|="sv.find(descr.substr(0, 1)) != std::string_view::npos;
   const std::string_view kind = descr.substr(!descr.empty() && states_order ? 1 : 0);
   if (kind.starts_with("O"))
@@ -57,8 +57,8 @@ DType npy_dtype(std::string_view descr) {
   return code->dtype;
 }
 
-/// Reads the header's text, which is a dictionary as Python writes it. Knows nothing but what numpy
-/// may have written.
+/// Parses the header's text, a Python dictionary literal. Accepts only the literals that numpy
+/// writes.
 class NpyHeaderText {
  public:
   explicit NpyHeaderText(std::string_view text) : text_(text) {}
@@ -112,7 +112,7 @@ class NpyHeaderText {
       extents_.push_back(integer());
       if (!take(',')) {
         expect(')');
-        // (5) is no tuple in Python.
+        // (5) is an integer in Python, not a tuple.
         if (extents_.size() == 1) refuse_npy_header("its shape is no tuple");
         break;
       }
@@ -128,7 +128,7 @@ class NpyHeaderText {
       refuse_npy_header("its shape has an extent of more than 2^64");
     if (error != std::errc()) refuse_npy_header("its shape is no tuple of counts");
     at_ += static_cast<std::size_t>(end - begin);
-    // Python 2 wrote long integers so.
+    // Python 2 wrote long integers with this suffix.
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;
     return value;
   }

@@ -22,27 +22,26 @@
 
 namespace millrace {
 
-/// What a .npy file says of its array.
+/// The parsed header of a .npy file.
 struct NpyHeader {
   DType dtype = DType::uint8;
-  /// Extents, outermost first; none for a scalar.
+  /// Extents, outermost first; empty for a scalar.
   std::vector<std::uint64_t> extents{};
-  /// Where the array begins in the file.
+  /// Offset of the array's first byte in the file.
   std::uint64_t data_offset = 0;
 };
 
-/// Bytes of a file that hold the header of any array that is read here, and more: a longer one is
+/// Length of the beginning of a file that contains every header accepted here. A longer header is
 /// refused.
 inline constexpr std::size_t most_npy_header_bytes = std::size_t{1} << 16;
 
-/// Whether a file that begins with `beginning` is a .npy file.
+/// Returns whether a file that begins with `beginning` is a .npy file.
 bool is_npy(std::span<const std::byte> beginning);
 
-/// Reads the header of a file that begins with `beginning`: all of it, or its first
-/// `most_npy_header_bytes`. Throws `Error` (`corrupt`; the message is a clause about the file that
-/// says what to do) for a damaged header and for arrays that are not read: in Fortran order, with a
-/// structured, an object's or another unknown dtype, or with big-endian numbers. Takes time and
-/// memory in proportion to the header.
+/// Parses a header. `beginning` is the whole file or its first `most_npy_header_bytes`. Throws
+/// `Error` (`corrupt`) for a damaged header and for an unsupported array: in Fortran order, of
+/// big-endian numbers, or of a structured, object or unknown dtype. The message is a clause about
+/// the file and says what to do. Time and memory are linear in the header's length.
 NpyHeader parse_npy_header(std::span<const std::byte> beginning);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ std::string extents_text(std::span<const std::uint64_t> extents) {
   return text + (extents.size() == 1 ? ",)" : ")");
 }
 
-/// The bytes of one value; nullopt if they are more than one may have.
+/// Returns the bytes of one value; nullopt if they exceed `most_value_bytes`.
 std::optional<std::uint64_t> value_bytes_of(DType dtype, std::span<const std::uint64_t> extents) {
   if (std::ranges::count(extents, 0U) > 0) return 0;
   std::uint64_t room = most_value_bytes / size_of(dtype);
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> value_bytes_of(DType dtype, std::span<const std::ui
   return bytes;
 }
 
-/// At most `Shape::max_rank` - 1 extents, which leaves room for the batch.
+/// Converts at most `Shape::max_rank` - 1 extents, which leaves one axis for the batch.
 Shape shape_of_extents(std::span<const std::uint64_t> extents) {
   Shape shape;
   for (std::size_t axis = extents.size(); axis-- > 0;)

@@ -14,7 +14,7 @@
 
 namespace millrace {
 
-/// Values that lie in one file: value n begins at `begin` + n x `stride`.
+/// Consecutive values in one file. Value n begins at byte `begin` + n x `stride`.
 struct ArrayPiece {
   std::shared_ptr<const ArrayFile> file;
   std::uint64_t begin = 0;
@@ -22,51 +22,52 @@ struct ArrayPiece {
   std::uint64_t values = 0;
 };
 
-/// Values of one dtype and shape that are numbered by their first axis, in one file or several, one
-/// after the other. All of them lie within their files.
+/// Values of one dtype and shape, numbered across one or several consecutive files. All of them lie
+/// within their files.
 struct StoredArray {
   DType dtype = DType::uint8;
-  /// Of one value, without the axis that numbers them.
+  /// Shape of one value, without the axis that numbers the values.
   Shape shape{};
-  /// Of one value, at least 1.
+  /// Bytes of one value, at least 1.
   std::uint64_t bytes = 0;
   std::vector<ArrayPiece> pieces{};
 
   std::uint64_t values() const;
-  /// Where value `number` (< `values()`) lies.
+  /// Returns the byte range of value `number` (< `values()`), and its file in `file`.
   ByteRange locate(std::uint64_t number, const ArrayFile*& file) const;
-  /// Whether the values of each piece lie one behind the other without a gap.
+  /// Returns whether the values of each piece lie without gaps.
   bool is_dense() const;
 };
 
-/// How raw files are cut into values.
+/// Layout of the values in a raw file.
 struct RawLayout {
   std::uint64_t header_bytes = 0;
-  /// From one value to the next; nullopt = as many as a value has.
+  /// Bytes from one record to the next; nullopt = the bytes of one value.
   std::optional<std::uint64_t> record_bytes{};
-  /// Of a value in its record.
+  /// Offset of the value in its record.
   std::uint64_t offset = 0;
   DType dtype = DType::uint8;
   std::vector<std::uint64_t> extents{};
 };
 
-/// The longest value, as of a sample's field.
+/// Largest number of bytes of one value; the same limit holds for a sample's field.
 inline constexpr std::uint64_t most_value_bytes = std::uint64_t{1} << 40U;
 
-/// The array of a .npy file. Throws `Error`, naming the file: `corrupt` for what is no sound .npy
-/// file, is cut short, or has an array that is not read (`parse_npy_header`, scalars, empty records
-/// and more extents than a batch has room for); `io`.
+/// Returns the array of a .npy file. Throws `Error`, naming the file: `corrupt` if the file is
+/// damaged, cut short or not a .npy file, or if its array is unsupported; `io`. Unsupported are
+/// scalars, empty records, more extents than a batch has room for, and what `parse_npy_header`
+/// refuses.
 StoredArray npy_array(std::shared_ptr<const ArrayFile> file);
-/// The values of a raw file. Throws `Error` (`corrupt`, naming the file or what of the layout is
-/// wrong).
+/// Returns the values of a raw file. Throws `Error` (`corrupt`, naming the file or the wrong part
+/// of the layout).
 StoredArray raw_array(std::shared_ptr<const ArrayFile> file, const RawLayout& layout);
-/// Adds what `more` has behind `array`. Throws `Error` (`corrupt`) if that has another dtype or
-/// shape.
+/// Appends the values of `more` to `array`. Throws `Error` (`corrupt`) if `more` has another dtype
+/// or shape.
 void append(StoredArray& array, StoredArray more);
 
-/// Single values as records of `length` of them that begin every `stride`: what is left at a
-/// piece's end, which is less, is left out. Throws `Error` (`corrupt`) unless the values are single
-/// ones that lie one behind the other, and if every piece is shorter than a window.
+/// Groups single values into records of `length` values; a record begins every `stride` values. A
+/// shorter rest at the end of a piece is left out. Throws `Error` (`corrupt`) unless the values are
+/// scalars without gaps, and if every piece is shorter than one window.
 StoredArray windows_of(StoredArray array, std::uint64_t length, std::uint64_t stride);
 
 }  // namespace millrace

@@ -35,14 +35,14 @@ constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 30;
 
 std::string reason_of(int error) { return std::generic_category().message(error); }
 
-/// Whether an error is the process's or the machine's, and says nothing of the file.
+/// Returns whether an error concerns the process or the machine and not the file.
 bool ends_run(int error) {
   return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
 }
 
 class FilesDataset final : public Dataset, public std::enable_shared_from_this<FilesDataset> {
  public:
-  /// `path`: the folder or the list itself; `folder`: what the images' paths are relative to.
+  /// `path`: the folder or the list itself. `folder`: the images' paths are relative to it.
   FilesDataset(std::string path, const fs::path& folder, ListedImages images, DatasetFacts facts,
                const OpenOptions& options)
       : path_(std::move(path)),
@@ -116,7 +116,7 @@ class FilesDataset::Reader final : public DatasetReader {
   std::vector<std::byte> buffer_;
   std::int64_t label_ = 0;
   std::array<RecordField, 2> fields_{};
-  /// What the system refused of the file that was read last.
+  /// The system's error for the file that was read last.
   Status unreadable_ = Status::ok();
 };
 
@@ -139,7 +139,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
   if (length == 0) return Status::bad("is empty");
   if (length > most_file_bytes)
     return Status::bad("is " + std::to_string(length) + " bytes long; at most 1 GiB is read");
-  // One more, which shows that it has become longer.
+  // One byte more, to detect a file that has grown.
   if (buffer_.size() <= length) buffer_.resize(length + 1);
   for (bytes = 0; bytes <= length;) {
     const ssize_t read = ::read(file.get(), buffer_.data() + bytes, length + 1 - bytes);
@@ -163,7 +163,7 @@ void FilesDataset::prefetch(std::span<const std::uint64_t> indices) const {
     const FileDescriptor opened =
         FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat status {};
-    // Whoever reads the record gets the error.
+    // Ignored here: reading the record reports this error.
     if (!opened || ::fstat(opened.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     const auto bytes =
         std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), most_file_bytes);

@@ -7,15 +7,15 @@
 #include <filesystem>
 #include <memory>
 
-// Images as files of their own, for the table of `open_dataset`: a folder of class folders
-// (`list_image_folder`), and a text file with lines "path,label", whose paths are relative to its
-// own folder (`read_image_list`). A probe says whether what lies at `path` is of the format, and
-// the reason if it is not; it throws `Error` (`io`) if that cannot be read. The openers throw as
-// `open_dataset` does.
+// Datasets of single image files: a folder of class folders (`list_image_folder`), and a text file
+// with lines "path,label" (`read_image_list`). The list's paths are relative to its own folder.
+// These functions are for the format table of `open_dataset`. A probe returns whether the existing
+// file or folder at `path` is of the format, and the reason if it is not. It throws `Error` (`io`)
+// if that cannot be read. The openers throw the same errors as `open_dataset`.
 //
-// Records have the fields "image" and "label". A file is opened, read and closed for each: one that
-// is gone, is empty, has more than 1 GiB or cannot be read is a bad record. The fingerprint is of
-// the paths and labels alone.
+// Records have the fields "image" and "label". Each read of a record opens, reads and closes its
+// file. A file that is missing, empty, unreadable or larger than 1 GiB is a bad record. The
+// fingerprint covers the paths and labels alone, not the contents.
 
 namespace millrace {
 

@@ -21,12 +21,12 @@ FolderEntries read_all(const fs::path& folder) {
   return read_folder(folder, [](const std::string&) { return true; });
 }
 
-/// Walks the classes of a folder, one after the other.
+/// Walks the class folders of a dataset one by one.
 class ClassWalk {
  public:
   explicit ClassWalk(const fs::path& folder) : folder_(folder) {}
 
-  /// Adds the images of a class in their order.
+  /// Appends the images of one class in order.
   void add(const std::string& name, PathTable& paths) {
     visits_.clear();
     visits_[id_of_file(folder_)].is_open = true;
@@ -59,7 +59,7 @@ class ClassWalk {
     visit = {.is_open = true, .was_here = true};
     FolderEntries entries = read_all(folder_ / relative);
     ignored_folders_ += ignore_hidden(entries).folders;
-    // What cannot be opened is an image by its name, too, and a bad record.
+    // An entry that cannot be opened is listed if its name is an image's, and becomes a bad record.
     for (auto& [name, reason] : entries.others) entries.files.push_back(std::move(name));
     std::erase_if(entries.files,
                   [](const std::string& name) { return !has_image_extension(name); });

@@ -10,14 +10,14 @@
 
 namespace millrace {
 
-/// Images as files, by number.
+/// Image files, by number.
 struct ListedImages {
-  /// Relative to the folder.
+  /// Paths relative to the folder.
   PathTable paths{};
-  /// Of a folder with classes: their names, and the number of each one's first image.
+  /// For a folder with classes: the class names, and the number of each class's first image.
   std::vector<std::string> classes{};
   std::vector<std::uint64_t> class_begins{};
-  /// Of a list: a label for each.
+  /// For a list: the label of each image.
   std::vector<std::int64_t> labels{};
   /// Sentences about hidden folders and images that are ignored.
   std::vector<std::string> warnings{};
@@ -25,20 +25,23 @@ struct ListedImages {
   std::int64_t label(std::uint64_t number) const;
 };
 
-/// Whether there is a class folder or an image in a folder. Throws `Error` (`io`).
+/// Returns whether a folder contains a class folder or an image. Throws `Error` (`io`).
 bool may_be_image_folder(const std::filesystem::path& folder);
 
-/// The images of a folder of class folders, in the order and with the labels of torchvision's
-/// `ImageFolder` (datasets/folder.py: find_classes, make_dataset): classes are the folders in it,
-/// sorted by name, without hidden ones (`ignore_hidden`, a warning); each is walked to the
-/// bottom, its folders in the order of their
-/// paths, the files of each sorted by name, and those count whose name ends as an image's. Names
-/// are compared bytewise, which is Python's order for names that are UTF-8. Links are followed, and
-/// lead into no folder that is being walked, so that circles end; `ImageFolder` goes round in them
-/// until the system refuses. A folder without folders in it is no `ImageFolder`: here its images
-/// have label -1. Throws `Error`: `corrupt` if there is no image, or none in a class, as
-/// `ImageFolder` does, and if links lead to the same folders more than 10,000 times; `io` if a
-/// folder cannot be read.
+/// Lists the images of a folder of class folders, in the order and with the labels of torchvision's
+/// `ImageFolder` (datasets/folder.py: find_classes, make_dataset).
+/// - The classes are its subfolders, sorted by name. Hidden ones are ignored with a warning
+/// (`ignore_hidden`).
+/// - Each class is walked recursively: its folders in the order of their paths, the files of each
+/// folder sorted by name. A file counts if its name has an image's extension.
+/// - Names are compared bytewise, which is Python's order for UTF-8 names.
+/// - Symbolic links are followed, except into a folder that is being walked. So cycles end here,
+/// while `ImageFolder` follows them until the system refuses.
+/// - `ImageFolder` refuses a folder without subfolders. Here its images have label -1.
+///
+/// Throws `Error`: `corrupt` if the folder or one of its classes has no image, as `ImageFolder`
+/// does, and if links lead to the same folders more than 10,000 times; `io` if a folder cannot be
+/// read.
 ListedImages list_image_folder(const std::filesystem::path& folder);
 
 }  // namespace millrace

@@ -109,7 +109,7 @@ void read_image_list(const fs::path& list, const TakeListed& take) {
 
 FileId id_of_file(const fs::path& path) {
   struct stat found {};
-  (void)stat(path.c_str(), &found);  // Where that fails, reading it does.
+  (void)stat(path.c_str(), &found);  // If this fails, reading the folder fails too.
   return {found.st_dev, found.st_ino};
 }
 

@@ -52,7 +52,7 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
     }
     const Status found = format.probe(path);
     if (found.is_ok()) return open_as(format, path, options);
-    // What several say in a row is said once.
+    // Consecutive formats with the same reason are listed together.
     if (!names.empty() && found.reason() != last) {
       reasons += names + ": " + last + "; ";
       names.clear();

@@ -9,32 +9,33 @@
 #include <span>
 #include <string_view>
 
-// This room stands behind the rooms of all formats, so that its table may name each of them, while
-// no format knows of the others and the seam in dataset/ knows of none.
+// This room is the last one under dataset/, so that its table may name every format. The formats do
+// not know each other, and dataset/ itself knows none of them.
 
 namespace millrace {
 
-/// A way in which datasets lie on disk. Its functions may be called from any thread at once.
+/// One on-disk format of datasets. Its functions are thread-safe.
 struct Format {
-  /// What a person calls it, in the singular.
+  /// The format's name in messages, in the singular.
   std::string_view name;
-  /// Whether what lies at `path`, which exists, is of this format, and the reason if it is not. It
-  /// reads no more than a beginning. Throws `Error` (`io`) if that cannot be read.
+  /// Returns whether the existing file or folder at `path` is of this format, and the reason if it
+  /// is not. Reads only its beginning. Throws `Error` (`io`) if that cannot be read.
   Status (*probe)(const std::filesystem::path& path);
-  /// Opens what the probe took. Throws as `open_dataset` does.
+  /// Opens a dataset that the probe accepted. Throws the same errors as `open_dataset`.
   std::shared_ptr<const Dataset> (*open)(const std::filesystem::path& path,
                                          const OpenOptions& options);
-  /// Whether it has a use for `OpenOptions::images` and `labels`; else it is not opened with them.
+  /// Whether the format uses `OpenOptions::images` and `labels`. Opening any other format with them
+  /// is an error.
   bool has_databases = false;
-  /// Whether a name at which nothing lies is of this format all the same: a pattern, say. Null if
-  /// none is.
+  /// Returns whether a name is of this format although no file has that name, such as a pattern.
+  /// Null if the format has no such names.
   Status (*probe_name)(const std::filesystem::path& name) = nullptr;
 };
 
-/// Opens the dataset at `path` by the format that `options.format` names, without a probe, or else
-/// by the first of the formats that takes it. Throws `Error`: `not_found` if there is nothing,
-/// `invalid_argument` for an unknown name, `corrupt` with the reasons of all formats if none takes
-/// it, and what its format throws.
+/// Opens the dataset at `path`. Uses the format that `options.format` names, without a probe; if it
+/// names none, the first format whose probe accepts the path. Throws `Error`: `not_found` if
+/// nothing exists there, `invalid_argument` for an unknown name, `corrupt` with the reasons of all
+/// formats if none accepts it, and the errors of the format.
 std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
                                               const std::filesystem::path& path,
                                               const OpenOptions& options);

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-/// The formats, in the order in which they are asked: one that takes less stands before one that
-/// takes more. A new format is a row here and a file of its own that has its probe and its opener.
+/// The formats in the order of their probes: a more specific one comes before a more general one.
+/// To add a format, add a row here and a file with its probe and opener.
 constexpr Format formats[] = {
     {"npy file", probe_npy, open_npy},
     {"arrays", probe_arrays, open_arrays},
