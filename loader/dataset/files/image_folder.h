@@ -31,12 +31,12 @@ bool may_be_image_folder(const std::filesystem::path& folder);
 /// Lists the images of a folder of class folders, in the order and with the labels of torchvision's
 /// `ImageFolder` (datasets/folder.py: find_classes, make_dataset).
 /// - The classes are its subfolders, sorted by name. Hidden ones are ignored with a warning
-/// (`ignore_hidden`).
+///   (`ignore_hidden`).
 /// - Each class is walked recursively: its folders in the order of their paths, the files of each
-/// folder sorted by name. A file counts if its name has an image's extension.
+///   folder sorted by name. A file counts if its name has an image's extension.
 /// - Names are compared bytewise, which is Python's order for UTF-8 names.
 /// - Symbolic links are followed, except into a folder that is being walked. So cycles end here,
-/// while `ImageFolder` follows them until the system refuses.
+///   while `ImageFolder` follows them until the system refuses.
 /// - `ImageFolder` refuses a folder without subfolders. Here its images have label -1.
 ///
 /// Throws `Error`: `corrupt` if the folder or one of its classes has no image, as `ImageFolder`

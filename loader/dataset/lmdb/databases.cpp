@@ -15,7 +15,7 @@ struct NamedFlavour {
   std::string_view name;
   std::unique_ptr<Flavour> (*make)();
 };
-/// In the order in which they are asked.
+/// In the order in which they are probed.
 constexpr NamedFlavour flavours[] = {{"images", plain_images},
                                      {"caffe-datum", caffe_datum},
                                      {"caffe2-tensors", caffe2_tensors},

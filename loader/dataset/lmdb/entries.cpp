@@ -8,12 +8,12 @@
 namespace millrace {
 
 void Entries::leave_out_metadata() {
-  // LMDB has numbers for keys there, or keys with a common beginning do not lie together.
+  // With these flags keys are integers, or keys with a common prefix are not adjacent.
   if ((tree_.flags & (lmdb::integer_keys | lmdb::reversed_keys)) != 0) return;
   EntryCursor cursor(*this);
   std::vector<std::uint64_t> found;
   for (const std::string_view begin : metadata_key_beginnings) {
-    // More than a few with such keys are records.
+    // A longer run of such keys is one of records.
     constexpr std::uint64_t most = 64;
     const std::uint64_t first = cursor.first_not_before(begin);
     for (std::uint64_t n = first; n < std::min(size_, first + most); ++n) {
@@ -72,7 +72,7 @@ std::uint64_t EntryCursor::first_not_before(std::string_view wanted, std::uint64
     return lmdb_key_less(entries_.tree().flags, std::as_bytes(std::span(found)),
                          std::as_bytes(std::span(wanted)));
   };
-  // In steps that grow, since it is often near.
+  // Gallops first: the entry is often near.
   std::uint64_t end = begin;
   for (std::uint64_t step = 1; end < entries_.size() && is_before(end); step *= 2) {
     begin = end + 1;
@@ -92,7 +92,7 @@ Status EntryCursor::check_kept(std::span<const std::byte> value) const {
   Status kept = cursor_.check_kept(value);
   const LmdbFile& file = entries_.file();
   if (!kept.is_ok() || value.empty() || file.whole()) return kept;
-  // No fault tells of zeros behind the file's end.
+  // Bytes behind the file's end read as zeros without a fault.
   const std::uint64_t offset = cursor_.offset_of(value);
   if (offset + value.size() <= file.length_now()) return kept;
   return Status::bad(file.unreadable(offset, shorter_or_damaged).reason());

@@ -15,40 +15,41 @@
 #include "dataset/lmdb/samples.h"
 #include "dataset/packed/lmdb_file.h"
 
-// What the flavours' probes and openers have in common.
+// The parts that the probes and openers of all schemas share.
 
 namespace millrace {
 
-/// Calls `look` with the file at `path`, read call by call, and its main database. Returns what
-/// that returns, or why the file cannot be looked at.
+/// Calls `look` with the file at `path`, opened without a map, and its main database. Returns the
+/// result, or the reason why the file cannot be read.
 Status look_at_main(const std::filesystem::path& path,
                     Status (*look)(const LmdbFile& file, const LmdbTree& main));
 
-/// Whether the main database's entries are databases themselves, by some of them.
+/// Returns whether the main database's entries are databases themselves, judged by a sample of
+/// them.
 bool holds_databases(const LmdbFile& file, const LmdbTree& main);
-/// The names of these, as far as there are no more than a few dozen.
+/// Returns the names of these databases; empty if the main database has more than 64 entries.
 std::vector<std::string> database_names(const LmdbFile& file);
-/// Ok if the database of this name (empty: the main one) can be read as records.
+/// Returns ok if the database of this name (empty: the main one) can be read as records.
 Status check_database(const LmdbTree& tree, std::string_view name);
 
-/// A file that is opened for good. Its functions throw as `open_dataset` does.
+/// An LMDB file that is opened as a dataset. Its functions throw the same errors as `open_dataset`.
 class ForeignFile {
  public:
   ForeignFile(const std::filesystem::path& path, const OpenOptions& options);
 
   const LmdbFile& file() const { return *file_; }
-  /// The named database; the main one if the name is empty.
+  /// Returns the named database; the main one if the name is empty.
   LmdbTree database(const std::string& name) const;
-  /// Its entries but for metadata. The table of its leaves is the one that is stored beside the
-  /// file, or is made now.
+  /// Returns the database's entries without metadata. The table of its leaves is read from the file
+  /// beside the LMDB, or built now.
   Entries entries(const LmdbTree& tree);
 
-  /// The dataset whose records are of this flavour, in the databases that the options name.
+  /// Opens a dataset whose records have this schema, in the databases that the options name.
   std::shared_ptr<const Dataset> open(std::unique_ptr<Flavour> flavour, std::string_view format);
-  /// The same with its parts but for the description of the flavour.
+  /// Makes the dataset from its parts. Sets the facts `format`, `files` and `warnings`.
   std::shared_ptr<const Dataset> finish(LmdbParts parts, std::string_view format);
 
-  /// What `read` returns. Throws `Error` (`corrupt`, naming the file) in place of `LmdbDamage`.
+  /// Returns the result of `read`. Turns `LmdbDamage` into `Error` (`corrupt`, naming the file).
   template <typename Read>
   auto guarded(Read read) const {
     try {

@@ -12,21 +12,21 @@
 namespace millrace {
 namespace {
 
-/// Classes that keys have: the first folder behind those that all of them are in.
+/// Classes that follow from the keys: the first folder below those that all keys share.
 struct KeyClasses {
-  /// What all keys begin with.
+  /// The prefix that all keys share.
   std::string beginning;
-  /// In order; empty if keys are no paths.
+  /// Ascending; empty unless keys are paths.
   std::vector<std::string> names;
 
-  /// Empty if the key is not in a folder.
+  /// Returns the class folder of a key; empty if the key is not in a folder.
   std::string_view folder(std::string_view key) const {
     if (!key.starts_with(beginning)) return {};
     key.remove_prefix(beginning.size());
     const std::size_t end = key.find('/');
     return end == key.npos ? std::string_view() : key.substr(0, end);
   }
-  /// -1 if the key has none.
+  /// Returns the label of a key; -1 if it has none.
   std::int64_t label(std::string_view key) const {
     const std::string_view name = folder(key);
     const auto found = std::ranges::lower_bound(names, name);
@@ -39,8 +39,8 @@ bool is_path(std::string_view key) {
   return slash != key.npos && slash + 1 < key.size() && key.find('\0') >= key.size() - 1;
 }
 
-/// The folders that all keys from `first` to `last` are in, but for the last one if nothing else
-/// tells keys apart.
+/// Returns the folders that all keys from `first` to `last` share. If no folder follows them in
+/// these keys, the last shared folder is the class and is left out.
 std::string common_folders(std::string_view first, std::string_view last) {
   const auto differ = std::ranges::mismatch(first, last).in1;
   std::string_view common = first.substr(0, static_cast<std::size_t>(differ - first.begin()));
@@ -72,7 +72,7 @@ KeyClasses classes_of(const Entries& entries) {
     ++n;
     if (name.empty()) continue;
     classes.names.push_back(name);
-    // The keys of a folder lie together, and "0" comes behind "/".
+    // The keys of a folder are adjacent, and "0" is the character after "/".
     n = cursor.first_not_before(classes.beginning + name + '0', n);
   }
   std::ranges::sort(classes.names);

@@ -14,7 +14,7 @@ bool is_control(char c) {
 }
 
 std::string_view without_end(std::string_view key) {
-  // Programs in C often count the zero.
+  // Programs in C often include the terminating zero in the key's length.
   if (key.ends_with('\0')) key.remove_suffix(1);
   return key;
 }

@@ -9,22 +9,23 @@
 
 namespace millrace {
 
-/// What the keys of entries begin with that describe a dataset and are no records of it.
+/// Prefixes of the keys that describe a dataset and are not records.
 inline constexpr std::array<std::string_view, 5> metadata_key_beginnings = {
     "__", "num-samples", "num_samples", "length", "meta"};
-/// Whether it is one of those keys: `__len__`, `__keys__` and the like, or one of the other
-/// beginnings alone. A line end or a zero after it does not matter.
+/// Returns whether a key is metadata: `__len__`, `__keys__` and the like, or exactly one of the
+/// other prefixes. A line end or a zero byte after it is ignored.
 bool is_metadata_key(std::string_view key);
 
-/// How the keys of a database are shown to people.
+/// Shows the keys of a database in messages.
 class KeyNames {
  public:
   KeyNames() = default;
-  /// Of a tree with these flags, by some of its keys: numbers of 4 or 8 bytes in either order of
-  /// bytes, or text.
+  /// Chooses the form from the tree's flags and a sample of its keys: text, or numbers of 4 or 8
+  /// bytes in either byte order.
   KeyNames(std::uint16_t tree_flags, std::span<const std::string> some_keys);
 
-  /// One line: text without control characters, or a number; or its bytes in hexadecimal.
+  /// Returns one line: the text without control characters, the number, or the bytes in
+  /// hexadecimal.
   std::string name(std::string_view key) const;
 
  private:
@@ -32,12 +33,12 @@ class KeyNames {
   Kind kind_ = Kind::text;
 };
 
-/// The number that 1, 4 or 8 bytes are.
+/// Returns the unsigned number in 1, 4 or 8 bytes.
 std::uint64_t number_of(std::string_view bytes, bool is_little_endian);
-/// Whether some are numbers rather than text: all have one length of 4 or 8 bytes, and of one a
-/// byte is none of a text.
+/// Returns whether these keys or values are numbers rather than text: all have the same length, 4
+/// or 8 bytes, and at least one has a byte that text does not contain.
 bool are_numbers(std::span<const std::string> some);
-/// The order of bytes in which the largest of some numbers is smaller.
+/// Returns the byte order in which the largest of these numbers is smaller.
 bool are_little_endian(std::span<const std::string> numbers);
 
 }  // namespace millrace

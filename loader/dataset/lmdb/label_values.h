@@ -11,17 +11,17 @@
 
 namespace millrace {
 
-/// How the values of a database of labels are read. Immutable.
+/// Parses the values of a database of labels. Immutable.
 class LabelValues {
  public:
-  /// As they are: text of any length.
+  /// Takes values as they are: text of any length.
   LabelValues() = default;
-  /// By some values: integers in decimal, or of 1, 4 or 8 bytes in either order, become int64;
-  /// others are as they are.
+  /// Chooses the encoding from a sample of the values. Integers in decimal, or of 1, 4 or 8 bytes
+  /// in either byte order, become int64. Other values are taken as they are.
   explicit LabelValues(std::span<const std::string> some);
 
-  /// Makes the field "label" of a value; `number` is its memory. Bad is what is no integer among
-  /// integers.
+  /// Makes the field "label" from a value. `number` is the memory of an integer label. Returns bad
+  /// if the sample had integers and this value is not one.
   Status read(std::span<const std::byte> value, std::int64_t& number, RecordField& field) const;
 
  private:

@@ -34,7 +34,7 @@ LeafTable::LeafTable(const LmdbFile& file, const LmdbTree& tree) {
 }
 
 bool LeafTable::is_sound(std::uint64_t pages) const {
-  // No leaf has none, or more than a page of the largest size.
+  // A leaf has at least one entry, and at most as many as fit into a page of the largest size.
   constexpr std::uint64_t most_nodes = 1 << 15;
   const auto is_odd = [](std::uint64_t begin, std::uint64_t end) {
     return end - begin - 1 >= most_nodes;

@@ -11,16 +11,16 @@
 
 namespace millrace {
 
-/// Where each leaf page of a tree lies and which entries it has, so that an entry is found by its
-/// number. It takes 12 bytes of memory a leaf. Immutable; all methods may be called from any thread
-/// at once.
+/// Table of a tree's leaf pages: the page of each and the number of its first entry, to find an
+/// entry by its number. Takes 12 bytes a leaf. Immutable and thread-safe.
 class LeafTable {
  public:
-  /// Of one leaf, packed: numbers of 48 bits, as large as LMDB's own for pages below a branch.
+  /// One leaf, packed: two 48-bit numbers, the leaf's page and its first entry. LMDB also uses 48
+  /// bits for the page numbers in its branch pages.
   using Leaf = std::array<std::uint32_t, 3>;
   static_assert(sizeof(Leaf) == 12);
 
-  /// A leaf with the number of its first entry.
+  /// A leaf and the number of its first entry.
   struct Place {
     LmdbLeaf leaf{};
     std::uint64_t first = 0;
@@ -29,18 +29,18 @@ class LeafTable {
   };
 
   LeafTable() = default;
-  /// Walks over the tree's branch and leaf pages, and checks them (`LmdbPages::walk_leaves`).
-  /// Throws `LmdbDamage` and `Error` (`io`).
+  /// Walks the tree's branch and leaf pages and checks them (`LmdbPages::walk_leaves`). Throws
+  /// `LmdbDamage` and `Error` (`io`).
   LeafTable(const LmdbFile& file, const LmdbTree& tree);
-  /// Takes leaves as they are stored. `is_sound` is false if they cannot be of a tree with so many
-  /// entries in a file of so many pages.
+  /// Takes stored leaves without checking them. `is_sound` returns false if they cannot belong to a
+  /// tree of `entries` entries in a file of `pages` pages.
   LeafTable(std::vector<Leaf> leaves, std::uint64_t entries)
       : leaves_(std::move(leaves)), entries_(entries) {}
   bool is_sound(std::uint64_t pages) const;
 
   std::uint64_t entries() const { return entries_; }
   std::span<const Leaf> leaves() const { return leaves_; }
-  /// Where entry `entry` (< `entries()`) is.
+  /// Returns the leaf of entry `entry` (< `entries()`).
   Place find(std::uint64_t entry) const;
 
  private:

@@ -135,7 +135,7 @@ void LmdbDataset::prefetch(std::span<const std::uint64_t> indices) const {
       try {
         ranges.push_back(cursor.locate(index));
       } catch (const std::runtime_error&) {
-        // Whoever reads the record gets the error.
+        // Ignored here: reading the record reports this error.
       }
     }
   };
@@ -148,7 +148,7 @@ std::string LmdbDataset::key(std::uint64_t index) const {
   try {
     if (index < size()) return parts_.key_names.name(EntryCursor(parts_.records).key(index));
   } catch (const std::runtime_error&) {
-    // The record has its number for a name.
+    // Falls back to the record's number.
   }
   return Dataset::key(index);
 }

@@ -15,16 +15,16 @@
 
 namespace millrace {
 
-/// Entries with the labels of a dataset's records: as many, in the same order.
+/// Entries with the labels of a dataset's records: one for each record, in the same order.
 struct LabelEntries {
   Entries entries;
   LabelValues values;
-  /// Where in a label's key, and in an image's, that begins which both have in common.
+  /// Offset in a label's key, and in its image's key, of the part that must be the same in both.
   std::size_t own_key_begin = 0;
   std::size_t image_key_begin = 0;
 };
 
-/// What a dataset in others' LMDB consists of.
+/// The parts of a dataset in another program's LMDB.
 struct LmdbParts {
   Entries records;
   std::optional<LabelEntries> labels;
@@ -33,8 +33,7 @@ struct LmdbParts {
   DatasetFacts facts;
 };
 
-/// Throws `Error` (`corrupt`, naming the key) unless each record has a label and each label a
-/// record.
+/// Throws `Error` (`corrupt`, naming the key) unless records and labels match one to one.
 void check_joined(const LmdbParts& parts);
 
 std::shared_ptr<const Dataset> make_lmdb_dataset(LmdbParts parts, const OpenOptions& options);

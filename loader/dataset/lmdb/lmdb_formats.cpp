@@ -6,7 +6,7 @@
 namespace millrace {
 namespace {
 
-/// Whether all of some values of the main database are of the flavour.
+/// Returns ok if a sample of the main database's values all have the schema.
 template <std::unique_ptr<Flavour> (*make)()>
 Status look_for(const LmdbFile& file, const LmdbTree& main) {
   if (holds_databases(file, main)) return Status::bad("its main database holds others");

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <memory>
 
-// How others keep datasets in LMDB, for the table of `open_dataset`. A probe says whether what lies
-// at `path`, an LMDB file or a folder with data.mdb, is of the flavour by some of its records, and
-// the reason if it is not; it throws `Error` (`io`) if the file cannot be read. The openers throw
-// as `open_dataset` does.
+// Other programs' datasets in LMDB, for the format table of `open_dataset`. A probe returns whether
+// `path`, an LMDB file or a folder with data.mdb, has the schema, judged by a sample of its
+// records, and the reason if it does not. It throws `Error` (`io`) if the file cannot be read. The
+// openers throw the same errors as `open_dataset`.
 
 namespace millrace {
 
@@ -35,8 +35,8 @@ Status probe_ocr(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path,
                                         const OpenOptions& options);
 
-/// Named databases: of images, whose values are of any of the other flavours but the last, and of
-/// labels.
+/// Named databases: one of images, whose values have any of the other schemas except text
+/// recognition, and one of labels.
 Status probe_databases(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
                                               const OpenOptions& options);

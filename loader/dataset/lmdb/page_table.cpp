@@ -60,8 +60,8 @@ bool is_page_table(const fs::path& path) {
          first == table_format;
 }
 
-/// The file's bytes without its checksum, and why they are not used; no bytes and no reason if
-/// there is no file.
+/// The file's bytes without its checksum, or the reason why they are not used. Both are empty if
+/// the file does not exist.
 struct StoredTables {
   Bytes bytes{};
   std::string why_not{};
@@ -74,7 +74,7 @@ StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0)
     return refuse("cannot be read: " + std::generic_category().message(errno));
-  // A file of tables is not longer, so no other is read at all.
+  // Upper limit for the file's length. A longer file is refused without reading it.
   const std::uint64_t most_bytes =
       most_tables * (table_header_bytes + lmdb.pages() * sizeof(LeafTable::Leaf));
   const auto length = static_cast<std::uint64_t>(status.st_size);

@@ -10,27 +10,28 @@
 
 namespace millrace {
 
-/// The format of an encoded image by its signature: "JPEG", "PNG"; empty for none that is known.
-/// What a decoder takes is another question.
+/// Returns the format of an encoded image by its signature, such as "JPEG"; empty for an unknown
+/// one. A known format need not be one that the decoders support.
 std::string_view picture_kind(std::span<const std::byte> bytes);
 
-/// How raw pixels of 8 bits lie.
+/// Layout of raw 8-bit pixels.
 struct RawPixels {
   std::span<const std::byte> values;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  /// 1 is grey, 3 blue, green and red, in OpenCV's order.
+  /// 1 = grey; 3 = blue, green, red, OpenCV's order.
   std::int64_t channels = 0;
-  /// Whether channels lie one behind the other, and not those of a pixel together.
+  /// Whether channels are separate planes; otherwise the channels of a pixel are interleaved.
   bool is_planar = false;
 };
 
-/// Whether `values` has as many as there should be, of an image of one or three channels.
+/// Returns whether there are one or three channels and `values` has the number of bytes that the
+/// shape requires.
 bool is_picture(const RawPixels& pixels);
-/// Makes a binary PGM or PPM of them (`is_picture`), red first.
+/// Makes a binary PGM or PPM of pixels for which `is_picture` holds. A PPM has red first.
 void make_pnm(const RawPixels& pixels, std::vector<std::byte>& pnm);
 
-/// "3 x 32 x 32".
+/// Returns the shape as text: "3 x 32 x 32".
 std::string shape_text(std::span<const std::int64_t> shape);
 
 }  // namespace millrace

@@ -14,29 +14,29 @@
 
 namespace millrace {
 
-/// Calls `look` for some entries of a tree, spread over its keys, that are no metadata, and
-/// `bad`, with the reason, in place of those that cannot be read. Throws `Error` (`io`).
+/// Calls `look` for a sample of a tree's entries, spread over its keys, without metadata. Calls
+/// `bad` with the reason for entries that cannot be read. Throws `Error` (`io`).
 void look_at_some(
     const LmdbFile& file, const LmdbTree& tree,
     const std::function<void(const std::string& key, std::span<const std::byte> value)>& look,
     const std::function<void(const std::string& reason)>& bad);
 
-/// What entries of a database are, by some of them.
+/// Kinds of the entries of a database, judged by a sample.
 struct Survey {
   std::size_t looked_at = 0;
-  /// How many of them hold each kind of what the flavour is for.
+  /// Number of sampled entries of each kind (`EntryParser::kind`).
   std::map<std::string, std::size_t> kinds;
   std::size_t fitting = 0;
-  /// Of the first that does not fit, and why; empty if all do.
+  /// Key of the first entry that does not fit, and the reason; empty if all fit.
   std::string misfit;
   std::vector<std::string> keys;
-  /// Names of the fields, of the first that fits.
+  /// Field names of the first entry that fits.
   std::vector<std::string> fields;
 
   bool fits() const { return looked_at > 0 && fitting == looked_at; }
-  /// "all of 16 records that were looked at hold JPEG images".
+  /// Describes the result: "all of 16 records that were looked at hold JPEG images".
   std::string reason() const;
-  /// Why not all fit.
+  /// Returns the reason why not all entries fit.
   std::string why_not() const;
 };
 

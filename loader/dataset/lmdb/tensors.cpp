@@ -48,7 +48,7 @@ class TensorsParser final : public EntryParser {
     fields.push_back({"shape", std::as_bytes(shape)});
   }
 
-  /// Values of 8 bits without a sign; empty for others.
+  /// Returns a tensor's values if they are unsigned 8-bit integers; empty for other types.
   std::span<const std::byte> small_values(const Caffe2Tensor& tensor) {
     if (tensor.type == Caffe2Type::byte) return tensor.bytes;
     if (tensor.type != Caffe2Type::uint8) return {};

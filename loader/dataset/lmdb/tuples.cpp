@@ -18,7 +18,8 @@
 namespace millrace {
 namespace {
 
-/// Whether bytes begin as a pickle: since protocol 2 with its number, before with text.
+/// Returns whether bytes begin like a pickle: with the protocol number since protocol 2, with text
+/// in earlier ones.
 bool is_pickle(std::span<const std::byte> value) {
   constexpr int newest_protocol = 5;
   if (value.size() < 2) return false;
@@ -27,13 +28,13 @@ bool is_pickle(std::span<const std::byte> value) {
   return (first == '(' || first == ']' || first == '}') && value.back() == std::byte{'.'};
 }
 
-/// Limits of a record, whose entry can refer to the same value many times. Without such references
-/// a field has at most 8 times the bytes that its values have in the entry.
+/// Limits for a record, since its entry can refer to the same value many times. Without such
+/// references a field has at most 8 times the bytes of its values in the entry.
 constexpr std::size_t max_fields = 4096;
 constexpr std::size_t max_growth = 16;
 constexpr std::size_t small_record_bytes = std::size_t{1} << 20;
 
-/// Bad if fields have too many bytes in all. Shared values count each time.
+/// Returns bad if the fields have too many bytes in total. Shared values count each time.
 Status check_size(std::span<const RecordField> fields, std::size_t entry_bytes) {
   std::size_t bytes = 0;
   for (const RecordField& field : fields) bytes += field.bytes.size();
@@ -43,10 +44,10 @@ Status check_size(std::span<const RecordField> fields, std::size_t entry_bytes) 
                      std::to_string(max_growth) + " times as many are read");
 }
 
-/// All numbers that a collection holds, itself or in others, one behind the other.
+/// Flat list of all numbers in a collection, including nested ones.
 class Numbers {
  public:
-  /// False if there is something else.
+  /// Appends the numbers of a value. Returns false if it contains anything else.
   bool add(const Values& values, const Value& value) {
     if (const auto* number = std::get_if<std::int64_t>(&value)) {
       integers_.push_back(*number);
@@ -69,7 +70,7 @@ class Numbers {
     integers_.clear();
     floats_.clear();
   }
-  /// int64, or float64 if one of them is no integer.
+  /// Returns int64 values, or float64 if one of them is not an integer.
   std::span<const std::byte> bytes() const {
     return integers_.size() == floats_.size() ? std::as_bytes(std::span(integers_))
                                               : std::as_bytes(std::span(floats_));
@@ -112,7 +113,7 @@ class TupleParser final : public EntryParser {
   }
 
  private:
-  /// The first bytes are the image, the first integer or text the label.
+  /// Names the first bytes "image", the first integer, bool or text "label", the others by number.
   Status add_items(const Value& root, std::vector<RecordField>& fields) {
     bool has_image = false, has_label = false;
     image_ = {};
@@ -128,7 +129,8 @@ class TupleParser final : public EntryParser {
     return Status::ok();
   }
 
-  /// Under their names, but for an image and a label that have others.
+  /// Keeps the dictionary's names. If no entry is named "image" or "label", the first encoded image
+  /// or the first integer gets that name.
   Status add_entries(const Value& root, std::vector<RecordField>& fields) {
     bool has_image = values_.find(root, "image") != nullptr;
     bool has_label = values_.find(root, "label") != nullptr;
@@ -190,7 +192,7 @@ class TupleParser final : public EntryParser {
   bool is_pickled_ = false;
   Collection collection_ = Collection::tuple;
   std::span<const std::byte> image_;
-  /// Memory of fields, which stays where it is.
+  /// Memory of fields. A deque, so that views of its elements stay valid.
   std::deque<Numbers> numbers_;
   std::deque<std::string> names_;
   std::size_t used_ = 0;
