@@ -22,8 +22,8 @@
 //         8 bytes   the number of its leaves;
 //         12 bytes for each leaf, in order;
 //     8 bytes   the XXH3-64 of the bytes before.
-// The 12 bytes of a leaf are the low 32 bits of its page, the low 32 bits of the number of its
-// first entry, and the upper 16 bits of both.
+// The 12 bytes of a leaf hold the page and the number of its first entry, 48 bits each: the low 32
+// bits of the two, then the upper 16 bits of the two.
 
 namespace millrace {
 

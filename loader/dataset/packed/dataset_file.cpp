@@ -48,11 +48,11 @@ Status DatasetFile::probe(const std::filesystem::path& path) {
       return main.flags == 0 && pages.find_tree(main, meta_database) &&
              pages.find_tree(main, records_database);
     });
-    // An empty one may be what an interrupted writer has left.
+    // An empty file may be the rest of an interrupted writer.
     if (!has_both && main.entries > 0)
       return Status::bad("it is an LMDB file, but no millrace dataset");
   } catch (const LmdbDamage&) {
-    // Whoever opens it gets the error.
+    // Ignored here: opening the file reports this error.
   } catch (const Error& error) {
     if (error.code() == ErrorCode::io) throw;
   }
@@ -62,7 +62,7 @@ Status DatasetFile::probe(const std::filesystem::path& path) {
 std::shared_ptr<const DatasetFile> DatasetFile::open(const std::filesystem::path& path,
                                                      bool mapped) {
   std::shared_ptr<const DatasetFile> opened(new DatasetFile(LmdbFile::open(path, mapped)));
-  // An incomplete file may hold more the next time.
+  // Not shared: an incomplete file may have more records when it is opened again.
   if (!opened->description().complete) return opened;
   std::shared_ptr<const LmdbFile> shared = LmdbFile::share(opened->file_);
   if (shared == opened->file_) return opened;
@@ -86,7 +86,7 @@ void DatasetFile::check() const {
     throw Error(ErrorCode::corrupt, file_->name() + " is damaged, so nothing is added to it: " +
                                         what + "; copy or pack it again");
   };
-  // Nearly in the order of the records, unlike all other reading.
+  // The check reads nearly in file order, while all other reads are in random order.
   const std::span<const std::byte> file = file_->map();
   if (file.empty())
     throw Error(ErrorCode::io,
@@ -128,7 +128,7 @@ FileRange DatasetCursor::locate(std::uint64_t index) {
 Status DatasetCursor::check_kept(std::span<const std::byte> value) const {
   Status kept = cursor_.check_kept(value);
   if (!kept.is_ok() || value.empty() || file_.whole()) return kept;
-  // The page in which the file ends now has zeros behind that.
+  // If the file was shortened, the rest of its last page reads as zeros without a fault.
   if (check_checksum(value).is_ok()) return kept;
   return Status::bad(file_.unreadable(cursor_.offset_of(value), shorter_or_damaged).reason());
 }

@@ -42,7 +42,7 @@ bool is_at(const FileDescriptor& file, const std::filesystem::path& path) {
          opened.st_dev == there.st_dev && opened.st_ino == there.st_ino;
 }
 
-/// Locks a file that was made just now. If its file system has no locks, the file goes.
+/// Locks a newly created file. Deletes the file if its file system has no locks.
 void lock_new(const FileDescriptor& file, const std::filesystem::path& path) {
   try {
     lock(file, path);
@@ -62,7 +62,7 @@ FileDescriptor lock_existing(const std::filesystem::path& path) {
     if (!std::filesystem::is_regular_file(path))
       throw Error(ErrorCode::io, path.string() + " cannot be replaced: it is no regular file");
     lock(file, path);
-    // Another writer may have put a file of its own there before we had the lock.
+    // Another writer may have replaced the file before we got the lock.
     if (is_at(file, path)) return file;
   }
 }
@@ -78,7 +78,7 @@ FileDescriptor create_locked(const std::filesystem::path& path) {
                 path.string() + " exists already; take another name, or have it replaced");
   }
   lock_new(file, path);
-  // Another writer may have taken the file for one that was left, and removed it.
+  // Another writer may have taken the new file for an abandoned one and deleted it.
   if (!is_at(file, path)) throw_being_written(path);
   return file;
 }

@@ -9,30 +9,30 @@
 
 namespace millrace {
 
-/// Makes an empty file at `path` and takes the lock (flock) that every writer of a dataset holds as
-/// long as it is at work. Where the file system has no locks, no file is left. Throws as
-/// `DatasetWriter` does.
+/// Creates an empty file at `path` and takes its lock (flock). Every writer of a dataset holds this
+/// lock while it works. If the file system has no locks, the file is deleted again. Throws the same
+/// errors as `DatasetWriter`.
 FileDescriptor create_locked(const std::filesystem::path& path);
 
-/// The regular file at `path` with its lock taken; empty if there is no file. Throws as
-/// `DatasetWriter` does.
+/// Opens the regular file at `path` and takes its lock. Returns an empty descriptor if the file
+/// does not exist. Throws the same errors as `DatasetWriter`.
 FileDescriptor lock_existing(const std::filesystem::path& path);
 
-/// Puts a file with these contents in the place of the one at `path`, whose lock the caller holds,
-/// in one step: at any moment, also when the power fails, there is either of the two. The lock of
-/// the new one is taken before that. Throws `Error` (`io`).
+/// Atomically replaces the file at `path`, whose lock the caller holds, by one with these contents.
+/// At any moment, even if the power fails, `path` is either the old or the new file. The new file
+/// is locked before it replaces the old one; its descriptor is returned. Throws `Error` (`io`).
 FileDescriptor replace_locked(const std::filesystem::path& path, std::string_view contents);
 
-/// Where that is written; a writer that was killed may have left it.
+/// Returns the temporary path that `replace_locked` writes to. A killed writer may leave this file.
 std::filesystem::path next_index(const std::filesystem::path& path);
 
-/// Syncs the folder of a file to storage, as far as the file system can.
+/// Syncs the folder of a file to storage, if the file system supports it.
 void sync_folder_of(const std::filesystem::path& path);
 
-/// Whether a writer is at work on the file, as far as that can be found out.
+/// Returns whether a writer is working on the file, as far as its lock shows that.
 bool is_being_written(const std::filesystem::path& path);
 
-/// Says that a dataset is incomplete, and whether a writer is at work on it.
+/// Throws the error that a dataset is incomplete. It says whether a writer is working on it.
 [[noreturn]] void throw_incomplete(const std::filesystem::path& path, std::uint64_t committed);
 
 }  // namespace millrace

@@ -25,7 +25,7 @@ void check(const WriterOptions& options) {
   if (options.shards > max_shards) refuse("a dataset has at most 99999 shards");
 }
 
-/// `path`: where the dataset lies in the end; `written`: where until then.
+/// `path`: the dataset's final path. `written`: the path until it is finished.
 std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
                                           const std::filesystem::path& written,
                                           WriterOptions options) {
@@ -53,7 +53,7 @@ std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
   check_lmdb_version(path.string(), major, minor, patch);
   const std::filesystem::path beside = path.string() + ".replacement";
   bool replaces = options.resume && std::filesystem::exists(beside);
-  // Held to the end, so that of two that replace it at once one finds the other.
+  // Held to the end: of two writers that replace the same dataset, the second finds the lock taken.
   FileDescriptor old = options.overwrite || replaces ? lock_existing(path) : FileDescriptor();
   if (options.overwrite) {
     replaces = static_cast<bool>(old);
@@ -62,7 +62,7 @@ std::unique_ptr<RecordWriter> make_writer(const std::filesystem::path& path,
   auto writer = make_writer(path, replaces ? beside : path, std::move(options));
   if (replaces) {
     writer->replaced = {path, std::move(old)};
-    // It may have been finished just before it was interrupted.
+    // The writer may have been interrupted just after it had finished.
     if (writer->complete()) finish(*writer);
   }
   return writer;

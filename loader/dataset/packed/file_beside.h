@@ -9,12 +9,13 @@
 
 namespace millrace {
 
-/// A file that is written beside the one that it replaces; it goes if that comes to nothing. For
-/// one thread.
+/// Writes a file beside its target and replaces the target atomically at the end. The destructor
+/// deletes an unfinished file. For one thread.
 class FileBeside {
  public:
-  /// Throws `Error`: `already_exists` if what is there is not `is_own`, a `what`, and while
-  /// somebody else writes the same file, `io`.
+  /// Begins to write the target `path`. Throws `Error`: `already_exists` if `is_own` returns false
+  /// for an existing target, or if another writer is writing the same target; `io`. `what` names
+  /// the kind of file in messages.
   FileBeside(std::filesystem::path path, bool (*is_own)(const std::filesystem::path&),
              const char* what);
   ~FileBeside();
@@ -22,11 +23,11 @@ class FileBeside {
   FileBeside& operator=(const FileBeside&) = delete;
 
   int number() const { return file_.get(); }
-  /// Writes all of it. Throws `Error` (`io`).
+  /// Appends all of `bytes`. Throws `Error` (`io`).
   void write(std::span<const std::byte> bytes) const;
-  /// Takes the number of a system's error, or 0. Throws `Error` (`io`).
+  /// Throws `Error` (`io`) unless `error`, an errno, is 0.
   void try_to(int error) const;
-  /// Puts it in its place, when all of it is on its disk.
+  /// Syncs the file to storage and moves it to its target.
   void replace();
 
  private:

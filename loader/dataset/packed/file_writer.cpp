@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::size_t first_map_bytes = std::size_t{64} << 20;
 
-/// A failed assertion of LMDB: a damaged page. The transaction that met it must be given up.
+/// A failed assertion in LMDB, which means a damaged page. Abort the transaction that caused it.
 struct LmdbAssertion : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// LMDB ends the process when this returns. Its frames hold nothing that would need unwinding.
+// If this returned, LMDB would abort the process. LMDB's frames hold nothing that needs unwinding.
 void throw_assertion(MDB_env*, const char* message) { throw LmdbAssertion(message); }
 
 template <typename Fields, typename Name = std::identity>
@@ -75,19 +75,19 @@ void FileWriter::take_up() {
     if (!description_.fields.empty() && found.fields != description_.fields)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " cannot be resumed: its records have other fields");
-    // LMDB would believe whatever its pages say.
+    // LMDB does not check its pages, so they are checked here.
     if (!found.complete) there->check();
     description_ = found;
     committed_ = found.records;
   } catch (const Error& error) {
-    // One that was interrupted before its first commit is begun once more, from nothing.
+    // A file that was interrupted before its first commit is begun again, from the start.
     if (error.code() != ErrorCode::incomplete) throw;
     if (retry_interrupted([&] { return ftruncate(lock_.get(), 0); }) != 0)
       throw Error(ErrorCode::io,
                   path_.string() + " cannot be emptied: " + std::generic_category().message(errno));
   }
   if (!description_.complete) return open_environment();
-  // Its writer may have been killed between its last commit and the sync behind it.
+  // The writer may have been killed between its last commit and the sync that follows.
   if (retry_interrupted([&] { return fsync(lock_.get()); }) != 0)
     throw Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
                                    std::generic_category().message(errno));
@@ -103,7 +103,7 @@ void FileWriter::open_environment() {
                                         "another one and copy the dataset"
                                       : ""));
   };
-  // LMDB repeats only some of the calls that a signal interrupts.
+  // LMDB retries only some of the system calls that a signal interrupts.
   int opened = EINTR;
   while (opened == EINTR) {
     MDB_env* created = nullptr;
@@ -112,15 +112,15 @@ void FileWriter::open_environment() {
     mdb_env_set_maxdbs(created, 2);
     mdb_env_set_assert(created, throw_assertion);
     mdb_env_set_mapsize(created, first_map_bytes);
-    // LMDB's lock file is replaced by `lock_`. Each commit's records are synced before the meta
-    // page that leads to them is written; that page is synced with the next commit.
+    // `lock_` takes the place of LMDB's lock file. Each commit syncs its records before it writes
+    // the meta page that leads to them; the next commit syncs that page.
     opened = mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
   }
   check(opened);
-  // Readers know the file as incomplete from here on.
+  // From here on, readers see the file as an incomplete dataset.
   if (committed_ > 0) return;
   check(try_commit());
-  // Development versions before LMDB 1.0 have its data version, but a number of 0.9.
+  // Throws for LMDB 1.0's development versions: they write its data version but report 0.9.
   (void)LmdbFile::probe(path_);
 }
 
@@ -249,7 +249,7 @@ void FileWriter::grow_map() {
 }
 
 std::string FileWriter::reason_of(int code) const {
-  // LMDB has this code for a write that came back short, too.
+  // LMDB also returns EIO for a short write.
   if (code != EIO) return mdb_strerror(code);
   struct statvfs room {};
   const bool full = statvfs(path_.c_str(), &room) == 0 &&

@@ -15,11 +15,11 @@ struct LmdbDeleter {
   void operator()(MDB_txn* transaction) const { mdb_txn_abort(transaction); }
 };
 
-/// Writes one dataset file by LMDB; datasets are read by `LmdbPages`. The options about shards and
-/// `overwrite` do not concern it.
+/// Writes one dataset file with LMDB; datasets are read with `LmdbPages`. Ignores the options about
+/// shards and `overwrite`.
 class FileWriter final : public RecordWriter {
  public:
-  /// `fields`: the names that the records must have, if they are known already.
+  /// `fields`: the names that the records must have; empty if the first record decides.
   FileWriter(std::filesystem::path path, WriterOptions options,
              std::vector<std::string> fields = {});
 
@@ -33,7 +33,7 @@ class FileWriter final : public RecordWriter {
   std::uint64_t items() const override { return description_.items; }
   std::vector<LeftOutItem> left_out() const override { return description_.left_out; }
 
-  /// What the file says of itself with the next commit, but for the number of records.
+  /// The description that the next commit stores, except for the number of records.
   const Description& description() const { return description_; }
 
  private:
@@ -52,7 +52,7 @@ class FileWriter final : public RecordWriter {
   std::unique_ptr<MDB_env, LmdbDeleter> environment_;
   Description description_;
   std::uint64_t committed_ = 0;
-  /// Encoded records that wait for the next commit, and where each of them ends.
+  /// Encoded records that wait for the next commit, and the end of each in `batch_`.
   std::vector<std::byte> batch_;
   std::vector<std::size_t> batch_ends_;
 };

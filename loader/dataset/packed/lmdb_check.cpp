@@ -9,7 +9,7 @@
 namespace millrace {
 using namespace lmdb;
 
-/// One walk over everything that the newest meta page leads to.
+/// One walk over all pages that the newest meta page leads to.
 class LmdbPages::Check {
  public:
   explicit Check(const LmdbPages& file) : file_(file), taken_(file.pages_) {}
@@ -17,13 +17,13 @@ class LmdbPages::Check {
   void run();
 
  private:
-  /// Keys and page counts of a tree as far as it was walked.
+  /// State of the walk over one tree: its keys and page counts so far.
   struct Walk {
     const LmdbTree& tree;
     const std::function<void(const Node&)>& look;
     LmdbTree found = {};
     std::optional<std::span<const std::byte>> last = {};
-    /// What the branch pages say that the next key is at least.
+    /// Lower bound of the next key, from the branch pages.
     std::optional<std::span<const std::byte>> least = {};
   };
 
@@ -38,7 +38,7 @@ class LmdbPages::Check {
 
   const LmdbPages& file_;
   std::vector<bool> taken_;
-  /// Offset and length of a page's nodes, kept for its memory.
+  /// Offset and length of a page's nodes. A member, to reuse its memory.
   std::vector<std::pair<std::size_t, std::size_t>> nodes_;
 };
 
@@ -47,7 +47,7 @@ void LmdbPages::check() const { Check(*this).run(); }
 void LmdbPages::Check::run() {
   const LmdbMeta meta = newest();
   take(0, 2);
-  constexpr std::uint16_t of_records = 0x7F;  // the others are the environment's
+  constexpr std::uint16_t of_records = 0x7F;  // the other bits are flags of the environment
   if ((meta.free.flags & of_records) != integer_keys || meta.main.flags != 0)
     throw_damage(meta.transaction % 2, "is the root of an impossible tree");
   tree(meta.main, [this](const Node& node) { named_tree(node); });
@@ -56,7 +56,8 @@ void LmdbPages::Check::run() {
   tree(free, [&](const Node& node) { free_pages(node, meta.transaction); });
 }
 
-/// Each commit goes to the meta page of its number, so the two are of the last two commits.
+/// A commit writes meta page 0 or 1 by its number, so the two pages must be of the last two
+/// commits.
 LmdbMeta LmdbPages::Check::newest() const {
   LmdbMeta metas[2];
   for (std::size_t page = 0; page < 2; ++page) {
@@ -100,7 +101,7 @@ void LmdbPages::Check::walk(std::uint64_t number, std::uint16_t level, Walk& don
   };
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
-    // The first key of a branch page says nothing.
+    // LMDB does not use the first key of a branch page.
     if (is_leaf || at > 0) {
       if ((done.last && !less(*done.last, node.key)) ||
           (is_leaf && done.least && less(node.key, *done.least)))
@@ -135,7 +136,7 @@ void LmdbPages::Check::named_tree(const Node& node) {
   });
 }
 
-/// A count and the numbers of so many pages, which a transaction let go; the largest comes first.
+/// Checks the pages that one transaction freed: a count, then that many page numbers, descending.
 void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transaction) {
   if (node.key.size() != sizeof(std::uint64_t))
     throw_damage(node.page, "has a key that is no number");
@@ -155,7 +156,7 @@ void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transac
   }
 }
 
-/// LMDB moves nodes as if they filled the page up to its end.
+/// LMDB relies on the nodes to fill the page up to its end when it moves them.
 void LmdbPages::Check::fill(const Page& page, bool is_leaf) {
   nodes_.clear();
   for (unsigned at = 0; at < page.nodes; ++at) {

@@ -56,8 +56,7 @@ class LmdbPages::Walk {
   const std::function<void(LmdbLeaf)>& leaf_;
   const std::function<void(std::span<const std::uint64_t>)>& soon_;
   std::uint64_t entries_ = 0, branches_ = 0, leaves_ = 0;
-  /// The last key, and what the branch pages say that the next one is at least; empty if there is
-  /// none.
+  /// The last key, and the lower bound of the next one from the branch pages; empty if unknown.
   Key last_, least_;
 };
 
@@ -78,7 +77,7 @@ void LmdbPages::Walk::run() {
 void LmdbPages::Walk::branch(std::uint64_t number, unsigned level) {
   if (++branches_ > tree_.branches) throw_damage(number, "is one branch page too many in its tree");
   const Page mapped = file_.page(number, branch_page);
-  // Pages that are read call by call are overwritten by those below.
+  // Without a map, the pages below overwrite this one.
   const std::vector<std::byte> copy(mapped.begin, mapped.begin + file_.page_bytes_);
   const Page page{number, copy.data(), mapped.nodes, mapped.upper};
   const bool is_last = level + 1U == tree_.depth;
@@ -89,7 +88,7 @@ void LmdbPages::Walk::branch(std::uint64_t number, unsigned level) {
   }
   for (unsigned at = 0; at < page.nodes; ++at) {
     const Node node = file_.node(page, at);
-    // The first key of a branch page says nothing.
+    // LMDB does not use the first key of a branch page.
     if (at > 0) {
       check_follows(number, last_, node.key);
       least_.assign(node.key.begin(), node.key.end());
@@ -171,7 +170,7 @@ std::pair<LmdbLeaf, unsigned> LmdbPages::entry_near(const LmdbTree& tree, double
   if (tree.depth == 0 || tree.depth > max_depth)
     throw_damage(tree.root, "is the root of an impossible tree");
   std::uint64_t number = tree.root;
-  // The node below which that share lies, and the share of what is before it there.
+  // Chooses a node by its share, and leaves in `share` the position within that node.
   const auto choose = [&share](unsigned nodes) {
     const double place = share * nodes;
     const unsigned chosen = std::min(static_cast<unsigned>(std::max(place, 0.0)), nodes - 1);

@@ -26,7 +26,7 @@ std::string cannot_be_read(const std::string& name, std::uint64_t offset,
   return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
 }
 
-/// Reads into `to`; returns how much was there. Throws `Error` (`io`).
+/// Reads into `to` and returns the number of bytes read. Throws `Error` (`io`).
 std::size_t read_at(int file, const std::string& name, std::uint64_t offset,
                     std::span<std::byte> to) {
   std::size_t done = 0;
@@ -54,8 +54,8 @@ struct stat stat_of(int file, const std::string& name) {
   return status;
 }
 
-/// The newer one of the two meta pages. Throws `Error` unless the file is as long as that says, so
-/// that no page of a file that is cut short is touched.
+/// Returns the newer meta page. Throws `Error` if the file is shorter than that page says, so that
+/// the missing pages of a truncated file are never touched.
 LmdbMeta newest_meta(int file, const std::string& name) {
   const std::optional<LmdbMeta> first = read_meta_page(file, name, 0);
   const auto second = first ? read_meta_page(file, name, first->page_bytes) : std::nullopt;
@@ -63,7 +63,7 @@ LmdbMeta newest_meta(int file, const std::string& name) {
     throw Error(
         ErrorCode::corrupt,
         name + " is damaged or cut short within its first two pages; copy or pack it again");
-  // Asked for after the pages were read, since a writer may be making the file longer.
+  // Read after the pages, since a writer may be extending the file.
   const auto length = static_cast<std::uint64_t>(stat_of(file, name).st_size);
   const LmdbMeta& newest = second->transaction > first->transaction ? *second : *first;
   if (newest.last_page >= UINT64_MAX / newest.page_bytes ||
@@ -89,10 +89,10 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
   throw Error(ErrorCode::io, name + " cannot be opened: " + reason_of(reason));
 }
 
-/// The kind of an LMDB file that is not read, such as "data version 2 (LMDB 1.0)"; empty for any
-/// other file. The magic number and the version follow the header of a page: its number and, since
-/// LMDB 1.0, a transaction's number, of 8 bytes each or 4 in a 32-bit program, then 8 bytes.
-/// (A 32-bit program that was built with MDB_VL32 has numbers of 8 bytes: its files are read.)
+/// Returns the kind of an unsupported LMDB file, such as "data version 2 (LMDB 1.0)"; empty for any
+/// other file. The magic number and the version follow a page header: the page number and, since
+/// LMDB 1.0, a transaction number, then 8 bytes. These numbers have 8 bytes, or 4 in a 32-bit
+/// program. (A 32-bit program built with MDB_VL32 uses 8 bytes, so its files are supported.)
 std::string other_lmdb_kind(int file, const std::string& name) {
   std::array<std::byte, 32> bytes{};
   read_at(file, name, 0, bytes);
@@ -111,7 +111,7 @@ std::string other_lmdb_kind(int file, const std::string& name) {
   return {};
 }
 
-/// Whether an open file is one of LMDB's, or is empty.
+/// Returns whether an open file is an LMDB file or empty.
 Status probe_open(int file, const struct stat& status, const std::string& name) {
   if (S_ISDIR(status.st_mode)) return Status::bad("it is a folder without a file data.mdb");
   if (!S_ISREG(status.st_mode)) return Status::bad("it is neither file nor folder");
@@ -138,7 +138,7 @@ void check_lmdb_version(const std::string& name, int major, int minor, int patch
                   "LMDB 0.9");
 }
 
-/// The files that are open in this process and shared.
+/// The open files that this process shares.
 struct LmdbFileRegistry {
   Mutex mutex;
   std::map<LmdbFile::Id, std::weak_ptr<const LmdbFile>> open MILLRACE_GUARDED_BY(mutex);
@@ -202,7 +202,7 @@ LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, 
     : name_(std::move(name)), meta_(meta), id_(id) {
   if (std::get<bool>(id)) map_ = GuardedMap::make(file.get(), bytes(), name_, warnings_);
   if (map_) {
-    // Records are read in any order, so what lies behind one is not wanted with it.
+    // Records are read in random order, so the kernel should not read ahead behind one.
     madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);
   } else {
     file_ = std::move(file);
@@ -255,7 +255,7 @@ Status LmdbCursor::check_kept(std::span<const std::byte> bytes) const {
 }
 
 const std::byte* LmdbCursor::read(FileRange range) {
-  // Often another entry of the same page.
+  // The same page again, often for its next entry.
   if (range.offset == held_.offset && range.bytes == held_.bytes) return buffer_.data();
   held_ = {};
   if (buffer_.size() < range.bytes) buffer_.resize(range.bytes);

@@ -19,58 +19,57 @@
 
 namespace millrace {
 
-/// The file of an LMDB environment that is a folder, `path`/data.mdb; `path` itself if there is
-/// none.
+/// Returns `path`/data.mdb if `path` is a folder with such a file, otherwise `path`.
 std::filesystem::path lmdb_file_at(const std::filesystem::path& path);
 
-/// Throws `Error` (`invalid_argument`) if LMDB of this version writes a data version that millrace
+/// Throws `Error` (`invalid_argument`) if this version of LMDB writes a data version that millrace
 /// cannot read. `name`: the file to be written.
 void check_lmdb_version(const std::string& name, int major, int minor, int patch);
 
-/// Whoever wrote it: a file of LMDB's, read by `LmdbPages` and not by LMDB, so that damage ends in
-/// an `Error`; through a map, or call by call. Immutable; all methods may be called from any thread
-/// at once.
+/// An LMDB file, read with `LmdbPages` instead of LMDB, so that damage becomes an `Error`,
+/// whichever program wrote the file. Reads go through a memory map or pread. Immutable and
+/// thread-safe.
 class LmdbFile {
  public:
-  /// Whether there is an LMDB file at `path`, or an empty one as an interrupted writer leaves it.
-  /// Throws `Error`: `not_found` and `io` if it cannot be opened; `corrupt` for a file of another
-  /// data version, or of a 32-bit program, with the commands that convert it.
+  /// Returns whether the file at `path` is an LMDB file, or an empty one as an interrupted writer
+  /// leaves it. Throws `Error`: `not_found` and `io` if it cannot be opened; `corrupt` for a file
+  /// of another data version or of a 32-bit program, with the commands that convert it.
   static Status probe(const std::filesystem::path& path);
 
-  /// The file, opened (and mapped) now unless it is shared already. Reads both meta pages and the
-  /// file's length. Throws `Error`: `incomplete` if nothing was committed to it, and as
-  /// `open_dataset`.
+  /// Opens and maps the file, or returns the shared one. Reads both meta pages and the file's
+  /// length. Throws `Error`: `incomplete` if nothing was committed to the file; otherwise the same
+  /// as `open_dataset`.
   static std::shared_ptr<const LmdbFile> open(const std::filesystem::path& path, bool mapped);
-  /// Gives it out from now on to all in this process who open the file in the same way. Returns
-  /// the one that is shared, which is another if somebody was faster.
+  /// Shares the file with later calls of `open` in this process. Returns the shared file, which is
+  /// another one if a different thread shared its own first.
   static std::shared_ptr<const LmdbFile> share(const std::shared_ptr<const LmdbFile>& file);
 
   const std::string& name() const { return name_; }
   const LmdbMeta& meta() const { return meta_; }
   std::uint64_t pages() const { return meta_.last_page + 1; }
   std::size_t bytes() const { return pages() * meta_.page_bytes; }
-  /// Why it is not mapped as it should be.
+  /// Why the file is not mapped although it should be.
   const std::vector<std::string>& warnings() const { return warnings_; }
   /// Empty if the file is not mapped.
   std::span<const std::byte> map() const {
     return map_ ? map_->bytes() : std::span<const std::byte>();
   }
-  /// False once bytes of the map may have been lost.
+  /// Returns false once bytes of the map may have been lost.
   bool whole() const { return !map_ || map_->whole(); }
-  /// What the file has behind its shortened end are zeros. Its length now; 0 if another file has
-  /// its name.
+  /// The present length of the file at `name()`; 0 if that is another file now. If the file was
+  /// shortened, bytes behind its end read as zeros.
   std::uint64_t length_now() const;
 
-  /// A hint that these bytes are read soon.
+  /// Hints that these ranges will be read soon.
   void read_ahead(std::vector<FileRange> ranges) const;
-  /// What cannot be read, and why.
+  /// Makes the error that the file cannot be read at `offset`, with the reason.
   Error unreadable(std::uint64_t offset, const std::string& reason) const;
-  /// Throws that if bytes of the map were lost.
+  /// Throws the error of `unreadable` if bytes of the map in `range` were lost.
   void check_not_lost(FileRange range) const;
 
  private:
   friend class LmdbCursor;
-  /// Device and inode, and whether mapped.
+  /// Device, inode, and whether the file is mapped.
   using Id = std::tuple<dev_t, ino_t, bool>;
 
   LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id);
@@ -80,27 +79,27 @@ class LmdbFile {
   LmdbMeta meta_;
   Id id_;
   std::vector<std::string> warnings_;
-  // One of them.
+  // Exactly one of these two is set.
   std::unique_ptr<const GuardedMap> map_;
   FileDescriptor file_;
 
   friend struct LmdbFileRegistry;
 };
 
-/// Why bytes of a page are wrong of which no fault told.
+/// Reason for wrong bytes in a page that was read without a fault.
 inline constexpr const char* shorter_or_damaged =
     "the file was made shorter, or it is damaged there";
 
-/// One thread's way to the pages of a file, which must outlive it.
+/// One thread's cursor over the pages of a file, which must outlive it.
 class LmdbCursor final : private FileBytes {
  public:
   explicit LmdbCursor(const LmdbFile& file);
   LmdbCursor(const LmdbCursor&) = delete;
   LmdbCursor& operator=(const LmdbCursor&) = delete;
 
-  /// Calls `find` with the file's pages, and returns what it returns: bytes in the map or else in
-  /// memory of the cursor's own, which the next call overwrites. Throws `LmdbDamage` if a page on
-  /// the way is damaged, and `Error` (`io`, naming file and offset) if it cannot be read.
+  /// Calls `find` with the file's pages and returns its result. Returned bytes lie in the map, or
+  /// in memory of the cursor that the next call overwrites. Throws `LmdbDamage` if a page on the
+  /// way is damaged, and `Error` (`io`, naming file and offset) if it cannot be read.
   template <typename Find>
   auto with(Find find) const {
     try {
@@ -111,10 +110,10 @@ class LmdbCursor final : private FileBytes {
     }
   }
 
-  /// Whether bytes that were found are still what they were, as far as faults tell: not of zeros
-  /// that a file's new end has behind it. The reason names file and offset.
+  /// Returns whether bytes that were found are still unchanged, as far as faults show that. Zeros
+  /// behind a shortened file's end cause no fault. The reason names file and offset.
   Status check_kept(std::span<const std::byte> bytes) const;
-  /// Where they lie in the file, if that is mapped.
+  /// Returns the offset of these bytes in a file that is mapped.
   std::uint64_t offset_of(std::span<const std::byte> bytes) const {
     return static_cast<std::uint64_t>(bytes.data() - file_.map().data());
   }
@@ -126,7 +125,7 @@ class LmdbCursor final : private FileBytes {
   const LmdbFile& file_;
   LmdbPages pages_;
   std::vector<std::byte> buffer_;
-  /// What it has.
+  /// The range that `buffer_` has.
   FileRange held_;
 };
 

@@ -15,10 +15,10 @@
 
 #include "base/read_ahead.h"
 
-// Reading of LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
-// MDB_db and MDB_meta of LMDB 0.9's mdb.c). LMDB itself trusts its pages: a flipped bit can lead it
-// outside of a page or of the map. Here nothing is believed that was not compared first, and what
-// is compared lies on cache lines that are read anyway.
+// Reads LMDB's file format (data version 1, 64 bit, little-endian; struct MDB_page, MDB_node,
+// MDB_db and MDB_meta of LMDB 0.9's mdb.c). LMDB itself does not check its pages: a flipped bit can
+// lead it outside of a page or of the map. Here every number is checked before it is used. The
+// checks read only cache lines that are needed anyway.
 
 namespace millrace {
 
@@ -29,18 +29,18 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::uint16_t branch_page = 0x01;
 constexpr std::uint16_t leaf_page = 0x02;
-constexpr std::uint16_t value_page = 0x04;  // the first of a value's own
+constexpr std::uint16_t value_page = 0x04;  // first page of a large value
 constexpr std::uint16_t meta_page = 0x08;
 
-constexpr std::uint16_t value_has_pages = 0x01;  // of its own, behind a header
+constexpr std::uint16_t value_has_pages = 0x01;  // in pages of its own, with a header
 constexpr std::uint16_t value_is_tree = 0x02;
 
-// Of a tree's flags.
+// Flags of a tree.
 constexpr std::uint16_t reversed_keys = 0x02;
 constexpr std::uint16_t several_values = 0x04;
 constexpr std::uint16_t integer_keys = 0x08;
 
-constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;  // behind a meta page's header
+constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;  // after a meta page's header
 constexpr std::size_t page_header_bytes = 16;
 constexpr std::size_t node_header_bytes = 8;
 constexpr std::size_t tree_bytes = 48;
@@ -55,18 +55,18 @@ T load(const std::byte* at) {
 
 }  // namespace lmdb
 
-/// The file is damaged, since what a page says cannot be. The message names the page.
+/// Thrown if a page contains an impossible value. The message names the page.
 struct LmdbDamage : std::runtime_error {
   LmdbDamage(std::uint64_t number, const std::string& message)
       : std::runtime_error(message), page(number) {}
   std::uint64_t page;
 };
 
-/// Reads a file that is not mapped, for one thread.
+/// Reads from a file that is not mapped. For one thread.
 class FileBytes {
  public:
   virtual ~FileBytes() = default;
-  /// Bytes that lie in the file, valid until the next call.
+  /// Returns bytes within the file, valid until the next call.
   virtual const std::byte* read(FileRange range) = 0;
 };
 
@@ -74,132 +74,132 @@ class FileBytes {
 
 /// The tree of pages of one database.
 struct LmdbTree {
-  /// The root of a tree without entries.
+  /// The root of an empty tree.
   static constexpr std::uint64_t no_page = UINT64_MAX;
 
   std::uint16_t flags = 0;
   std::uint16_t depth = 0;
   std::uint64_t entries = 0;
   std::uint64_t root = 0;
-  /// How many pages of each kind it has.
+  /// Number of pages of each kind.
   std::uint64_t branches = 0;
   std::uint64_t leaves = 0;
   std::uint64_t value_pages = 0;
 };
 
-/// One of the two meta pages, each the entrance to a committed state of the file.
+/// One of the two meta pages. Each is the root of a committed state of the file.
 struct LmdbMeta {
   static constexpr std::size_t bytes = 152;
 
   std::uint32_t page_bytes = 0;
   std::uint64_t last_page = 0;
   std::uint64_t transaction = 0;
-  /// The database that leads to the named ones.
+  /// The main database, whose entries lead to the named ones.
   LmdbTree main;
-  /// Which pages were let go, by transaction.
+  /// The freed pages, by transaction.
   LmdbTree free;
 };
 
 LmdbTree parse_lmdb_tree(const std::byte* at);
-/// Reads a meta page's first bytes; nullopt if they are none of LMDB's.
+/// Parses the first bytes of a meta page; nullopt unless they are a meta page of LMDB.
 std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes> page);
 
-/// The leaf page where a record was found, by the keys that lead to it: the next record is most
-/// likely there, too.
+/// Cache of the leaf page where a record was found, and its range of keys. The next record is most
+/// likely in the same page.
 struct LmdbPlace {
   std::uint64_t first = 0;
-  /// Behind the last key; it is `first` if no page is known.
+  /// One past the last key; equal to `first` if no page is known.
   std::uint64_t end = 0;
   std::uint64_t leaf = 0;
 };
 
-/// A leaf page with so many entries.
+/// A leaf page and the number of its entries.
 struct LmdbLeaf {
   std::uint64_t page = 0;
   unsigned entries = 0;
 };
 
-/// Whether `a` comes before `b` in a tree with these flags: as bytes, as bytes from the last one,
-/// or as numbers, if both have 4 or both 8 bytes (LMDB's mdb_cmp_memn, mdb_cmp_memnr,
-/// mdb_cmp_cint).
+/// Returns whether `a` precedes `b` in a tree with these flags. Keys compare as bytes, as bytes
+/// from the last one, or as numbers if both have 4 or both have 8 bytes (LMDB's mdb_cmp_memn,
+/// mdb_cmp_memnr, mdb_cmp_cint).
 bool lmdb_key_less(std::uint16_t flags, std::span<const std::byte> a, std::span<const std::byte> b);
 
-/// The pages of a file that LMDB wrote. A view: the file's bytes must outlive it. Immutable. Every
-/// call throws `LmdbDamage` if the pages that lead to what is asked for contradict themselves,
-/// each other or the file's length, and what `FileBytes` throws; what is returned lies in the
-/// file's bytes, or is valid until the next call. No call takes longer than the deepest possible
+/// View of the pages of a file that LMDB wrote; the file's bytes must outlive it. Immutable. Every
+/// call throws `LmdbDamage` if the pages that it needs contradict themselves, each other or the
+/// file's length, and the errors of `FileBytes`. Returned bytes lie in the file's memory, or are
+/// valid until the next call. The time of a lookup is bounded by the depth of the deepest possible
 /// tree.
 class LmdbPages {
  public:
-  /// LMDB's own limit for a tree's depth.
+  /// LMDB's own limit for the depth of a tree.
   static constexpr std::uint16_t max_depth = 32;
 
   LmdbPages() = default;
-  /// `file`: whole pages of `page_bytes`.
+  /// `file`: whole pages of `page_bytes` bytes.
   LmdbPages(std::span<const std::byte> file, std::uint32_t page_bytes)
       : map_(file.data()), page_bytes_(page_bytes), pages_(file.size() / page_bytes) {}
   LmdbPages(FileBytes& file, std::uint64_t pages, std::uint32_t page_bytes)
       : file_(&file), page_bytes_(page_bytes), pages_(pages) {}
 
-  /// The named database `name` of the main one; nullopt if there is none.
+  /// Finds the database `name` in the main one; nullopt if it does not exist.
   std::optional<LmdbTree> find_tree(const LmdbTree& main, std::string_view name) const;
-  /// The value of a key in a database of text keys; nullopt if there is none.
+  /// Finds the value of a key in a database of text keys; nullopt if the key does not exist.
   std::optional<std::span<const std::byte>> find_value(const LmdbTree& tree,
                                                        std::string_view key) const;
 
-  /// The value of `index` in a database whose keys are the integers from 0 to `tree.entries` - 1,
-  /// in the place where the branch pages say it must be and under its own key. `place` is of this
-  /// tree, or new.
+  /// Returns the value of `index` in a database whose keys are the integers from 0 to
+  /// `tree.entries` - 1. The record must be at the position that follows from the branch pages,
+  /// under its own key. `place` must be new or from a call with the same tree.
   std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index,
                                          LmdbPlace& place) const;
-  /// Where it lies. Pages that hold nothing but the value are not touched, and not checked.
+  /// Returns the byte range of that value. Pages that contain nothing but the value are neither
+  /// touched nor checked.
   FileRange locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
 
-  /// Calls `leaf` for each leaf page of a tree with any keys, in their order. `soon`, before that,
-  /// for those that belong to one branch page. Compares kinds, bounds, the order of all keys, their
-  /// lengths and where values lie. Pages that hold nothing but a value are not touched.
+  /// Calls `leaf` for each leaf page in order, in a tree with any keys. Before that, calls `soon`
+  /// with the leaves of one branch page at a time. Checks page kinds, bounds, key order, key
+  /// lengths and the positions of values. Pages that contain nothing but a value are not touched.
   void walk_leaves(const LmdbTree& tree, const std::function<void(LmdbLeaf)>& leaf,
                    const std::function<void(std::span<const std::uint64_t>)>& soon) const;
-  /// About the entry that has this share (0 to 1) of the tree's entries before it, by the branch
-  /// pages: its leaf and its number there. The tree has entries.
+  /// Estimates from the branch pages which entry has the share `share` (0 to 1) of all entries
+  /// before it. Returns its leaf and its number there. The tree must not be empty.
   std::pair<LmdbLeaf, unsigned> entry_near(const LmdbTree& tree, double share) const;
-  /// Entry `at` (< `leaf.entries`) of a leaf page that has so many.
+  /// Key of entry `at` (< `leaf.entries`) of a leaf page. `leaf.entries` must be right.
   std::span<const std::byte> entry_key(LmdbLeaf leaf, unsigned at) const;
   std::span<const std::byte> entry_value(LmdbLeaf leaf, unsigned at) const;
-  /// Where its value lies. Pages that hold nothing but that are not touched.
+  /// Returns the byte range of the entry's value. Pages that contain nothing but the value are not
+  /// touched.
   FileRange locate_entry(LmdbLeaf leaf, unsigned at) const;
-  /// Whether it is a database of its own, by its name.
+  /// Returns whether the entry is a named database.
   bool entry_is_tree(LmdbLeaf leaf, unsigned at) const;
 
-  /// Checks all that LMDB trusts when it writes to the file, which something was committed to: both
-  /// meta pages, and each page that they lead to. Nodes fill their pages, keys are in order, and no
-  /// page belongs to two or is free, too. Only for a file in memory.
+  /// Checks everything that LMDB relies on when it writes to a file with at least one commit: both
+  /// meta pages, and each page that they lead to. Nodes must fill their pages, keys must be in
+  /// order, and no page may be used twice or be free as well. Only for a file in memory.
   void check() const;
 
  private:
-  /// A branch or leaf page: its header, then the nodes' offsets, then free space, then the nodes to
-  /// its end.
+  /// A branch or leaf page: its header, the nodes' offsets, free space, then the nodes to its end.
   struct Page {
     std::uint64_t number;
     const std::byte* begin;
-    /// Nodes, at least one.
+    /// Number of nodes, at least 1.
     unsigned nodes;
-    /// Where the nodes begin.
+    /// Offset of the first node.
     unsigned upper;
   };
-  /// A key with what belongs to it, a page below (in branch pages) or a value; the header and the
-  /// key lie in the page.
+  /// A key with its child page (in branch pages) or value. The header and the key lie in the page.
   struct Node {
     std::uint64_t page;
     const std::byte* begin;
     std::span<const std::byte> key;
-    /// To the page's end.
+    /// The bytes after the key, to the page's end.
     std::span<const std::byte> rest;
 
     std::uint32_t value_bytes() const { return lmdb::load<std::uint32_t>(begin); }
     std::uint16_t flags() const { return lmdb::load<std::uint16_t>(begin + 4); }
     bool has_pages() const { return (flags() & lmdb::value_has_pages) != 0; }
-    /// The flags' place holds the number's highest bits.
+    /// The highest bits of the page number are stored in place of the flags.
     std::uint64_t child() const { return lmdb::load<std::uint64_t>(begin) & 0xFFFF'FFFF'FFFF; }
   };
   class Check;
@@ -220,7 +220,7 @@ class LmdbPages {
   FileRange range(const Node& node, bool has_pages) const;
   std::span<const std::byte> value(const Node& node) const;
 
-  // One of them.
+  // Exactly one of these two is set.
   const std::byte* map_ = nullptr;
   FileBytes* file_ = nullptr;
   std::uint32_t page_bytes_ = 0;

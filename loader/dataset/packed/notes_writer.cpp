@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The datasets that one consists of, each of one file, in order.
+/// Appends the single-file datasets that a dataset consists of, in order.
 void add_parts(const std::shared_ptr<const Dataset>& dataset,
                std::vector<std::shared_ptr<const Dataset>>& all) {
   const auto parts = dataset->parts();
@@ -29,14 +29,14 @@ void add_parts(const std::shared_ptr<const Dataset>& dataset,
   all.push_back(dataset);
 }
 
-/// Bytes that go to a place in a file, some at a time.
+/// Buffered writer to one part of a file.
 class PlacedBytes {
  public:
   explicit PlacedBytes(std::uint64_t offset) : offset_(offset) {}
 
   std::uint64_t end() const { return offset_ + held_.size(); }
 
-  /// 0, or the number of the system's error.
+  /// Appends bytes. Returns 0 or an errno.
   int put(int file, std::span<const std::byte> bytes) {
     constexpr std::size_t enough = std::size_t{1} << 18;
     held_.insert(held_.end(), bytes.begin(), bytes.end());
@@ -63,10 +63,11 @@ NotesHeader header_of(const Dataset& dataset) {
   return {.records = dataset.size(), .fingerprint = dataset.facts().fingerprint.value_or(0)};
 }
 
-/// Throws `Error` (`invalid_argument`) if the file is another dataset than it was: the one that has
-/// taken its place since, or one of which `dataset` has a part.
+/// Throws `Error` (`invalid_argument`) unless the file still has exactly the records of `dataset`.
+/// It may have been replaced since, or `dataset` may be only a part of it.
 void check_is_at(const Dataset& dataset, const std::string& file) {
-  // Nothing tells its records from others; but each note says which bytes it is of.
+  // Without a fingerprint the records cannot be compared. But each hint identifies the bytes that
+  // it belongs to.
   if (!dataset.facts().fingerprint) return;
   const auto there = open_dataset(file, {.map = false, .notes = false});
   const NotesHeader expected = header_of(dataset);
@@ -78,7 +79,7 @@ void check_is_at(const Dataset& dataset, const std::string& file) {
 
 }  // namespace
 
-/// The notes of one file's records.
+/// The hints of one file's records.
 class NotesWriter::File {
  public:
   explicit File(const Dataset& dataset)
@@ -127,7 +128,7 @@ NotesWriter::NotesWriter(const std::shared_ptr<const Dataset>& dataset) {
 
 NotesWriter::~NotesWriter() = default;
 
-/// Ends each file that has all its notes, and begins the next one.
+/// Finishes each file whose hints are complete, and begins the next one.
 void NotesWriter::next_file() {
   while (file_ == nullptr || file_->is_full()) {
     if (file_ != nullptr) file_->finish();

@@ -108,7 +108,7 @@ void PackedDataset::prefetch(std::span<const std::uint64_t> indices) const {
     try {
       ranges.push_back(cursor.locate(index));
     } catch (const std::runtime_error&) {
-      // Whoever reads the record gets the error.
+      // Ignored here: reading the record reports this error.
     }
   }
   file_->read_ahead(std::move(ranges));
@@ -126,7 +126,7 @@ std::string PackedDataset::key(std::uint64_t index) const {
       if (record.has("path") && !lost) return one_line(path);
     }
   } catch (const std::runtime_error&) {
-    // The record has its number for a name.
+    // Falls back to the record's number.
   }
   return Dataset::key(index);
 }
@@ -156,7 +156,7 @@ std::optional<StoredRecord> PackedDataset::stored(std::uint64_t index) const {
   }
 }
 
-/// How many records of a dataset that is written in shards are committed.
+/// Returns the number of committed records of a dataset that is being written in shards.
 std::uint64_t committed_records(const std::filesystem::path& path, const ShardIndex& index) {
   if (index.begun.empty()) return index.records;
   try {

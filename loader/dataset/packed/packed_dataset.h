@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <memory>
 
-// The two formats of `DatasetWriter`, for the table of `open_dataset`. A probe says whether the
-// file at `path`, which exists, is of the format, and the reason if it is not; it throws `Error`
-// (`io`) if the file cannot be read. The openers throw as `open_dataset` does.
+// The two formats of `DatasetWriter`, for the format table of `open_dataset`. A probe returns
+// whether the existing file at `path` is of the format, and the reason if it is not. It throws
+// `Error` (`io`) if the file cannot be read. The openers throw the same errors as `open_dataset`.
 
 namespace millrace {
 
@@ -18,7 +18,7 @@ std::shared_ptr<const Dataset> open_packed_file(const std::filesystem::path& pat
                                                 const OpenOptions& options);
 
 Status probe_shard_list(const std::filesystem::path& path);
-/// Opens the shards that the list at `path` names as one dataset, in order.
+/// Opens the shards that the index at `path` lists as one dataset, in order.
 std::shared_ptr<const Dataset> open_shard_list(const std::filesystem::path& path,
                                                const OpenOptions& options);
 

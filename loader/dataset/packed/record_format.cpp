@@ -99,7 +99,7 @@ std::string to_json(const Description& description) {
                          {"items", description.items},
                          {"left_out", left_out},
                          {"field_specs", specs}};
-  // The checksum is that of the written text, in which what is no UTF-8 is replaced.
+  // The checksum covers the written text, in which invalid UTF-8 is replaced.
   json = nlohmann::json::parse(text_of(json));
   json["checksum"] = checksum_of_description(json);
   return text_of(json);
@@ -107,7 +107,7 @@ std::string to_json(const Description& description) {
 
 Description parse_description(std::string_view json, const std::string& file) {
   try {
-    // As long as it is: it names what was left out.
+    // Any length: the list of items that were left out may be long.
     if (const std::string problem = json_problem(json, SIZE_MAX); !problem.empty())
       throw Error(ErrorCode::corrupt,
                   "its damaged description " + problem + "; copy or pack it again");

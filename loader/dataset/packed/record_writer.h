@@ -14,17 +14,18 @@
 
 namespace millrace {
 
-/// Where a dataset goes once it is finished, and the lock of the one there.
+/// The final path of a dataset that replaces another one, and the lock of the old one.
 struct ReplacedDataset {
   std::filesystem::path path;
   FileDescriptor lock;
 };
 
-/// What a `DatasetWriter` does, into one file or several. Its docstrings hold.
+/// Interface behind `DatasetWriter`, which documents the functions: a writer of one file or of
+/// several.
 class RecordWriter {
  public:
   virtual ~RecordWriter() = default;
-  /// The file that is written: the dataset's, or the index of its shards.
+  /// The file being written: the dataset's, or the index of its shards.
   const std::filesystem::path& path() const { return path_; }
 
   std::optional<ReplacedDataset> replaced;
@@ -43,14 +44,14 @@ class RecordWriter {
   RecordWriter(std::filesystem::path path, WriterOptions options)
       : path_(std::move(path)), options_(std::move(options)) {}
 
-  /// Throws the error that ended this writer, or that it is finished.
+  /// Throws the error that stopped this writer, or an error if the dataset is finished.
   void check_open() const {
     if (failure_) throw *failure_;
     if (complete())
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " is finished; nothing can be added");
   }
-  /// Keeps an error for every later call, and throws it.
+  /// Stores an error, which every later call throws again, and throws it.
   [[noreturn]] void fail(const std::string& message) {
     failure_ = Error(ErrorCode::io, message);
     throw *failure_;

@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t index_format = 1;
-/// Far more than the most shards need.
+/// Far more than the largest number of shards needs.
 constexpr std::size_t max_index_bytes = std::size_t{64} << 20;
 constexpr const char* format_key = "millrace_shards";
 
@@ -65,7 +65,7 @@ ShardIndex parse(const std::string& text) {
   return index;
 }
 
-/// The files that the index at `path` names; none if there is no index.
+/// Returns the files that the index at `path` names; empty if it is not an index.
 std::vector<fs::path> shards_at(const fs::path& path) {
   std::vector<fs::path> shards;
   if (!is_shard_index(path)) return shards;
@@ -74,7 +74,7 @@ std::vector<fs::path> shards_at(const fs::path& path) {
     index = read_shard_index(path);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::io) throw;
-    return shards;  // Some other file that begins with a brace.
+    return shards;  // another file that begins with a brace
   }
   if (!index.begun.empty()) index.add({.file = index.begun});
   for (const ShardEntry& shard : index.shards) shards.push_back(shard_path(path, shard.file));
@@ -141,7 +141,7 @@ ShardIndex read_shard_index(const fs::path& path) {
 }
 
 fs::path shard_path(const fs::path& index, const std::string& file) {
-  // If the index is reached by a link, the shards lie where it leads.
+  // The index may be reached by a symbolic link: then the shards lie beside its target.
   std::error_code error;
   const fs::path at = fs::canonical(index, error);
   return (error ? index : at).parent_path() / file;
@@ -180,7 +180,7 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, cons
 
 namespace {
 
-/// Also what a writer that was killed has left.
+/// Also removes the rest of a killed writer.
 void unlink_notes(const fs::path& notes) {
   if (is_notes_file(notes)) unlink(notes.c_str());
   unlink((notes.string() + ".replacement").c_str());
@@ -199,7 +199,7 @@ void remove_dataset(const fs::path& path) {
   if (!locked) return;
   if (!is_shard_index(path) && !LmdbFile::probe(path).is_ok())
     throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no dataset");
-  // The index goes last: until then it says what there is to remove.
+  // The index is removed last: until then it lists the files that are still to be removed.
   for (const fs::path& shard : shards_at(path)) unlink_with_notes(shard);
   unlink(next_index(path).c_str());
   unlink_with_notes(path);

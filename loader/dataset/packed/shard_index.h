@@ -10,17 +10,17 @@
 
 #include "dataset/packed/dataset_file.h"
 
-// The file that makes one dataset of several, JSON in UTF-8:
+// The index of a dataset in several files (shards), JSON in UTF-8:
 //
-//     millrace_shards  1, the format
-//     complete         false until the writer has finished
-//     plan             how the records are shared out, in words; resuming compares it
-//     shards           the finished ones in order: file (a name in the same folder), records,
-//                      fingerprint
-//     begun            name of the one that is being written; empty at the end
-//     records          of all of them
-//     fingerprint      of all of them: what the same records in one file have
-//     classes, created_by, source   as in a dataset file
+//     millrace_shards  1, the format.
+//     complete         False until the writer has finished.
+//     plan             How records are distributed over shards, in words. Resuming compares it.
+//     shards           The finished shards in order: file (a name in the same folder), records,
+//                      fingerprint.
+//     begun            Name of the shard that is being written; empty at the end.
+//     records          Number of records in all shards.
+//     fingerprint      Fingerprint of all records, the same as for a single file with them.
+//     classes, created_by, source   As in a dataset file.
 
 namespace millrace {
 
@@ -47,27 +47,26 @@ struct ShardIndex {
   void add(ShardEntry shard);
 };
 
-/// Whether the file begins as an index does, which no LMDB file does. False if there is no such
-/// file. Throws `Error` (`io`) if it cannot be read.
+/// Returns whether the file begins like an index, with "{"; an LMDB file never does. Returns false
+/// if the file does not exist. Throws `Error` (`io`) if it cannot be read.
 bool is_shard_index(const std::filesystem::path& path);
 std::string to_json(const ShardIndex& index);
-/// Throws `Error`: `io`; `corrupt` for what is no index, or one of a newer format.
+/// Throws `Error`: `io`; `corrupt` if the file is not an index or is of a newer format.
 ShardIndex read_shard_index(const std::filesystem::path& path);
 
-/// A listed shard of the index at `index`, opened. Throws `Error`, with both names: `not_found`;
-/// `incomplete`; `corrupt` if the file is not the one that is listed.
+/// Opens a shard that the index at `index` lists. Throws `Error`, with both names: `not_found`;
+/// `incomplete`; `corrupt` if the file is not the listed one.
 std::shared_ptr<const DatasetFile> open_listed_shard(const std::filesystem::path& index,
                                                      const ShardEntry& shard, bool mapped = true);
-/// Where a shard of the index at `index` lies.
+/// Returns the path of a shard of the index at `index`.
 std::filesystem::path shard_path(const std::filesystem::path& index, const std::string& file);
 
-/// Removes the dataset at `path`, if there is one, and its shards, if it has some. Throws as
-/// `DatasetWriter` does, also if something else lies there.
+/// Removes the dataset at `path` and its shards, if they exist. Throws the same errors as
+/// `DatasetWriter`, also if `path` is not a dataset.
 void remove_dataset(const std::filesystem::path& path);
 
-/// Puts the dataset at `from` in the place of what lies at `path`, in one step: at any moment there
-/// is either of the two. Then the shards that only the old one had are removed. Throws `Error`
-/// (`io`).
+/// Atomically replaces the dataset at `path` by the one at `from`: at any moment `path` is one of
+/// the two. Then removes the shards that only the old dataset used. Throws `Error` (`io`).
 void replace_dataset(const std::filesystem::path& from, const std::filesystem::path& path);
 
 }  // namespace millrace

@@ -22,7 +22,7 @@ ShardWriter::ShardWriter(std::filesystem::path path, std::filesystem::path writt
   index_.source = options_.source;
   index_.created_by = this_version();
   if (options_.resume && std::filesystem::exists(path_)) {
-    // A link leads to the folder of the shards.
+    // If the index is a symbolic link, the shards lie beside its target.
     const std::filesystem::path at = std::filesystem::canonical(path_);
     if (named_ == path_) named_ = at;
     path_ = at;
@@ -65,7 +65,7 @@ void ShardWriter::take_up() {
     lock_ = FileDescriptor();
   else if (!found.begun.empty()) {
     open_shard(found.begun);
-    // It may have been finished just before the writer was interrupted.
+    // The shard may have been finished just before the writer was interrupted.
     if (file_->complete()) DatasetFile::open(file_->path())->check();
   }
 }
@@ -134,7 +134,7 @@ void ShardWriter::count(const Description& finished) {
 }
 
 void ShardWriter::go_to_shard(std::size_t next_bytes) {
-  // Of one that was finished just before the writer was interrupted.
+  // The writer may have been interrupted just after it had finished a shard.
   if (file_ && file_->complete()) close_shard();
   if (!file_) open_next_shard();
   if (options_.shards > 0) {

@@ -10,13 +10,12 @@
 
 namespace millrace {
 
-/// Writes several dataset files, one behind the other, and the index that lists them. Which records
-/// go into which file depends on the options and the source alone, so that a resumed writer makes
-/// the same files.
+/// Writes several consecutive dataset files and the index that lists them. The options and the
+/// source alone decide which records go into which file, so a resumed writer makes the same files.
 class ShardWriter final : public RecordWriter {
  public:
-  /// `path`: where the index lies in the end, beside the shards, which are named after it.
-  /// `written`: where until then.
+  /// `path`: final path of the index, beside the shards, which are named after it. `written`: path
+  /// of the index until the dataset is finished.
   ShardWriter(std::filesystem::path path, std::filesystem::path written, WriterOptions options);
 
   void append(std::span<const RecordField> fields) override;
@@ -34,28 +33,28 @@ class ShardWriter final : public RecordWriter {
  private:
   void begin();
   void take_up();
-  /// The name of a shard; `copy`: what tells it from one that is there.
+  /// Returns the name of a shard. `copy` is added to avoid the name of an existing file.
   std::string shard_name(std::uint64_t number, const std::string& copy = "") const;
-  /// One that no file has, where another dataset is replaced.
+  /// Returns a shard name that no file has, if another dataset is being replaced.
   std::string free_name(std::uint64_t number) const;
   void check_no_shards() const;
-  /// Begins the next shard, or goes on with it.
+  /// Begins the next shard, or resumes it.
   void open_shard(std::string name);
   void open_next_shard() { open_shard(free_name(index_.shards.size())); }
-  /// Finishes the one that is begun.
+  /// Finishes the shard that is being written.
   void close_shard();
   void count(const Description& finished);
-  /// Makes `file_` the one that the source's next item belongs to.
+  /// Switches `file_` to the shard of the source's next item.
   void go_to_shard(std::size_t next_bytes);
   void write_index();
-  /// Keeps an `io` error for every later call.
+  /// Calls `work`. Stores an `io` error for every later call.
   void guarded(const std::function<void()>& work);
 
-  /// What the shards are named after.
+  /// The path that the shards are named after.
   std::filesystem::path named_;
-  /// Whether names of shards may be taken by those of another dataset.
+  /// Whether shards of another dataset may have the names of this one's.
   bool beside_others_;
-  /// Its shards are the finished ones.
+  /// Index with the finished shards.
   ShardIndex index_;
   std::optional<FileWriter> file_;
   std::vector<std::string> fields_;

@@ -22,15 +22,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* format_name = "tars";
-/// What a record takes of memory at once where the tar is not mapped.
+/// Largest sample. Without a map, a reader holds a whole sample in memory.
 constexpr std::uint64_t most_sample_bytes = (std::uint64_t{4} << 30) - 1;
-/// How many samples say what the records have.
+/// Number of samples that decide which fields the records must have.
 constexpr std::uint64_t asked_samples = 16;
 
 /// One tar.
 class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
  public:
-  /// `needed` is what the records of the tars before it have; empty if there were none.
+  /// `needed`: the fields that the records of the tars before this one have. Empty before the first
+  /// tar with samples, which sets it.
   TarDataset(const fs::path& path, const OpenOptions& options, std::optional<TarFields>& needed)
       : file_(path, options.map, warnings_) {
     if (!needed && size() > 0) needed = look_at_samples();
@@ -58,7 +59,7 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
     note.clear();
     if (notes_ != nullptr) notes_->read(index, note);
   }
-  /// Writes the index beside the tar.
+  /// Writes the index file beside the tar.
   void save_members() const;
 
  private:
@@ -72,7 +73,7 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
   std::vector<std::string> warnings_;
   TarFile file_;
   TarFields needed_;
-  /// Those of a sound record, where this tar was asked.
+  /// Fields of a sound record. Empty if an earlier tar decided `needed_`.
   std::vector<std::string> fields_;
   std::unique_ptr<const StoredNotes> notes_;
 };
@@ -136,7 +137,7 @@ TarFields TarDataset::look_at_samples() {
         for (const RecordField& field : sample.fields()) fields_.emplace_back(field.name);
         return true;
       } catch (const Error&) {
-        // Whoever reads the record gets the error.
+        // Ignored here: reading the record reports this error.
       }
     }
     return false;
@@ -153,11 +154,11 @@ std::string TarDataset::key(std::uint64_t index) const {
     std::vector<std::byte> buffer;
     TarSample sample({});
     const std::span<const std::byte> bytes = file_.read(index, buffer);
-    // A bad one has a name, too.
+    // Even a bad record may have a key.
     (void)sample.read(bytes).is_ok();
     if (!sample.key().empty() && file_.check_kept(bytes).is_ok()) return one_line(sample.key());
   } catch (const Error&) {
-    // The record has its number for a name.
+    // Falls back to the record's number.
   }
   return Dataset::key(index);
 }
@@ -173,7 +174,7 @@ DatasetFacts TarDataset::facts() const {
 
 void TarDataset::save_members() const {
   const auto is_own = [](const fs::path& path) {
-    std::error_code none;  // of what is no regular file
+    std::error_code none;  // ignored: the path may not be a regular file
     return is_tar_index(path) || fs::file_size(path, none) == 0;
   };
   FileBeside beside(tar_members_path(file_.name()), is_own, "index");
@@ -181,7 +182,7 @@ void TarDataset::save_members() const {
   beside.replace();
 }
 
-/// What a name stands for, and why.
+/// The tars that a path stands for, and the reason.
 struct NamedTars {
   std::vector<std::string> tars{};
   std::string reason{};

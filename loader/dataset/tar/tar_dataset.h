@@ -7,16 +7,17 @@
 #include <filesystem>
 #include <memory>
 
-// WebDataset's tars, for the table of `open_dataset`: one, a pattern of them, or a text file that
-// lists them. A probe says whether what lies at `path` is of the format, and the reason if it is
-// not; it throws `Error` (`io`) if that cannot be read. The opener throws as `open_dataset` does.
+// WebDataset's tars, for the format table of `open_dataset`: one tar, a pattern of tars, or a text
+// file that lists them. A probe returns whether the existing file at `path` is of the format, and
+// the reason if it is not. It throws `Error` (`io`) if the file cannot be read. The opener throws
+// the same errors as `open_dataset`.
 
 namespace millrace {
 
-/// Of a name at which nothing lies: whether it is a pattern.
+/// Returns whether a name that no file has is a pattern of tars.
 Status probe_tar_pattern(const std::filesystem::path& path);
 Status probe_tars(const std::filesystem::path& path);
-/// Opens each tar (`TarFile`); several are one dataset, in their order.
+/// Opens each tar (`TarFile`). Several tars become one dataset, in their order.
 std::shared_ptr<const Dataset> open_tars(const std::filesystem::path& path,
                                          const OpenOptions& options);
 

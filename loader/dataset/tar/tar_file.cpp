@@ -30,7 +30,7 @@ FileDescriptor open_file(const std::string& name) {
               name + " cannot be opened: " + reason_of(reason));
 }
 
-/// As much of `to` as the file has there; -1 with `errno` if that cannot be read.
+/// Reads as much of `to` as the file has. Returns -1 and sets `errno` on failure.
 ssize_t read_from(int file, std::uint64_t offset, std::span<std::byte> to) {
   std::size_t done = 0;
   while (done < to.size()) {
@@ -44,7 +44,7 @@ ssize_t read_from(int file, std::uint64_t offset, std::span<std::byte> to) {
   return static_cast<ssize_t>(done);
 }
 
-/// What compresses a file that begins so; nullptr if nothing does that is known.
+/// Returns the name of the compression of a file that begins with `begin`; nullptr if unknown.
 const char* compression_of(std::string_view begin) {
   constexpr std::pair<std::string_view, const char*> known[] = {{"\x1f\x8b", "gzip"},
                                                                 {"BZh", "bzip2"},
@@ -62,7 +62,7 @@ std::int64_t modified_ns(const struct stat& status) {
   return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-/// Whether a file that begins so is a tar that can be read in place.
+/// Returns whether a file with this beginning is a tar that can be read in place.
 Status probe_begin(std::span<const std::byte> begin) {
   const std::string_view text(reinterpret_cast<const char*>(begin.data()), begin.size());
   if (const char* compression = compression_of(text))
@@ -74,7 +74,7 @@ Status probe_begin(std::span<const std::byte> begin) {
 
 }  // namespace
 
-/// All of the tar, for who reads its headers.
+/// The bytes of the whole tar, for reading its headers.
 class TarFile::Bytes final : public TarBytes {
  public:
   explicit Bytes(const TarFile& tar) : tar_(tar) {}
@@ -120,7 +120,7 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   if (mapped)
     map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
   if (map_) {
-    // Records are read in any order, so what lies behind one is not wanted with it.
+    // Records are read in random order, so the kernel should not read ahead behind one.
     ::madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);
     file_ = {};
   } else {
@@ -158,7 +158,7 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
   if (!file) return errno == ENOENT ? false : refuse("cannot be opened: " + reason_of(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return refuse("cannot be read: " + reason_of(errno));
-  // A sample takes at least a header and a block of the tar, or two headers.
+  // Upper limit for a valid index: a sample takes at least one block of the tar.
   const std::uint64_t most = bytes_ / tar_block_bytes * sizeof(SampleBlocks) + 4096;
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > most)
     return refuse("is no index of a tar, or damaged");
@@ -179,7 +179,7 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
 std::span<const std::byte> TarFile::read(std::uint64_t sample,
                                          std::vector<std::byte>& buffer) const {
   const SampleBlocks& blocks = index_.samples[static_cast<std::size_t>(sample)];
-  // What fills the last block may be missing where the file ends.
+  // At the end of the file, the padding of the last block may be missing.
   const auto bytes = static_cast<std::size_t>(std::min(blocks.bytes(), bytes_ - blocks.offset()));
   if (map_) return map_->bytes().subspan(static_cast<std::size_t>(blocks.offset()), bytes);
   if (buffer.size() < bytes) buffer.resize(bytes);
@@ -196,8 +196,8 @@ Status TarFile::check_kept(std::span<const std::byte> bytes) const {
   const std::span<const std::byte> all = map_->bytes();
   const auto offset = static_cast<std::size_t>(bytes.data() - all.data());
   const std::size_t end = offset + bytes.size();
-  // The page in which the file ends now has zeros behind that, of which no fault tells. But then
-  // the page behind it is lost, which reading it shows.
+  // If the file was shortened, the rest of its last page reads as zeros without a fault. But the
+  // page after it is lost then, so touching that page detects it.
   const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t behind = (end + page_bytes - 1) / page_bytes * page_bytes;
   constexpr const char* reason = "an I/O error, or the file was made shorter";

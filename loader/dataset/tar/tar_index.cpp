@@ -24,10 +24,10 @@ static_assert(std::endian::native == std::endian::little && sizeof(SampleBlocks)
 
 constexpr std::array<char, 8> index_mark = {'M', 'R', 'm', 'e', 'm', 'b', 'e', 'r'};
 constexpr std::uint64_t members_format = 1;
-/// What stands before the samples, and with the checksum behind them.
+/// Bytes before the samples. With the trailing checksum, this is the length of an empty index.
 constexpr std::size_t head_bytes = 8 * sizeof(std::uint64_t);
 
-/// What a member adds to its sample's hash.
+/// Extends a sample's hash by a member.
 std::uint64_t hash_with(std::uint64_t hash, const TarMember& member) {
   const std::uint64_t numbers[] = {member.bytes, member.header_checksum};
   return XXH3_64bits_withSeed(numbers, sizeof numbers,
@@ -143,7 +143,7 @@ std::optional<TarIndex> unpack_index(std::span<const std::byte> bytes) {
                  .samples = std::vector<SampleBlocks>(static_cast<std::size_t>(head[6]))};
   if (samples_bytes > 0)
     std::memcpy(index.samples.data(), bytes.data() + head_bytes, samples_bytes);
-  // Whoever made the checksum, too, can say what he likes of the tar.
+  // A valid checksum does not make the positions valid: anyone can compute it.
   std::uint64_t end = 0;
   for (const SampleBlocks& sample : index.samples) {
     if (sample.offset() < end || sample.count == 0) return {};

@@ -26,16 +26,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As long as a list of shards may be.
+/// The longest list; the same limit holds for a list of shards.
 constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
 
 bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
 
-/// What a pattern or a list stands for. A few ranges one behind the other make a short pattern
-/// stand for many long names, so these are bounded in number and length.
+/// The names that a pattern or a list stands for. Number and total length are limited, since a
+/// short pattern of a few ranges can stand for many long names.
 class Names {
  public:
-  /// Beyond the bounds `of` is at fault, with the error `code`.
+  /// Beyond the limits, `add` throws an `Error` with `code` that names `of`.
   Names(const fs::path& of, ErrorCode code) : of_(of), code_(code) {}
 
   void add(std::string name) {
@@ -67,12 +67,12 @@ std::optional<std::uint64_t> number_in(std::string_view digits) {
   return value;
 }
 
-/// "000..012" or "12..0..2" between braces, as bash reads it.
+/// A range between braces, "000..012" or "12..0..2", with bash's meaning.
 struct NumberRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::uint64_t step = 1;
-  /// Each number has at least so many digits.
+  /// Smallest number of digits, padded with zeros.
   std::size_t digits = 0;
 
   std::uint64_t steps() const { return (std::max(first, last) - std::min(first, last)) / step; }
@@ -91,7 +91,7 @@ std::optional<NumberRange> number_range(std::string_view inside) {
   if (const std::size_t more = end.find(".."); more != end.npos) {
     step = end.substr(more + 2);
     end = end.substr(0, more);
-    // The step's sign follows the range.
+    // The direction follows from the range; the step's sign is ignored.
     if (step.starts_with('-')) step.remove_prefix(1);
   }
   const auto first = number_in(begin), last = number_in(end), by = number_in(step);
@@ -103,7 +103,8 @@ std::optional<NumberRange> number_range(std::string_view inside) {
                      std::min<std::size_t>(digits, 20)};
 }
 
-/// Braces that stand for several names, from `begin` to before `end`: a range or alternatives.
+/// Braces that stand for several names, a range or alternatives. `end` is one past the closing
+/// brace.
 struct Braces {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -111,7 +112,7 @@ struct Braces {
   std::vector<std::string> alternatives;
 };
 
-/// The first braces that stand for several names. Takes time linear in the name's length.
+/// Returns the first braces that stand for several names. Takes time linear in the name's length.
 std::optional<Braces> first_braces(std::string_view name) {
   struct Open {
     std::size_t at;
@@ -149,20 +150,20 @@ std::optional<Braces> first_braces(std::string_view name) {
 void add_matches(const std::string& pattern, Names& names) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
-  // Passing over a folder that cannot be read would leave out its files.
+  // Skipping an unreadable folder would silently leave out its files.
   const auto ends = [](const char*, int error) { return names_no_file(error) ? 0 : 1; };
   const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
   if (result != 0)
     throw Error(ErrorCode::io,
                 pattern + " cannot be looked for: " + std::generic_category().message(errno));
-  // By bytes: the order of records must not depend on the program's locale.
+  // Bytewise: the order of records must not depend on the program's locale.
   std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   std::ranges::sort(matches);
   for (std::string& match : matches) names.add(std::move(match));
 }
 
-/// Adds the names of a part of `pattern`, in which some braces may be expanded already.
+/// Appends the names of `part`: `pattern`, in which some braces may be expanded already.
 void expand(const std::string& part, const fs::path& pattern, Names& names) {
   const std::optional<Braces> braces = first_braces(part);
   if (!braces) return names.add(part);
@@ -219,8 +220,8 @@ bool is_tar_list(const fs::path& path) {
 
 namespace {
 
-/// Adds what a line of a list stands for. A range that is too long is the list's fault, and not the
-/// caller's.
+/// Appends the tars of one line of a list. A range that is too long is an error of the list
+/// (`corrupt`), not of the caller.
 void add_line(const fs::path& name, const fs::path& list, Names& tars) {
   std::error_code ignored;
   try {
@@ -253,7 +254,7 @@ std::vector<std::string> read_tar_list(const fs::path& path) {
     if (line.empty()) continue;
     if (line.size() >= PATH_MAX)
       throw Error(ErrorCode::corrupt, path.string() + " has a line that is longer than any path");
-    // The name may be absolute.
+    // An absolute name replaces the folder.
     add_line(path.parent_path() / fs::path(line), path, tars);
   }
   return tars.take();

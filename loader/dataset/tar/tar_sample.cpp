@@ -15,10 +15,10 @@
 namespace millrace {
 namespace {
 
-/// More than any sample has.
+/// More members than any real sample has.
 constexpr std::size_t most_members = 1000;
 
-/// A sample's bytes, which are in memory.
+/// A sample's bytes in memory.
 class SampleBytes final : public TarBytes {
  public:
   explicit SampleBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -13,29 +13,30 @@
 
 namespace millrace {
 
-/// What the records of tars have. The first samples say that, and one that lacks it is a bad
-/// record.
+/// Fields that the records of some tars must have. The first samples decide this. A later sample
+/// that lacks one of them is a bad record.
 struct TarFields {
   bool image = false;
   bool label = false;
 };
 
-/// Takes a sample apart: the fields are the contents of its members, by their extensions:
-///     jpg, jpeg, png, webp, bmp, gif, pbm, pgm, ppm, tif, tiff   image
-///     cls                                                        label, a number of 8 bytes
-///     json   json, and, where there is no cls, its "label" or "cls" as label
-///     txt    text
-///     any other, such as "seg.png"                               itself
-/// For one thread.
+/// Parses a sample into fields for one thread. Each member is a field, named by its extension:
+///     jpg, jpeg, png, webp, bmp, gif, pbm, pgm, ppm, tif, tiff: field "image";
+///     cls: field "label", a number of 8 bytes;
+///     json: field "json". Without a cls, its "label" or "cls" is the field "label";
+///     txt: field "text";
+///     any other, such as "seg.png": a field of that name.
+/// Labels are parsed only if the needed fields include one.
 class TarSample {
  public:
   explicit TarSample(TarFields needed) : needed_(needed) {}
 
-  /// Reads its members. The reason of a bad one is a clause for people. Views lead into `bytes`.
+  /// Reads the members of a sample. Fields are views of `bytes`. For a bad sample the reason is a
+  /// clause for messages.
   Status read(std::span<const std::byte> bytes);
 
   std::span<const RecordField> fields() const { return fields_; }
-  /// The path of its first member up to its extension.
+  /// The path of the first member without its extension.
   const std::string& key() const { return key_; }
 
  private:
@@ -45,10 +46,11 @@ class TarSample {
   TarFields needed_;
   std::vector<RecordField> fields_;
   std::string key_;
-  /// Of fields whose names are their own extensions; a view of one stays where it is.
+  /// Names of fields that are named by their extension. A deque, so that views of its elements stay
+  /// valid.
   std::deque<std::string> names_;
   std::int64_t label_ = 0;
-  /// Empty where there is none.
+  /// Extension of the member in the field "image"; empty without one.
   std::string image_extension_;
 };
 

@@ -12,9 +12,9 @@
 namespace millrace {
 namespace {
 
-/// Of extended headers: far more than any path has.
+/// Limit for an extended header, far longer than any path.
 constexpr std::uint64_t most_extended_bytes = std::uint64_t{1} << 20;
-/// Behind an end mark: more than any tape's record.
+/// Limit for the zeros of an end mark, longer than any tape record.
 constexpr std::uint64_t most_zero_bytes = std::uint64_t{1} << 20;
 
 [[noreturn]] void damaged(std::uint64_t offset, const std::string& what) {
@@ -29,14 +29,14 @@ std::uint64_t padded(std::uint64_t bytes) {
   return (bytes + tar_block_bytes - 1) / tar_block_bytes * tar_block_bytes;
 }
 
-/// A header's block, as the C structure of POSIX and GNU has it.
+/// A header block, the C structure of POSIX and GNU.
 class Header {
  public:
   explicit Header(std::span<const std::byte> block)
       : text_(reinterpret_cast<const char*>(block.data()), block.size()) {}
 
-  /// The sum of its bytes, with the checksum's own as blanks; historic tars add them as signed
-  /// ones.
+  /// Compares the sum of the block's bytes, in which the checksum itself counts as blanks. Historic
+  /// tars add signed bytes, so both sums are accepted.
   bool checksum_is_right() const {
     std::uint32_t sum = 0;
     std::uint32_t signed_sum = 0;
@@ -61,12 +61,12 @@ class Header {
   }
 
  private:
-  /// Text up to its end or the first zero.
+  /// Returns the text of a field, up to its end or the first zero byte.
   std::string_view field(std::size_t begin, std::size_t bytes) const {
     const std::string_view all = text_.substr(begin, bytes);
     return all.substr(0, all.find('\0'));
   }
-  /// Octal digits, or, for what these cannot hold, a number in base 256; nullopt for anything else.
+  /// Parses octal digits, or base 256 for larger numbers; nullopt for anything else.
   std::optional<std::uint64_t> number(std::size_t begin, std::size_t bytes) const {
     std::string_view digits = text_.substr(begin, bytes);
     if (digits[0] == '\x80') return base_256(digits.substr(1));
@@ -121,7 +121,7 @@ std::string_view TarWalk::extended_text(std::uint64_t offset, std::uint64_t byte
 void TarWalk::read_pax(std::string_view text, Extended& extended) const {
   const auto refuse = [&] { damaged(at_, "has a damaged extension"); };
   while (!text.empty()) {
-    // "27 path=folder/name.jpg\n": the length is that of all of it.
+    // The length covers the whole record: "27 path=folder/name.jpg\n".
     std::size_t length = 0;
     const auto [blank, error] = std::from_chars(text.data(), text.data() + text.size(), length);
     const auto digits = static_cast<std::size_t>(blank - text.data());
@@ -172,7 +172,7 @@ bool TarWalk::next(TarMember& member) {
     const bool is_extension =
         type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
     const bool is_regular = type == '0' || type == '\0' || type == '7';
-    // Folders, links and devices have no contents, whatever their headers say.
+    // Folders, links and devices have no contents, whatever size their headers state.
     const bool has_contents = type < '1' || type > '6';
     std::uint64_t bytes = *stored_bytes;
     if (!is_extension && extended.bytes) bytes = *extended.bytes;
@@ -193,7 +193,7 @@ bool TarWalk::next(TarMember& member) {
     } else if (type == 'x' || type == 'X') {
       read_pax(extended_text(data, bytes), extended);
     }
-    // What fills the last block may be missing where a file ends.
+    // At the end of a file, the padding of the last block may be missing.
     at_ = std::min(data + padded(bytes), end_);
     if (is_extension) continue;
     if (is_regular && !member.path.ends_with('/')) {
