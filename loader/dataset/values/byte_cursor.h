@@ -8,8 +8,8 @@
 
 namespace millrace {
 
-/// A place in some bytes, which goes forward. What asks for more than there is returns false and
-/// changes nothing.
+/// A read position in some bytes, which only moves forward. A call that needs more bytes than are
+/// left returns false and changes nothing.
 class ByteCursor {
  public:
   explicit ByteCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -23,7 +23,7 @@ class ByteCursor {
     at_ += taken.size();
     return true;
   }
-  /// An unsigned number of up to 8 bytes.
+  /// Reads an unsigned number of up to 8 bytes.
   bool little_endian(std::size_t bytes, std::uint64_t& number) {
     std::span<const std::byte> taken;
     if (!take(bytes, taken)) return false;
@@ -39,7 +39,7 @@ class ByteCursor {
     for (const std::byte byte : taken) number = number << 8 | static_cast<std::uint8_t>(byte);
     return true;
   }
-  /// The bytes before the next '\n', which is passed over.
+  /// Reads the bytes before the next '\n' and skips that '\n'.
   bool line(std::string_view& text) {
     const std::string_view all(reinterpret_cast<const char*>(bytes_.data()) + at_, left());
     const std::size_t end = all.find('\n');

@@ -13,11 +13,11 @@ namespace {
 struct TypeOfData {
   const char* name;
   const char* field;
-  /// Of integers, which each must be in.
+  /// Valid range, for integers.
   std::int64_t least = 0, most = 0;
 };
 
-/// By DataType's numbers.
+/// Indexed by DataType.
 constexpr std::array<TypeOfData, 11> data_types = {{
     {"UNDEFINED", nullptr},
     {"FLOAT", "float_data"},
@@ -45,7 +45,7 @@ std::string shape_text(std::span<const std::int64_t> shape) {
   return text + (shape.size() > 8 ? " x ..." : "");
 }
 
-/// What is wrong with a tensor's shape and values; empty if nothing is.
+/// Checks a tensor's shape and values. Returns the problem, or an empty text.
 std::string tensor_problem(const Caffe2Tensor& tensor) {
   const TypeOfData& type = data_types[static_cast<std::size_t>(tensor.type)];
   const std::uint64_t has =
@@ -84,7 +84,7 @@ Status Caffe2Tensors::read(std::span<const std::byte> input) {
     if (!problem.empty()) return Status::bad("tensor " + std::to_string(number) + "'s " + problem);
   }
   if (!fields.problem().empty()) return Status::bad("the TensorProtos' " + fields.problem());
-  // Only now do the values stay where they are.
+  // The vectors are complete now, so views of them stay valid.
   for (std::size_t n = 0; n < tensors_.size(); ++n)
     refer(tensors_[n], begins_[n], n + 1 < begins_.size() ? begins_[n + 1] : end());
   return Status::ok();
@@ -146,7 +146,7 @@ Caffe2Tensors::Begin Caffe2Tensors::end() const {
           .strings = strings_.size()};
 }
 
-/// Has a tensor refer to its shape, and of its values to those of its type alone.
+/// Sets a tensor's views of its shape and of the values of its type.
 void Caffe2Tensors::refer(Caffe2Tensor& tensor, const Begin& begin, const Begin& end) const {
   const auto part = [](const auto& all, std::size_t first, std::size_t last) {
     return std::span(all).subspan(first, last - first);

@@ -11,7 +11,7 @@
 
 namespace millrace {
 
-/// TensorProto.DataType as far as it is read.
+/// The supported values of TensorProto.DataType.
 enum class Caffe2Type : std::uint8_t {
   float32 = 1,
   int32 = 2,
@@ -25,8 +25,8 @@ enum class Caffe2Type : std::uint8_t {
   int64 = 10,
 };
 
-/// One tensor: views of its `Caffe2Tensors` and of what was read. The shape says how many values it
-/// has, 1 if it is empty, and they are in the one of the four that its type names.
+/// One tensor: views of its `Caffe2Tensors` and of the input. The shape gives the number of values
+/// (1 if it is empty). The values are in the one of the four members that the type names.
 struct Caffe2Tensor {
   Caffe2Type type = Caffe2Type::float32;
   std::span<const std::int64_t> shape;
@@ -36,34 +36,34 @@ struct Caffe2Tensor {
   std::span<const std::span<const std::byte>> strings;  ///< string
 };
 
-/// A record of Caffe2's: message TensorProtos of
-/// https://github.com/pytorch/pytorch/blob/v1.13.1/caffe2/proto/caffe2.proto. Image databases have
-/// an image (string: encoded; byte: height, width, channels; float32) and a label.
+/// A record of Caffe2: the message TensorProtos of
+/// https://github.com/pytorch/pytorch/blob/v1.13.1/caffe2/proto/caffe2.proto. Image databases store
+/// two tensors: an image (string: encoded; byte: height, width, channels; float32) and a label.
 class Caffe2Tensors {
  public:
-  /// Reads it anew and keeps the memory. Of several fields of one name the last counts unless it is
-  /// repeated, and fields it does not know are passed over. Bad are fields of another wire type,
-  /// data types that are not above (FLOAT16, DOUBLE), negative sizes, and values that are not as
-  /// many as the sizes say.
+  /// Parses a record into the memory of the previous one. If a field that is not repeated occurs
+  /// several times, the last one counts. Unknown fields are skipped. Returns bad for fields of
+  /// another wire type, unsupported data types (FLOAT16, DOUBLE), negative sizes, and a number of
+  /// values that differs from the shape's.
   Status read(std::span<const std::byte> input);
 
-  /// Valid until the next read, and as long as the input is.
+  /// Valid until the next read and as long as the input.
   std::span<const Caffe2Tensor> tensors() const { return tensors_; }
 
  private:
-  /// How many values lie before a tensor's own.
+  /// Number of values before those of a tensor.
   struct Begin {
     std::size_t shape = 0, floats = 0, int32s = 0, int64s = 0, strings = 0;
   };
 
   std::string read_tensor(std::span<const std::byte> message);
-  /// Behind what was read so far.
+  /// Positions after the values that were read so far.
   Begin end() const;
   void refer(Caffe2Tensor& tensor, const Begin& begin, const Begin& end) const;
 
   std::vector<Caffe2Tensor> tensors_;
   std::vector<Begin> begins_;
-  // Of all tensors, one's behind the other's.
+  // Values of all tensors, consecutive.
   std::vector<std::int64_t> shapes_, int32s_, int64s_;
   std::vector<float> floats_;
   std::vector<std::span<const std::byte>> strings_;

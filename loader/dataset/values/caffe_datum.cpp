@@ -10,7 +10,7 @@ namespace {
 
 Status bad(const std::string& what) { return Status::bad("the Datum's " + what); }
 
-/// The low 32 bits of a varint, as protobuf reads an int32.
+/// Returns the low 32 bits of a varint, as protobuf does for an int32.
 std::string read_int32(const ProtobufField& field, const char* name, std::int32_t& number) {
   std::string problem = type_problem(field, name, WireType::varint);
   if (problem.empty())
@@ -18,7 +18,7 @@ std::string read_int32(const ProtobufField& field, const char* name, std::int32_
   return problem;
 }
 
-/// What is wrong with the sizes of values that are not encoded; empty if nothing is.
+/// Checks the sizes of values that are not encoded. Returns the problem, or an empty text.
 std::string sizes_problem(const CaffeDatum& datum) {
   struct Size {
     const char* name;

@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Goes through one value. What returns false has said why in `problem_`.
+/// Parser of one value. A function that returns false has set `problem_`.
 class MsgpackMachine {
  public:
   MsgpackMachine(std::span<const std::byte> input, Values& values) : at_(input), values_(values) {}
@@ -32,7 +32,7 @@ class MsgpackMachine {
   }
 
  private:
-  /// An array or map that lacks items, and what it got last.
+  /// An incomplete array or map, and its last item.
   struct Open {
     std::uint32_t collection = 0;
     std::uint64_t items = 0;
@@ -80,7 +80,7 @@ bool MsgpackMachine::next() {
   return type < 0xc0 || type >= 0xe0 ? small(type) : large(type);
 }
 
-/// The types whose byte has the value or the length in it.
+/// Parses the types whose first byte includes the value or the length.
 bool MsgpackMachine::small(std::uint8_t byte) {
   if (byte < 0x80) return put(Value(std::int64_t{byte}));
   if (byte < 0x90) return map(byte & 0x0f);
@@ -139,7 +139,7 @@ bool MsgpackMachine::large(std::uint8_t byte) {
   }
 }
 
-/// Gives a value to the collection that is open, if one is.
+/// Appends a value to the innermost incomplete collection; without one, the value is the root.
 bool MsgpackMachine::put(std::uint32_t number) {
   if (levels_ == 0) {
     root_ = number;
@@ -150,13 +150,13 @@ bool MsgpackMachine::put(std::uint32_t number) {
     open.last = number;
     --open.left;
   }
-  // Whatever is full now is no longer open.
+  // Close every collection that is complete now.
   while (levels_ > 0 && open_[levels_ - 1].left == 0) --levels_;
   return true;
 }
 
-/// Whether this is the second item of a map as msgpack-numpy makes them: {"nd": a bool, "type":
-/// ...}, with three entries or more.
+/// Returns whether this value is the second item of a map of msgpack-numpy, {"nd": a bool, "type":
+/// ...} with at least three entries.
 bool MsgpackMachine::is_numpy(std::uint32_t number) const {
   const Open& open = open_[levels_ - 1];
   const Value& map = values_.at(open.collection);
@@ -215,7 +215,7 @@ bool MsgpackMachine::collection(Collection kind, std::uint64_t count) {
   if (items == 0) return put(number);
   if (levels_ == open_.size())
     return fail("more than " + std::to_string(Values::max_levels) + " levels of arrays and maps");
-  // It is open before it is full, so whatever is around it is not yet closed.
+  // Counts as an item of its parent at once. A parent that is full now closes after this collection.
   if (levels_ > 0) {
     --open_[levels_ - 1].left;
     open_[levels_ - 1].last = number;

@@ -12,24 +12,27 @@
 
 namespace millrace {
 
-/// Reads what Python's pickle has written, in protocols 0 to 5, as far as it is made of None,
-/// bools, integers of 64 bits, floats, bytes and bytearrays, text, tuples, lists and dictionaries,
-/// and references to such values. Nothing of it is ever run: what would import, call or build
-/// something (GLOBAL, REDUCE, BUILD, persistent numbers, buffers of protocol 5 ...) and sets are
-/// refused by the opcode's name and place. So are bytes that Python 3 wrote in protocols 0 to 2,
-/// since they are a call there. Strings of Python 2 are bytes.
+/// Parses the output of Python's pickle, protocols 0 to 5. Supports None, bools, integers of 64
+/// bits, floats, bytes and bytearrays, text, tuples, lists, dictionaries, and references to such
+/// values.
 ///
-/// After Python's Lib/pickletools.py, which describes each opcode. Text must be UTF-8 without
-/// surrogates, a number in the memo less than the bytes of the input, and STOP the last byte.
+/// Never runs anything. Sets and every opcode that would import, call or build something (GLOBAL,
+/// REDUCE, BUILD, persistent numbers, buffers of protocol 5 ...) are refused with the opcode's name
+/// and position. So are bytes that Python 3 wrote in protocols 0 to 2, where they are a call.
+/// Strings of Python 2 become bytes.
 ///
-/// Threads: one at a time. It keeps its memory from one input to the next.
+/// Follows Python's Lib/pickletools.py, which describes each opcode. Stricter than Python: text
+/// must be UTF-8 without surrogates, a memo number must be less than the number of input bytes, and
+/// STOP must be the last byte.
+///
+/// For one thread at a time. Keeps its memory from one input to the next.
 class PickleReader {
  public:
-  /// `values` refers to `input` if it went well; bad says what is wrong and where.
+  /// On success `values` refers to `input`. On failure the reason says what is wrong and where.
   Status read(std::span<const std::byte> input, Values& values);
 
  private:
-  // The stack, where its marks are, and the memo: numbers of values.
+  // The stack and the memo hold numbers of values; the marks are positions in the stack.
   std::vector<std::uint32_t> stack_, marks_, memo_;
 };
 

@@ -125,7 +125,7 @@ bool PickleMachine::carry_out() {
   }
 }
 
-/// What makes no value of its own.
+/// Handles opcodes that make no value of their own.
 bool PickleMachine::change() {
   switch (opcode_) {
     case Opcode::append:
@@ -167,7 +167,7 @@ bool PickleMachine::change() {
   }
 }
 
-/// Says what the opcode would do, and the name of what is imported.
+/// Fails with the action that the opcode stands for and the name that it would import.
 bool PickleMachine::refuse() {
   std::string would = refused(opcode_);
   if (opcode_ == Opcode::global || opcode_ == Opcode::inst) {
@@ -225,8 +225,8 @@ bool PickleMachine::memo_line() {
 
 bool PickleMachine::put_at(std::uint64_t place) {
   if (above_mark() == 0) return lacks_values();
-  // Numbers count what was put, each of which takes a byte or more, so the memo is no longer than
-  // the input.
+  // Memo numbers count the stored values, each of which takes at least a byte of input. So the memo
+  // never needs to be longer than the input.
   if (place >= std::min(input_bytes_, Values::max_values))
     return fail("has number " + std::to_string(place) + ", more than there can be values");
   if (place >= memo_.size()) memo_.resize(static_cast<std::size_t>(place) + 1, unset);

@@ -16,10 +16,10 @@
 
 namespace millrace {
 
-/// Goes through one pickle, for `PickleReader`. What returns false has said why in `problem_`.
+/// Interprets one pickle for `PickleReader`. A function that returns false has set `problem_`.
 class PickleMachine {
  public:
-  /// The vectors are for its own use, and empty.
+  /// The vectors must be empty. They are scratch memory.
   PickleMachine(std::span<const std::byte> input, Values& values, std::vector<std::uint32_t>& stack,
                 std::vector<std::uint32_t>& marks, std::vector<std::uint32_t>& memo)
       : input_bytes_(input.size()),

@@ -92,7 +92,7 @@ constexpr auto opcode_texts = [] {
   });
 }();
 
-/// By their bytes.
+/// Indexed by the opcode's byte.
 constexpr auto table = [] {
   std::array<OpcodeText, 256> table{};
   for (const OpcodeText& text : opcode_texts) table[static_cast<std::uint8_t>(text.opcode)] = text;

@@ -6,7 +6,7 @@
 
 namespace millrace {
 
-/// What a pickle is made of: each opcode of Python's Lib/pickletools.py, protocols 0 to 5.
+/// All opcodes of pickle protocols 0 to 5, from Python's Lib/pickletools.py.
 enum class Opcode : std::uint8_t {
   mark = '(',
   stop = '.',
@@ -78,10 +78,10 @@ enum class Opcode : std::uint8_t {
   readonly_buffer,
 };
 
-/// The opcode's name in pickletools, such as "SHORT_BINBYTES"; null if it has none.
+/// Returns the opcode's name in pickletools, such as "SHORT_BINBYTES"; null for an unknown one.
 const char* to_string(Opcode opcode);
 
-/// What an opcode that is never carried out would do: "calls a function"; null for the others.
+/// Returns the action of an opcode that is refused, such as "calls a function"; null for others.
 const char* refused(Opcode opcode);
 
 }  // namespace millrace

@@ -26,7 +26,7 @@ bool PickleMachine::signed_integer() {
   return push(Value(std::int64_t{narrow}));
 }
 
-/// Two's complement of any length; what is beyond 8 bytes may repeat the sign alone.
+/// Reads two's complement of any length. Bytes beyond the eighth may only repeat the sign.
 bool PickleMachine::long_integer(std::size_t length_bytes) {
   std::span<const std::byte> digits;
   if (!counted(length_bytes, digits)) return false;
@@ -43,7 +43,7 @@ bool PickleMachine::long_integer(std::size_t length_bytes) {
   return push(Value(integer));
 }
 
-/// INT and LONG, whose "L" at the end may be missing. INT also writes the bools, as 00 and 01.
+/// Reads INT and LONG. The "L" at the end is optional. INT also encodes bools, as 00 and 01.
 bool PickleMachine::integer_line() {
   std::string_view digits;
   if (!line(digits)) return false;
@@ -74,7 +74,7 @@ bool PickleMachine::counted(std::size_t length_bytes, std::span<const std::byte>
   std::uint64_t length = 0;
   if (!at_.little_endian(length_bytes, length)) return cut_short();
   if (at_.take(length, bytes)) return true;
-  // BINSTRING and LONG4 have a sign, but with it no length would be one that fits.
+  // BINSTRING and LONG4 have signed lengths. A negative one, read as unsigned, never fits either.
   return fail("has " + std::to_string(length) + " bytes, and " + std::to_string(at_.left()) +
               " are left");
 }
@@ -127,12 +127,12 @@ bool PickleMachine::last_into(Collection kind, std::size_t count) {
 bool PickleMachine::marked_into(Collection kind) {
   std::size_t first = 0;
   if (!to_mark(first)) return false;
-  // What the mark has set apart from the values before it.
+  // The number of values above the mark.
   const std::size_t count = stack_.size() - first;
   return above_mark() <= count ? lacks_values() : move_into_last(kind, first);
 }
 
-/// Takes the last mark away: `first` is where what came behind it begins.
+/// Removes the last mark. `first` receives the position of the first value above it.
 bool PickleMachine::to_mark(std::size_t& first) {
   if (marks_.empty()) return fail("finds no MARK");
   first = marks_.back();
@@ -140,7 +140,7 @@ bool PickleMachine::to_mark(std::size_t& first) {
   return true;
 }
 
-/// Moves what begins at `first` into the list or dictionary before it.
+/// Moves the values from `first` on into the list or dictionary before them.
 bool PickleMachine::move_into_last(Collection kind, std::size_t first) {
   const std::uint32_t collection = stack_[first - 1];
   const auto* items = std::get_if<Items>(&values_.at(collection));

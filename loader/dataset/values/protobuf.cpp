@@ -13,7 +13,7 @@ bool varint(ByteCursor& at, std::uint64_t& number) {
   for (std::size_t n = 0; n < most_varint_bytes; ++n) {
     std::uint64_t byte = 0;
     if (!at.little_endian(1, byte)) return false;
-    // Of the tenth byte one bit is left.
+    // Only one bit of the tenth byte is used.
     number |= (byte & 0x7f) << (7 * n);
     if (byte < 0x80) return true;
   }
@@ -28,7 +28,7 @@ std::int64_t low_32_bits(std::uint64_t number) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(number));
 }
 
-/// `integer_of` makes of a varint what its field's type holds.
+/// `integer_of` converts a varint to the value of the field's type.
 template <typename IntegerOf>
 std::string append_integers(const ProtobufField& field, const char* name,
                             std::vector<std::int64_t>& numbers, const IntegerOf& integer_of) {
@@ -68,7 +68,7 @@ bool ProtobufReader::next(ProtobufField& field) {
   field.offset = at_.offset();
   std::uint64_t tag = 0;
   if (!varint(at_, tag)) return fail(field, "has a tag that does not end");
-  // Numbers have 29 bits.
+  // Field numbers have 29 bits.
   if (tag >> 32 != 0 || tag >> 3 == 0)
     return fail(field, "has no field number but " + std::to_string(tag >> 3));
   field.number = static_cast<std::uint32_t>(tag >> 3);

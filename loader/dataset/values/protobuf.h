@@ -11,31 +11,31 @@
 
 namespace millrace {
 
-/// How a field's value lies on the wire. 3 and 4 begin and end groups, which are refused.
+/// Encoding of a field's value. 3 and 4 begin and end groups, which are refused.
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
-/// The type as messages name it.
+/// Returns the type's name for messages.
 const char* to_string(WireType type);
 
 struct ProtobufField {
   std::uint32_t number = 0;
   WireType type = WireType::varint;
-  std::uint64_t integer = 0;  ///< the value, unless `bytes` has it
-  std::span<const std::byte>
-      bytes;               ///< of WireType::bytes: a text, bytes, a message, packed values
-  std::size_t offset = 0;  ///< where it begins in the message
+  std::uint64_t integer = 0;         ///< the value, unless `bytes` has it
+  std::span<const std::byte> bytes;  ///< for WireType::bytes: text, bytes, a message, packed values
+  std::size_t offset = 0;            ///< offset in the message
 };
 
-/// The fields of one message, in the order in which they lie there: a view, which copies nothing
-/// and knows no message's definition. Bits of a varint beyond 64 are dropped, as protobuf does; one
-/// of more than ten bytes is bad.
+/// Iterates over the fields of one message in their order. It is a view: it copies nothing and
+/// knows no message definitions. Bits of a varint beyond 64 are dropped, as protobuf does. A varint
+/// of more than ten bytes is an error.
 ///
-/// After https://protobuf.dev/programming-guides/encoding/.
+/// Source: https://protobuf.dev/programming-guides/encoding/.
 class ProtobufReader {
  public:
   explicit ProtobufReader(std::span<const std::byte> message) : at_(message) {}
 
-  /// False at the message's end, and where something is wrong; then problem() is not empty.
+  /// Reads the next field. Returns false at the message's end and on an error; then problem() is
+  /// not empty.
   bool next(ProtobufField& field);
   const std::string& problem() const { return problem_; }
 
@@ -46,12 +46,13 @@ class ProtobufReader {
   std::string problem_;
 };
 
-/// Why a field that a message calls `name` is not of the type: "label at byte 9 is bytes, not a
-/// varint"; empty if it is.
+/// Checks that a field has the type `type`. Returns the problem, "label at byte 9 is bytes, not a
+/// varint", or an empty text. `name` is the field's name in the message definition.
 std::string type_problem(const ProtobufField& field, const char* name, WireType type);
 
-// Repeated numbers may lie packed in one field, each in a field of its own, or both in turn. These
-// append what one field has, and return what is wrong with it as type_problem() does, or empty.
+// Repeated numbers may be packed in one field, be in a field each, or mix the two. These functions
+// append the numbers of one field. They return the problem as type_problem() does, or an empty
+// text.
 std::string append_floats(const ProtobufField& field, const char* name,
                           std::vector<float>& numbers);
 std::string append_int32s(const ProtobufField& field, const char* name,

@@ -20,14 +20,14 @@ std::optional<Number> number_of(std::string_view text, Base... base) {
   return number;
 }
 
-/// Exactly `digits` hexadecimal digits of `text` from `at` on.
+/// Parses exactly `digits` hexadecimal digits of `text` from position `at`.
 std::optional<std::uint32_t> hexadecimal(std::string_view text, std::size_t at,
                                          std::size_t digits) {
   if (text.size() - at < digits) return std::nullopt;
   return number_of<std::uint32_t>(text.substr(at, digits), 16);
 }
 
-/// What a letter behind a backslash stands for; 0 if it is none of these.
+/// Returns the character that a letter after a backslash stands for; 0 for other letters.
 char plain_escape(char letter) {
   switch (letter) {
     case 'n':
@@ -91,7 +91,7 @@ std::optional<std::string_view> unicode_of(std::string_view line, std::string& u
   if (std::ranges::all_of(line, is_plain)) return line;
   const std::size_t begin = unescaped.size();
   for (std::size_t n = 0; n < line.size(); ++n) {
-    // A backslash that escapes nothing stands for itself, and so does what comes behind it.
+    // Other backslashes are literal, and so is the character that follows.
     const bool is_escape = line[n] == '\\' && n + 1 < line.size();
     const std::size_t digits = !is_escape ? 0 : line[n + 1] == 'u' ? 4 : line[n + 1] == 'U' ? 8 : 0;
     if (digits > 0) {

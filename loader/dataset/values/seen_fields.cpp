@@ -24,7 +24,7 @@ bool holds_text(std::span<const std::byte> bytes) {
   return std::ranges::none_of(text, is_control) && is_utf8(text);
 }
 
-/// A field as the records that were read have it.
+/// Statistics of a field over the records that were read.
 struct SeenField {
   std::string name;
   std::size_t shortest = SIZE_MAX;

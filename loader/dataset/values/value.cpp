@@ -82,7 +82,7 @@ void Values::append(std::uint32_t collection, std::uint32_t item) {
 }
 
 std::string& Values::unescaped() {
-  // All of it at once, so that it never moves.
+  // Reserves the maximum at once, so that the buffer never moves.
   unescaped_.reserve(2 * input_bytes_);
   return unescaped_;
 }
@@ -98,7 +98,7 @@ bool Values::is_collection(std::uint32_t number) const {
   return std::holds_alternative<Items>(values_[number]);
 }
 
-/// Sorts the items by their collections, in the order in which they were appended.
+/// Sorts the items by collection; within one, the order of append() stays.
 void Values::gather_items() {
   for (const Edge& edge : edges_) ++std::get<Items>(values_[edge.collection]).count;
   std::uint32_t first = 0;
@@ -116,7 +116,7 @@ void Values::gather_items() {
   }
 }
 
-/// Goes once through each collection, however often it is referred to, and adds up what it holds.
+/// Measures each collection once, however often it is referred to, from the innermost outwards.
 Status Values::measure(std::uint32_t root) {
   struct Step {
     std::uint32_t collection = 0;
@@ -138,7 +138,7 @@ Status Values::measure(std::uint32_t root) {
     Extent& extent = extents_[step.collection];
     if (step.next == items.count) {
       extent.is_open = false;
-      --levels;  // the one around it comes to it again, and now it is known
+      --levels;  // the parent visits this item again, now with a known size
       continue;
     }
     const std::uint32_t item = items_[items.first + step.next];

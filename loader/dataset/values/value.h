@@ -18,41 +18,42 @@ struct None {};
 
 enum class Collection : std::uint8_t { tuple, list, dictionary };
 
-/// The items of a collection, which `Values` has. A dictionary's are key, value, key, value ...
+/// The range of a collection's items in its `Values`. A dictionary's items are key, value, key,
+/// value ...
 struct Items {
   Collection kind = Collection::tuple;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
 
-/// One value, as other programs store it. Text is UTF-8, which is checked.
+/// One stored value of another program's format. Text is valid UTF-8.
 using Value = std::variant<None, bool, std::int64_t, double, std::span<const std::byte>,
                            std::string_view, Items>;
 
-/// A value as messages name it: "None", "an integer", "bytes", "a tuple of 2" ...
+/// Returns the name of a value for messages: "None", "an integer", "bytes", "a tuple of 2" ...
 std::string described(const Value& value);
 
-/// Whether a value is this text, or bytes of this text, as Python 2 and some writers of MessagePack
-/// store it.
+/// Returns whether a value is this text, or the bytes of this text, which Python 2 and some
+/// MessagePack writers store instead.
 bool is_text(const Value& value, std::string_view text);
 
-/// Whether a text is UTF-8: without surrogates, and nothing longer than it need be.
+/// Returns whether a text is valid UTF-8: without surrogates and without overlong forms.
 bool is_utf8(std::string_view text);
 
-/// A name that is in the input, for messages: at most 200 bytes, and "?" for what is not printable
-/// ASCII.
+/// Shows a name from the input in messages: at most 200 bytes, with "?" for characters other than
+/// printable ASCII.
 std::string shown(std::string_view name);
 
-/// What a parser has found in one input: values that hold each other. Collections name their items
-/// by number, so one that the input refers to twice is there once.
+/// The values that a parser found in one input. Collections refer to their items by number, so a
+/// value that the input refers to twice is stored once.
 ///
-/// Lifetimes: bytes and texts are views of the input, or of this object where the input has them
-/// escaped. All of it is valid until a parser is given the object again, which keeps its memory: in
-/// the steady state a parser allocates nothing.
+/// Lifetimes: bytes and texts are views of the input, or of this object if the input has them
+/// escaped. All of it is valid until a parser uses the object again. The object keeps its memory,
+/// so a parser allocates nothing in the steady state.
 ///
-/// Limits, whatever the input: `max_levels` of collections, `max_values` values and as many items,
-/// none of which holds itself. Going through all of it, each shared value as often as it is
-/// referred to, meets at most as many values as the input has bytes, or 2^20 if these are more.
+/// Limits for any input: `max_levels` nested collections, `max_values` values, and `max_values`
+/// items. A collection never contains itself. A walk that visits each shared value as often as it
+/// is referred to meets at most max(bytes of the input, 2^20) values.
 ///
 /// Threads: one at a time.
 class Values {
@@ -60,21 +61,23 @@ class Values {
   static constexpr std::size_t max_levels = 32;
   static constexpr std::size_t max_values = std::size_t{1} << 24;
 
-  /// What the input is. Only behind a parser that has returned Status::ok().
+  /// Returns the value that the whole input represents. Only after a parser has returned
+  /// Status::ok().
   const Value& root() const { return values_[root_]; }
 
-  /// How many items a tuple or list has, or entries a dictionary; 0 for other values.
+  /// Returns the number of items of a tuple or list, or of entries of a dictionary; 0 for other
+  /// values.
   std::size_t size(const Value& value) const;
-  /// Item `n` < size() of a tuple or list.
+  /// Returns item `n` (< size()) of a tuple or list.
   const Value& item(const Value& collection, std::size_t n) const;
-  /// The key and the value of entry `n` < size() of a dictionary.
+  /// Returns the key and the value of entry `n` (< size()) of a dictionary.
   std::pair<const Value&, const Value&> entry(const Value& dictionary, std::size_t n) const;
-  /// The value of a dictionary's last entry whose key is this text, or bytes of this text; null if
-  /// it has none, or is no dictionary.
+  /// Returns the value of a dictionary's last entry whose key is this text, or the bytes of this
+  /// text. Returns null if the dictionary has no such entry, and for other values.
   const Value* find(const Value& dictionary, std::string_view key) const;
 
-  // For the parsers, in this order. A number is a value's place; those of None, false and true are
-  // there from the start.
+  // For the parsers, in the order of use. A number is the index of a value; None, false and true
+  // have theirs from the start.
   static constexpr std::uint32_t none = 0;
   static std::uint32_t boolean(bool is) { return is ? 2 : 1; }
 
@@ -82,15 +85,15 @@ class Values {
   std::uint32_t add(const Value& value);
   std::uint32_t add(Collection kind) { return add(Items{.kind = kind}); }
   const Value& at(std::uint32_t number) const { return values_[number]; }
-  /// Adds an item behind the others of a collection. For a dictionary it is a key or a value.
+  /// Appends an item to a collection. In a dictionary the items are keys and values in turn.
   void append(std::uint32_t collection, std::uint32_t item);
-  /// Whether there are more values or items than `max_values`. A parser asks before they are many
-  /// more, and then stops.
+  /// Returns whether there are more than `max_values` values or items. Parsers must check this
+  /// often, and stop.
   bool too_many() const { return values_.size() > max_values || edges_.size() > max_values; }
-  /// For what has to be unescaped: at most twice as many bytes in all as the input has. What is
-  /// appended to it stays where it is until the next start().
+  /// Buffer for unescaped text, with room for twice as many bytes as the input has. Appended bytes
+  /// stay valid until the next start().
   std::string& unescaped();
-  /// Bad if the values that `root` leads to break a limit.
+  /// Completes the values. Returns bad if the values reachable from `root` exceed a limit.
   Status finish(std::uint32_t root);
 
  private:
@@ -98,9 +101,9 @@ class Values {
     std::uint32_t collection = 0;
     std::uint32_t item = 0;
   };
-  /// What is known of a collection in finish().
+  /// Size of a collection, computed in finish().
   struct Extent {
-    std::uint32_t walked = 0;  // how many values a walk through it meets; 0 if not yet known
+    std::uint32_t walked = 0;  // values that a walk through it meets; 0 if unknown
     std::uint8_t levels = 0;
     bool is_open = false;
   };
