@@ -215,7 +215,7 @@ bool MsgpackMachine::collection(Collection kind, std::uint64_t count) {
   if (items == 0) return put(number);
   if (levels_ == open_.size())
     return fail("more than " + std::to_string(Values::max_levels) + " levels of arrays and maps");
-  // Counts as an item of its parent at once. A parent that is full now closes after this collection.
+  // Counts as an item of its parent at once. A full parent closes after this collection.
   if (levels_ > 0) {
     --open_[levels_ - 1].left;
     open_[levels_ - 1].last = number;

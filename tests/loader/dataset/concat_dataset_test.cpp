@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using namespace testing;
 
-/// Records `first` and on, in a file of their own.
+/// Writes the records from `first` on into a file of their own.
 std::shared_ptr<const Dataset> stored(const std::filesystem::path& path, std::uint64_t first,
                                       std::uint64_t count,
                                       std::vector<std::string> classes = {"cat", "dog"}) {
@@ -42,7 +42,7 @@ TEST_F(ConcatDataset, NumbersRunOn) {
   EXPECT_EQ(all->size(), 35U);
   const auto reader = all->make_reader();
   for (std::uint64_t step = 0; step < 105; ++step) {
-    const std::uint64_t index = step * 17 % 35;  // now here, now there
+    const std::uint64_t index = step * 17 % 35;  // random access
     expect_record(reader->read(index), index);
     EXPECT_EQ(all->key(index), stored_path(index));
   }

@@ -190,7 +190,7 @@ TEST(Dataset, AChildOfForkOpensOneThoughAnotherThreadWasAboutTo) {
   }
 }
 
-/// How many of a file's pages lie in memory.
+/// Returns how many pages of a file are in memory.
 std::size_t resident_pages(const std::filesystem::path& path) {
   const std::size_t bytes = std::filesystem::file_size(path);
   const int file = open(path.c_str(), O_RDONLY);

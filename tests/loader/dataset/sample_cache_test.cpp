@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Keeps `value` in each byte of a record; whether there was room.
+/// Stores `value` in each byte of a record's entry. Returns whether there was room.
 bool keep(SampleCache& cache, std::uint64_t record, std::uint8_t value) {
   const std::span<std::byte> room = cache.take();
   std::ranges::fill(room, static_cast<std::byte>(value));
@@ -48,7 +48,7 @@ TEST(SampleCache, TakesNoMoreThanItMay) {
       while (kept < records && keep(cache, kept, 1)) ++kept;
       EXPECT_LE(cache.bytes(), limit);
       EXPECT_EQ(kept, std::min(records, cache.room()));
-      // 8 bytes for each record, a page for each piece of memory, the rest of a piece.
+      // 8 bytes for each record, a page for each allocation, and the unused rest of an allocation.
       if (limit >= 1 << 20 && kept < records) {
         EXPECT_GE(sample * (kept + 1) + 8 * records + 70'000, limit);
       }

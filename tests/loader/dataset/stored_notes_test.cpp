@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notes of records lie beside a dataset's files; whatever is in those files, a note is one of the
-// dataset's, some bytes or none.
+// Record hints that are stored beside a dataset's files. Whatever those files contain, a hint is a
+// stored one of the dataset, some bytes or empty.
 #include <gmock/gmock.h>
 #include <millrace/concat_dataset.h>
 #include <millrace/dataset_writer.h>
@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 
 using Note = std::vector<std::byte>;
 
-/// Returns a hint with another length for each record; empty for every fifth record.
+/// Returns hints of different lengths; empty for every fifth record.
 Note note_of(std::uint64_t record) {
   if (record % 5 == 2) return {};
   Note note(1 + record * 37 % 101);
@@ -105,7 +105,7 @@ TEST_F(StoredNotes, AreFoundByWhoOpensTheDatasetNext) {
   const auto without = open_dataset(path_, {.notes = false});
   EXPECT_FALSE(without->has_stored_notes());
   EXPECT_THAT(stored_note(*without, 0), IsEmpty());
-  // Once more, in place of the first.
+  // A second time, which replaces the first.
   { const NotesWriter unfinished(before); }
   expect_notes(*open_dataset(path_));
   NotesWriter writer(before);
@@ -232,11 +232,11 @@ TEST_F(StoredNotes, TakeNoOtherFilesPlace) {
   write(path_);
   EXPECT_EQ(read_notes(), "a list of mine");
   fs::remove(index);
-  // A pipe that nobody writes to.
+  // A pipe without a writer.
   ASSERT_EQ(mkfifo(index.c_str(), 0600), 0);
   EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
   fs::remove(index);
-  // A file that a killed writer has left.
+  // The rest of a killed writer.
   std::ofstream(index.string() + ".replacement") << "MRnotes1";
   write_notes(dataset);
   EXPECT_THAT(files(), ElementsAre("a.lmdb", "a.lmdb.index"));
@@ -252,7 +252,7 @@ TEST_F(StoredNotes, TakeNoOtherFilesPlace) {
   EXPECT_FALSE(open_dataset(path_, {.verify_checksums = false})->has_stored_notes());
 }
 
-/// Makes samples of all records, looks at their notes and makes them one byte longer.
+/// Makes samples of all records. Checks each record's hint and makes it one byte longer.
 std::size_t run_over(const std::shared_ptr<const Dataset>& dataset,
                      const std::shared_ptr<Runtime>& runtime, std::size_t index_bytes,
                      std::size_t expected_more) {
@@ -292,7 +292,7 @@ TEST_F(StoredNotes, AreThoseOfRecordsWithoutANewerOne) {
   const auto saved = open_dataset(path_);
   for (std::uint64_t record = 0; record < records; ++record)
     EXPECT_EQ(stored_note(*saved, record).size(), note_of(record).size() + 2);
-  // A runtime that has noted nothing keeps what is there.
+  // A runtime without new hints keeps the stored ones.
   EXPECT_EQ(save_notes(saved, *make_runtime({.workers = 1})), records);
   EXPECT_EQ(stored_note(*open_dataset(path_), 3).size(), note_of(3).size() + 2);
 }

@@ -38,7 +38,7 @@ class ArrayDataset : public ::testing::TestWithParam<bool> {
   std::shared_ptr<const Dataset> open(const std::string& name) const {
     return open_dataset(folder_ / name, {.map = GetParam()});
   }
-  /// With `fields` as its members.
+  /// Writes a description whose members are `fields`.
   std::shared_ptr<const Dataset> described(const std::string& fields,
                                            const std::string& more = "") const {
     write_bytes(folder_ / "all.json",

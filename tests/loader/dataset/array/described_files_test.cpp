@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The descriptions of loader/README.md, as they are printed there, on made-up files.
+// The example descriptions of loader/README.md, verbatim, with generated files.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 #include <millrace/random.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using namespace testing;
 
-/// The block of JSON of the page that has these words in it.
+/// Returns the block of JSON in the page that contains these words.
 std::string description_with(const std::string& words) {
   const std::string page = file_contents(MILLRACE_LOADER_README);
   constexpr std::string_view fence = "```json\n";

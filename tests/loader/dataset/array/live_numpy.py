@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of many dtypes and shapes, as numpy.save writes them.
+"""Writes arrays of many dtypes and shapes with numpy.save.
 
     python3 live_numpy.py FOLDER
 
-Writes NAME.npy and the array's bytes, NAME.bin, and prints a line for each array: "read NAME DTYPE
-EXTENT..." if it must be read, "refused NAME WORDS..." if it must be refused with these words. Also
-writes tokens.npy with its windows of 7 every 5, windows.bin, and values.npy with offsets.npy. Exits
-with 77 without NumPy.
+Writes NAME.npy and the array's bytes, NAME.bin, and prints a line for each: "read NAME DTYPE
+EXTENT..." if the file must be read, "refused NAME WORDS..." if it must be refused with these words.
+Also writes tokens.npy with windows.bin, its windows of 7 every 5, and values.npy with offsets.npy.
+Exits with 77 if NumPy is missing.
 """
 
 import sys

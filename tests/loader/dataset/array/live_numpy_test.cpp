@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Files of the machine's numpy, byte for byte.
+// Files that the installed numpy wrote, compared byte for byte.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 
@@ -35,7 +35,7 @@ class LiveNumpy : public ::testing::TestWithParam<bool> {
   std::string list_;
 };
 
-/// A field of all records, one behind the other.
+/// Returns a field of all records, concatenated.
 std::string joined(const Dataset& dataset, std::string_view field) {
   const auto reader = dataset.make_reader();
   std::string all;

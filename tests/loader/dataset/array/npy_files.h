@@ -24,7 +24,7 @@ std::string bytes_of(const std::vector<Value>& values) {
   return bytes;
 }
 
-/// The header of a .npy file of version 1.0, with this dictionary in it.
+/// Returns the header of a .npy file of version 1.0 with this dictionary.
 inline std::string npy_header(const std::string& dictionary, char major = 1) {
   std::string text = dictionary;
   const std::size_t before = major == 1 ? 10 : 12;
@@ -49,7 +49,7 @@ inline void write_npy(const std::filesystem::path& path, const std::string& desc
   write_bytes(path, npy(descr, shape, bytes));
 }
 
-/// A one-dimensional one.
+/// Returns a one-dimensional .npy file.
 template <typename Value>
 void write_npy(const std::filesystem::path& path, const std::string& descr,
                const std::vector<Value>& values) {

@@ -19,7 +19,7 @@ NpyHeader parsed(const std::string& file) {
   return parse_npy_header(std::as_bytes(std::span(file)));
 }
 
-/// Returns the error's text for a file with this dictionary.
+/// Returns the error for a file with such a dictionary.
 std::string problem_of(const std::string& dictionary, char major = 1) {
   const Error error = thrown_by([&] { (void)parsed(npy_header(dictionary, major)); });
   EXPECT_EQ(error.code(), ErrorCode::corrupt);

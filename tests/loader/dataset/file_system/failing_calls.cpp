@@ -26,7 +26,8 @@ bool fails(int error) {
   return true;
 }
 
-/// Half of the calls, in no regular turn: a caller that repeats several calls together passes, too.
+/// Fails half of the calls in an irregular pattern, so that a caller that retries a group of calls
+/// succeeds too.
 bool is_interrupted() {
   static std::atomic<std::uint64_t> calls;
   if (!interrupted.load()) return false;
@@ -61,7 +62,7 @@ int FailingCallsScope::failed() const { return failed_calls; }
 using millrace::testing::call;
 using millrace::testing::fails;
 
-// The C library has each of some functions under two names.
+// The C library has some functions under two names.
 extern "C" {
 
 int open(const char* path, int flags, ...) {

@@ -3,20 +3,20 @@
 
 namespace millrace::testing {
 
-/// How system calls of this program fail, as on other file systems. This program's own open, read,
-/// pread, write, pwrite, fsync, fdatasync, ftruncate, flock and mmap stand before those of the C
-/// library.
+/// How this program's system calls fail, as they do on other file systems. This program defines
+/// open, read, pread, write, pwrite, fsync, fdatasync, ftruncate, flock and mmap, which the linker
+/// prefers to those of the C library.
 struct FailingCalls {
-  /// Whether a part of the calls fails as if a signal interrupted them (EINTR).
+  /// Whether some of the calls fail as if a signal interrupted them (EINTR).
   bool interrupted = false;
-  /// The error of flock(2); 0 = it works.
+  /// The error of flock(2); 0 = success.
   int flock_error = 0;
-  /// The errors of mmap(2) for shared and for private maps of files; 0 = they work.
+  /// The errors of mmap(2) for shared and for private maps of files; 0 = success.
   int shared_map_error = 0;
   int private_map_error = 0;
 };
 
-/// Makes calls fail while it lives. Only one at a time.
+/// Makes calls fail during its lifetime. Only one instance at a time.
 class FailingCallsScope {
  public:
   explicit FailingCallsScope(const FailingCalls& failing);

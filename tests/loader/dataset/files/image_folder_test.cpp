@@ -43,7 +43,7 @@ std::string listing_of(const Dataset& dataset) {
   return text;
 }
 
-/// Whatever makes two orders of one tree differ.
+/// Writes a tree of names that other orders would sort differently.
 void write_awkward_tree(const fs::path& folder) {
   for (const char* file :
        {"cat/1.jpg",      "cat/10.JPG",    "cat/2.Jpeg",          "cat/a/b/3.png",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Others' files that were changed at random or cut short: an error or a bad record, never a crash,
-// and never bytes from outside of the file.
+// Other programs' LMDB files that were changed at random or truncated. They must give an error or a
+// bad record, never a crash and never bytes from outside of the file.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 #include <millrace/page_table.h>
@@ -67,7 +67,7 @@ TEST(DamagedLmdb, WhatAFileLosesWhileItIsOpenIsBad) {
     const auto reader = dataset->make_reader();
     (void)reader->read(299);
     EXPECT_TRUE(reader->intact().is_ok());
-    // Within a page: what is behind the new end in it are zeros, of which no fault tells.
+    // The new end lies within a page: the rest of that page reads as zeros without a fault.
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2 + 1000);
     std::uint64_t bad = 0;
     for (std::uint64_t index = 0; index < dataset->size(); ++index) {
@@ -119,7 +119,7 @@ TEST(DamagedLmdb, EndsInErrorsOrBadRecords) {
       // With a stored table damage is found by reads alone.
       std::filesystem::remove(page_table_path(path));
       if (number % 2 == 0) write_file(page_table_path(path), table);
-      // Without asking, so that what a probe sees does not keep the rest from being read.
+      // Without a probe, whose findings could prevent the rest from being read.
       read_all(path, {.map = number % 4 != 1, .format = format}, by_name);
       read_all(path, {.map = number % 4 != 2}, by_probe);
       ASSERT_FALSE(HasFailure()) << name << ", damage number " << number;

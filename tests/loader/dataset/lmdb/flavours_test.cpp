@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Datasets of others, as python-lmdb has written them.
+// Other programs' datasets, written by python-lmdb.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 
@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using namespace testing;
 
-/// A record as the script writes it down.
+/// A record as the script has written it.
 ExpectedRecord seen(const Dataset& dataset, DatasetReader& reader, std::uint64_t index) {
   const Record record = reader.read(index);
   ExpectedRecord parts = {dataset.key(index)};
@@ -66,7 +66,7 @@ void expect_as_written(const WrittenLmdb& written, const WrittenSet& set) {
       fields.push_back(expected[0][part]);
     EXPECT_EQ(facts.fields, fields);
   }
-  // Its name alone opens it as well.
+  // The format's name alone opens it, too.
   OpenOptions named = set.options;
   named.format = set.format;
   EXPECT_EQ(open_dataset(written / set.name, named)->size(), expected.size());

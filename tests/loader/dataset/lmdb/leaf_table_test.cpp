@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries by their number, compared with a cursor of liblmdb's.
+// Entries by their number, compared with a cursor of liblmdb.
 #include "dataset/lmdb/leaf_table.h"
 
 #include <gmock/gmock.h>
@@ -43,7 +43,8 @@ std::string text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
-/// Writes and deletes at random, in some transactions, and returns what a cursor finds then.
+/// Writes and deletes at random in several transactions. Returns the entries that a cursor finds
+/// then.
 KeyValues write_random(const std::filesystem::path& path, unsigned flags, std::size_t entries,
                        Random random) {
   MDB_env* environment = nullptr;
@@ -68,7 +69,7 @@ KeyValues write_random(const std::filesystem::path& path, unsigned flags, std::s
       check(mdb_put(transaction, handle, &stored_key, &stored_value, 0));
       keys.push_back(std::move(key));
     }
-    // Mostly from one end, so that pages go.
+    // Deletes mostly from one end, so that pages become free.
     for (std::size_t n = 0; n < entries / 12; ++n) {
       std::string& key =
           keys[random.below(keys.size() / (round % 2 == 0 ? 1 : 3) + 1) % keys.size()];
@@ -131,7 +132,7 @@ TEST(LeafTable, FindsEachEntryWhereALmdbCursorDoes) {
   EXPECT_GT(leaves, 20'000U);
 }
 
-/// A file of one leaf page with the entries "a" to "d", in pages of any size.
+/// Returns a file with one leaf page of entries "a" to "d" and any page size.
 std::string small_file(std::uint32_t page_bytes, std::uint16_t key_bytes = 1) {
   std::string file(3 * std::size_t{page_bytes}, '\0');
   const auto put = [&](std::size_t at, auto value) {
@@ -143,7 +144,7 @@ std::string small_file(std::uint32_t page_bytes, std::uint16_t key_bytes = 1) {
     put(at + 10, std::uint16_t{8});
     put(at + 16, std::uint32_t{0xBEEFC0DE});
     put(at + 20, std::uint32_t{1});
-    put(at + 40, page_bytes);  // the free pages' tree keeps it
+    put(at + 40, page_bytes);  // stored with the tree of free pages
     put(at + 80, LmdbTree::no_page);
     put(at + 94, std::uint16_t{1});  // depth
     put(at + 104, std::uint64_t{1});

@@ -56,9 +56,9 @@ TEST(PageTable, IsUsedForItsStateOfTheFileAlone) {
   put_images(path, 0, 2000);
   EXPECT_TRUE(save_page_table(*open_dataset(path)));
   EXPECT_EQ(table, folder / "a.mdb.pages");
-  // 12 bytes a leaf, of which each has a page of its own.
+  // 12 bytes a leaf, and a leaf is one page.
   EXPECT_LT(std::filesystem::file_size(table), 100 + std::filesystem::file_size(path) / 4096 * 12);
-  // A branch page that is damaged now is not looked at.
+  // A branch page that is damaged afterwards is not read.
   std::string bytes = file_contents(path);
   for (std::size_t page = 2 * page_bytes; page < bytes.size(); page += page_bytes)
     if (bytes[page + 10] == 1) bytes[page + 10] = 3;

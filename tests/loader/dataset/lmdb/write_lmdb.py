@@ -4,11 +4,11 @@
 
 PART is one of images, datum, tensors, texts, tuples, databases, refused, small.
 
-Beside each dataset NAME lies NAME.expected, the records in the order of their keys:
+Writes NAME.expected beside each dataset NAME, with the records in the order of their keys:
     for each: number of parts (uint32), and for each part its length (uint32) and bytes
-The parts are the key as people see it, then name and bytes of each field. PHOTOS is a folder with
-JPEGs. The 60 smallest are used; without JPEGs, pictures are made up. Exits with 77 if a module is
-missing.
+The parts are the key as it is shown, then the name and bytes of each field. PHOTOS is a folder of
+JPEGs. The 60 smallest are used; an empty folder is replaced by generated images. Exits with 77 if a
+module is missing.
 """
 
 import hashlib
@@ -101,7 +101,7 @@ class Writer:
                     file.write(struct.pack("<I", len(part)) + part)
 
     def write(self, name, records, more=(), subdir=True, **database):
-        """`records`: (key, value, fields), `more`: further keys and values."""
+        """`records`: (key, value, fields), `more`: keys and values other than records."""
         env = self.environment(name, subdir)
         if database:
             # A flag of the main database needs one with a name in python-lmdb.
@@ -302,7 +302,7 @@ def write_refused(writer, _):
 
 
 def write_small(writer, _):
-    """Small values on some pages each, to be damaged."""
+    """Small values on a few pages each, to be damaged."""
     pictures = [encoded("JPEG", 8, 8, n)[: 120 + n] + b"." for n in range(300)]
     pictures[100] += bytes(9000)
     writer.write("small_images", [(b"c%d/%05d" % (n % 3, n), pictures[n], {}) for n in range(300)])

@@ -17,7 +17,7 @@
 
 namespace millrace::testing {
 
-/// Datasets that python-lmdb has written (write_lmdb.py).
+/// Datasets written by python-lmdb (write_lmdb.py).
 class WrittenLmdb {
  public:
   explicit WrittenLmdb(const std::vector<std::string>& parts) {
@@ -35,7 +35,7 @@ class WrittenLmdb {
       EXPECT_EQ(result.exit_code, 0) << result.err;
   }
 
-  /// Returns a text with the programs or modules that the writer lacks; empty if it can write.
+  /// The missing programs or modules; empty if the datasets were written.
   const std::string& missing() const { return missing_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
   const std::filesystem::path& path() const { return folder_.path(); }
@@ -71,6 +71,6 @@ inline std::vector<ExpectedRecord> expected_records(const std::filesystem::path&
 
 }  // namespace millrace::testing
 
-/// Skips the running test, saying so, where the datasets could not be written.
+/// Skips the running test with the reason if the datasets could not be written.
 #define MILLRACE_NEEDS_WRITTEN(written) \
   if (!(written).missing().empty()) GTEST_SKIP() << (written).missing()

@@ -14,7 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using namespace testing;
 
-/// Takes files that begin with the letter.
+/// A format for files that begin with the letter.
 template <char letter>
 Status probe(const std::filesystem::path& path) {
   return file_contents(path).starts_with(letter)

@@ -15,8 +15,8 @@
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
-// Datasets whose files were changed at random, read in full: each record is then as it was written,
-// or there is an `Error`. A change is given by its number alone.
+// Datasets whose files were changed at random. Each record must be the written one or throw an
+// `Error`. The number of a change determines it, so a failure can be repeated.
 
 namespace millrace {
 namespace {
@@ -30,7 +30,7 @@ struct Outcome {
   std::uint64_t bad = 0;
 };
 
-/// Reads all records of a file that lies in memory just so, as `DatasetFile` and `Dataset` do.
+/// Reads all records of a file in memory, as `DatasetFile` and `Dataset` do.
 Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
   Outcome outcome;
   try {
@@ -80,7 +80,7 @@ void damage_in_memory(const SoundDataset& sample, std::uint64_t count) {
   const SoundFile sound(sample);
   ASSERT_EQ(read_all(std::as_bytes(std::span(sound.contents())), sound).bad, 0u);
   std::uint64_t refused = 0, with_bad_records = 0;
-  // A buffer of exactly the file's length: a string may have room behind it.
+  // Allocated with the file's exact length: a string may have spare capacity behind it.
   const std::size_t size = sound.contents().size();
   const auto bytes = std::make_unique<char[]>(size);
   for (std::uint64_t number = 0; number < count; ++number) {
@@ -96,7 +96,7 @@ void damage_in_memory(const SoundDataset& sample, std::uint64_t count) {
   std::cout << sample.name << ": " << count << " damages, " << refused << " refused when opened, "
             << with_bad_records << " with bad records, " << count - refused - with_bad_records
             << " in parts that hold nothing\n";
-  // Else the damages hit nothing.
+  // Otherwise the damages hit nothing that matters.
   EXPECT_GT(refused, 0u);
   EXPECT_GT(with_bad_records, count / 10);
 }
@@ -111,7 +111,7 @@ TEST(DamagedDataset, RecordsWithPagesOfTheirOwnAreSoundOrRefused) {
   damage_in_memory(big_records(), damages(600));
 }
 
-/// The same through a file that is mapped, which also may be cut short.
+/// The same with mapped files, some of which are truncated too.
 void damage_files(const SoundDataset& sample, std::uint64_t count) {
   const SoundFile sound(sample);
   const TemporaryFolder folder;
@@ -129,7 +129,7 @@ void damage_files(const SoundDataset& sample, std::uint64_t count) {
       ask_everything(*dataset, [&](const Record& record, std::uint64_t index) {
         sound.expect_sound(record, index);
       });
-      // Without checksums a record may hold anything, but nowhere else than in the file.
+      // Without checksums a record may contain anything, but only bytes of the file.
       const Mapping map = mappings_of(path).at(0);
       ask_everything(*open_dataset(path, {.verify_checksums = false}),
                      [&](const Record& record, std::uint64_t) {

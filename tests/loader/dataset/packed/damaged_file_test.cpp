@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Damaged bytes of a packed file: records, pages, meta pages, and a file that was cut short.
+// Damaged bytes of a packed file: records, pages, meta pages, and truncated files.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 #include <unistd.h>
@@ -44,13 +44,13 @@ TEST(Dataset, AnLmdbFileOfAnotherKindIsNamed) {
     file[header_bytes + 4] = version;
     return file;
   };
-  // The header of a page has 16 bytes; in LMDB 1.0 the number of a transaction, too.
+  // A page header has 16 bytes; in LMDB 1.0 it has a transaction number, too.
   const std::string newer = sound.substr(0, 8) + std::string(8, '\1') + sound.substr(8);
   expect_refused(of_version(newer, 24, 2), "data version 2 (LMDB 1.0)");
   expect_refused(of_version(newer, 24, 7), "data version 7");
   expect_refused(of_version(sound, 16, 9), "data version 9");
   expect_refused(of_version(sound, 16, 2), "data version 2 (LMDB 1.0) of a 32-bit program");
-  // There a page's number has 4 bytes.
+  // In such a program a page number has 4 bytes.
   expect_refused(sound.substr(4), "data version 1 of a 32-bit program");
   std::string big_endian = sound;
   for (const std::size_t at : {16UL, 20UL}) std::reverse(&big_endian[at], &big_endian[at] + 4);
@@ -105,8 +105,8 @@ TEST(Dataset, ADamagedRecordHeaderIsABadRecord) {
   }
 }
 
-/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf), without the two meta
-/// pages.
+/// Returns the offsets of the pages with these flags of LMDB (1 = branch, 2 = leaf), without the
+/// two meta pages.
 std::vector<std::size_t> pages_with_flags(const std::string& file, std::uint16_t flags) {
   std::vector<std::size_t> pages;
   for (std::size_t page = 2 * page_bytes; page < file.size(); page += page_bytes) {
@@ -114,14 +114,14 @@ std::vector<std::size_t> pages_with_flags(const std::string& file, std::uint16_t
     std::uint16_t found = 0;
     std::memcpy(&number, &file[page], sizeof number);
     std::memcpy(&found, &file[page + 10], sizeof found);
-    // Else it lies within a record.
+    // Other matches lie within a record.
     if (number == page / page_bytes && found == flags) pages.push_back(page);
   }
   return pages;
 }
 
-// A branch page that claims to have one key fails an assertion of LMDB, which by itself ends the
-// process.
+// A branch page that claims to have one key fails an assertion of LMDB, which aborts the process by
+// default.
 TEST(Dataset, ADamagedBranchPageDoesNotEndTheProcess) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 2000);
@@ -201,7 +201,7 @@ TEST(Dataset, MetaPagesThatLieAreRefused) {
   const TemporaryFolder folder;
   write_dataset(folder / "a.lmdb", 5);
   const std::string sound = file_contents(folder / "a.lmdb");
-  // Offsets in both meta pages: magic, version, page size, last page.
+  // The offsets of magic, version, page size and last page, changed in both meta pages.
   for (const std::size_t offset : std::to_array<std::size_t>({16, 20, 40, 41, 42, 136, 139, 143})) {
     for (const char value : {'\0', '\x7f', '\xff'}) {
       std::string file = sound;
@@ -210,7 +210,8 @@ TEST(Dataset, MetaPagesThatLieAreRefused) {
       const std::filesystem::path path = folder / "lying.lmdb";
       std::filesystem::remove(path);
       write_file(path, file);
-      // A last page that is too small leaves pages out; LMDB says so for the records on them.
+      // A last page that is too small cuts off pages; the error then comes from the records on
+      // them.
       try {
         const auto dataset = open_dataset(path);
         const auto reader = dataset->make_reader();

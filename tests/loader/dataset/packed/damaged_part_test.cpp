@@ -13,7 +13,7 @@
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
-// Datasets of which one certain part was changed.
+// Datasets with one damaged part each.
 
 namespace millrace {
 namespace {
@@ -85,8 +85,7 @@ TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
     }
 }
 
-// Nothing that a page says of itself may be wrong, even where the records could be found all the
-// same.
+// A wrong page header must be refused, even if the records could still be found.
 TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
   SoundDataset sample = big_records();
   sample.records = 30;
@@ -125,19 +124,19 @@ TEST(DamagedPart, EveryPartOfAHeaderIsCompared) {
   EXPECT_EQ(pages[4], sound.records());
   EXPECT_EQ(missed[4], 0u);
   EXPECT_GE(pages[2], 3u);
-  // Pages of the commit before are free.
+  // Pages of the previous commit are free.
   EXPECT_LE(missed[2], 3u);
 }
 
-// A leaf whose first key was changed to the next one would have record n + 1 twice and give the
-// wrong one of them.
+// If a leaf's first key were changed to the next one, record n + 1 would exist twice, and its wrong
+// copy would be returned.
 TEST(DamagedPart, AChangedKeyNeverLeadsToAnotherRecord) {
   const SoundFile sound(tiny_records());
   const TemporaryFolder folder;
   for (std::uint64_t index = 1; index < sound.records(); index += 97) {
     std::string bytes = sound.contents();
-    // Each node that has this key and the length of a small value; older copies of the page have
-    // it, too.
+    // Finds each node that has this key and the length of a small value. Older copies of the page
+    // have it, too.
     std::string node(8, '\0');
     node[6] = 8;
     std::uint64_t changed = 0;

@@ -29,7 +29,7 @@ WriterOptions options(bool resume, const std::string& source = "forty records") 
   return options;
 }
 
-/// Writes from where the writer is; each fifth item is left out.
+/// Continues writing at the writer's position; each fifth item is left out.
 void write_on(DatasetWriter& writer, std::uint64_t end = records) {
   for (std::uint64_t item = writer.items(); item < end; ++item)
     if (item % 5 == 4)
@@ -187,7 +187,7 @@ TEST(ResumedWriter, RefusesWhatIsNoDataset) {
     }
 }
 
-/// An incomplete file's bytes, where parts of it are found by LMDB's format.
+/// The bytes of an incomplete file. Finds parts of it by LMDB's format.
 struct IncompleteFile {
   std::string bytes;
 
@@ -274,8 +274,8 @@ TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
   expect_whole(path);
 }
 
-/// That a writer in shards refuses to go on behind a shard that is changed where it has records,
-/// and goes on once it is as it was.
+/// Checks that a sharded writer refuses to continue after a shard whose records were changed, and
+/// continues once the shard is restored.
 void expect_checked(const std::filesystem::path& path, const std::filesystem::path& shard,
                     const WriterOptions& how) {
   const std::string sound = file_contents(shard);

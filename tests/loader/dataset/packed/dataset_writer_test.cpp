@@ -113,7 +113,7 @@ TEST(DatasetWriter, CommitsAsItGoes) {
 TEST(DatasetWriter, GrowsItsMap) {
   const TemporaryFolder folder;
   constexpr std::size_t megabyte = std::size_t{1} << 20;
-  // Beyond the first size by many commits, and by one.
+  // The map outgrows its first size in many commits, and in one.
   for (const std::size_t commit_bytes : {8 * megabyte, 512 * megabyte}) {
     DatasetWriter writer(folder / "a.lmdb", {.overwrite = true, .commit_bytes = commit_bytes});
     for (unsigned record = 0; record < 150; ++record)
@@ -244,7 +244,7 @@ TEST(RecordFormat, RefusesDescriptionsOfNoField) {
   }
 }
 
-// Appends until it fails, and checks what it says and leaves behind, also when there is room again.
+// Appends until it fails. Checks the error, the file that remains, and resuming once there is room.
 void expect_full(const std::filesystem::path& path, const std::function<void()>& make_room) {
   auto writer = std::make_optional<DatasetWriter>(path, WriterOptions{.commit_bytes = 300000});
   const Error error = thrown_by([&] {

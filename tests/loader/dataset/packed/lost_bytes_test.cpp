@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes of a dataset file that cannot be read: by an I/O error, or because the file was made
-// shorter while it is open. A file that is mapped and one that is read call by call.
+// Bytes of a dataset file that cannot be read: after an I/O error, or because the file was made
+// shorter while it is open. Each test uses a mapped file and one that is read with pread.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 #include <sys/mman.h>
@@ -22,14 +22,14 @@
 
 namespace {
 
-/// Where a read of any file ends in an I/O error, as an offset; -1 = nowhere.
+/// Offset at which a read of any file fails with an I/O error; -1 = none.
 std::atomic<off_t> bad_offset{-1};
-/// Called when a map is told how it will be read: behind its making, before its pages are.
+/// Called when a map gets its advice, which is after it is made and before its pages are read.
 std::function<void()> on_advice;
 
 }  // namespace
 
-// The program's own are taken before the C library's.
+// The linker prefers these definitions to those of the C library.
 extern "C" ssize_t pread(int file, void* to, size_t bytes, off_t offset) {
   const off_t bad = bad_offset;
   if (bad >= offset && bad < offset + static_cast<off_t>(bytes)) {
@@ -37,7 +37,7 @@ extern "C" ssize_t pread(int file, void* to, size_t bytes, off_t offset) {
       errno = EIO;
       return -1;
     }
-    bytes = static_cast<size_t>(bad - offset);  // what is before it can be read
+    bytes = static_cast<size_t>(bad - offset);  // the bytes before it can be read
   }
   return syscall(SYS_pread64, file, to, bytes, offset);
 }
@@ -56,7 +56,7 @@ using namespace testing;
 
 constexpr std::uint64_t records_of_file = 60;
 
-/// With a file that is mapped (true) or read call by call.
+/// The parameter is whether the file is mapped.
 class LostBytes : public ::testing::TestWithParam<bool> {
  protected:
   LostBytes() {
@@ -80,7 +80,7 @@ class LostBytes : public ::testing::TestWithParam<bool> {
   const TemporaryFolder folder_;
   const fs::path path_ = folder_ / "a.lmdb";
   std::string sound_;
-  /// A record of several pages, and where its image lies in the file.
+  /// A record of several pages, and the offset of its image in the file.
   std::uint64_t cut_ = 30;
   std::size_t at_ = 0;
 };
@@ -127,7 +127,7 @@ TEST_P(LostBytes, SpoilNoOtherRecords) {
   const auto reader = dataset->make_reader();
   const std::size_t lost = (at_ + page_bytes) / page_bytes * page_bytes;
   if (GetParam()) {
-    // Only this page is looked at while the file is short.
+    // Only this page is read while the file is short.
     const std::span<const std::byte> image = reader->read(cut_)["image"];
     fs::resize_file(path_, lost);
     EXPECT_EQ(int(*static_cast<const volatile std::byte*>(&image[lost - at_])), 0);
@@ -171,14 +171,14 @@ TEST_P(LostBytes, AreAskedForBehindTheReading) {
       EXPECT_THAT(reader->intact().reason(), StartsWith(cannot_read()));
     } else {
       EXPECT_TRUE(reader->intact().is_ok());
-      expect_record(record, cut_);  // it is the reader's own
+      expect_record(record, cut_);  // the record lies in the reader's own memory
     }
     EXPECT_TRUE(bystander->intact().is_ok());
     EXPECT_TRUE(idle->intact().is_ok()) << "it has read nothing";
   }
 }
 
-// The rest of a file's last page, after the file's end, reads as zeros without a fault.
+// Behind the end of a file, its last page reads as zeros without a fault.
 TEST_P(LostBytes, InTheLastPageAreFoundWithoutAFault) {
   const auto dataset = opened();
   const auto reader = dataset->make_reader();
@@ -227,7 +227,7 @@ TEST_P(LostBytes, OfATreePageAreNoDamageWhereItIsOpened) {
   if (GetParam()) {
     on_advice = [&] { fs::resize_file(path_, 2 * page_bytes); };
   } else {
-    // The newest description is on the last of the leaves that have one.
+    // The newest description is in the last leaf that has one.
     bad_offset = static_cast<off_t>(sound_.rfind("\"fingerprint\""));
   }
   const Error error = thrown_by([&] { (void)opened(); });

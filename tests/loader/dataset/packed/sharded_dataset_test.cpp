@@ -165,7 +165,7 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
   refused([](auto& json) { json["millrace_shards"] = 2; }, "newer");
   refused([](auto& json) { json["shards"].erase(2); }, "do not add up");
   refused([](auto& json) { std::swap(json["shards"][0], json["shards"][1]); }, "do not add up");
-  // Converting these numbers to 64-bit integers is undefined.
+  // Converting these to 64 bits would be undefined behaviour.
   refused([](auto& json) { json["millrace_shards"] = 3.3e48; }, "must be an integer");
   refused([](auto& json) { json["records"] = 1.5; }, "\"records\" is 1.5");
   refused([](auto& json) { json["shards"][0]["records"] = -1; }, "\"records\" is -1");

@@ -33,7 +33,7 @@ std::string tar_contents(const TemporaryFolder& folder) {
   return file_contents(folder / "sound.tar");
 }
 
-/// Reads all of a tar: true if it opens. What it ends in is an error of damaged input.
+/// Reads all of a tar. Returns whether it opens. Only errors for damaged input may occur.
 bool read_all(const fs::path& path, bool map) {
   try {
     const auto dataset = open_dataset(path, {.map = map, .format = "tars"});
@@ -67,7 +67,7 @@ TEST(DamagedTar, EndsInAnErrorOrABadRecord) {
     Random random(11, time);
     std::string contents = sound;
     for (std::uint64_t change = random.below(3) + 1; change > 0; --change) {
-      // Most of it where headers are.
+      // Mostly in the headers.
       const std::size_t at = random.below(2) == 0
                                  ? random.below(contents.size())
                                  : random.below(contents.size() / 512) * 512 + random.below(160);

@@ -24,7 +24,7 @@ std::string field_text(const Record& record, std::string_view name) {
   return std::string(record.text(name));
 }
 
-/// Returns the key that write_tars.py gives to a sample if the tar format has room for it.
+/// The key of a sample of write_tars.py, in tar formats that allow such long names.
 std::string long_key() {
   std::string key;
   for (int folder = 0; folder < 60; ++folder) key += "deep/";
@@ -141,7 +141,7 @@ TEST(TarDataset, ARangeMustBeThereAndBeBounded) {
   EXPECT_EQ(code("part-{0}.tar"), ErrorCode::not_found);
 }
 
-/// A name of `count` ranges, below `folders` folders: it stands for 3^count tars.
+/// Returns a name of `count` ranges below `folders` folders. It stands for 3^count tars.
 std::string many_ranges(int count, int folders) {
   std::string name;
   for (int n = 0; n < folders; ++n) name += "x/";
@@ -168,7 +168,7 @@ TEST(TarDataset, AListThatIsNoneIsCorrupt) {
   EXPECT_EQ(range.code(), ErrorCode::corrupt);
   EXPECT_THAT(range.what(), HasSubstr("list: "));
   EXPECT_EQ(error("a.tar\n" + std::string(5000, 'x')).code(), ErrorCode::corrupt);
-  // Each line's names would be few enough, so the list is at fault.
+  // Each line alone stands for few enough names, so the error names the list.
   const std::string line = many_ranges(9, 500) + "\n";
   const std::string of_list = (folder / "list").string() + " stands for more than ";
   const Error long_names = error("a.tar\n" + line + line);

@@ -51,7 +51,7 @@ TEST_F(StoredTarIndex, IsTakenInsteadOfReadingAllHeaders) {
   const auto scanned = open_dataset(tar_);
   const auto modified = fs::last_write_time(tar_);
   std::string contents = file_contents(tar_);
-  // The second sample's header, which opening does not look at with an index.
+  // The second sample's header, which is not read if there is an index.
   constexpr std::size_t second = 512 + 1024 + 512 + 512;
   ASSERT_EQ(contents[second], '1');
   contents[second] = '7';
@@ -104,7 +104,7 @@ TEST_F(StoredTarIndex, ReplacesNoOtherFile) {
             ErrorCode::already_exists);
   EXPECT_EQ(file_contents(index_), "something else");
   fs::remove(index_);
-  ASSERT_EQ(mkfifo(index_.c_str(), 0600), 0);  // who reads it waits for ever
+  ASSERT_EQ(mkfifo(index_.c_str(), 0600), 0);  // a reader would wait forever
   EXPECT_EQ(thrown_by([&] { (void)save_tar_members(*open_dataset(tar_)); }).code(),
             ErrorCode::already_exists);
 }
@@ -117,7 +117,7 @@ TEST_F(StoredTarIndex, HasOneWriterAtATime) {
               ErrorCode::already_exists);
     EXPECT_EQ(file_contents(index_), whole);
   }
-  write_file(index_, "");  // what is left of a write that failed
+  write_file(index_, "");  // the rest of a failed write
   EXPECT_EQ(save_tar_members(*open_dataset(tar_)), 1U);
   EXPECT_EQ(file_contents(index_), whole);
 }

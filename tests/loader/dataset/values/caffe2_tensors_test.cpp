@@ -57,7 +57,7 @@ TEST(Caffe2Tensors, AnImageAndItsLabels) {
            bytes_field(10, varint(1) + varint(300) + varint(3)) + integer_field(10, -1),
        type(Caffe2Type::string) + shape({2}) + bytes_field(6, "a") + bytes_field(6, "bc"),
        shape({0}) + type(Caffe2Type::boolean)});
-  // Twice, since nothing is left of the first time.
+  // Twice: the first read must leave nothing behind.
   for (int times = 0; times < 2; ++times) {
     ASSERT_EQ(record.read(bytes_of(message)).reason(), "");
     const auto tensors = record.tensors();
@@ -87,7 +87,7 @@ TEST(Caffe2Tensors, WhatIsWrongIsNamed) {
   EXPECT_EQ(problem_of(protos({good, shape({2, 3}) + good})),
             "tensor 1's int32_data has 1 values, and dims is 2 x 3");
   EXPECT_EQ(problem_of(protos({shape({-1}) + good})), "tensor 0's dims has -1");
-  // 2^64 + 1, if it were not seen.
+  // 2^64 + 1, which overflows unless it is detected.
   EXPECT_EQ(problem_of(protos({shape({1LL << 32, 1LL << 32}) + good})),
             "tensor 0's int32_data has 1 values, and dims is 4294967296 x 4294967296");
   EXPECT_EQ(problem_of(protos({shape({1LL << 62, 1LL << 62, 0}) + type(Caffe2Type::int32)})),

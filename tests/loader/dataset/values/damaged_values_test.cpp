@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of all that is read, damaged by chance, as each of them: what the fuzzer values_fuzz does
-// for longer.
+// Randomly damaged values of each format, read by the parsers of all formats. The fuzzer
+// values_fuzz does the same for longer.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using testing::literal;
 using testing::rendered;
 
-/// As text; the reason if it is bad.
+/// Returns the value as text, or the reason if it is bad.
 std::string read(std::string_view bytes) {
   Values values;
   const Status status = read_msgpack(bytes_of(bytes), values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pickles made by hand: what is refused, and what would take memory or time beyond the input's.
+// Handmade pickles: refused ones, and those that would take more memory or time than their length
+// justifies.
 #include "dataset/values/pickle.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,7 @@ using testing::rendered;
 
 class Pickle : public ::testing::Test {
  protected:
-  /// As text; the reason if it is bad.
+  /// Returns the value as text, or the reason if it is bad.
   std::string read(std::string_view pickle) {
     const Status status = reader_.read(bytes_of(pickle), values_);
     return status.is_ok() ? rendered(values_) : status.reason();
@@ -37,7 +38,7 @@ std::string repeated(const std::string& text, std::size_t times) {
   return all;
 }
 
-/// A number as pickle's opcodes have it.
+/// Encodes a number as pickle's opcodes do.
 std::string four_bytes(std::uint32_t number) {
   std::string bytes;
   for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xff);
@@ -218,7 +219,7 @@ TEST_F(Pickle, ValuesAreSharedAndNeverHoldThemselves) {
                  "e."),
             "[(i1;i2;)(i1;i2;)]");
   EXPECT_EQ(&values_.item(values_.root(), 0), &values_.item(values_.root(), 1));
-  // One that is not part of the result does no harm.
+  // A value that is not part of the result may break the limits.
   EXPECT_EQ(read("N]q\x01h\x01"
                  "a0."),
             "N");
@@ -228,7 +229,7 @@ TEST_F(Pickle, LevelsAreLimited) {
   EXPECT_EQ(read(")" + std::string(31, '\x85') + "."), std::string(32, '(') + std::string(32, ')'));
   const std::string refused = "the pickle is refused: it is nested in more than 32 levels";
   EXPECT_EQ(read(")" + std::string(32, '\x85') + "."), refused);
-  // Through a shared value, whose own levels are known by then.
+  // Through a shared value, whose depth is known by then.
   const std::string shared = ")" + std::string(19, '\x85') + "q\x01";
   EXPECT_EQ(read(shared + "h\x01" + std::string(11, '\x85') + "\x86.").substr(0, 1), "(");
   EXPECT_EQ(read(shared + "h\x01" + std::string(12, '\x85') + "\x86."), refused);

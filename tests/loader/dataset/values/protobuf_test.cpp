@@ -25,7 +25,7 @@ using testing::literal;
 using testing::little_endian;
 using testing::tag;
 
-/// The fields, and what is wrong behind them.
+/// Returns the fields, followed by the problem.
 std::string fields_of(std::string_view message) {
   ProtobufReader reader(bytes_of(message));
   std::string text;
@@ -136,7 +136,7 @@ TEST(CaffeDatum, WhatIsWrongIsNamed) {
             "the Datum's data has 3 values, and channels x height x width is 1 x 1 x 4");
   EXPECT_EQ(datum_problem(float_field(6, 1) + sizes(1, 1, 4)),
             "the Datum's float_data has 1 values, and channels x height x width is 1 x 1 x 4");
-  // 2^64 + 3, if it were not seen.
+  // 2^64 + 3, which overflows unless it is detected.
   EXPECT_EQ(datum_problem(data + sizes(1 << 30, 1 << 30, 16)),
             "the Datum's data has 3 values, and channels x height x width is 1073741824 x "
             "1073741824 x 16");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What Python's own writers have written is read as Python's own readers read it.
+// Values that Python's own writers wrote must be read as Python's own readers read them.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -37,7 +37,7 @@ std::string piece(const std::string& all, std::size_t& at) {
 
 class PythonWritten : public ::testing::Test {
  protected:
-  /// Skips the test where the writer is not there.
+  /// Skips the test if the writer is missing.
   void write(const char* kind, int count) {
     const testing::TemporaryFolder folder;
     const std::string path = (folder / "values").string();
@@ -127,12 +127,12 @@ TEST_F(PythonWritten, TensorsOfCaffe2) {
   }
 }
 
-/// Damaged pickles that are accepted give the same values as in Python. Python
-/// refuses some of them: for a frame that is too short, a key that it cannot hash, or the like.
+/// A damaged pickle that is accepted must have the value that Python reads. Python may refuse it
+/// for reasons such as a short frame or an unhashable key.
 TEST_F(PythonWritten, DamagedPicklesAreReadAlikeOrRefused) {
   write("mutated", 10000);
   Values values;
-  // Reasons to refuse a pickle that Python accepts: memo numbers without a use, frames that end too
+  // The reasons to refuse a pickle that Python accepts: useless memo numbers, frames that end too
   // late, bytes behind the end, integers of any size, sets and the like.
   const auto stricter = AnyOf(HasSubstr("PUT at"), HasSubstr("FRAME at"), HasSubstr("STOP at"),
                               HasSubstr("64 bits"), HasSubstr("finds no"), HasSubstr("never done"));

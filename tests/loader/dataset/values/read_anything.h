@@ -17,8 +17,8 @@
 
 namespace millrace::testing {
 
-// Any bytes are taken or refused with a short message, and what is taken keeps the limits that its
-// header states; otherwise these throw.
+// Reads any bytes. They must be accepted within the limits that the parser's header states, or
+// refused with a short message. Otherwise these functions throw.
 
 using Input = std::span<const std::byte>;
 
@@ -31,7 +31,7 @@ inline bool is_taken(const Status& status) {
   return status.is_ok();
 }
 
-/// Touches each byte; how many values a walk meets.
+/// Touches each byte. Returns the number of values that a walk meets.
 inline std::uint64_t walk(const Values& values, const Value& value, std::size_t levels) {
   std::uint64_t met = 1;
   if (const auto* bytes = std::get_if<Input>(&value))
@@ -71,7 +71,7 @@ inline void read_protobuf(Input input) {
   expect(fields.problem().size() <= 1000);
 }
 
-/// Keeps its readers, so that what one input leaves would be seen by the next.
+/// Keeps its readers, to detect that one input affects the next.
 class AnyReader {
  public:
   static constexpr std::uint8_t kinds = 5;

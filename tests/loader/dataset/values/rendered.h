@@ -20,7 +20,7 @@ inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// A literal that has zero bytes in it.
+/// A literal that contains zero bytes.
 template <std::size_t size>
 std::string literal(const char (&text)[size]) {
   return std::string(text, size - 1);
@@ -53,7 +53,7 @@ inline std::string rendered(std::span<const std::byte> bytes) {
 
 inline std::string rendered(const Values& values, const Value& value);
 
-/// A key that is there twice counts once, at its first place and with its last value, as in Python.
+/// A repeated key counts once, at its first position and with its last value, as in Python.
 inline std::string rendered_entries(const Values& values, const Value& dictionary) {
   std::vector<std::pair<std::string, std::string>> entries;
   for (std::size_t n = 0; n < values.size(dictionary); ++n) {
@@ -72,7 +72,7 @@ inline std::string rendered_entries(const Values& values, const Value& dictionar
   return text;
 }
 
-/// A value as text: the same as rendered() in write_values.py makes of it.
+/// Returns a value as text, the same text as rendered() in write_values.py.
 inline std::string rendered(const Values& values, const Value& value) {
   if (std::holds_alternative<None>(value)) return "N";
   if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "T" : "F";

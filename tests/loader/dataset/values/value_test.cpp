@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values as they are asked for.
+// The accessors of `Values`.
 #include "dataset/values/value.h"
 
 #include <gmock/gmock.h>

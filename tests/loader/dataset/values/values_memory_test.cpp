@@ -18,7 +18,7 @@ namespace {
 using testing::bytes_of;
 using testing::literal;
 
-/// Reads twice; the second time every allocation fails.
+/// Reads twice, the second time without any memory to allocate.
 template <typename Read>
 void expect_no_allocation(const Read& read) {
   MILLRACE_NEEDS_COUNTING_MALLOC();

@@ -67,7 +67,7 @@ def scalar(with_bytes):
 
 
 def nested(levels, with_bytes):
-    """With values that are referred to more than once, and lists that take several batches."""
+    """Values with shared references, and lists that take several batches."""
     kind = RANDOM.randrange(8)
     if levels == 0 or kind < 3:
         return scalar(with_bytes)
@@ -92,7 +92,7 @@ def has_bytes(value):
 
 
 def sample(with_bytes):
-    """Often what image sets are made of."""
+    """Returns a value, often one that is typical of image sets."""
     image = some_bytes() if with_bytes else text()
     return RANDOM.choice([lambda: (image, integer()), lambda: (image, text()),
                           lambda: [image, integer()], lambda: {"image": image, "label": integer()},
@@ -108,7 +108,7 @@ def pickles(count):
         written = dumps(value, protocol)
         if RANDOM.random() < 0.2:
             written = pickletools.optimize(written)
-        # Empty bytes are a call of another function there.
+        # Protocols 0 to 2 store bytes as a function call, empty bytes as a call of another one.
         refused = protocol < 3 and has_bytes(value)
         yield written, "!GLOBAL at byte" if refused else rendered(value)
         if protocol == 5:
@@ -119,14 +119,14 @@ def pickles(count):
 
 
 class Careful(pickle._Unpickler):
-    """In Python, since the one in C takes memory for any number in the memo."""
+    """The unpickler in Python: the one in C allocates memory for any memo number."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError("imports")
 
 
 def mutated(count):
-    # Where a bytearray of any length is asked for.
+    # A damaged pickle may ask for a bytearray of any length.
     resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
     for _ in range(count):
         protocol = RANDOM.randrange(6)
@@ -187,7 +187,7 @@ def msgpacks(count):
         except UnicodeDecodeError:
             continue  # below
         yield written, rendered(value)
-    # Strings that are not UTF-8 become bytes.
+    # In older formats, text that is not UTF-8 stands for bytes.
     yield msgpack.packb([b"\xff\xd8\xff", "ab"], use_bin_type=False), "[bffd8ff;s6162;]"
     yield msgpack.packb((b"ab", 2**64 - 1)), "!beyond int64"
     yield msgpack.packb(msgpack.Timestamp(7, 5)), "!ext type -1 (a timestamp)"
