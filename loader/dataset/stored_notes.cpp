@@ -86,11 +86,12 @@ std::unique_ptr<const StoredNotes> StoredNotes::open(const fs::path& file,
   notes->bytes_ = static_cast<std::uint64_t>(status.st_size);
   notes->file_ = std::move(opened);
   std::array<std::byte, NotesHeader::bytes> packed{};
-  if (!S_ISREG(status.st_mode) || !notes->read_at(0, packed)) return refuse("is no file of notes");
+  if (!S_ISREG(status.st_mode) || !notes->read_at(0, packed))
+    return refuse("is not a file of record hints");
   const std::optional<NotesHeader> header = NotesHeader::unpack(packed);
-  if (!header) return refuse("is no file of notes, or one of another format, or damaged");
+  if (!header) return refuse("is not a file of record hints, has another format, or is damaged");
   if (header->records != dataset.records || header->fingerprint != dataset.fingerprint)
-    return refuse("is of another dataset");
+    return refuse("belongs to another dataset");
   notes->header_ = *header;
   std::uint64_t end = 0;
   if (!notes->read_at(header->end_of_table() - sizeof end,

@@ -132,7 +132,7 @@ std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
 Status probe_npy(const fs::path& path) {
   const std::string beginning = first_bytes_of(path, 8);
   return is_npy(std::as_bytes(std::span(beginning))) ? Status::ok()
-                                                     : Status::bad("it has no header of numpy's");
+                                                     : Status::bad("it has no .npy header");
 }
 
 std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions& options) {
@@ -144,7 +144,7 @@ std::shared_ptr<const Dataset> open_npy(const fs::path& path, const OpenOptions&
   description.fields.emplace_back(stem, npy_array(std::move(file)));
   return std::make_shared<ArrayDataset>(
       path.string(), std::move(description),
-      DatasetFacts{.format = "npy file", .format_reason = "it has a header of numpy's"});
+      DatasetFacts{.format = "npy file", .format_reason = "it has a .npy header"});
 }
 
 Status probe_arrays(const fs::path& path) {
@@ -155,7 +155,7 @@ Status probe_arrays(const fs::path& path) {
     return Status::bad("it does not begin with \"{\"");
   return is_array_description(first_bytes_of(path, max_json_bytes))
              ? Status::ok()
-             : Status::bad("it is no JSON text with \"format\": \"arrays\"");
+             : Status::bad("it is not a JSON text with \"format\": \"arrays\"");
 }
 
 std::shared_ptr<const Dataset> open_arrays(const fs::path& path, const OpenOptions& options) {

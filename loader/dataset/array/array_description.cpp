@@ -73,7 +73,7 @@ class DescriptionReader {
 
   ArrayDescription read(const Json& json) {
     const Place place(name_, "");
-    if (!json.is_object()) place.fail("it is no object in { }");
+    if (!json.is_object()) place.fail("it is not an object in { }");
     const Members members(json, place,
                           {"format", "classes", "raw", "header_bytes", "record_bytes", "fields"});
     const Json* format = members.find("format");
@@ -115,7 +115,7 @@ class DescriptionReader {
     const bool npy = json.contains("npy");
     const bool raw = json.contains("raw");
     if (npy && raw)
-      place.fail(place.name("npy") + " and " + place.name("raw") + " exclude another");
+      place.fail(place.name("npy") + " and " + place.name("raw") + " exclude each other");
     if (!npy && !raw && common_files_.empty())
       place.fail("neither " + place.name("npy") + " nor " + place.name("raw") + " is there");
     // The allowed keys. A .npy file states its own layout, and fields without files share the
@@ -163,7 +163,7 @@ class DescriptionReader {
       std::uint64_t stride = length;
       lengths.read("stride", 1, most_count, stride);
       if (members.find("offsets") != nullptr)
-        place.fail(place.name("window") + " and " + place.name("offsets") + " exclude another");
+        place.fail(place.name("window") + " and " + place.name("offsets") + " exclude each other");
       array = windows_of(std::move(array), length, stride);
     }
     ArrayField field(name, std::move(array));
@@ -178,7 +178,7 @@ class DescriptionReader {
     const Json* image = members.find("image");
     const Json* as = members.find("as");
     if (image != nullptr && as != nullptr)
-      place.fail(place.name("image") + " and " + place.name("as") + " exclude another");
+      place.fail(place.name("image") + " and " + place.name("as") + " exclude each other");
     if (as != nullptr) {
       if (*as != "int64") place.fail("as", *as, "\"int64\"");
       field.widen();
@@ -197,7 +197,7 @@ class DescriptionReader {
   /// Returns the file of that name. Opens it at the first call.
   std::shared_ptr<const ArrayFile> open(const std::string& name) {
     if (name.empty() || name.size() > PATH_MAX || name.find('\0') != std::string::npos)
-      throw Error(ErrorCode::corrupt, "\"" + cut(name.c_str()) + "\" is no name of a file");
+      throw Error(ErrorCode::corrupt, "\"" + cut(name.c_str()) + "\" is not a file name");
     const fs::path path = folder_ / name;
     std::shared_ptr<const ArrayFile>& file = files_[path];
     if (!file) {

@@ -113,7 +113,7 @@ class NpyHeaderText {
       if (!take(',')) {
         expect(')');
         // (5) is an integer in Python, not a tuple.
-        if (extents_.size() == 1) refuse_npy_header("its shape is no tuple");
+        if (extents_.size() == 1) refuse_npy_header("its shape is not a tuple");
         break;
       }
     }
@@ -126,7 +126,7 @@ class NpyHeaderText {
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error == std::errc::result_out_of_range)
       refuse_npy_header("its shape has an extent of more than 2^64");
-    if (error != std::errc()) refuse_npy_header("its shape is no tuple of counts");
+    if (error != std::errc()) refuse_npy_header("its shape is not a tuple of counts");
     at_ += static_cast<std::size_t>(end - begin);
     // Python 2 wrote long integers with this suffix.
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;
@@ -187,7 +187,7 @@ bool is_npy(std::span<const std::byte> beginning) {
 
 NpyHeader parse_npy_header(std::span<const std::byte> beginning) {
   const std::string_view file(reinterpret_cast<const char*>(beginning.data()), beginning.size());
-  if (!is_npy(beginning)) refuse_npy("is no .npy file: it does not begin with \"\\x93NUMPY\"");
+  if (!is_npy(beginning)) refuse_npy("is not a .npy file: it does not begin with \"\\x93NUMPY\"");
   const auto byte = [&](std::size_t at) -> std::uint64_t {
     if (at >= file.size()) refuse_npy("is cut short within its header; copy or write it again");
     return static_cast<unsigned char>(file[at]);

@@ -134,7 +134,7 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
   if (!file) return refused(errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return refused(errno);
-  if (!S_ISREG(status.st_mode)) return Status::bad("is no regular file");
+  if (!S_ISREG(status.st_mode)) return Status::bad("is not a regular file");
   const auto length = static_cast<std::size_t>(status.st_size);
   if (length == 0) return Status::bad("is empty");
   if (length > most_file_bytes)
@@ -194,7 +194,7 @@ std::uint64_t FilesDataset::fingerprint() const {
 
 Status probe_image_folder(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return Status::bad("it is no folder");
+  if (!fs::is_directory(path, ignored)) return Status::bad("it is not a folder");
   if (fs::exists(path / "data.mdb", ignored))
     return Status::bad("it is a folder with a data.mdb, as LMDB makes it");
   return may_be_image_folder(path) ? Status::ok()
@@ -216,7 +216,7 @@ std::shared_ptr<const Dataset> open_image_folder(const fs::path& path, const Ope
 Status probe_image_list(const fs::path& path) {
   std::error_code ignored;
   Status no_list = Status::bad("its first line is not path,label");
-  if (!fs::is_regular_file(path, ignored)) return Status::bad("it is no regular file");
+  if (!fs::is_regular_file(path, ignored)) return Status::bad("it is not a regular file");
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())

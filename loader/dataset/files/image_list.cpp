@@ -39,7 +39,7 @@ void take_line(std::string_view line, const std::string& where, const TakeListed
   if (path.starts_with('/'))
     throw refuse("path " + quoted(path) + " is not relative to the folder");
   const std::optional<std::int64_t> label = parse_label(digits);
-  if (!label) throw refuse("label " + quoted(digits) + " is no number from -1 up");
+  if (!label) throw refuse("label " + quoted(digits) + " is not a number from -1 up");
   take(path, *label);
 }
 

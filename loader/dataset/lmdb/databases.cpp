@@ -60,7 +60,7 @@ std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
   }
   throw Error(ErrorCode::corrupt,
               file.file().name() + ": the database " + options.images +
-                  " has records of no kind that millrace knows (" + reasons + ")",
+                  " has records of an unknown kind (" + reasons + ")",
               "", {}, reasons);
 }
 

@@ -30,14 +30,14 @@ std::optional<std::uint64_t> number_in(std::span<const std::byte> value) {
 }
 
 Status look(const LmdbFile& file, const LmdbTree& main) {
-  if (main.flags != 0) return Status::bad("its keys are no text");
+  if (main.flags != 0) return Status::bad("its keys are not text");
   const LmdbCursor cursor(file);
   const auto find = [&](std::string_view key) {
     return cursor.with([&](const LmdbPages& pages) { return pages.find_value(main, key); });
   };
   const auto count = find(count_key);
   if (!count) return Status::bad("it has no key num-samples");
-  if (!number_in(*count)) return Status::bad("its num-samples is no number");
+  if (!number_in(*count)) return Status::bad("its num-samples is not a number");
   return find(key_of(image_key, 1)) ? Status::ok() : Status::bad("it has no key image-000000001");
 }
 

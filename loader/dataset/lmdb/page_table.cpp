@@ -80,17 +80,17 @@ StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
   const auto length = static_cast<std::uint64_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || length < header_bytes + number_bytes ||
       length > header_bytes + most_bytes + number_bytes)
-    return refuse("is no table of this file's pages, or is cut short");
+    return refuse("is not a table of this file's pages, or is cut short");
   StoredTables stored;
   stored.bytes.resize(length);
   if (!read_all(file.get(), stored.bytes)) return refuse("cannot be read");
   const std::size_t end = stored.bytes.size() - number_bytes;
   if (std::memcmp(stored.bytes.data(), table_format.data(), table_format.size()) != 0 ||
       number_at(stored.bytes, end) != XXH3_64bits(stored.bytes.data(), end))
-    return refuse("is no table of pages, or is damaged");
+    return refuse("is not a page table, or is damaged");
   if (number_at(stored.bytes, 8) != lmdb.meta().transaction ||
       number_at(stored.bytes, 16) != lmdb.bytes())
-    return refuse("is of another state of the file");
+    return refuse("belongs to another state of the file");
   stored.bytes.resize(end);
   return stored;
 }
@@ -131,7 +131,7 @@ std::shared_ptr<const LeafTable> stored_or_made_table(const LmdbFile& file, cons
   if (!stored.bytes.empty()) {
     if (auto table = table_in(stored.bytes, tree, file.pages()))
       return std::make_shared<const LeafTable>(std::move(*table));
-    stored.why_not = "has no table of the pages of this database";
+    stored.why_not = "has no page table of this database";
   }
   if (!stored.why_not.empty()) {
     std::string warning = path.string() + " " + stored.why_not +
@@ -157,7 +157,7 @@ void store_tables(const std::vector<const Entries*>& databases) {
     put(bytes, leaves.data(), leaves.size_bytes());
   }
   put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
-  FileBeside beside(page_table_path(file.name()), is_page_table, "table of pages");
+  FileBeside beside(page_table_path(file.name()), is_page_table, "a page table");
   beside.write(bytes);
   beside.replace();
 }

@@ -60,7 +60,7 @@ Survey survey(const LmdbFile& file, const LmdbTree& tree, const Flavour& flavour
     const std::string kind = parsed.is_ok() ? parser->kind() : "";
     const std::string name = "the value of key \"" + cut(KeyNames().name(key)) + "\"";
     if (!parsed.is_ok()) return misfits(name + ": " + cut(parsed.reason()));
-    if (kind.empty()) return misfits(name + " begins as no image that is known");
+    if (kind.empty()) return misfits(name + " does not begin as a known image format does");
     ++found.fitting;
     ++found.kinds[kind];
     if (!found.fields.empty()) return;

@@ -62,7 +62,7 @@ std::shared_ptr<const Dataset> open_by_format(std::span<const Format> formats,
   }
   reasons += names + ": " + last;
   throw Error(ErrorCode::corrupt,
-              path.string() + " is no dataset that millrace knows (" + reasons +
+              path.string() + " is not a dataset in a known format (" + reasons +
                   "); make one with `millrace pack`",
               "", {}, reasons);
 }

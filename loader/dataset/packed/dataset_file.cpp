@@ -11,7 +11,8 @@ namespace millrace {
 DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
                               const std::string& name) {
   if (main.entries == 0)
-    throw Error(ErrorCode::corrupt, name + " is no dataset: it is an LMDB file with nothing in it");
+    throw Error(ErrorCode::corrupt,
+                name + " is not a dataset: it is an LMDB file with nothing in it");
   try {
     const auto meta = pages.find_tree(main, meta_database);
     const auto records = pages.find_tree(main, records_database);
@@ -21,7 +22,7 @@ DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
     if (!value)
       throw Error(
           ErrorCode::corrupt,
-          name + " is an LMDB file, but no millrace dataset; make one with `millrace pack`");
+          name + " is an LMDB file, but not a millrace dataset; make one with `millrace pack`");
 
     DatasetRoot root{
         parse_description({reinterpret_cast<const char*>(value->data()), value->size()}, name),
@@ -50,7 +51,7 @@ Status DatasetFile::probe(const std::filesystem::path& path) {
     });
     // An empty file may be the rest of an interrupted writer.
     if (!has_both && main.entries > 0)
-      return Status::bad("it is an LMDB file, but no millrace dataset");
+      return Status::bad("it is an LMDB file, but not a millrace dataset");
   } catch (const LmdbDamage&) {
     // Ignored here: opening the file reports this error.
   } catch (const Error& error) {

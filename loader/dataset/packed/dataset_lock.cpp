@@ -60,7 +60,7 @@ FileDescriptor lock_existing(const std::filesystem::path& path) {
     if (!file && errno == ENOENT) return file;
     if (!file) throw_io(path, "opened", errno);
     if (!std::filesystem::is_regular_file(path))
-      throw Error(ErrorCode::io, path.string() + " cannot be replaced: it is no regular file");
+      throw Error(ErrorCode::io, path.string() + " cannot be replaced: it is not a regular file");
     lock(file, path);
     // Another writer may have replaced the file before we got the lock.
     if (is_at(file, path)) return file;

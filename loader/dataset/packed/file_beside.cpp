@@ -18,7 +18,7 @@ FileBeside::FileBeside(std::filesystem::path path, bool (*is_own)(const std::fil
                        const char* what)
     : path_(std::move(path)), beside_(path_.string() + ".replacement") {
   if (std::filesystem::exists(path_) && !is_own(path_))
-    throw Error(ErrorCode::already_exists, path_.string() + " is in the way, which is no " + what);
+    throw Error(ErrorCode::already_exists, path_.string() + " exists and is not " + what);
   // A killed writer's file is not continued: it is deleted and written anew.
   if (const FileDescriptor left = lock_existing(beside_)) ::unlink(beside_.c_str());
   file_ = create_locked(beside_);

@@ -66,7 +66,7 @@ LmdbMeta LmdbPages::Check::newest() const {
         parse_lmdb_meta(std::span<const std::byte, LmdbMeta::bytes>(begin, LmdbMeta::bytes));
     if (!meta || meta->page_bytes != file_.page_bytes_ || load<std::uint64_t>(begin) != page ||
         load<std::uint16_t>(begin + 10) != meta_page || meta->transaction % 2 != page)
-      throw_damage(page, "is no sound meta page");
+      throw_damage(page, "is not a sound meta page");
     metas[page] = *meta;
   }
   const bool second = metas[1].transaction > metas[0].transaction;
@@ -94,7 +94,7 @@ void LmdbPages::Check::walk(std::uint64_t number, std::uint16_t level, Walk& don
   const auto less = [&](std::span<const std::byte> a, std::span<const std::byte> b) {
     if ((done.tree.flags & integer_keys) != 0) {
       if (a.size() != sizeof(std::uint64_t) || b.size() != a.size())
-        throw_damage(number, "has a key that is no number");
+        throw_damage(number, "has a key that is not a number");
       return load<std::uint64_t>(a.data()) < load<std::uint64_t>(b.data());
     }
     return std::ranges::lexicographical_compare(a, b);
@@ -139,7 +139,7 @@ void LmdbPages::Check::named_tree(const Node& node) {
 /// Checks the pages that one transaction freed: a count, then that many page numbers, descending.
 void LmdbPages::Check::free_pages(const Node& node, std::uint64_t newest_transaction) {
   if (node.key.size() != sizeof(std::uint64_t))
-    throw_damage(node.page, "has a key that is no number");
+    throw_damage(node.page, "has a key that is not a number");
   const auto transaction = load<std::uint64_t>(node.key.data());
   const std::span<const std::byte> list = file_.value(node);
   constexpr std::size_t number_bytes = sizeof(std::uint64_t);

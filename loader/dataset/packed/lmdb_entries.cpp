@@ -120,7 +120,7 @@ void LmdbPages::Walk::leaf(std::uint64_t number) {
 void LmdbPages::Walk::check_follows(std::uint64_t page, std::span<const std::byte> before,
                                     std::span<const std::byte> key) const {
   if ((tree_.flags & integer_keys) != 0 && !is_integer(key))
-    throw_damage(page, "has a key that is no number");
+    throw_damage(page, "has a key that is not a number");
   if (!before.empty() && !lmdb_key_less(tree_.flags, before, key))
     throw_damage(page, "has keys that are out of order");
 }

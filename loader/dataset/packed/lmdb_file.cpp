@@ -171,7 +171,7 @@ std::shared_ptr<const LmdbFile> LmdbFile::open(const std::filesystem::path& path
   FileDescriptor file = open_file(path, name);
   const struct stat status = stat_of(file.get(), name);
   if (const Status found = probe_open(file.get(), status, name); !found.is_ok())
-    throw Error(ErrorCode::corrupt, name + " is no dataset: " + found.reason() +
+    throw Error(ErrorCode::corrupt, name + " is not a dataset: " + found.reason() +
                                         "; make one of a folder of images with `millrace pack`");
   if (status.st_size == 0) throw_nothing_committed(name + " is empty; if it is a dataset");
   const Id id{status.st_dev, status.st_ino, mapped};

@@ -48,8 +48,8 @@ LmdbPages::Page LmdbPages::page(std::uint64_t number, std::uint16_t flags) const
   const std::byte* begin = bytes({number * page_bytes_, page_bytes_});
   if (load<std::uint64_t>(begin) != number) throw_damage(number, "has another page's number");
   if (load<std::uint16_t>(begin + 10) != flags)
-    throw_damage(number, flags == leaf_page ? "should be a leaf page but is none"
-                                            : "should be a branch page but is none");
+    throw_damage(number, flags == leaf_page ? "should be a leaf page but is not"
+                                            : "should be a branch page but is not");
   const unsigned lower = load<std::uint16_t>(begin + 12);
   const unsigned upper = load<std::uint16_t>(begin + 14);
   if (lower < page_header_bytes + 2 || lower % 2 != 0 || lower > upper || upper > page_bytes_)
@@ -72,7 +72,7 @@ LmdbPages::Node LmdbPages::node(const Page& page, unsigned at) const {
 std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
   const Node found = node(page, at);
   if (found.key.size() != sizeof(std::uint64_t))
-    throw_damage(page.number, "has a key that is no number");
+    throw_damage(page.number, "has a key that is not a number");
   return load<std::uint64_t>(found.key.data());
 }
 

@@ -25,7 +25,7 @@ void add_parts(const std::shared_ptr<const Dataset>& dataset,
   if (!parts.empty()) return;
   if (dataset->facts().files.size() != 1)
     throw Error(ErrorCode::invalid_argument,
-                dataset->name() + " is no file, so there is no place for notes beside it");
+                dataset->name() + " is not a single file, so hints cannot be stored beside it");
   all.push_back(dataset);
 }
 
@@ -74,7 +74,7 @@ void check_is_at(const Dataset& dataset, const std::string& file) {
   const NotesHeader found = header_of(*there);
   if (found.records != expected.records || found.fingerprint != expected.fingerprint)
     throw Error(ErrorCode::invalid_argument,
-                file + " has other records than those that the notes are of");
+                file + " has other records than the dataset that the hints belong to");
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ class NotesWriter::File {
  public:
   explicit File(const Dataset& dataset)
       : records_(dataset.size()),
-        file_(stored_notes_path(dataset.facts().files.front()), is_notes_file, "file of notes"),
+        file_(stored_notes_path(dataset.facts().files.front()), is_notes_file,
+              "a file of record hints"),
         table_(NotesHeader::bytes),
         notes_(header_of(dataset).end_of_table()) {
     check_is_at(dataset, dataset.facts().files.front());
@@ -141,8 +142,8 @@ void NotesWriter::next_file() {
 void NotesWriter::append(std::span<const std::byte> note) {
   if (file_ == nullptr)
     throw Error(ErrorCode::invalid_argument, begun_ == parts_.size()
-                                                 ? "there are more notes than records"
-                                                 : "notes cannot be written behind an error");
+                                                 ? "there are more hints than records"
+                                                 : "hints cannot be written after an error");
   if (note.size() > NotesHeader::most_note_bytes) note = {};
   try {
     file_->append(note);
@@ -158,7 +159,7 @@ void NotesWriter::append(std::span<const std::byte> note) {
 
 void NotesWriter::finish() {
   if (file_ != nullptr || begun_ != parts_.size())
-    throw Error(ErrorCode::invalid_argument, "there are fewer notes than records");
+    throw Error(ErrorCode::invalid_argument, "there are fewer hints than records");
 }
 
 std::uint64_t save_notes(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime) {

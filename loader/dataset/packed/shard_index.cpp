@@ -37,7 +37,7 @@ constexpr const char* format_key = "millrace_shards";
 std::string checked_name(const std::string& file) {
   if (file.empty() || file == "." || file == ".." || file.size() > NAME_MAX ||
       file.find('/') != std::string::npos)
-    throw Error(ErrorCode::corrupt, "\"" + cut(file) + "\" is no name of a file beside it");
+    throw Error(ErrorCode::corrupt, "\"" + cut(file) + "\" is not the name of a file beside it");
   return file;
 }
 
@@ -123,11 +123,12 @@ ShardIndex read_shard_index(const fs::path& path) {
   const std::string text = read_text(file, max_index_bytes);
   if (file.bad()) throw Error(ErrorCode::io, path.string() + " cannot be read to its end");
   const auto refuse = [&](const std::string& why) {
-    return Error(ErrorCode::corrupt,
-                 path.string() +
-                     " is no dataset: neither an LMDB file nor an undamaged list of shards; copy "
-                     "or pack it again (" +
-                     why + ")");
+    return Error(
+        ErrorCode::corrupt,
+        path.string() +
+            " is not a dataset: neither an LMDB file nor an undamaged list of shards; copy "
+            "or pack it again (" +
+            why + ")");
   };
   if (const std::string problem = json_problem(text, max_index_bytes); !problem.empty())
     throw refuse("it " + problem);
@@ -198,7 +199,7 @@ void remove_dataset(const fs::path& path) {
   const FileDescriptor locked = lock_existing(path);
   if (!locked) return;
   if (!is_shard_index(path) && !LmdbFile::probe(path).is_ok())
-    throw Error(ErrorCode::already_exists, path.string() + " is in the way, which is no dataset");
+    throw Error(ErrorCode::already_exists, path.string() + " exists and is not a dataset");
   // The index is removed last: until then it lists the files that are still to be removed.
   for (const fs::path& shard : shards_at(path)) unlink_with_notes(shard);
   unlink(next_index(path).c_str());

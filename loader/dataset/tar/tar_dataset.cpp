@@ -177,7 +177,7 @@ void TarDataset::save_members() const {
     std::error_code none;  // ignored: the path may not be a regular file
     return is_tar_index(path) || fs::file_size(path, none) == 0;
   };
-  FileBeside beside(tar_members_path(file_.name()), is_own, "index");
+  FileBeside beside(tar_members_path(file_.name()), is_own, "a tar index");
   beside.write(packed_index(file_.index()));
   beside.replace();
 }
@@ -215,7 +215,7 @@ std::size_t save_tar_members(const Dataset& dataset) {
 }
 
 Status probe_tar_pattern(const fs::path& path) {
-  return is_tar_pattern(path) ? Status::ok() : Status::bad("it is no pattern of tars");
+  return is_tar_pattern(path) ? Status::ok() : Status::bad("it is not a pattern of tars");
 }
 
 Status probe_tars(const fs::path& path) {

@@ -96,8 +96,8 @@ Status TarFile::probe(const std::filesystem::path& path) {
   const FileDescriptor file = open_file(name);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0)
-    throw Error(ErrorCode::io, name + " cannot be looked at: " + reason_of(errno));
-  if (!S_ISREG(status.st_mode)) return Status::bad("it is no regular file");
+    throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(errno));
+  if (!S_ISREG(status.st_mode)) return Status::bad("it is not a regular file");
   std::array<std::byte, tar_block_bytes> begin{};
   const ssize_t read = read_from(file.get(), 0, begin);
   if (read < 0) throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(errno));
@@ -112,8 +112,8 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   file_ = open_file(name_);
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0)
-    throw Error(ErrorCode::io, name_ + " cannot be looked at: " + reason_of(errno));
-  if (!S_ISREG(status.st_mode)) refuse("it is no regular file");
+    throw Error(ErrorCode::io, name_ + " cannot be read: " + reason_of(errno));
+  if (!S_ISREG(status.st_mode)) refuse("it is not a regular file");
   if (status.st_size == 0) refuse("it is empty");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   modified_ns_ = modified_ns(status);
@@ -161,17 +161,18 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
   // Upper limit for a valid index: a sample takes at least one block of the tar.
   const std::uint64_t most = bytes_ / tar_block_bytes * sizeof(SampleBlocks) + 4096;
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > most)
-    return refuse("is no index of a tar, or damaged");
+    return refuse("is not a tar index, or is damaged");
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   const ssize_t read = read_from(file.get(), 0, bytes);
   if (read < 0) return refuse("cannot be read: " + reason_of(errno));
   std::optional<TarIndex> index =
       unpack_index(std::span(bytes).first(static_cast<std::size_t>(read)));
-  if (!index) return refuse("is no index of a tar, or damaged");
+  if (!index) return refuse("is not a tar index, or is damaged");
   TarIdentity now = identity_of(tar, index->samples);
   now.bytes = bytes_;
   now.modified_ns = modified_ns_;
-  if (index->of != now) return refuse("is of another tar, or of this one before it was changed");
+  if (index->of != now)
+    return refuse("belongs to another tar, or to this one before it was changed");
   index_ = std::move(*index);
   return true;
 }

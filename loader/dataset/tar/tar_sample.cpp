@@ -57,7 +57,7 @@ Status TarSample::read(std::span<const std::byte> bytes) {
       if (!is_of_sample(member, key, extension)) continue;
       if (fields_.empty()) key_ = key;
       if (key != key_ || fields_.size() == most_members)
-        return Status::bad("its members are no sample: the tar was changed, or is damaged");
+        return Status::bad("its members are not one sample: the tar was changed, or is damaged");
       const std::span<const std::byte> contents = bytes.subspan(
           static_cast<std::size_t>(member.data), static_cast<std::size_t>(member.bytes));
       if (Status added = add(std::move(extension), contents); !added.is_ok()) return added;
@@ -67,7 +67,7 @@ Status TarSample::read(std::span<const std::byte> bytes) {
                        damage.what() + " of the sample");
   }
   if (needed_.image && image_extension_.empty())
-    return Status::bad("has no image, as those before it do");
+    return Status::bad("has no image, unlike those before it");
   return needed_.label ? add_label() : Status::ok();
 }
 
@@ -96,7 +96,7 @@ Status TarSample::add_label() {
   if (text == nullptr) return Status::bad("has no label (.cls or .json)");
   if (text->bytes.size() > max_label_text_bytes)
     return Status::bad("its ." + std::string(text->name) + " is " +
-                       std::to_string(text->bytes.size()) + " bytes long, which no label is");
+                       std::to_string(text->bytes.size()) + " bytes long, too long for a label");
   std::optional<std::int64_t> label = 0;
   if (Status read = cls != nullptr ? read_cls_label(text_of(cls->bytes), *label)
                                    : read_json_label(text_of(json->bytes), label);

@@ -162,7 +162,7 @@ bool TarWalk::next(TarMember& member) {
       throw TarDamage("it ends within a header, at byte " + std::to_string(at_ + block.size()) +
                       ": it was cut short");
     const Header header(block);
-    if (!header.checksum_is_right()) damaged(at_, "is none, or is damaged: its checksum is wrong");
+    if (!header.checksum_is_right()) damaged(at_, "is missing or damaged: its checksum is wrong");
     marked_ = false;
     begin = begin.value_or(at_);
     const char type = header.type();
@@ -179,9 +179,9 @@ bool TarWalk::next(TarMember& member) {
     if (!has_contents) bytes = 0;
     const std::uint64_t data = at_ + tar_block_bytes;
     if (bytes > end_ - data)
-      throw TarDamage("what the header at byte " + std::to_string(at_) +
-                      " is of would end at byte " + std::to_string(data) + " + " +
-                      std::to_string(bytes) + ", behind the end: it was cut short");
+      throw TarDamage("the member of the header at byte " + std::to_string(at_) +
+                      " would end at byte " + std::to_string(data) + " + " + std::to_string(bytes) +
+                      ", behind the end: it was cut short");
     member.header_checksum = header.checksum();
     member.path = extended.path ? *extended.path : is_extension ? "" : header.path();
     if (type == 'S' || (is_regular && extended.sparse))

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
 
 Status no_label(const char* where, std::string_view text) {
   return Status::bad(std::string("the label in its ") + where + ", \"" + cut(std::string(text)) +
-                     "\", is no number from -1 up");
+                     "\", is not a number from -1 up");
 }
 
 }  // namespace
@@ -69,7 +69,8 @@ Status read_json_label(std::string_view text, std::optional<std::int64_t>& label
   const std::string problem = json_problem(text, max_label_text_bytes);
   const nlohmann::json json = problem.empty() ? nlohmann::json::parse(text) : nullptr;
   if (!json.is_object())
-    return Status::bad("its .json is no JSON object" + (problem.empty() ? "" : ": it " + problem));
+    return Status::bad("its .json is not a JSON object" +
+                       (problem.empty() ? "" : ": it " + problem));
   for (const char* field : {"label", "cls"})
     if (const auto found = json.find(field); found != json.end()) {
       const std::string digits =

@@ -58,10 +58,11 @@ std::string tensor_problem(const Caffe2Tensor& tensor) {
   }
   if (is_too_large || has != needs)
     return std::string(type.field) + " has " + std::to_string(has) + " values, and dims " +
-           (tensor.shape.empty() ? "has none, which is for one" : "is " + shape_text(tensor.shape));
+           (tensor.shape.empty() ? "is empty, which means one value"
+                                 : "is " + shape_text(tensor.shape));
   for (const std::int64_t value : tensor.integers)
     if (value < type.least || value > type.most)
-      return std::string(type.field) + " has " + std::to_string(value) + ", which is no " +
+      return std::string(type.field) + " has " + std::to_string(value) + ", which is not a valid " +
              type.name;
   return {};
 }

@@ -55,7 +55,7 @@ bool PickleMachine::next() {
   opcode_ = static_cast<Opcode>(byte);
   if (to_string(opcode_) != nullptr) return true;
   problem_ = " has " + std::to_string(byte) + " at byte " + std::to_string(opcode_at_) +
-             ", which is no opcode";
+             ", which is not an opcode";
   return false;
 }
 
@@ -218,7 +218,7 @@ bool PickleMachine::memo_line() {
   std::string_view digits;
   if (!line(digits)) return false;
   const std::optional<std::int64_t> place = integer_of(digits);
-  if (!place || *place < 0) return fail("has no number but '" + shown(digits) + "'");
+  if (!place || *place < 0) return fail("needs a number but has '" + shown(digits) + "'");
   const auto number = static_cast<std::uint64_t>(*place);
   return opcode_ == Opcode::put ? put_at(number) : get_at(number);
 }

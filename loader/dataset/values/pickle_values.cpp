@@ -52,7 +52,7 @@ bool PickleMachine::integer_line() {
   std::string_view number = digits;
   if (number.ends_with('L')) number.remove_suffix(1);
   const std::optional<std::int64_t> integer = integer_of(number);
-  if (!integer) return fail("has no integer of 64 bits but '" + shown(digits) + "'");
+  if (!integer) return fail("needs an integer of 64 bits but has '" + shown(digits) + "'");
   return push(Value(*integer));
 }
 
@@ -66,7 +66,7 @@ bool PickleMachine::real_line() {
   std::string_view digits;
   if (!line(digits)) return false;
   const std::optional<double> number = real_of(digits);
-  if (!number) return fail("has no float but '" + shown(digits) + "'");
+  if (!number) return fail("needs a float but has '" + shown(digits) + "'");
   return push(Value(*number));
 }
 
@@ -95,7 +95,7 @@ bool PickleMachine::string_line() {
   std::string_view quoted;
   if (!line(quoted)) return false;
   const auto string = string_of(quoted, values_.unescaped());
-  if (!string) return fail("has no string in quotes but " + shown(quoted));
+  if (!string) return fail("needs a string in quotes but has " + shown(quoted));
   return push(Value(std::as_bytes(std::span(*string))));
 }
 
@@ -103,7 +103,7 @@ bool PickleMachine::unicode_line() {
   std::string_view escaped;
   if (!line(escaped)) return false;
   const auto unicode = unicode_of(escaped, values_.unescaped());
-  if (!unicode) return fail("has no text but " + shown(escaped));
+  if (!unicode) return fail("needs a text but has " + shown(escaped));
   return push(Value(*unicode));
 }
 

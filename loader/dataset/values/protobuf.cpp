@@ -70,7 +70,7 @@ bool ProtobufReader::next(ProtobufField& field) {
   if (!varint(at_, tag)) return fail(field, "has a tag that does not end");
   // Field numbers have 29 bits.
   if (tag >> 32 != 0 || tag >> 3 == 0)
-    return fail(field, "has no field number but " + std::to_string(tag >> 3));
+    return fail(field, "has the invalid field number " + std::to_string(tag >> 3));
   field.number = static_cast<std::uint32_t>(tag >> 3);
   field.type = static_cast<WireType>(tag & 7);
   switch (field.type) {
@@ -89,7 +89,7 @@ bool ProtobufReader::next(ProtobufField& field) {
     }
   }
   return fail(field, "has wire type " + std::to_string(tag & 7) +
-                         ((tag & 7) < 5 ? " (a group), which is not read" : ", which is none"));
+                         ((tag & 7) < 5 ? " (a group), which is not read" : ", which is invalid"));
 }
 
 bool ProtobufReader::fail(const ProtobufField& field, const std::string& what) {

@@ -197,7 +197,7 @@ TEST_F(Index, SaysWhatItCannotDo) {
   fs::create_directory(index_);
   const Result in_the_way = run({"index"});
   EXPECT_EQ(in_the_way.exit_code, 1);
-  EXPECT_THAT(in_the_way.err, HasSubstr("set.lmdb.index is in the way, which is no file of notes"));
+  EXPECT_THAT(in_the_way.err, HasSubstr("set.lmdb.index exists and is not a file of record hints"));
   EXPECT_THAT(millrace_command({"index", "--help"}).out, HasSubstr("Examples:"));
 }
 

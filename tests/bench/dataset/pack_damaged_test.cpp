@@ -116,8 +116,9 @@ class DamagedResume : public ::testing::Test {
     }
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, HasSubstr(path.string()));
-    EXPECT_THAT(result.err,
-                ContainsRegex("page|record|description|cut short|no LMDB|no dataset|no millrace"));
+    EXPECT_THAT(
+        result.err,
+        ContainsRegex("page|record|description|cut short|no LMDB|not a dataset|not a millrace"));
     EXPECT_TRUE(file_contents(path) == bytes) << "it was changed: " << result.err;
     return true;
   }

@@ -210,13 +210,13 @@ TEST(Pack, NamesTheLineOfAListThatIsWrong) {
   write_jpeg(folder / "photos" / "a.jpg");
   const std::map<std::string, std::string> wrong = {
       {"a.jpg", "\"a.jpg\" has no comma"},
-      {"a.jpg,", "label \"\" is no number"},
-      {"a.jpg,cat", "label \"cat\" is no number"},
-      {"a.jpg,-2", "label \"-2\" is no number from -1 up"},
+      {"a.jpg,", "label \"\" is not a number"},
+      {"a.jpg,cat", "label \"cat\" is not a number"},
+      {"a.jpg,-2", "label \"-2\" is not a number from -1 up"},
       {"a.jpg,1x", "label \"1x\""},
       {",3", "the path before the comma is empty"},
       {"/a.jpg,3", "\"/a.jpg\" is not relative"},
-      {"a.jpg,99999999999999999999", "is no number"}};
+      {"a.jpg,99999999999999999999", "is not a number"}};
   for (const auto& [line, reason] : wrong) {
     write_text(folder / "list.csv", "a.jpg,1\n" + line + "\n");
     const Result result =

@@ -226,7 +226,7 @@ std::vector<Damaged> make_damaged(const TemporaryFolder& folder, const std::stri
   fs::create_directory(folder / "foreign_folder");
   write_foreign_lmdb(folder / "foreign_folder" / "data.mdb");
   fs::create_directory(folder / "directory");
-  return {{"first_meta", "is no dataset"},
+  return {{"first_meta", "is not a dataset"},
           {"both_metas", "damaged"},
           {"half", "cut short"},
           {"one_page", "cut short"},
@@ -235,7 +235,7 @@ std::vector<Damaged> make_damaged(const TemporaryFolder& folder, const std::stri
           {"empty", "is empty"},
           {"text", "not an LMDB file"},
           {"leaf", "damaged"},
-          {"foreign.lmdb", "no millrace dataset"},
+          {"foreign.lmdb", "not a millrace dataset"},
           {"foreign_folder", "data.mdb"},
           {"directory", "is a folder"},
           {"missing", "does not exist"}};

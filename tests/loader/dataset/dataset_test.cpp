@@ -88,7 +88,7 @@ TEST(Dataset, SaysWhatAPathIsThatIsNoDataset) {
   expect(folder / "text", ErrorCode::corrupt, "not an LMDB file");
 
   make_foreign_lmdb(folder / "plain", "", "key", "value");
-  expect(folder / "plain", ErrorCode::corrupt, "no millrace dataset");
+  expect(folder / "plain", ErrorCode::corrupt, "not a millrace dataset");
   make_foreign_lmdb(folder / "other", "other", "key", "value");
   expect(folder / "other", ErrorCode::corrupt, "several databases (other, records)");
   make_foreign_lmdb(folder / "newer", "meta", "description", R"({"format": 99, "more": []})");

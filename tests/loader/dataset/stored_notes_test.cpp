@@ -147,7 +147,7 @@ TEST_F(StoredNotes, OfAnotherDatasetAreNotUsed) {
     const auto other = open_dataset(folder_ / "b.lmdb");
     EXPECT_FALSE(other->has_stored_notes());
     EXPECT_THAT(other->facts().warnings,
-                ElementsAre(HasSubstr("b.lmdb.index is of another dataset; it is not used")));
+                ElementsAre(HasSubstr("b.lmdb.index belongs to another dataset; it is not used")));
     const auto all = concat_datasets({open_dataset(path_), other});
     EXPECT_EQ(all->facts().warnings.size(), 1U);
     testing::SmallRun run(1);
@@ -188,7 +188,8 @@ TEST_F(StoredNotes, ThatAreDamagedAreBytesOrNone) {
   EXPECT_EQ(stored_note(*dataset, records - 1).size(), note_of(records - 1).size()) << "zeros";
   fs::remove(path_.string() + ".index");
   fs::create_directory(path_.string() + ".index");
-  EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
+  EXPECT_THAT(open_dataset(path_)->facts().warnings,
+              ElementsAre(HasSubstr("is not a file of record hints")));
 }
 
 TEST_F(StoredNotes, AreWrittenWholeOrNotAtAll) {
@@ -234,7 +235,8 @@ TEST_F(StoredNotes, TakeNoOtherFilesPlace) {
   fs::remove(index);
   // A pipe without a writer.
   ASSERT_EQ(mkfifo(index.c_str(), 0600), 0);
-  EXPECT_THAT(open_dataset(path_)->facts().warnings, ElementsAre(HasSubstr("is no file of notes")));
+  EXPECT_THAT(open_dataset(path_)->facts().warnings,
+              ElementsAre(HasSubstr("is not a file of record hints")));
   fs::remove(index);
   // The rest of a killed writer.
   std::ofstream(index.string() + ".replacement") << "MRnotes1";

@@ -43,7 +43,7 @@ bool is_image_extension(std::string_view extension);
 std::optional<std::int64_t> parse_label(std::string_view digits);
 
 /// Reads the label of a sample that has a .cls: a number, with blanks around it. The reason of a
-/// bad one is a clause for people: "the label in its .cls, "cat", is no number from -1 up".
+/// bad one is a clause for people: "the label in its .cls, "cat", is not a number from -1 up".
 Status read_cls_label(std::string_view text, std::int64_t& label);
 /// Reads the label of a sample without a .cls from its .json, an object: "label", or else "cls".
 /// `label` stays empty if it has neither.

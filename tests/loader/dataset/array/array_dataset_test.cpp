@@ -262,7 +262,7 @@ TEST_P(ArrayDataset, ImagesComeAsPnm) {
   EXPECT_THAT(problem_of(R"("i": {"npy": "grey.npy", "image": "gray"})"),
               HasSubstr("\"fields.i.image\" is \"gray\", must be \"chw\", \"hwc\" or \"grey\""));
   EXPECT_THAT(problem_of(R"("i": {"npy": "grey.npy", "image": "grey", "as": "int64"})"),
-              HasSubstr("exclude another"));
+              HasSubstr("exclude each other"));
 }
 
 TEST_P(ArrayDataset, ShapesThatDoNotFitAreRefused) {
@@ -327,15 +327,15 @@ TEST_P(ArrayDataset, WrongDescriptionsNameFileKeyAndValue) {
            {R"("a": {})", R"(neither "fields.a.npy" nor "fields.a.raw" is there)"},
            {R"("a": {"npy": 3})", "\"fields.a.npy\" is 3, must be a name"},
            {R"("a": {"npy": []})", "\"fields.a.npy\" is []"},
-           {R"("a": {"npy": "a.npy", "raw": "b"})", "exclude another"},
+           {R"("a": {"npy": "a.npy", "raw": "b"})", "exclude each other"},
            {R"("a": {"npy": "a.npy", "dtype": "int8"})", "unknown key \"fields.a.dtype\""},
            {R"("a": {"npy": "a.npy", "nyp": 1})",
             "unknown key \"fields.a.nyp\"; there are \"npy\""},
            {R"("a": {"npy": "none.npy"})", "none.npy does not exist"},
-           {R"("a": {"npy": ""})", "is no name of a file"},
-           {R"("a": {"npy": "a\u0000.npy"})", "is no name of a file"},
+           {R"("a": {"npy": ""})", "is not a file name"},
+           {R"("a": {"npy": "a\u0000.npy"})", "is not a file name"},
            {R"("a": {"npy": "."})", "is no file"},
-           {R"("a": {"npy": "all.json"})", "all.json is no .npy file"},
+           {R"("a": {"npy": "all.json"})", "all.json is not a .npy file"},
            {R"("a": {"npy": "a.npy", "max_length": 3})", "needs \"fields.a.offsets\""},
            {R"("a": {"npy": "a.npy", "as": "int32"})", "\"fields.a.as\" is \"int32\""},
            {R"("b": {"npy": "b.npy", "as": "int64"})", "only integers"},
@@ -365,7 +365,7 @@ TEST_P(ArrayDataset, DescriptionsAreToldFromListsOfShards) {
   EXPECT_THAT(problem(R"({"millrace_shards": 1, "fields": {}})"), HasSubstr("list of shards"));
   EXPECT_THAT(problem("{" + std::string(5000, ' ')), HasSubstr("list of shards"));
   EXPECT_THAT(problem("  [1]"), AllOf(HasSubstr("arrays, list of shards: it does not begin with"),
-                                      HasSubstr("npy file: it has no header of numpy's")));
+                                      HasSubstr("npy file: it has no .npy header")));
   std::string deep = R"({"format": "arrays", "fields": )";
   for (int n = 0; n < 100; ++n) deep += R"({"a": )";
   EXPECT_THAT(problem(deep), HasSubstr("nested in more than 64 levels"));

@@ -87,8 +87,8 @@ TEST(NpyHeader, DamagedOnesAreNamed) {
            {"{'descr': '<i4', 'fortran_order': False, 'shape': (3,), 'more': 3}", "\"more\""},
            {"{'descr': '<i4', 'fortran_order': Falsch, 'shape': (3,)}", "neither True nor False"},
            {"{'descr': '<i4', 'fortran_order': False, 'shape': 3}", "no \"(\""},
-           {"{'descr': '<i4', 'fortran_order': False, 'shape': (3)}", "no tuple"},
-           {"{'descr': '<i4', 'fortran_order': False, 'shape': (-3,)}", "no tuple of counts"},
+           {"{'descr': '<i4', 'fortran_order': False, 'shape': (3)}", "not a tuple"},
+           {"{'descr': '<i4', 'fortran_order': False, 'shape': (-3,)}", "not a tuple of counts"},
            {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 4}", "no \")\""},
            {"{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,)}", "2^64"},
            {std::string(sound) + "x", "follows"}})

@@ -177,7 +177,7 @@ TEST(ImageList, HasTheFilesInItsOrder) {
   EXPECT_EQ(dataset->make_reader()->read(1).text("image"), "a");
   write_file(folder / "wrong.csv", "x/b.jpg,7\nx/b.jpg,seven\n");
   EXPECT_THAT(thrown_by([&] { (void)open_dataset(folder / "wrong.csv"); }).what(),
-              HasSubstr("wrong.csv:2: label \"seven\" is no number from -1 up"));
+              HasSubstr("wrong.csv:2: label \"seven\" is not a number from -1 up"));
 }
 
 TEST(ImageList, ALineThatIsNoneIsCorrupt) {
@@ -217,8 +217,8 @@ TEST(ImageList, AFileThatCannotBeReadIsABadRecord) {
   EXPECT_THAT(
       reasons,
       ElementsAre("gone.jpg cannot be read: No such file or directory", "empty.jpg is empty",
-                  "folder is no regular file", "link cannot be read: No such file or directory",
-                  "pipe is no regular file", "image.jpg/a cannot be read: Not a directory",
+                  "folder is not a regular file", "link cannot be read: No such file or directory",
+                  "pipe is not a regular file", "image.jpg/a cannot be read: Not a directory",
                   "long.jpg is 1073741825 bytes long; at most 1 GiB is read"));
   EXPECT_EQ(reader->read(7).text("image"), "image");
 }

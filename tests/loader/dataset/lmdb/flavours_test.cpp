@@ -144,10 +144,12 @@ TEST(LmdbFlavours, WhatIsOfNoFlavourIsRefusedWithAllReasons) {
   const std::string reason = thrown_by([&] { (void)open_dataset(written / "words"); }).reason();
   EXPECT_THAT(
       reason,
-      HasSubstr("packed file: of its data.mdb: it is an LMDB file, but no millrace dataset"));
+      HasSubstr("packed file: of its data.mdb: it is an LMDB file, but not a millrace dataset"));
   EXPECT_THAT(reason, HasSubstr("databases: its main database holds no others"));
   EXPECT_THAT(reason, HasSubstr("ocr: it has no key num-samples"));
-  EXPECT_THAT(reason, HasSubstr("images: the value of key \"key 0\" begins as no image"));
+  EXPECT_THAT(
+      reason,
+      HasSubstr("images: the value of key \"key 0\" does not begin as a known image format does"));
   EXPECT_THAT(reason, HasSubstr("caffe-datum: the value of key \"key 0\": "));
   EXPECT_THAT(reason, HasSubstr("tuples: the value of key \"key 0\": as MessagePack: "));
   const Error several =

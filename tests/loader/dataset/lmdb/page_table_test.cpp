@@ -73,9 +73,9 @@ TEST(PageTable, IsUsedForItsStateOfTheFileAlone) {
   }
   put_images(path, 2000, 1);
   const auto changed = open_dataset(path);
-  EXPECT_THAT(
-      changed->facts().warnings,
-      ElementsAre(HasSubstr(table.string() + " is of another state of the file; it is not used.")));
+  EXPECT_THAT(changed->facts().warnings,
+              ElementsAre(HasSubstr(table.string() +
+                                    " belongs to another state of the file; it is not used.")));
   expect_whole(*changed, 2001);
   EXPECT_TRUE(save_page_table(*changed));
   EXPECT_THAT(open_dataset(path)->facts().warnings, ElementsAre());
@@ -102,7 +102,7 @@ TEST(PageTable, DamageIsAWarning) {
   expect_unused(sound.substr(0, sound.size() - 1), "damaged");
   expect_unused(sound.substr(0, 20), "cut short");
   expect_unused("", "cut short");
-  expect_unused(std::string(100'000, 'x'), "is no table of this file's pages");
+  expect_unused(std::string(100'000, 'x'), "is not a table of this file's pages");
 }
 
 TEST(PageTable, OnlyItsOwnKindIsReplaced) {

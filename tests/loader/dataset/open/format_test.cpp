@@ -73,7 +73,7 @@ TEST(Format, AnUnknownFilesErrorSaysWhatEachSaid) {
   EXPECT_EQ(error.code(), ErrorCode::corrupt);
   EXPECT_EQ(error.reason(),
             "letter a: there is no a; letter b: there is no b; another a: there is no a");
-  EXPECT_THAT(error.what(), AllOf(HasSubstr((folder / "c").string() + " is no dataset"),
+  EXPECT_THAT(error.what(), AllOf(HasSubstr((folder / "c").string() + " is not a dataset"),
                                   HasSubstr(error.reason()), HasSubstr("millrace pack")));
 }
 
@@ -137,10 +137,10 @@ TEST(OpenDataset, SaysOfAnUnknownFileWhatEachFormatSaid) {
   };
   const auto has_all = [](auto... parts) { return AllOf(HasSubstr(parts)...); };
   EXPECT_THAT(reason(folder / "text"),
-              has_all("npy file: it has no header of numpy's; ",
+              has_all("npy file: it has no .npy header; ",
                       "arrays, list of shards: it does not begin with \"{\"; ",
                       "packed file, databases, ocr, images, ", "tuples: it is not an LMDB file",
-                      "tars: it has no tar header", "image folder: it is no folder",
+                      "tars: it has no tar header", "image folder: it is not a folder",
                       "image list: its first line is not path,label"));
   std::filesystem::create_directory(folder / "empty");
   EXPECT_THAT(reason(folder / "empty"),

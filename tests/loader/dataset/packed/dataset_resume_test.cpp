@@ -230,7 +230,7 @@ TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
        [](IncompleteFile& file) { file.put(file.free_list(), std::uint64_t{1} << 40); }},
       {"has an impossible list of free pages",
        [](IncompleteFile& file) { file.put(file.free_list() + 8, std::uint64_t{1} << 40); }},
-      {"has a key that is no number",  // what was the key is the value's begin now
+      {"has a key that is not a number",  // what was the key is the value's begin now
        [](IncompleteFile& file) {
          file.put(file.free_list() - 10, std::uint16_t{0});
          file.put(file.free_list() - 16,
@@ -249,7 +249,8 @@ TEST(ResumedWriter, RefusesWhatWouldLeadLmdbAstray) {
          file.put(file.newest_meta() + 144,
                   file.at<std::uint64_t>(file.newest_meta() + 144) + 1000);
        }},
-      {"is no sound meta page", [](IncompleteFile& file) { file.bytes[file.page_bytes()] ^= 1; }},
+      {"is not a sound meta page",
+       [](IncompleteFile& file) { file.bytes[file.page_bytes()] ^= 1; }},
       {"has nodes that overlap, or gaps between them",
        [](IncompleteFile& file) {
          const std::size_t upper = file.main_root() * file.page_bytes() + 14;

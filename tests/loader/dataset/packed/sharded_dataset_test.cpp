@@ -172,7 +172,7 @@ TEST_F(ShardedDataset, NeverTrustsItsIndex) {
   refused([](auto& json) { json["fingerprint"] = "xyz"; }, "xyz");
   for (const char* name : {"../a-00001-of-00004.lmdb", "/etc/passwd", "", ".."})
     refused([&](auto& json) { json["shards"][1]["file"] = name; },
-            "is no name of a file beside it");
+            "is not the name of a file beside it");
   for (const char* key : {"shards", "complete", "records", "plan"})
     refused([&](auto& json) { json.erase(key); }, key);
   write_file(path_, good.dump());

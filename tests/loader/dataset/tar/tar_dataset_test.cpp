@@ -218,9 +218,9 @@ TEST(TarDataset, ARecordThatLacksWhatOthersHaveIsBad) {
   EXPECT_THAT(
       records_of(*open_dataset(folder / "a.tar")),
       ElementsAre("a:1:image", "has no label (.cls or .json)",
-                  "has no image, as those before it do",
-                  "the label in its .cls, \"-2\", is no number from -1 up",
-                  "has two images, .jpg and .png", "its .json is no JSON object",
+                  "has no image, unlike those before it",
+                  "the label in its .cls, \"-2\", is not a number from -1 up",
+                  "has two images, .jpg and .png", "its .json is not a JSON object",
                   "its .json has neither \"label\" nor \"cls\"", "has two files for \"cls\""));
 }
 
@@ -271,7 +271,7 @@ TEST(TarDataset, RefusesWhatCannotBeReadInPlace) {
   EXPECT_THAT(reason_of(sound.substr(0, 1000)), HasSubstr("it was cut short"));
   std::string flipped = sound;
   flipped[2560 + 3] ^= 1;
-  EXPECT_THAT(reason_of(flipped), HasSubstr("the header at byte 2560 is none, or is damaged"));
+  EXPECT_THAT(reason_of(flipped), HasSubstr("the header at byte 2560 is missing or damaged"));
   TarFile sparse;
   sparse.add("a.jpg", "tail", 'S', 1 << 20, 4);
   sparse.write(folder / "sparse.tar");

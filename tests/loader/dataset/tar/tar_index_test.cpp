@@ -73,10 +73,10 @@ TEST_F(StoredTarIndex, OfATarThatWasChangedIsNotUsed) {
   EXPECT_THAT(warnings(), IsEmpty());
   const auto modified = fs::last_write_time(tar_);
   fs::last_write_time(tar_, modified + std::chrono::nanoseconds(1));
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("is of another tar, or of this one before")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("belongs to another tar, or to this one before")));
   write_tar(4);
   fs::last_write_time(tar_, modified);
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("is of another tar")));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("belongs to another tar")));
   EXPECT_EQ(open_dataset(tar_)->size(), 4U);
   (void)save_tar_members(*open_dataset(tar_));
   EXPECT_THAT(warnings(), IsEmpty());

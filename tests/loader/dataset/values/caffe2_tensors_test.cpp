@@ -83,7 +83,7 @@ TEST(Caffe2Tensors, AnImageAndItsLabels) {
 TEST(Caffe2Tensors, WhatIsWrongIsNamed) {
   const std::string good = type(Caffe2Type::int32) + integer_field(4, 1);
   EXPECT_EQ(problem_of(protos({""})),
-            "tensor 0's float_data has 0 values, and dims has none, which is for one");
+            "tensor 0's float_data has 0 values, and dims is empty, which means one value");
   EXPECT_EQ(problem_of(protos({good, shape({2, 3}) + good})),
             "tensor 1's int32_data has 1 values, and dims is 2 x 3");
   EXPECT_EQ(problem_of(protos({shape({-1}) + good})), "tensor 0's dims has -1");
@@ -99,9 +99,9 @@ TEST(Caffe2Tensors, WhatIsWrongIsNamed) {
   EXPECT_EQ(problem_of(protos({integer_field(2, 11)})),
             "tensor 0's data_type is 11, which is not read");
   EXPECT_EQ(problem_of(protos({type(Caffe2Type::uint8) + integer_field(4, 256)})),
-            "tensor 0's int32_data has 256, which is no UINT8");
+            "tensor 0's int32_data has 256, which is not a valid UINT8");
   EXPECT_EQ(problem_of(protos({type(Caffe2Type::boolean) + integer_field(4, -1)})),
-            "tensor 0's int32_data has -1, which is no BOOL");
+            "tensor 0's int32_data has -1, which is not a valid BOOL");
   EXPECT_EQ(problem_of(integer_field(1, 1)), "tensor 0's protos at byte 0 is a varint, not bytes");
   EXPECT_EQ(problem_of(protos({float_field(1, 1)})),
             "tensor 0's dims at byte 0 is 32 bits, not a varint");

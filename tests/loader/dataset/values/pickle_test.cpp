@@ -104,7 +104,7 @@ TEST_F(Pickle, IntegersOfEveryLength) {
     EXPECT_EQ(read(large), "the pickle's LONG1 at byte 0 is an integer beyond 64 bits");
   EXPECT_EQ(read("I9223372036854775807\n."), "i9223372036854775807;");
   EXPECT_EQ(read("I9223372036854775808\n."),
-            "the pickle's INT at byte 0 has no integer of 64 bits but '9223372036854775808'");
+            "the pickle's INT at byte 0 needs an integer of 64 bits but has '9223372036854775808'");
   EXPECT_EQ(read("L-9223372036854775808L\n."), "i-9223372036854775808;");
 }
 
@@ -150,7 +150,7 @@ TEST_F(Pickle, WhatWouldRunSomethingIsRefusedByName) {
 TEST_F(Pickle, DamageIsNamedWithItsPlace) {
   EXPECT_EQ(read(""), "the pickle ends at byte 0 without STOP");
   EXPECT_EQ(read("N"), "the pickle ends at byte 1 without STOP");
-  EXPECT_EQ(read("N\xfe."), "the pickle has 254 at byte 1, which is no opcode");
+  EXPECT_EQ(read("N\xfe."), "the pickle has 254 at byte 1, which is not an opcode");
   EXPECT_EQ(read("."), "the pickle's STOP at byte 0 finds fewer values than it needs");
   EXPECT_EQ(read("N(."), "the pickle's STOP at byte 2 finds fewer values than it needs");
   EXPECT_EQ(read("N.N"), "the pickle's STOP at byte 1 has 1 bytes behind it");
@@ -175,13 +175,15 @@ TEST_F(Pickle, DamageIsNamedWithItsPlace) {
   EXPECT_EQ(read("h\x01."), "the pickle's BINGET at byte 0 refers to number 1, which was not put");
   EXPECT_EQ(read("Nq\x03h\x02."),
             "the pickle's BINGET at byte 3 refers to number 2, which was not put");
-  EXPECT_EQ(read("Np-1\n."), "the pickle's PUT at byte 1 has no number but '-1'");
-  EXPECT_EQ(read("Fx\n."), "the pickle's FLOAT at byte 0 has no float but 'x'");
-  EXPECT_EQ(read("S'a\n."), "the pickle's STRING at byte 0 has no string in quotes but 'a");
-  EXPECT_EQ(read("S'\\q'\n."), "the pickle's STRING at byte 0 has no string in quotes but '\\q'");
-  EXPECT_EQ(read("V\\u12\n."), "the pickle's UNICODE at byte 0 has no text but \\u12");
-  EXPECT_EQ(read("V\\ud800\n."), "the pickle's UNICODE at byte 0 has no text but \\ud800");
-  EXPECT_EQ(read("V\\U00110000\n."), "the pickle's UNICODE at byte 0 has no text but \\U00110000");
+  EXPECT_EQ(read("Np-1\n."), "the pickle's PUT at byte 1 needs a number but has '-1'");
+  EXPECT_EQ(read("Fx\n."), "the pickle's FLOAT at byte 0 needs a float but has 'x'");
+  EXPECT_EQ(read("S'a\n."), "the pickle's STRING at byte 0 needs a string in quotes but has 'a");
+  EXPECT_EQ(read("S'\\q'\n."),
+            "the pickle's STRING at byte 0 needs a string in quotes but has '\\q'");
+  EXPECT_EQ(read("V\\u12\n."), "the pickle's UNICODE at byte 0 needs a text but has \\u12");
+  EXPECT_EQ(read("V\\ud800\n."), "the pickle's UNICODE at byte 0 needs a text but has \\ud800");
+  EXPECT_EQ(read("V\\U00110000\n."),
+            "the pickle's UNICODE at byte 0 needs a text but has \\U00110000");
   EXPECT_EQ(read("\x95\x02" + literal("\0\0\0\0\0\0\0.")),
             "the pickle's FRAME at byte 0 goes beyond the end");
 }

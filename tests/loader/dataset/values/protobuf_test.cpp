@@ -53,9 +53,9 @@ TEST(Protobuf, EachWireType) {
 
 TEST(Protobuf, DamageIsNamedWithItsPlace) {
   EXPECT_EQ(fields_of("\x80"), "byte 0 has a tag that does not end");
-  EXPECT_EQ(fields_of(literal("\0\x01")), "byte 0 has no field number but 0");
+  EXPECT_EQ(fields_of(literal("\0\x01")), "byte 0 has the invalid field number 0");
   EXPECT_EQ(fields_of(testing::varint(1ULL << 32) + "\x01"),
-            "byte 0 has no field number but 536870912");
+            "byte 0 has the invalid field number 536870912");
   EXPECT_EQ(fields_of("\x08\x01\x10"), "1@0=1 field 2 at byte 2 has a varint that does not end");
   EXPECT_EQ(fields_of("\x08" + std::string(11, '\xff')),
             "field 1 at byte 0 has a varint that does not end");
@@ -69,7 +69,7 @@ TEST(Protobuf, DamageIsNamedWithItsPlace) {
   EXPECT_EQ(fields_of("\x0b\x0c"),
             "field 1 at byte 0 has wire type 3 (a group), which is not read");
   EXPECT_EQ(fields_of("\x0c"), "field 1 at byte 0 has wire type 4 (a group), which is not read");
-  EXPECT_EQ(fields_of("\x0e"), "field 1 at byte 0 has wire type 6, which is none");
+  EXPECT_EQ(fields_of("\x0e"), "field 1 at byte 0 has wire type 6, which is invalid");
 }
 
 std::string sizes(std::int64_t channels, std::int64_t height, std::int64_t width) {
