@@ -10,15 +10,14 @@
 #include <string_view>
 #include <vector>
 
-// The header of numpy's .npy files, by numpy's own description of the format (numpy.lib.format,
-// versions 1.0 to 3.0):
+// The header of numpy's .npy files. Source: numpy.lib.format, versions 1.0 to 3.0:
 //
-//     "\x93NUMPY"   6 bytes
-//     version       major and minor, a byte each
-//     length        of what follows, little-endian: 2 bytes in version 1, 4 in versions 2 and 3
-//     header        a Python dictionary with "descr", "fortran_order" and "shape", then spaces and
-//                   a newline; in UTF-8 in version 3, and in Latin-1 before
-//     the array     in C order, or in Fortran's
+//     "\x93NUMPY"   6 bytes.
+//     version       Major and minor version, a byte each.
+//     length        Length of the header, little-endian: 2 bytes in version 1, 4 in 2 and 3.
+//     header        A Python dictionary with "descr", "fortran_order" and "shape", then spaces and
+//                   a newline. In Latin-1; in version 3 in UTF-8.
+//     array         The values, in C order or in Fortran order.
 
 namespace millrace {
 

@@ -66,8 +66,8 @@ StoredArray raw_array(std::shared_ptr<const ArrayFile> file, const RawLayout& la
 void append(StoredArray& array, StoredArray more);
 
 /// Groups single values into records of `length` values; a record begins every `stride` values. A
-/// shorter rest at the end of a piece is left out. Throws `Error` (`corrupt`) unless the values are
-/// scalars without gaps, and if every piece is shorter than one window.
+/// shorter rest at the end of a piece is left out. Throws `Error` (`corrupt`) if the values are not
+/// scalars, if there are gaps between them, or if every piece is shorter than one window.
 StoredArray windows_of(StoredArray array, std::uint64_t length, std::uint64_t stride);
 
 }  // namespace millrace

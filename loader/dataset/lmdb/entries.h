@@ -58,8 +58,8 @@ class EntryCursor {
   /// Returns the byte range of a value. Pages that contain nothing but the value are not touched.
   FileRange locate(std::uint64_t n);
 
-  /// Returns the first entry at or after `begin` whose key is not less than `key`, or the number of
-  /// entries if all keys are less.
+  /// Returns the index of the first entry from `begin` on whose key is not less than `key`, or the
+  /// number of entries if all these keys are less.
   std::uint64_t first_not_before(std::string_view key, std::uint64_t begin = 0);
 
   /// Returns whether a value that was returned is still unchanged.

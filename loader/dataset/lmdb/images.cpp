@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoded images under any keys. Where these are paths, the folders are the classes.
+// Encoded images under any keys. If the keys are paths, the folders are the classes.
 #include <algorithm>
 #include <cstdint>
 

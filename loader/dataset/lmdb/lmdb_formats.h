@@ -30,7 +30,7 @@ Status probe_tuples(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_tuples(const std::filesystem::path& path,
                                            const OpenOptions& options);
 
-/// Text recognition: num-samples, image-000000001, label-000000001 ...
+/// Text recognition, with the keys num-samples, image-000000001, label-000000001 ...
 Status probe_ocr(const std::filesystem::path& path);
 std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path,
                                         const OpenOptions& options);

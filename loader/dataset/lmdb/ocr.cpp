@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sets for the recognition of text: the number of samples under num-samples, and the images and
-// texts under image-000000001 and label-000000001 up.
+// Datasets for text recognition. The key num-samples has the number of samples. The images and
+// texts have the keys image-000000001 and label-000000001 upwards.
 #include <charconv>
 #include <optional>
 #include <string_view>

@@ -29,13 +29,14 @@ DatasetRoot read_dataset_root(const LmdbPages& pages, const LmdbTree& main,
 /// A dataset file. Immutable and thread-safe.
 class DatasetFile {
  public:
-  /// Returns whether the file at `path` is a dataset, or an empty LMDB file as an interrupted
-  /// writer leaves it. Damaged pages are not an error here. Throws `Error` (`not_found`, `io`) if
-  /// the file cannot be opened.
+  /// Returns whether the file at `path` is a dataset, or empty as an interrupted writer leaves it.
+  /// Damaged pages are not an error here. Throws `Error` (`not_found`, `io`) if the file cannot be
+  /// opened.
   static Status probe(const std::filesystem::path& path);
 
-  /// Opens and maps the file, or returns the one that this process already has open in the same
-  /// way. An incomplete dataset is opened too. Otherwise throws the same errors as `open_dataset`.
+  /// Opens the file (and maps it if `mapped`), or returns the one that this process already has
+  /// open in the same way. Opens an incomplete dataset too; otherwise throws the same errors as
+  /// `open_dataset`.
   /// Reads both meta pages, the file's length and last page, and the few pages on the way to the
   /// description and to the root of the records, but no records.
   static std::shared_ptr<const DatasetFile> open(const std::filesystem::path& path,

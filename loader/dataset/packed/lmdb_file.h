@@ -36,9 +36,9 @@ class LmdbFile {
   /// of another data version or of a 32-bit program, with the commands that convert it.
   static Status probe(const std::filesystem::path& path);
 
-  /// Opens and maps the file, or returns the shared one. Reads both meta pages and the file's
-  /// length. Throws `Error`: `incomplete` if nothing was committed to the file; otherwise the same
-  /// as `open_dataset`.
+  /// Opens the file (and maps it if `mapped`), or returns the shared one. Reads both meta pages and
+  /// the file's length. Throws `Error`: `incomplete` if nothing was committed to the file; the
+  /// other errors of `open_dataset`.
   static std::shared_ptr<const LmdbFile> open(const std::filesystem::path& path, bool mapped);
   /// Shares the file with later calls of `open` in this process. Returns the shared file, which is
   /// another one if a different thread shared its own first.

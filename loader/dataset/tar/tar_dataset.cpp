@@ -27,7 +27,7 @@ constexpr std::uint64_t most_sample_bytes = (std::uint64_t{4} << 30) - 1;
 /// Number of samples that decide which fields the records must have.
 constexpr std::uint64_t asked_samples = 16;
 
-/// One tar.
+/// The dataset of one tar.
 class TarDataset final : public Dataset, public std::enable_shared_from_this<TarDataset> {
  public:
   /// `needed`: the fields that the records of the tars before this one have. Empty before the first

@@ -20,8 +20,7 @@ bool is_tar_pattern(const std::filesystem::path& name);
 /// 32 MiB of names; `io`.
 std::vector<std::string> expand_tar_pattern(const std::filesystem::path& name);
 
-/// Returns whether the first line of a file that is not empty ends with ".tar". Throws `Error`
-/// (`io`).
+/// Returns whether the first non-empty line of a file ends with ".tar". Throws `Error` (`io`).
 bool is_tar_list(const std::filesystem::path& path);
 /// Reads a list of tars from a text file with one name or pattern a line. Names may be relative to
 /// the file's folder. Empty lines are ignored. Throws `Error`: `corrupt` if the file is not such a

@@ -9,10 +9,9 @@
 #include <string>
 #include <string_view>
 
-// Reads tars in place by their headers alone. Supports ustar (POSIX.1-1988) and its predecessor,
-// the pax format (POSIX.1-2001: path and size), and GNU's (long names, sizes in base 256). Headers
-// are not trusted: a header must have the right checksum, and an extended header must be
-// well-formed.
+// Reads tars in place by their headers alone. Supports the historic format, ustar (POSIX.1-1988),
+// pax (POSIX.1-2001: path and size) and GNU tar (long names, sizes in base 256). Headers are not
+// trusted: a header must have the right checksum, and an extended header must be well-formed.
 
 namespace millrace {
 
