@@ -28,7 +28,8 @@ SampleSpec spec_of(const Recipe& recipe, const Program& program) {
   return SampleSpec(std::move(fields));
 }
 
-/// Hash of the recipe's JSON, the same whether its labels are said to be integers or are found so.
+/// Returns the hash of the recipe's JSON. It is the same whether the recipe states that its labels
+/// are integers or the dataset shows it.
 std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
   Recipe known = recipe;
   for (Target& target : known.targets)
@@ -39,8 +40,8 @@ std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
   return XXH3_64bits(json.data(), json.size());
 }
 
-/// What decides the pixels of the image that a recipe's geometric operations make; none if these
-/// differ from sample to sample.
+/// Returns the size and the fingerprint of the image that a recipe's geometric operations make.
+/// Returns the reason why such an image is not cached if its pixels differ from sample to sample.
 FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const Program& program) {
   if (const ImageOperation* random = program.random_geometry(); random != nullptr)
     return {.why_none = std::string("the recipe's ") + random->name() +
@@ -54,7 +55,8 @@ FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const 
     return dynamic_cast<const GeometricOperation*>(&op.held()) == nullptr;
   });
   std::string decides = geometry.to_json();
-  // An image beyond them is bad, and must not be found as that of a transform with others.
+  // An image beyond a limit is bad. It must not be found in the cache of a transform with other
+  // limits.
   for (const std::uint64_t limit : {limits.max_pixels, limits.max_pixels_per_byte,
                                     limits.max_scan_pixels, limits.max_decode_bytes})
     decides += " " + std::to_string(limit);
@@ -111,7 +113,7 @@ class ImageTransform : public Transform {
 }  // namespace
 
 std::optional<std::uint64_t> image_checksum(const Record& record) {
-  // Another transform may note something of another field.
+  // Another transform may keep data of another field under the record's checksum.
   constexpr std::uint64_t image = 0x696D616765;  // "image"
   const std::optional<std::uint64_t> checksum = record.checksum();
   return checksum ? std::optional(*checksum ^ image) : std::nullopt;

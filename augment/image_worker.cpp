@@ -16,10 +16,11 @@ constexpr std::size_t image_field = 0;
 constexpr std::size_t first_target = 1;
 constexpr std::size_t augment_stage = 1;
 
-/// A very narrow image would grow to gigabytes when its shorter side is resized.
+/// Limit on the resized image: a very narrow image would grow to gigabytes when its shorter side is
+/// resized.
 constexpr std::int64_t max_resized_pixels = 100'000'000;
 
-/// The smallest region with both.
+/// Returns the smallest region that contains both.
 Region around(const Region& a, const Region& b) {
   const int x = std::min(a.x, b.x);
   const int y = std::min(a.y, b.y);
@@ -76,7 +77,7 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
       return Status::ok();
     }
     kept_ = {};
-    // What a transform that wraps this one keeps is none of its business.
+    // The room may have another size if a transform that wraps this one caches its own data.
     if (const auto room = sample.room_in_cache(); room.size() == bytes) room_ = room;
   }
   if (Status opened = open(record["image"]); declined_ || !opened.is_ok()) return opened;
@@ -106,7 +107,7 @@ Status ImageMaker::finish() {
       take_kept(kept_.subspan(number * image.bytes(), image.bytes()), flips, image);
     }
   }
-  // Each has the same random numbers.
+  // Each image gets the same random numbers.
   const Random begin = *random_;
   for (std::size_t number = 0; number < views_; ++number) {
     *random_ = begin;
@@ -123,8 +124,8 @@ SampleImage ImageMaker::view(std::size_t number) {
   return image;
 }
 
-/// Begins to make what the operations that fold make of the image; where there is room to keep it,
-/// what the geometric ones make.
+/// Begins the image with the operations that fold. If the cache has room for it, only the geometric
+/// ones are folded.
 Status ImageMaker::begin_image(const Record& record) {
   if (needs_orientation_)
     if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
@@ -138,7 +139,7 @@ Status ImageMaker::begin_image(const Record& record) {
                                    : program_.fold_geometry(stored, orientation, number));
     if (!folds_.back().problem.empty()) return Status::bad(folds_.back().problem);
   }
-  // Views are windows of one resized image.
+  // All views are windows of one resized image, so checking the first is enough.
   const Size to = folds_.front().resampling.to;
   if (std::int64_t{to.width} * to.height > max_resized_pixels)
     return Status::bad("resized to " + std::to_string(to.width) + " x " +
@@ -160,7 +161,7 @@ Status ImageMaker::begin_image(const Record& record) {
 }
 
 Status ImageMaker::finish_image() {
-  // However this ends: others may wait for the memory.
+  // Closes the decoder on every path, since other threads may wait for its memory.
   const struct Close {
     ImageDecoder& decoder;
     ~Close() { decoder.close(); }
@@ -192,7 +193,7 @@ void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
   }
 }
 
-/// Makes the resampler's tables; returns which region of the stored image it needs.
+/// Makes the resampler's tables. Returns the region of the stored image that the resampler needs.
 Region ImageMaker::prepare(const Fold& fold) {
   Region needed = resampler_.prepare(fold.resampling);
   const Region box = fold.stored_box();
@@ -251,8 +252,8 @@ void ImageWorker::make_in_turn(SampleSource& source) {
   }
 }
 
-/// If a place is free, begins the next sample there whose image can take turns, and makes those
-/// before it.
+/// Begins samples at a free place, up to the first one whose decode can be interleaved. Samples
+/// before that one are made at once.
 void ImageWorker::begin(Place& place, SampleSource& source) {
   while (SampleTask* const task = place.task == nullptr ? source.next() : nullptr) {
     Status status = Status::ok();
@@ -275,7 +276,8 @@ void ImageWorker::begin(Place& place, SampleSource& source) {
   }
 }
 
-/// Ends what the first one is at, and makes a sample there that the second one has declined.
+/// Finishes the first maker's sample, then makes the sample that the second maker declined with the
+/// first one.
 void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
   if (first_.task != nullptr) {
     task.sample.pause();

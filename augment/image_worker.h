@@ -17,26 +17,26 @@
 
 namespace millrace {
 
-/// Makes one sample after the other: the decode of its image, and what the recipe does to it. In
-/// two steps, between which the decode may take turns with another's.
+/// Makes one sample after the other: decodes its image and runs the recipe on it. It works in two
+/// steps. Between them the decode may be interleaved with another image's.
 class ImageMaker {
  public:
-  /// Whether it makes all samples, or only those of images that might take turns: its memory is
-  /// then small.
+  /// Whether it makes all samples, or only those whose decode may be interleaved. Its memory is
+  /// small in the second case.
   enum class Takes { all, turns };
 
   ImageMaker(const Program& program, const Recipe& recipe,
              const std::shared_ptr<DecodeBudget>& budget, Takes takes);
 
-  /// Begins a sample, which must outlive `finish`, and its record and random numbers as well. Bad
-  /// ends it.
+  /// Begins a sample. The record, the random numbers and the sample must outlive `finish`. A bad
+  /// status ends the sample.
   Status begin(const Record& record, Random& random, Sample& sample);
-  /// Whether it left what it should begin to one that takes all, and nothing has begun.
+  /// Returns whether it began nothing, since the sample needs a maker that takes all.
   bool declined() const { return declined_; }
-  /// Ends it.
+  /// Ends the sample.
   Status finish();
 
-  /// Whether the image's decode can take turns (`ImageDecoder::take_turns`), and has any left.
+  /// Returns whether `ImageDecoder::take_turns` has work left on the image.
   bool has_turns() { return decodes_ && decoder_->has_turns(); }
   ImageDecoder& decoder() { return *decoder_; }
 
@@ -61,19 +61,19 @@ class ImageMaker {
   Scratch scratch_;
   TargetWorkers targets_;
 
-  // Of the sample that is in the making.
+  // State of the sample in progress.
   bool declined_ = false;
   Random* random_ = nullptr;
   Sample* sample_ = nullptr;
-  /// Whether its image is decoded: the cache does not have its pixels.
+  /// Whether the image is decoded, since the cache does not have its pixels.
   bool decodes_ = false;
   std::span<const std::byte> kept_;
-  /// Where the cache wants them; empty if it does not.
+  /// The place in the cache for the pixels; empty if the cache does not take them.
   std::span<std::byte> room_;
   ImageInfo info_;
-  /// One for each of its images.
+  /// One for each image of the sample.
   std::vector<Fold> folds_;
-  /// What is decoded of the stored image, at 1/`reduction` of its resolution.
+  /// The part of the stored image to decode, and 1/`reduction` of its resolution to decode it at.
   struct Needed {
     Region region{};
     int reduction = 1;
@@ -81,7 +81,7 @@ class ImageMaker {
   Needed needed_{};
 };
 
-/// Makes samples, two in turn where their images can take turns.
+/// Makes samples, two at a time where the decodes of their images can be interleaved.
 class ImageWorker final : public TransformWorker {
  public:
   static constexpr std::size_t at_once = 2;
@@ -97,7 +97,7 @@ class ImageWorker final : public TransformWorker {
  private:
   struct Place {
     ImageMaker maker;
-    /// The sample whose image is being decoded; nullptr if there is none.
+    /// The sample whose image is being decoded, or nullptr.
     SampleTask* task = nullptr;
   };
   void begin(Place& place, SampleSource& source);
@@ -105,7 +105,7 @@ class ImageWorker final : public TransformWorker {
   static void finish(Place& place, SampleSource& source);
 
   Place first_;
-  /// Makes what might take turns with the first one's.
+  /// Makes the samples whose decode may be interleaved with the first one's.
   Place second_;
 };
 

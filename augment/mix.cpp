@@ -18,17 +18,17 @@ namespace {
 
 constexpr int whole_weight = 256;
 
-/// How a batch is mixed, and which share of the target is a sample's own.
+/// The drawn mixing of a batch. `share` is the share of a sample's own class in its target.
 struct Drawn {
   std::array<std::int32_t, MixWork::mix_numbers> numbers{whole_weight, 0, 0, 0, 0};
   double share = 1;
 };
 
-/// Beta(alpha, alpha).
+/// Draws from Beta(alpha, alpha).
 double draw_share(double alpha, Random& random) {
   const double share = boost::random::beta_distribution<double>(alpha, alpha)(random);
-  // Both of the numbers that it is made of may be 0 where alpha is small; the share is near to 0 or
-  // to 1 then.
+  // Where alpha is small, both of the gamma numbers behind the result may be 0. The share is then
+  // near 0 or 1.
   return std::isfinite(share) ? share : static_cast<double>(random.below(2));
 }
 
@@ -40,8 +40,8 @@ Drawn draw_mixup(double alpha, Random& random) {
   return drawn;
 }
 
-/// As torchvision's v2.CutMix: a box of that share around a point in the image, cut off at the
-/// edges.
+/// Draws a box as torchvision's v2.CutMix does: of the drawn share, around a point in the image,
+/// and cut off at the edges.
 Drawn draw_cutmix(double alpha, int width, int height, Random& random) {
   const double share = draw_share(alpha, random);
   const auto x = static_cast<int>(random.below(static_cast<std::uint64_t>(width)));
@@ -133,7 +133,7 @@ class MixTransform final : public BatchTransform {
     return cut ? draw_cutmix(mix_.cutmix, width, height, random) : draw_mixup(mix_.mixup, random);
   }
 
-  /// Gives the class of sample `of` its share of a sample's target.
+  /// Adds `share` for the class of sample `of` to a sample's target.
   void add_share(const MadeBatch& batch, std::size_t sample, std::size_t of, double share) const {
     const std::int64_t label = batch["label"].as<std::int64_t>()[of];
     if (label < 0 || label >= mix_.classes)

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-/// Hands every parameter to `parameters`.
+/// Passes every parameter to `parameters`.
 inline void describe(Parameters& parameters, Mix& mix) {
   constexpr const char* places[] = {"worker", "device"};  // of `MixOn`
   constexpr Range alphas{0, 100};
@@ -21,8 +21,8 @@ inline void describe(Parameters& parameters, Mix& mix) {
   parameters.named("on", mix.on, places);
 }
 
-/// Throws `Error` (`invalid_argument`) naming the first value that is out of range; `source` names
-/// where it stands.
+/// Throws `Error` (`invalid_argument`), which names the first value out of range; `source` names
+/// its place in the message.
 void check_mix(const Mix& mix, std::string_view source);
 
 }  // namespace millrace

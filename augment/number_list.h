@@ -22,7 +22,8 @@ inline nlohmann::ordered_json json_of(const std::vector<double>& value, const Nu
   return value.size() == 1 ? parts[0] : parts;
 }
 
-/// Why these are not the numbers of such a list, as what they must be; empty if they are.
+/// Returns what the numbers of such a list must be, if these numbers break its rules; otherwise an
+/// empty text.
 inline std::string list_problem(const std::vector<double>& value, const NumberList& list) {
   for (const double number : value)
     if (!(number >= list.limits.low && number <= list.limits.high))

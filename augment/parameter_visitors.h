@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three visitors of parameters: they are read from JSON, written to it, or checked.
+// The three visitors of parameters: one reads them from JSON, one writes JSON, one checks.
 #pragma once
 
 #include <millrace/detail/json_text.h>
@@ -29,13 +29,13 @@ using RecipeJson = nlohmann::ordered_json;
 /// The largest width or height of an image that is read.
 inline constexpr int longest_side = 65535;
 
-/// Throws `Error` (`invalid_argument`); `source` names what has the problem.
+/// Throws `Error` (`invalid_argument`). `source` names the object with the problem.
 [[noreturn]] inline void refuse_parameter(std::string_view source, const std::string& problem) {
   throw Error(ErrorCode::invalid_argument, std::string(source) + ": " + problem);
 }
 
-/// Writes a number as JSON does, with the fewest digits that read back the same; not "null" for
-/// what JSON cannot say.
+/// Returns a number as JSON has it, with the fewest digits that read back the same. A number that
+/// JSON does not have is written as `std::to_string` does, not as "null".
 inline std::string number_text(double value) {
   return std::isfinite(value) ? RecipeJson(value).dump() : std::to_string(value);
 }
@@ -51,14 +51,14 @@ inline std::string member_place(const char* key, std::size_t number) {
   return std::string(key) + '[' + std::to_string(number) + ']';
 }
 
-/// An operation of a recipe, at `place` for messages: each visitor's part of lists of them.
-/// `output` is set if the operation has the size of the output.
+/// Read, write and check an operation in a list. `place` names it in messages. `output` is set if
+/// the operation gives the size of the output.
 Operation read_operation(const RecipeJson& json, const std::string& place,
                          std::optional<Size>& output);
 RecipeJson operation_json(const Operation& operation);
 void check_operation(const Operation& operation, const std::string& place);
 
-/// One JSON object whose members are taken by name; what is left over at the end is unknown.
+/// Reads the members of one JSON object by name. Members that were not read are unknown ones.
 class ParameterReader final : public Parameters {
  public:
   ParameterReader(const RecipeJson& object, const char* what, std::string source)
@@ -194,7 +194,7 @@ class ParameterReader final : public Parameters {
            "one number; of a size that is not square the recipe's \"output\" is "
            "[width, height]");
   }
-  /// The size of the output if a member gave it.
+  /// Returns the size of the output if a member gave it.
   const std::optional<Size>& given_output() const { return output_; }
 
   [[noreturn]] void fail(const char* key, const RecipeJson& value,
@@ -204,7 +204,7 @@ class ParameterReader final : public Parameters {
                          cut(value.dump(-1, ' ', false, RecipeJson::error_handler_t::replace)) +
                          ", must be " + wanted);
   }
-  /// Call it when all members were taken.
+  /// Refuses unknown members. Call it after the last member.
   void check_keys() const {
     for (const auto& [key, value] : object_.items())
       if (std::ranges::find(known_, key) == known_.end())
@@ -213,7 +213,7 @@ class ParameterReader final : public Parameters {
   }
 
  private:
-  /// `find`, where torchvision's None is the default.
+  /// Does what `find` does, for parameters whose default is torchvision's None.
   const RecipeJson* find_some(const char* key) {
     const RecipeJson* json = find(key);
     return json != nullptr && json->is_null() ? nullptr : json;
@@ -227,7 +227,8 @@ class ParameterReader final : public Parameters {
     if (one == OneNumber::around_one) return {std::max(0.0, 1 - number), 1 + number};
     return {-std::abs(number), std::abs(number)};
   }
-  /// A number without a fraction as an integer, as 127.0; others as they are.
+  /// Returns a number without a fraction, such as 127.0, as an integer, and any other number
+  /// unchanged.
   static RecipeJson whole(const RecipeJson& json) {
     if (!json.is_number_float()) return json;
     const double number = json.get<double>();
@@ -235,7 +236,8 @@ class ParameterReader final : public Parameters {
                ? RecipeJson(static_cast<std::int64_t>(number))
                : json;
   }
-  /// torchvision's other names of filters: Pillow's numbers, and one that Pillow has not.
+  /// Translates torchvision's other names of filters: Pillow's numbers, and one name that Pillow
+  /// does not have.
   static RecipeJson interpolation_name(const RecipeJson& json) {
     constexpr const char* numbered[] = {"nearest", "lanczos", "bilinear",
                                         "bicubic", "box",     "hamming"};
@@ -268,7 +270,7 @@ class ParameterReader final : public Parameters {
   std::optional<Size> output_;
 };
 
-/// Writes them as members of a JSON object.
+/// Writes parameters as members of a JSON object.
 class ParameterWriter final : public Parameters {
  public:
   explicit ParameterWriter(RecipeJson& json) : json_(json) {}
@@ -302,7 +304,7 @@ class ParameterWriter final : public Parameters {
   RecipeJson& json_;
 };
 
-/// Throws `Error` (`invalid_argument`) for the first that is out of its limits.
+/// Checks parameters. Throws `Error` (`invalid_argument`) for the first one out of its limits.
 class ParameterChecker final : public Parameters {
  public:
   explicit ParameterChecker(std::string_view source) : source_(source) {}

@@ -15,20 +15,19 @@ namespace {
 
 struct Row {
   RecipePreset preset;
-  /// The output's side where nobody names another.
+  /// The output's side, if the caller gives no other.
   int size;
-  /// For evaluation: the shorter side that is resized to before the centre is cut out, at that
-  /// size. "RESIZE" in `ops` stands for it.
+  /// The length of the shorter side that "RESIZE" in `ops` stands for, at that size.
   int resize;
   const char* ops;
-  /// "" if batches are not mixed.
+  /// Empty if batches are not mixed.
   const char* mix;
 };
 
 #define MILLRACE_EVAL(interpolation) \
   R"([{"op": "resize", "size": RESIZE)" interpolation R"(}, {"op": "center_crop"}])"
 #define MILLRACE_BICUBIC R"(, "interpolation": "bicubic")"
-// torchvision erases behind its normalisation, with 0; this is the nearest 8-bit colour.
+// torchvision erases with 0 after its normalisation. This is the nearest 8-bit colour.
 #define MILLRACE_MEAN R"("value": [124, 116, 104])"
 
 constexpr const char* mix_little = R"({"classes": 1000, "mixup": 0.2, "cutmix": 1.0})";

@@ -11,12 +11,12 @@
 namespace millrace {
 namespace {
 
-/// In the order of the variant in `Target`.
+/// Names in the order of the variant in `Target`.
 constexpr const char* target_kinds[] = {"mask", "boxes", "keypoints", "values", "stored"};
 constexpr const char* box_formats[] = {"xyxy", "xywh", "cxcywh"};    // of `BoxFormat`
 constexpr const char* coordinate_units[] = {"pixels", "fractions"};  // of `CoordinateUnit`
 
-/// A dtype, one of `dtypes`, the first of which is the default.
+/// Describes a dtype, one of `dtypes`; the first one is the default.
 template <std::size_t count>
 void describe_dtype(Parameters& parameters, DType& dtype, const std::array<DType, count>& dtypes) {
   std::array<const char*, count> names{};
@@ -76,7 +76,7 @@ void describe_target(Parameters& parameters, Target& target) {
   std::visit([&](auto& kind) { describe(parameters, kind); }, target.is);
 }
 
-/// As the variant has it; the JSON's other members are read by `describe_target`.
+/// Sets the kind of the target, by the variant's index. `describe_target` reads the other members.
 void set_kind(Target& target, std::size_t kind) {
   switch (kind) {
     case 0:
@@ -100,7 +100,7 @@ std::string target_place(std::string_view source, const std::string& field) {
   return std::string(source) + ": targets: \"" + cut(field) + '"';
 }
 
-/// Throws `Error` if what is `of` boxes has none.
+/// Throws `Error` if the target is `of` boxes that the recipe does not have.
 void check_owner(const std::vector<Target>& targets, const Target& target,
                  const std::string& place) {
   const std::string of = owner_of(target);
@@ -113,7 +113,7 @@ void check_owner(const std::vector<Target>& targets, const Target& target,
                                 ", and the boxes that these are \"of\" have theirs");
 }
 
-/// Throws `Error` for operations that move an image's pixels in a way that nothing else can follow.
+/// Throws `Error` for operations that move an image's pixels in a way that targets cannot follow.
 void check_operations(const Recipe& recipe, std::string_view source) {
   const bool has_coordinates = std::ranges::any_of(recipe.targets, [](const Target& target) {
     return std::holds_alternative<BoxesTarget>(target.is) ||

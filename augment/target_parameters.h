@@ -11,11 +11,11 @@
 
 namespace millrace {
 
-/// Throws `Error` (`invalid_argument`), as `Recipe::from_json` does.
+/// Reads targets. Throws `Error` (`invalid_argument`), as `Recipe::from_json` does.
 std::vector<Target> read_targets(const nlohmann::ordered_json& json, std::string_view source);
 nlohmann::ordered_json targets_json(const std::vector<Target>& targets);
-/// Throws `Error` (`invalid_argument`) for the first value out of range, and for targets that do
-/// not go with the recipe's operations.
+/// Throws `Error` (`invalid_argument`) for the first value out of range, and for targets that the
+/// recipe's operations do not support.
 void check_targets(const Recipe& recipe, std::string_view source);
 
 }  // namespace millrace

@@ -17,7 +17,7 @@ DecodeBudget::DecodeBudget(const DecodeLimits& limits)
       throw Error(ErrorCode::invalid_argument, std::string(name) + " is 0; it is at least 1");
   };
   check("max_pixels", limits.max_pixels);
-  // Offsets of an image's bytes are counted by int.
+  // Offsets of an image's bytes are counted in an int.
   constexpr std::uint64_t most_pixels = 250'000'000;
   if (limits.max_pixels > most_pixels)
     throw Error(ErrorCode::invalid_argument, "max_pixels is " + std::to_string(limits.max_pixels) +
@@ -31,7 +31,7 @@ DecodeBudget::Lease DecodeBudget::take(std::uint64_t bytes) {
   if (bytes <= small_bytes) return {};
   bytes = std::min(bytes, limits_.max_decode_bytes);
   std::unique_lock lock(mutex_);
-  // In turn, so that none waits for ever behind smaller ones.
+  // In the order of the calls, so that a large request does not wait forever behind small ones.
   const std::uint64_t mine = next_++;
   changed_.wait(lock, [&] { return served_ == mine && free_ >= bytes; });
   ++served_;

@@ -30,7 +30,7 @@ std::unique_ptr<ImageDecoder> make(const std::shared_ptr<DecodeBudget>& budget) 
   return std::make_unique<Decoder>(budget);
 }
 
-/// Keeps what all kinds of images have of what one kind's reader tells.
+/// Reads an image of one kind. Keeps of its information only what all kinds have in common.
 template <typename Info, Status (*read)(std::span<const std::byte>, Info&)>
 Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
   Info found;
@@ -39,7 +39,7 @@ Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
   return status;
 }
 
-/// Every codec. Each is given bytes that begin as those of its kind do, and no others.
+/// Every codec. Each is given only bytes that begin as those of its kind do.
 constexpr Codec codecs[] = {
     {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>},
     {ImageKind::png, make<PngDecoder>, read_info<PngInfo, read_png_info>},
@@ -58,7 +58,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return text;
 }
 
-/// "JPEG, PNG and WebP", say.
+/// Returns, for example, "JPEG, PNG and WebP".
 std::string names_of_codecs(std::string_view last_separator) {
   std::string names;
   for (const Codec& codec : codecs) {
@@ -69,7 +69,7 @@ std::string names_of_codecs(std::string_view last_separator) {
   return names;
 }
 
-/// Finds the codec of an image; bad if there is none.
+/// Finds the codec of an image. Returns a bad status if the image has an unsupported kind.
 Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
   if (encoded.empty()) return Status::bad("empty (0 bytes)");
   const ImageKind kind = image_kind(encoded);
@@ -84,7 +84,7 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
 
 }  // namespace
 
-/// Hands each image to the decoder of its kind.
+/// Passes each image to the decoder of its kind.
 class AnyDecoder final : public ImageDecoder {
  public:
   explicit AnyDecoder(std::shared_ptr<DecodeBudget> budget) : budget_(std::move(budget)) {}

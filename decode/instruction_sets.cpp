@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/detail/instruction_sets.h>
 
-// The same sets as in the sources that are compiled for each: all of them together.
+// The same targets as in the sources that are compiled for each target, all together.
 #define HWY_WANT_AVX3_DL
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #include <hwy/highway.h>
@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// The results of the checks of this process. Never destroyed: threads may outlive `main`.
+/// The results of the checks of this process. Never destroyed, since threads may outlive `main`.
 struct Checks {
   std::mutex mutex;
   std::vector<VectorCode*> codes;
@@ -29,29 +29,29 @@ Checks& checks() {
   return made;
 }
 
-/// A child of fork() has no other threads: it must find the mutex free.
+/// Keeps the mutex free in a child of fork(), which has no thread that could unlock it.
 void keep_free_in_children() {
   const int failed = pthread_atfork([] { checks().mutex.lock(); }, [] { checks().mutex.unlock(); },
                                     [] { checks().mutex.unlock(); });
   if (failed != 0) throw std::bad_alloc();
 }
 
-/// The sets that may be chosen. `SupportedTargets` alone lets Highway choose disabled ones, too.
+/// Returns the sets that may be chosen. `SupportedTargets` alone lets Highway choose disabled ones,
+/// too.
 std::int64_t allowed_sets() {
   const std::int64_t sets = hwy::SupportedTargets();
   hwy::GetChosenTarget().Update(sets);
   return sets;
 }
 
-/// The one that is chosen: a better one has a lower bit.
+/// Returns the set that Highway chooses: a better set has a lower bit.
 std::int64_t best_of(std::int64_t sets) {
   const std::int64_t compiled = sets & HWY_TARGETS;
   return compiled == 0 ? HWY_STATIC_TARGET : compiled & -compiled;
 }
 
-/// Lets Highway choose from `sets` alone. After `DisableTargets` each call of `SupportedTargets`,
-/// of anyone in the process, would choose a disabled set (Highway 1.0.3 to 1.2.0); after this one
-/// none does.
+/// Lets Highway choose only from `sets`. `DisableTargets` is not enough: after it, each call of
+/// `SupportedTargets` in the process would choose a disabled set (Highway 1.0.3 to 1.2.0).
 void allow(std::int64_t sets) {
   hwy::SetSupportedTargetsForTest(sets);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -74,13 +74,13 @@ bool all_are_right(const std::vector<VectorCode*>& codes) {
   return true;
 }
 
-/// Returns the warning about sets that are wrong; empty if none is.
+/// Returns the warning about wrong sets, or an empty text.
 std::string check_and_fall_back(VectorCode& code) {
   Checks& made = checks();
   const std::lock_guard lock(made.mutex);
   if (code.checked.load(std::memory_order_relaxed)) return {};
   std::vector<std::string> wrong;
-  // With another set, what was checked before is checked again.
+  // With another set, all code that was checked before is checked again.
   while (!code.is_right() || (!wrong.empty() && !all_are_right(made.codes))) {
     const std::int64_t sets = allowed_sets();
     const std::int64_t set = best_of(sets);
@@ -108,7 +108,7 @@ std::string check_and_fall_back(VectorCode& code) {
 void check_instruction_set(VectorCode& code) {
   static std::once_flag once;
   std::call_once(once, keep_free_in_children);
-  // Added without the mutex: fork() takes the one of the warnings before this one.
+  // Added without the mutex, since fork() takes the mutex of the warnings before this one.
   if (std::string warning = check_and_fall_back(code); !warning.empty())
     add_process_warning(std::move(warning));
 }

@@ -20,7 +20,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// 40 x 40 pixels, 4:2:0, Huffman tables of its own.
+/// 40 x 40 pixels, 4:2:0, with Huffman tables of its own.
 constexpr std::uint8_t picture[] = {
     0xFF, 0xD8, 0xFF, 0xDB, 0x00, 0x43, 0x00, 0x14, 0x0E, 0x0F, 0x12, 0x0F, 0x0D, 0x14, 0x12, 0x10,
     0x12, 0x17, 0x15, 0x14, 0x18, 0x1E, 0x32, 0x21, 0x1E, 0x1C, 0x1C, 0x1E, 0x3D, 0x2C, 0x2E, 0x24,
@@ -64,7 +64,7 @@ constexpr std::uint8_t picture[] = {
 };
 constexpr int side = 40;
 
-/// Numbers that look random and are the same everywhere (the generator of Numerical Recipes).
+/// Numbers that look random and are equal on all machines (the generator of Numerical Recipes).
 class Numbers {
  public:
   std::uint8_t operator()() {
@@ -88,7 +88,7 @@ class Checksum {
   XXH3_state_t state_{};
 };
 
-/// The colours and the smoothing of chroma, of rows that end within a vector.
+/// Adds the colours and the smoothing of chroma, for rows that end within a vector.
 void add_rows(Checksum& sum) {
   constexpr std::size_t width = 150;
   constexpr std::size_t room = width + 2 * row_slack;
@@ -116,8 +116,8 @@ void add_rows(Checksum& sum) {
   }
 }
 
-/// The inverse transform of blocks of few and many coefficients, of a constant, and of values that
-/// wrap around.
+/// Adds the inverse transform of blocks of few and of many coefficients, of a constant, and of
+/// values that wrap around.
 void add_blocks(Checksum& sum) {
   constexpr int count = 4;
   constexpr std::size_t stride = count * BlockGroup::row_values;
@@ -142,7 +142,7 @@ void add_blocks(Checksum& sum) {
   sum.add(made.data(), made.size());
 }
 
-/// A decode of the built-in JPEG, or of its last corner, before which all is passed over.
+/// A decode of the built-in JPEG, or of its last corner, for which all other MCUs are skipped.
 struct Decode {
   BaselineDecoder decoder;
   Region region;
@@ -164,7 +164,8 @@ struct Decode {
   }
 };
 
-/// The entropy stage, and all stages together: whole images and corners, alone and in turn.
+/// Adds the entropy stage, and all stages together: whole images and corners, alone and
+/// interleaved.
 void add_picture(Checksum& sum) {
   Libjpeg libjpeg(std::uint64_t{side} * side * 100);
   const auto frame = std::make_unique<Frame>();

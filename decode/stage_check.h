@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The self-check of the stages' vector code: `jpeg::stages` runs it.
+// The self-check of the JPEG stages' vector code. `jpeg::stages` runs it.
 #pragma once
 
 #include <cstdint>
 
 namespace millrace::jpeg {
 
-/// XXH3-64 of the pixels that the stages make of a built-in JPEG and of made-up rows, blocks and
+/// Returns the XXH3-64 of the stages' pixels of a built-in JPEG and of made-up rows, blocks and
 /// coefficients, with the instruction set that Highway chooses now.
 std::uint64_t stages_checksum();
 
-/// Its value with every instruction set, and with plain code.
+/// The checksum's value with every instruction set, and with plain code.
 inline constexpr std::uint64_t right_stages_checksum = 0xfae2e56483efb866;
 
 }  // namespace millrace::jpeg

@@ -10,7 +10,7 @@ namespace {
 /// Rounds halves to even, as Python does.
 double rounded(double value) { return std::nearbyint(value); }
 
-/// Places an edge somewhere in 0 .. free, as torchvision does: floor(draw x (free + 1)).
+/// Places an edge in 0 .. free, as torchvision does: floor(draw x (free + 1)).
 int edge(double draw, int free) { return static_cast<int>(std::floor(draw * (free + 1.0))); }
 
 Region centred(Size image, Size box) {
@@ -49,7 +49,7 @@ Region random_resized_crop(Size image, Range scale, Range ratio,
 }
 
 Size resize_shorter(Size image, int shorter) {
-  // No image is made so long; an `int` must hold it until it is refused.
+  // Such a long image is refused later. Until then an `int` must hold the length.
   constexpr double longest_told = 1e9;
   const auto longer = [&](int longest, int shortest) {
     return static_cast<int>(

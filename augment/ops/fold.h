@@ -10,9 +10,9 @@
 
 namespace millrace {
 
-/// What geometric operations make of an image, folded into one region to decode and one resampling:
-/// `box` of the image is resized, and the window of that comes to (x, y) of the output. What the
-/// window does not cover is zero, or what `frame` says.
+/// Geometric operations on an image, folded into one region to decode and one resampling. The `box`
+/// of the image is resized, and the window of the result is placed at (x, y) of the output. Output
+/// that the window does not cover is zero, or as `frame` says.
 struct Fold {
   Fold(Size stored, int exif_orientation, Size made, Like like)
       : orientation(exif_orientation), output(made) {
@@ -20,17 +20,17 @@ struct Fold {
     take(stored);
   }
 
-  /// Turns the image upright, before anything else.
+  /// Turns the image upright, before any other operation.
   void turn() {
     turns = true;
     resampling.turn = turn_of(orientation);
     take(turned(image, resampling.turn));
   }
 
-  /// Where the box lies in the image as it is stored.
+  /// Returns the box's place in the image as stored.
   Region stored_box() const { return stored_region(box, image, resampling.turn); }
 
-  /// Resizes a region of the image, and nothing else of it, to the output.
+  /// Resizes only a region of the image, to the output.
   void crop_and_resize(const Region& region, Interpolation interpolation) {
     box = region;
     resampling.from = {region.width, region.height};
@@ -40,16 +40,17 @@ struct Fold {
     resized = true;
   }
 
-  /// Why the image cannot be resized now; nullptr if it can.
+  /// Returns the reason why the image cannot be resized now, or nullptr.
   const char* why_fixed() const {
     if (!frame.borders.empty()) return "a border would be resampled";
     return resized ? "the image would be resampled twice" : nullptr;
   }
 
-  /// Of the resized image with its borders.
+  /// Returns the size of the resized image with its borders.
   Size padded() const { return frame.outer(resampling.to); }
 
-  /// Whether the padded image is as large as the output; if it is not, that is the problem.
+  /// Returns whether the padded image is at least as large as the output. Sets `problem` if it is
+  /// not.
   bool holds_output(const char* operation, const char* remedy = "") {
     const auto text = [](Size size) {
       return std::to_string(size.width) + " x " + std::to_string(size.height);
@@ -60,7 +61,8 @@ struct Fold {
     return false;
   }
 
-  /// Makes an output of the padded image from (left, top) on; what it shows beyond that is zero.
+  /// Makes the output from the padded image, with its corner at (left, top). Output beyond the
+  /// padded image is zero.
   void show(int left, int top) {
     shown = {left, top};
     if (!frame.borders.empty()) {
@@ -79,8 +81,8 @@ struct Fold {
     y = std::max(-top, 0);
   }
 
-  /// What the image must be reduced by to be resized from the lowest resolution that still has more
-  /// pixels than are made: 8, 4, 2, or 1 for not at all.
+  /// Returns the largest of 8, 4 and 2 by which the box can be reduced and still have at least as
+  /// many columns and rows as it is resized to. 1: no reduction.
   int reduction() const {
     if (resampling.turn != Turn{} || resampling.interpolation == Interpolation::nearest) return 1;
     for (const int by : {8, 4, 2})
@@ -89,7 +91,7 @@ struct Fold {
     return 1;
   }
 
-  /// Makes the box that of a reduced image, where its edges need not lie between pixels.
+  /// Changes the box to the one of a reduced image. Its edges need not lie between pixels.
   void reduce(int by) {
     const Region whole = box;
     box.x = whole.x / by;
@@ -113,14 +115,14 @@ struct Fold {
     std::ranges::reverse(frame.columns);
   }
 
-  /// Exchanges its top and bottom.
+  /// Exchanges top and bottom of the output.
   void flip() {
     resampling.flipped = !resampling.flipped;
     y = output.height - resampling.window.height - y;
     std::ranges::reverse(frame.rows);
   }
 
-  /// As the file says; 1 where nobody asks for it.
+  /// The file's EXIF orientation; 1 where no operation needs it.
   int orientation;
   Size output;
   /// The image's size, upright if it was turned.
@@ -130,7 +132,7 @@ struct Fold {
   int x = 0;
   int y = 0;
   Frame frame{};
-  /// Where the output's left and top edges lie in the padded image, before it is flipped.
+  /// The output's left and top edges in the padded image, before a flip.
   struct Corner {
     int left = 0;
     int top = 0;
@@ -139,9 +141,9 @@ struct Fold {
   bool resized = false;
   /// Whether an operation has turned the image.
   bool turns = false;
-  /// Which of the images that are made of this one (`GeometricOperation::views`).
+  /// The number of this one of the sample's images (`GeometricOperation::views`).
   int view = 0;
-  /// Why this image cannot be made so; empty if it can.
+  /// The reason why the operations cannot run on this image; empty if they can.
   std::string problem{};
 
  private:

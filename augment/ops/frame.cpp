@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-/// `at` in a row of numbers that runs from 0 to `last` and back again and again, with its ends
-/// `repeat`ed or not.
+/// Returns the number at index `at` of a sequence that runs from 0 to `last` and back, again and
+/// again. `repeat` is 1 if its end numbers are repeated at the turns, otherwise 0.
 int mirrored_place(int at, int last, int repeat) {
   const int period = 2 * last + 2 * repeat;
   if (period == 0) return 0;
@@ -25,7 +25,7 @@ struct AxisBorder {
   PaddingMode mode;
 };
 
-/// What one column or row of a padded image shows, as `Frame::columns` has it.
+/// Returns the source of one column or row of a padded image, as `Frame::columns` has it.
 int source_place(const std::vector<AxisBorder>& borders, int inner, int at) {
   int length = inner;
   for (const AxisBorder& border : borders) length += border.before + border.after;
@@ -54,10 +54,11 @@ int source_place(const std::vector<AxisBorder>& borders, int inner, int at) {
 
 struct AxisView {
   std::vector<int> places;
-  /// The source pixels from `begin` to before `end` are shown; if none is, the first counts as it.
+  /// The shown source pixels: from `begin` to before `end`. If no pixel is shown, the first one
+  /// counts as shown.
   int begin = 0;
   int end = 1;
-  /// Where `begin` to `end` come to by themselves; nullopt where some of that is not shown.
+  /// The place of `begin` to `end` in the output; nullopt if the output lacks some of them.
   std::optional<int> at{};
 };
 

@@ -20,24 +20,24 @@ namespace millrace {
 /// The largest width or height of an image that is made.
 inline constexpr int largest_side = 16384;
 
-/// How a parameter of several numbers is written.
+/// Rules for a parameter of several numbers.
 struct NumberList {
-  /// In words: "two numbers, [width, height]".
+  /// Description for messages: "two numbers, [width, height]".
   const char* what;
-  /// How many numbers there may be; zeros fill up. One is written without [ ].
+  /// The allowed numbers of numbers; zeros fill up. JSON has a single one without [ ].
   std::array<std::size_t, 3> counts;
   Range limits;
   bool whole = false;
-  /// Whether they are the lower and upper ends of ranges in turn.
+  /// Whether they are the lower and upper ends of ranges, alternating.
   bool ranges = false;
   bool odd = false;
-  /// Whether they are weights: as many as the first of `counts`, and one of them above 0.
+  /// Whether they are weights: as many as the first of `counts`, and at least one above 0.
   bool weights = false;
-  /// Whether null in JSON, torchvision's None, is refused and not the default.
+  /// Whether null in JSON (torchvision's None) is refused, instead of meaning the default.
   bool required = false;
 };
 
-/// The range that one number stands for, in torchvision's way.
+/// The range that a single number means, as in torchvision.
 enum class OneNumber {
   refused,
   around_zero,  ///< [-x, x]
@@ -45,41 +45,41 @@ enum class OneNumber {
   both_ends,    ///< [x, x]
 };
 
-/// What an operation tells its parameters to, one by one: they are read from JSON there, written to
-/// it, or checked. Each call gives the parameter's key, its value and the limits of it, both
-/// included.
+/// Visitor of an operation's parameters: it reads them from JSON, writes JSON, or checks them. Each
+/// call has the parameter's key, its value and the value's limits, both included.
 class Parameters {
  public:
   virtual ~Parameters() = default;
   virtual void number(const char* key, double& value, Range limits) = 0;
   virtual void integer(const char* key, int& value, int low, int high) = 0;
-  /// Where the limits are not below 0, its upper end is above 0.
+  /// If the limits are not below 0, the range's upper end must be above 0.
   virtual void range(const char* key, Range& value, Range limits, OneNumber one) = 0;
   /// An empty list is not written.
   virtual void numbers(const char* key, std::vector<double>& value, const NumberList& list) = 0;
-  /// A region of an image: [x, y, width, height], none of them negative, not empty.
+  /// A region of an image: [x, y, width, height]. x and y are not negative, width and height are at
+  /// least 1.
   virtual void region(const char* key, Region& value) = 0;
   virtual void flag(const char* key, bool& value) = 0;
-  /// The name of something else; an empty one is not written.
+  /// The name of another field; an empty one is not written.
   virtual void name(const char* key, std::string& value) = 0;
   /// Red, green and blue; one number in JSON is a grey.
   virtual void colour(const char* key, Colour& value) = 0;
-  /// Operations that this one runs, which run in place on pixels; at least one. JSON may call them
+  /// Operations on pixels that this one runs in place; at least one. JSON may call them
   /// "transforms", as torchvision does.
   virtual void operations(const char* key, std::vector<Operation>& value) = 0;
   /// One of `names`; the first is the default and is not written.
   virtual void choice(const char* key, std::size_t& value, std::span<const char* const> names) = 0;
-  /// A parameter of torchvision's that changes nothing here: JSON may give it one of these values.
+  /// A parameter of torchvision's without effect here. JSON may give it one of these values.
   virtual void only(const char* /*key*/, std::span<const char* const> /*values*/) {}
-  /// The size of the output, which the recipe has; JSON may give it here, as torchvision does.
+  /// The size of the output. The recipe has it; JSON may give it here, as torchvision does.
   virtual void output(const char* /*key*/) {}
 
-  /// The same for an enumeration whose values have the names in their order.
+  /// An enumeration whose values have `names`, in their order.
   template <typename Enumeration>
   void named(const char* key, Enumeration& value, std::span<const char* const> names) {
     auto place = static_cast<std::size_t>(value);
     choice(key, place, names);
-    // Operations are shared: where nothing is read, nothing may be written.
+    // Operations are shared, so a value that was not read must not be written.
     if (place != static_cast<std::size_t>(value)) value = static_cast<Enumeration>(place);
   }
 };
@@ -93,40 +93,40 @@ inline void describe_interpolation(Parameters& parameters, Interpolation& interp
   parameters.only("antialias", ignored);
 }
 
-/// The parameters of operations that add a border.
+/// Describes the parameters of operations that add a border.
 void describe_padding(Parameters& parameters, Padding& padding, Colour& fill, PaddingMode& mode);
 
-/// One kind of operation with its parameters. Workers call it all at once.
+/// One kind of operation with its parameters. Several workers call it at once.
 class ImageOperation {
  public:
   virtual ~ImageOperation() = default;
-  /// As JSON names it.
+  /// Returns the operation's name in JSON.
   virtual const char* name() const = 0;
-  /// Hands every parameter to `parameters`, which changes them where it reads JSON, before the
+  /// Passes every parameter to `parameters`. A visitor that reads JSON changes them, before the
   /// operation is shared.
   virtual void describe(Parameters& parameters) = 0;
 };
 
-/// Moves or scales pixels, and is not run by itself but folded with others into one resampling.
+/// Moves or scales pixels. It does not run by itself: it is folded with others into one resampling.
 class GeometricOperation : public ImageOperation {
  public:
-  /// Whether the image has the output's size behind this operation.
+  /// Returns whether the image has the output's size after this operation.
   virtual bool makes_output() const = 0;
-  /// Whether `fold` draws random numbers. What an operation that does not makes of an image may be
-  /// kept for other samples of it.
+  /// Returns whether `fold` draws random numbers. The result of an operation that draws none may be
+  /// cached for later samples of the image.
   virtual bool is_random() const { return true; }
-  /// How many images a sample has of one. `fold` is called for each, with the same random numbers,
-  /// and `Fold::view` says for which.
+  /// Returns the number of images that a sample has. `fold` is called for each image, with the same
+  /// random numbers; `Fold::view` is the image's number.
   virtual int views() const { return 1; }
-  /// Whether `fold` looks at the image's EXIF orientation.
+  /// Returns whether `fold` reads the image's EXIF orientation.
   virtual bool needs_orientation() const { return false; }
-  /// Adds itself to what comes before it. Returns why this is not possible, which follows from the
-  /// operations alone and not from the image; nullptr if it was.
+  /// Adds the operation to those folded before it. Returns nullptr, or the reason why this is not
+  /// possible. The reason depends only on the operations, not on the image.
   virtual const char* fold(Fold& fold, Random& random) const = 0;
 };
 
-/// What else of a sample moves with its image: masks, boxes, keypoints. They are told of each warp
-/// of it.
+/// Targets of a sample that move with its image: masks, boxes, keypoints. Each warp of the image
+/// calls one of these functions.
 class Followers {
  public:
   virtual ~Followers() = default;
@@ -135,15 +135,15 @@ class Followers {
   virtual void rotate(double degrees) = 0;
 };
 
-/// A sample's image of the output's size, and what its operations need besides.
+/// A sample's image of the output's size, and the other things that its operations need.
 struct SampleImage {
   /// 8-bit RGB, rows without gaps.
   std::uint8_t* pixels;
   Size size;
   Sample& sample;
-  /// The worker's own.
+  /// The worker's own scratch.
   Scratch& scratch;
-  /// Nullptr if nothing follows.
+  /// nullptr if nothing moves with the image.
   Followers* followers = nullptr;
 
   std::size_t bytes() const {
@@ -154,14 +154,15 @@ struct SampleImage {
 /// Runs in place on the image that the resampling made.
 class PixelOperation : public ImageOperation {
  public:
-  /// Whether the resampling does it on the way: then `fold` is called, and `run` is not. Such
-  /// operations stand before those that are run.
+  /// Returns whether the resampling includes the operation. `fold` is then called instead of `run`.
+  /// Such operations stand before those that run.
   virtual bool folds() const { return false; }
   virtual void fold(Fold&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;
-  /// Whether it moves pixels without telling `SampleImage::followers`; false by default.
+  /// Returns whether it moves pixels without a call of `SampleImage::followers`; false by default.
   virtual bool moves_alone() const { return false; }
-  /// A field that it adds to the sample and fills, for the device to do the rest; none by default.
+  /// Returns the fields that it adds to the sample and fills, so that the device does the rest;
+  /// none by default.
   virtual std::vector<FieldSpec> fields() const { return {}; }
 };
 

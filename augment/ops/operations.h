@@ -7,7 +7,8 @@
 
 namespace millrace {
 
-// Each is defined in the file of its operation and makes it with its default parameters.
+// Each of these is defined in its operation's file and makes the operation with its default
+// parameters.
 std::shared_ptr<ImageOperation> make_exif_transpose();
 std::shared_ptr<ImageOperation> make_random_resized_crop();
 std::shared_ptr<ImageOperation> make_resized_crop();

@@ -10,47 +10,49 @@
 
 namespace millrace {
 
-/// An operation's number and name, for messages: "ops[1] (resize)".
+/// Returns an operation's number and name for messages: "ops[1] (resize)".
 std::string place_of(std::span<const Operation> ops, std::size_t number);
 
-/// Why these operations cannot run in this order, naming the one at fault; empty if they can.
+/// Returns the reason why these operations cannot run in this order, which names the operation;
+/// empty if they can.
 std::string order_problem(std::span<const Operation> ops);
 
-/// Why this operation cannot be run by another one; nullptr if it can.
+/// Returns the reason why another operation cannot run this one, or nullptr.
 const char* nesting_problem(const Operation& op);
 
-/// How many images a sample of these operations has.
+/// Returns the number of images in a sample of these operations.
 int views_of(std::span<const Operation> ops);
 
-/// Whether an operation leaves its work to the device.
+/// Returns whether an operation leaves its work to the device.
 bool runs_on_device(const Operation& op);
 
-/// Whether that is a flip.
+/// Returns whether it is a flip on the device.
 bool flips_on_device(const Operation& op);
 
-/// Whether an operation, or one that it runs, moves pixels without telling what else should follow.
+/// Returns whether an operation, or one that it runs, moves pixels but not the targets that should
+/// move with them.
 bool moves_alone(const Operation& op);
 
-/// Operations as workers run them: those that fold folded, then the others in place. They draw
-/// their random numbers in their own order. Immutable; workers share one.
+/// Operations in the form in which workers run them: first those that fold, folded, then the others
+/// in place. They draw their random numbers in their own order. Immutable; all workers share one.
 class Program {
  public:
-  /// Of operations that have no `order_problem`.
+  /// The operations must have no `order_problem`.
   Program(Size output, std::span<const Operation> ops, Like like = {});
 
-  /// Whether `fold` needs the image's EXIF orientation, 1 to 8; else it may be given 1.
+  /// Returns whether `fold` needs the image's EXIF orientation, 1 to 8. If not, 1 may be passed.
   bool needs_orientation() const;
-  /// How many images a sample has.
+  /// Returns the number of images in a sample.
   int views() const;
-  /// For the image number `view` of them.
+  /// Folds the operations for image number `view` of the sample.
   Fold fold(Size image, int orientation, Random& random, int view = 0) const;
-  /// The first geometric operation that draws random numbers; nullptr if none does.
+  /// Returns the first geometric operation that draws random numbers, or nullptr.
   const ImageOperation* random_geometry() const;
-  /// For a program without such: what the geometric operations make of an image, before the others
-  /// that fold.
+  /// Folds only the geometric operations, without the other ones that fold. For a program without
+  /// random geometry.
   Fold fold_geometry(Size image, int orientation, int view = 0) const;
-  /// What those others exchange of it: left and right, top and bottom. They draw their random
-  /// numbers as `fold` has them do.
+  /// The flips of those other operations: whether left and right, top and bottom are exchanged.
+  /// `flips` draws the same random numbers as `fold`.
   struct Flips {
     bool mirrored = false;
     bool flipped = false;

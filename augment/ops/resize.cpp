@@ -41,7 +41,7 @@ class ResizeOperation final : public GeometricOperation {
     return resize_shorter(image, parameters_.size, parameters_.max_size);
   }
 
-  /// Behind the size, since that decides what it may be.
+  /// Call it after the size is known, since the size limits `max_size`.
   void describe_max_size(Parameters& parameters) {
     NumberList list{.what = "an integer",
                     .counts = {1},

@@ -8,11 +8,11 @@
 
 namespace millrace {
 
-/// One worker's memory for operations, which only grows. What is borrowed last is given back first,
-/// so operations that run others find the next piece.
+/// One worker's memory for operations. It only grows. Pieces are returned in the reverse order of
+/// borrowing, so operations that run others get the next piece.
 class Scratch {
  public:
-  /// Bytes of any value, aligned for any plain type, until it goes out of scope.
+  /// Borrowed bytes of unspecified value, aligned for any plain type. The destructor returns them.
   class Borrowed {
    public:
     Borrowed(const Borrowed&) = delete;
@@ -37,7 +37,7 @@ class Scratch {
   }
 
  private:
-  /// Moving a vector moves no bytes, so what is borrowed stays where it is.
+  /// Moving a vector does not move its bytes, so borrowed bytes stay where they are.
   std::vector<std::vector<std::uint8_t>> pieces_;
   std::size_t used_ = 0;
 };

@@ -21,7 +21,7 @@ class TenCropOperation final : public GeometricOperation {
     if (!fold.holds_output(name())) return nullptr;
     const Size image = fold.padded();
     Region window = crop_of_five(image, fold.output, fold.view % 5);
-    // A window of the flipped image is the flipped window on the other side.
+    // A window of the flipped image is the flipped window on the other side of the image.
     const bool flipped = fold.view >= 5;
     if (flipped && parameters_.vertical_flip) window.y = image.height - window.height - window.y;
     if (flipped && !parameters_.vertical_flip) window.x = image.width - window.width - window.x;

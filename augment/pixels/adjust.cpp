@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// Steps that are still to be taken.
+/// Steps that have not been taken yet.
 class Pending {
  public:
   explicit Pending(std::span<std::uint8_t> pixels)
@@ -21,12 +21,12 @@ class Pending {
     if (number_ == most) take({.from_planes = as_planes_});
     steps_[number_++] = step;
   }
-  /// The mean luma of what the steps make, rounded.
+  /// Takes the steps. Returns the mean luma of the result, rounded.
   int mean() {
     const auto sum = static_cast<double>(take({.from_planes = as_planes_, .sums = true}));
     return static_cast<int>(std::floor(sum / static_cast<double>(count_) + 0.5));
   }
-  /// Takes those that are left.
+  /// Takes the remaining steps.
   void finish() {
     if (number_ > 0 || as_planes_) take({.from_planes = as_planes_});
   }
@@ -47,7 +47,7 @@ class Pending {
   bool as_planes_ = false;
 };
 
-/// As `np.uint8(factor * 255)`.
+/// Converts as `np.uint8(factor * 255)` does.
 std::uint8_t hue_shift(double factor) {
   return static_cast<std::uint8_t>(static_cast<int>(factor * 255) & 0xFF);
 }
@@ -86,7 +86,7 @@ void adjust_sharpness(std::uint8_t* pixels, Size size, double factor,
   const Slope slope = slope_from_any(static_cast<float>(factor));
   const std::size_t row = 3 * static_cast<std::size_t>(size.width);
   auto* sums = reinterpret_cast<std::uint16_t*>(memory.data());
-  // Rows as they were before they were written over.
+  // Copies of rows from before they are overwritten.
   std::uint8_t* above = memory.data() + row * sizeof(std::uint16_t);
   std::uint8_t* at = above + row;
   std::memcpy(above, pixels, row);

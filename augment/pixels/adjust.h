@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Brightness, contrast, saturation, hue and sharpness of 8-bit RGB pixels, changed in place as
-// torchvision does it by Pillow, to the bit. Any thread may call these functions.
+// Brightness, contrast, saturation, hue and sharpness of 8-bit RGB pixels, changed in place. The
+// result is torchvision's by Pillow, to the bit. Any thread may call these functions.
 #pragma once
 
 #include <millrace/geometry.h>
@@ -13,31 +13,31 @@ namespace millrace {
 
 enum class Property { brightness, contrast, saturation, hue };
 
-/// A factor from 0 to 1,000,000, where 1 changes nothing: what lies between black, the mean grey,
-/// or the pixel's own grey, and the pixel (`ImageEnhance.Brightness`, `Contrast` and `Color`). Of
-/// the hue, a share of the circle in [-0.5, 0.5] (torchvision's `functional.adjust_hue`, by
-/// Pillow's HSV of 8 bits).
+/// A change of one property. `factor` is 0 to 1,000,000, and 1 changes nothing. It blends the pixel
+/// with black, the mean grey or the pixel's own grey (`ImageEnhance.Brightness`, `Contrast` and
+/// `Color`). For the hue it is a share of the circle in [-0.5, 0.5] (torchvision's
+/// `functional.adjust_hue`, by Pillow's HSV of 8 bits).
 struct Adjustment {
   Property of;
   double factor;
 };
 
-/// One after the other. Those that follow each other are made in one pass, but before a contrast,
-/// which needs the mean.
+/// Makes the adjustments one after the other. Consecutive ones share a pass; a contrast begins a
+/// new one, since it needs the mean.
 void adjust(std::span<std::uint8_t> pixels, std::span<const Adjustment> adjustments);
 inline void adjust(std::span<std::uint8_t> pixels, Property of, double factor) {
   const Adjustment one{of, factor};
   adjust(pixels, std::span(&one, 1));
 }
 
-/// Red, green and blue become the luma, as in `Image.convert("L")`.
+/// Sets red, green and blue to the luma, as `Image.convert("L")` does.
 void make_grey(std::span<std::uint8_t> pixels);
 
-/// How many bytes `adjust_sharpness` needs.
+/// Returns the number of bytes that `adjust_sharpness` needs.
 std::size_t sharpness_memory(Size size);
-/// What lies between the image smoothed by `ImageFilter.SMOOTH` and itself, by factors as above:
-/// `ImageEnhance.Sharpness`. The outermost pixels stay as they are. `memory` is aligned for any
-/// plain type.
+/// Blends the image smoothed by `ImageFilter.SMOOTH` with the image itself, by a factor as above:
+/// `ImageEnhance.Sharpness`. The outermost pixels stay unchanged. `memory` is aligned for any plain
+/// type.
 void adjust_sharpness(std::uint8_t* pixels, Size size, double factor,
                       std::span<std::uint8_t> memory);
 

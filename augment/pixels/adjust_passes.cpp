@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h), without fused
-// multiply-adds, so that all of them give the same bits.
+// Compiled once for each instruction set (Highway's foreach_target.h), without fused multiply-adds,
+// so that all sets give the same bits.
 #include "pixels/adjust_passes.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace millrace {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// For processors without vectors, and for the last pixels.
+/// Takes a step at one pixel: for processors without vectors, and for the last pixels.
 HWY_INLINE void take_step_at(std::uint8_t* pixel, const Step& step) {
   if (step.kind == Step::Kind::hue) return shift_hue(pixel, step.shift);
   const int base = step.kind == Step::Kind::grey ? luma(pixel[0], pixel[1], pixel[2]) : step.base;
@@ -54,7 +54,8 @@ std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<
 
 #else
 
-/// Green and its parts of the differences to it, since the weights are 65536 together.
+/// Returns the luma as green plus weighted differences from green, since the weights add up to
+/// 65536.
 HWY_INLINE V16 luma_of(const Pixels16& pixels) {
   const V16 weights = hn::BitCast(D16(), hn::Set(D32(), 19595 | 7471 << 16));
   const V16 red = hn::Sub(pixels.red, pixels.green);
@@ -71,7 +72,7 @@ HWY_INLINE V16 luma_of(const Pixels16& pixels) {
                                       part(hn::InterleaveUpper(D16(), red, blue))));
 }
 
-/// What comes after a step: its numbers are stored, which cuts them to 0 .. 255, or computed with.
+/// The use of a step's numbers: they are stored, which clamps them to 0 .. 255, or computed with.
 enum class Next { stored, computed };
 
 HWY_INLINE Pixels16 blended_with(const Slope& slope, V16 base, const Pixels16& pixels, Next next) {
@@ -121,7 +122,8 @@ std::uint64_t take_all_steps(std::uint8_t* pixels, std::size_t count, std::span<
          take_steps_at(pixels + 3 * done, count - done, steps);
 }
 
-/// Levels from sums of their neighbours and themselves: (sum + 6) / 13, that is sum / 13 rounded.
+/// Sharpens levels. `sums` are those of the levels and their neighbours. The mean is (sum + 6) /
+/// 13, that is sum / 13 rounded.
 HWY_INLINE V16 sharpen_levels(V16 sums, V16 levels, const Slope& slope) {
   const DU16 du;
   const auto thirteenth =
@@ -134,7 +136,7 @@ HWY_INLINE V16 sharpen_levels(V16 sums, V16 levels, const Slope& slope) {
 void sharpen(const std::uint8_t* HWY_RESTRICT above, const std::uint8_t* HWY_RESTRICT at,
              const std::uint8_t* HWY_RESTRICT below, std::uint8_t* HWY_RESTRICT made,
              std::uint16_t* HWY_RESTRICT sums, std::size_t width, const Slope& given) {
-  const Slope slope = given;  // a byte that is stored might otherwise be of it
+  const Slope slope = given;  // a copy, since a stored byte might alias the argument
   const std::size_t bytes = 3 * width;
   for (std::size_t byte = 0; byte < bytes; ++byte)
     sums[byte] = static_cast<std::uint16_t>(above[byte] + at[byte] + below[byte]);

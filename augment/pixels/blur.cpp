@@ -15,7 +15,8 @@ constexpr int box_passes = 3;
 
 std::size_t row_bytes(Size size) { return 3 * static_cast<std::size_t>(size.width); }
 
-/// Place `at` of `count` pixels that are reflected at both ends as often as it takes.
+/// Returns the index of `at` among `count` pixels that are reflected at both ends, as often as
+/// needed.
 int reflected(int at, int count) {
   if (count == 1) return 0;
   const int period = 2 * (count - 1);
@@ -23,7 +24,8 @@ int reflected(int at, int count) {
   return std::min(place, period - place);
 }
 
-/// From the middle on. Source: `_get_gaussian_kernel1d` in torchvision's functional_tensor.py.
+/// Returns the weights from the middle on. Source: `_get_gaussian_kernel1d` in torchvision's
+/// functional_tensor.py.
 std::vector<float> gaussian_weights(int kernel_size, double sigma) {
   std::vector<float> weights;
   float sum = 0;
@@ -36,7 +38,7 @@ std::vector<float> gaussian_weights(int kernel_size, double sigma) {
   return weights;
 }
 
-/// The box whose three passes make a Gaussian of standard deviation `radius`.
+/// Returns the box whose three passes make a Gaussian of standard deviation `radius`.
 BlurBox box_of(double radius) {
   const auto sigma = static_cast<float>(radius);
   const float variance = sigma * sigma / box_passes;
@@ -52,7 +54,8 @@ BlurBox box_of(double radius) {
   return box;
 }
 
-/// Pixels that begin `margin` pixels behind `row`, with as many on both sides like the outermost.
+/// Repeats the outermost pixels `margin` times on both sides. The pixels begin `margin` pixels
+/// behind `row`.
 void extend(std::uint8_t* row, std::size_t margin, std::size_t width) {
   for (std::size_t n = 0; n < margin; ++n) {
     std::memcpy(row + 3 * n, row + 3 * margin, 3);
@@ -60,7 +63,7 @@ void extend(std::uint8_t* row, std::size_t margin, std::size_t width) {
   }
 }
 
-/// The columns of `from`, into `made`.
+/// Blurs the columns of `from` into `made`.
 void box_blur_columns(const std::uint8_t* from, Size size, const BlurBox& box, std::uint32_t* sums,
                       std::uint8_t* made) {
   const std::size_t bytes = row_bytes(size);
@@ -68,7 +71,7 @@ void box_blur_columns(const std::uint8_t* from, Size size, const BlurBox& box, s
   const auto row = [&](int y) {
     return from + static_cast<std::size_t>(std::clamp(y, 0, size.height - 1)) * bytes;
   };
-  // Those of the row before the first.
+  // Begins with the sums of the row before the first.
   std::fill_n(sums, bytes, 0);
   for (int y = -radius - 1; y < radius; ++y)
     for (std::size_t n = 0; n < bytes; ++n) sums[n] += row(y)[n];
@@ -95,7 +98,7 @@ void gaussian_blur(std::uint8_t* pixels, Size size, Size kernel, double sigma,
   const int half_height = kernel.height / 2;
   const std::size_t bytes = row_bytes(size);
   const std::size_t room = bytes + blur_slack;
-  auto* const ring = reinterpret_cast<float*>(memory.data());  // of the rows around the current one
+  auto* const ring = reinterpret_cast<float*>(memory.data());  // the rows around the current one
   float* const padded = ring + static_cast<std::size_t>(kernel.height) * room;
   const auto place = [&](int y) {
     return ring + static_cast<std::size_t>(y % kernel.height) * room;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h), without fused
-// multiply-adds, so that all of them give the same bits. What has no vectors in it is for the
-// compiler to make some of.
+// Compiled once for each instruction set (Highway's foreach_target.h), without fused multiply-adds,
+// so that all sets give the same bits. The compiler vectorises the loops without explicit vectors.
 #include "pixels/blur_passes.h"
 
 #include <algorithm>
@@ -25,7 +24,7 @@ using VF = hn::Vec<DF>;
 constexpr std::size_t lanes = hn::MaxLanes(DF());
 static_assert(2 * lanes <= blur_slack);
 
-/// Two vectors of weighted sums, where `row(n)` begins n steps on.
+/// Two vectors of weighted sums. `row(n)` points to the values n steps on.
 struct Blurred {
   VF first, second;
 };

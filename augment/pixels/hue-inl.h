@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included once for each instruction set. Pillow's HSV in integers: its floats, truncated or
-// rounded, are fractions' exact values truncated or rounded, but for some hues that come out as an
-// integer. This holds for all colours, each of which was tried on each instruction set; a test
-// goes through a fifth of them.
+// Pillow's HSV in integers. Included once for each instruction set.
+//
+// Pillow truncates or rounds floats. That gives the exact fractions, truncated or rounded, except
+// for some hues whose fraction is an integer. This was checked for all colours on each instruction
+// set; a test checks a fifth of them.
 #if defined(MILLRACE_PIXELS_HUE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_PIXELS_HUE_INL_H
 #undef MILLRACE_PIXELS_HUE_INL_H
@@ -20,15 +21,16 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// The hues of 8 bits to which a fraction that is an integer is truncated as if it were less, by
-/// the rounding of float32: bit h % 8 of byte h / 8.
+/// The exceptions: hues of 8 bits whose fraction is an integer, but which float32 rounds to less,
+/// so that they are truncated to the integer below. Bit h % 8 of byte h / 8 is set for such a hue
+/// h.
 inline constexpr std::uint8_t hues_truncated[2][16] = {
     {0xFE, 0xFF, 0xFF, 0xFF, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x11, 0x11, 0x01, 0x00,
      0x00},
     {0xAA, 0xAA, 0x2A, 0x22, 0x22, 0x22, 0x23, 0x23, 0x22, 0x22, 0x02, 0x00, 0x00, 0x00, 0x00,
      0x00}};
 
-/// All bits set where bit `hue` % 8 of byte `hue` / 8 is.
+/// Returns all bits set where bit `hue` % 8 of byte `hue` / 8 is set.
 HWY_INLINE V16 is_truncated(V16 hue) {
   static constexpr std::uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128,
                                             1, 2, 4, 8, 16, 32, 64, 128};
@@ -46,19 +48,21 @@ HWY_INLINE V16 is_truncated(V16 hue) {
   return hn::VecFromMask(D16(), hn::Gt(bit, hn::Zero(D16())));
 }
 
-/// One by numbers of 1 to 255, off by less than 2^-21 of it. x86 divides slowly.
+/// Returns 1 / `number` for numbers of 1 to 255, with a relative error of less than 2^-21. Avoids
+/// division, which is slow on x86.
 HWY_INLINE VF reciprocal(VF number) {
 #if HWY_ARCH_X86
-  const VF about = hn::ApproximateReciprocal(number);  // by less than 2^-11, which is squared
+  const VF about = hn::ApproximateReciprocal(number);  // relative error below 2^-11; the next step
+                                                       // squares it
   return hn::Mul(about, hn::Sub(hn::Set(DF(), 2), hn::Mul(number, about)));
 #else
   return hn::Div(hn::Set(DF(), 1), number);
 #endif
 }
 
-/// Integers `from` times `factor` by `by`, rounded down. They are made a little too large first:
-/// results that are integers stay so, and none reaches the next integer, if all others lie at
-/// least 2^-17 of them below it.
+/// Returns the integers `from` times `factor` divided by `by`, rounded down. The factor is first
+/// made a little too large. So results that are integers stay the same. The others do not reach the
+/// next integer if they lie at least 2^-17 of their value below it.
 HWY_INLINE VF divided(VF from, float factor, VF by) {
   const VF above = hn::Set(DF(), factor * (1 + 0x1p-19F));
   return hn::Mul(hn::Mul(from, above), reciprocal(hn::Max(by, hn::Set(DF(), 1))));
@@ -68,16 +72,18 @@ HWY_INLINE V16 divided(const Two<VF>& from, float factor, const Two<VF>& by) {
   return from_floats({divided(from.low, factor, by.low), divided(from.high, factor, by.high)});
 }
 
-/// value share / 65025, rounded, of a value of 8 bits and a share of 0 to 65025, without a sign.
+/// Returns value * share / 65025, rounded, for a value of 8 bits and an unsigned share of 0 to
+/// 65025.
 HWY_INLINE V16 rounded_share(V16 value, V16 share) {
   const DU16 du;
   const auto v = hn::BitCast(du, value);
   const auto s = hn::BitCast(du, share);
-  // In parts of 65536 the share has 511 / 65025 more. This is up to 1.02 too little, and the result
-  // then one too little at most.
+  // In units of 1/65536 the share is larger by 511 / 65025 of itself. This approximation is at most
+  // 1.02 too low, so the result is at most one too low.
   const auto longer = hn::Add(s, hn::MulHigh(s, hn::Set(du, 515)));
   const auto about = hn::Add(hn::MulHigh(v, longer), hn::ShiftRight<15>(hn::Mul(v, longer)));
-  // What is left is 65025 or a little more then. 65025 times the result is -511 times it here.
+  // In that case the remainder is 65025 or a little more. Modulo 2^16, 65025 times the result is
+  // -511 times it.
   const auto left =
       hn::Add(hn::Add(hn::Mul(v, s), hn::Set(du, 32512)), hn::Mul(about, hn::Set(du, 511)));
   const auto too_little = hn::VecFromMask(du, hn::Gt(left, hn::Set(du, 65024)));
@@ -99,7 +105,8 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   const V16 sixths = hn::IfThenElse(hn::Eq(red, most), at_red,
                                     hn::IfThenElse(hn::Eq(green, most), at_green, at_blue));
   const Two<VF> range_f = to_floats(range);
-  // Sixths times 255 by 6 times the range. The product of an integer hue is compared modulo 2^16.
+  // Sixths times 255, divided by 6 times the range. For an integer hue the product is compared
+  // modulo 2^16.
   V16 hue = divided(to_floats(sixths), 42.5F, range_f);
   const auto exact = hn::Eq(hn::Mul(hue, two), hn::Mul(sixths, hn::Set(d, 85)));
   hue = hn::Add(hue, hn::And(hn::VecFromMask(d, exact), is_truncated(hue)));
@@ -107,7 +114,7 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
 
   hue = hn::And(hn::Add(hue, shift), hn::Set(d, 255));
 
-  // To RGB: `sector` sixths, and of the next one `part` of 255.
+  // To RGB: `sector` is the number of whole sixths, `part` the rest in units of 1/255 of a sixth.
   const V16 six = hn::Add(hn::Add(hue, hue), hn::ShiftLeft<2>(hue));
   const DU16 du;
   const V16 sector =
@@ -115,7 +122,7 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   const V16 part = hn::Sub(six, hn::Sub(hn::ShiftLeft<8>(sector), sector));
   const auto odd = hn::Eq(hn::And(sector, hn::Set(d, 1)), hn::Set(d, 1));
   const V16 weight = hn::IfThenElse(odd, part, hn::Sub(hn::Set(d, 255), part));
-  // Both are of 16 bits without a sign.
+  // Both are unsigned numbers of 16 bits.
   const V16 share =
       hn::Sub(hn::Set(d, static_cast<std::int16_t>(65025 - 65536)), hn::Mul(saturation, weight));
   const V16 between = rounded_share(most, share);
@@ -123,7 +130,7 @@ HWY_INLINE Pixels16 hue_shifted(const Pixels16& pixels, V16 shift) {
   const V16 least =
       hn::BitCast(d, hn::ShiftRight<7>(hn::MulHigh(hn::BitCast(du, product), hn::Set(du, 0x8081))));
 
-  // 255 where the channel is the maximum, 0 where it is what lies between, in sectors 0 to 6.
+  // 255 where the channel is the maximum (`most`) or lies between (`between`), for sectors 0 to 6.
   const V8 places = hn::BitCast(D8(), hn::Or(sector, hn::ShiftLeft<8>(sector)));
   const auto is = [&](const std::uint8_t(&table)[16]) HWY_ATTR {
     return hn::BitCast(d, hn::TableLookupBytes(hn::LoadDup128(D8(), table), places));

@@ -16,7 +16,7 @@
 namespace millrace {
 namespace {
 
-/// Rows are longer than the longest vector, and the last pixels fill none.
+/// Rows are longer than the longest vector, and their last pixels do not fill a vector.
 constexpr Size picture{37, 9};
 constexpr std::size_t picture_row_bytes = 3 * std::size_t{37};
 
@@ -28,8 +28,8 @@ void fill(std::vector<std::uint8_t>& pixels) {
   }
 }
 
-/// The passes of `gaussian_blur` over the middle rows. Its weights are not used, since their last
-/// bits are those of the C library's `exp`.
+/// Runs the passes of `gaussian_blur` over the middle rows. Its weights are not used, since their
+/// last bits depend on the C library's `exp`.
 void blur(std::vector<std::uint8_t>& pixels) {
   constexpr float weights[] = {0.4F, 0.2F, 0.1F};
   constexpr std::size_t margin = 6;
@@ -50,7 +50,7 @@ void blur(std::vector<std::uint8_t>& pixels) {
 std::uint64_t pixels_checksum() {
   std::vector<std::uint8_t> pixels(picture_row_bytes * static_cast<std::size_t>(picture.height));
   constexpr double radius = 1.4;
-  // Doubles, so that the memory is aligned for every scratch type.
+  // Made of doubles, so that the memory is aligned for every scratch type.
   std::vector<double> memory(
       std::max(sharpness_memory(picture), extended_box_blur_memory(picture, radius)) /
           sizeof(double) +
@@ -64,7 +64,7 @@ std::uint64_t pixels_checksum() {
     change();
     XXH3_64bits_update(&state, pixels.data(), pixels.size());
   };
-  // The last one's factor is blended in floats; those before have steps in integers.
+  // The last adjustment is blended in floats; those before have slopes in integers.
   constexpr Adjustment adjustments[] = {{Property::brightness, 1.3}, {Property::hue, 0.21},
                                         {Property::saturation, 0.6}, {Property::contrast, 1.7},
                                         {Property::brightness, 0.8}, {Property::saturation, 150}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included once for each instruction set: groups of RGB pixels as vectors of 16-bit numbers, from
-// bytes and back.
+// Groups of RGB pixels as vectors of 16-bit numbers, loaded from bytes and stored to bytes.
+// Included once for each instruction set.
 #if defined(MILLRACE_PIXELS_PIXELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_PIXELS_PIXELS_INL_H
 #undef MILLRACE_PIXELS_PIXELS_INL_H
@@ -24,11 +24,12 @@ struct Pixels16 {
   V16 red, green, blue;
 };
 
-/// As many pixels as a vector has bytes.
+/// Pixels of a group: as many as a vector has bytes.
 inline constexpr std::size_t group_size = hn::MaxLanes(D8());
 using Group = Two<Pixels16>;
 
-/// Planes of a group's bytes, in an order of pixels that only these two functions know.
+/// Loads the planes of a group's bytes. The order of the pixels in a plane is private to
+/// `load_planes` and `store_planes`.
 HWY_INLINE Group load_planes(const std::uint8_t* planes) {
   const Two<V16> red = widened(hn::LoadU(D8(), planes));
   const Two<V16> green = widened(hn::LoadU(D8(), planes + group_size));
@@ -47,8 +48,9 @@ HWY_INLINE void store_planes(const Group& group, std::uint8_t* planes) {
 
 static_assert(hn::MaxLanes(D8()) == 32);
 
-/// Where a block's 8 numbers of a channel lie in 16 of the 24 bytes of its pixels, from `first` on;
-/// 128 makes a zero, for what lies outside and for the higher bytes.
+/// Returns the places of a block's 8 numbers of a channel in 16 of the 24 bytes of its pixels, from
+/// byte `first` on. 128 makes a zero, for numbers outside of these 16 bytes and for the higher
+/// bytes.
 constexpr std::array<std::uint8_t, 16> places_of(int channel, int first, bool taken_before) {
   std::array<std::uint8_t, 16> places{};
   for (int n = 0; n < 8; ++n) {
@@ -61,7 +63,7 @@ constexpr std::array<std::uint8_t, 16> places_of(int channel, int first, bool ta
   return places;
 }
 
-/// 16 pixels, by two thirds of the shuffles that planes of bytes would take.
+/// Loads 16 pixels, with two thirds of the shuffles that planes of bytes would take.
 HWY_INLINE Pixels16 load_half(const std::uint8_t* pixels) {
   static constexpr std::array places{places_of(0, 0, true),  places_of(1, 0, true),
                                      places_of(2, 0, true),  places_of(0, 8, false),
@@ -78,7 +80,8 @@ HWY_INLINE Pixels16 load_half(const std::uint8_t* pixels) {
   return {channel(0), channel(1), channel(2)};
 }
 
-/// Does not cut, so the numbers are 0 .. 255 already. Unless `last`, it stores 4 bytes more.
+/// Stores 16 pixels. Does not clamp: the numbers must be 0 .. 255 already. Stores 4 bytes more
+/// unless `last` is set.
 HWY_INLINE void store_half(const Pixels16& half, std::uint8_t* pixels, bool last) {
   static constexpr std::uint8_t places[16] = {0,  1,  2,  4,  5,   6,   8,   9,
                                               10, 12, 13, 14, 128, 128, 128, 128};
@@ -100,7 +103,7 @@ HWY_INLINE void store_half(const Pixels16& half, std::uint8_t* pixels, bool last
   hn::StoreU(hn::LowerHalf(four, hn::UpperHalf(eight, end)), four, pixels + 44);
 }
 
-/// Whether `store_pixels` cuts numbers to 0 .. 255.
+/// Whether `store_pixels` clamps numbers to 0 .. 255.
 inline constexpr bool cut_when_stored = false;
 
 HWY_INLINE Group load_pixels(const std::uint8_t* pixels) {

@@ -7,15 +7,15 @@
 namespace millrace {
 namespace {
 
-/// 255 times that, and all that is added to it, has 16 bits.
+/// 255 times this, plus all that is added to it, fits in 16 bits.
 constexpr float largest_whole = 100;
 
 int stepped(const Slope& slope, int difference) {
   return slope.whole * difference + ((slope.share * difference) >> 16);
 }
 
-/// Integers for which `holds` says that they do, of those next to the factor. There are mostly
-/// some: fractions with denominators up to 255 lie at least 1 / 65025 apart.
+/// Searches the integers next to the factor for a pair for which `holds` returns true. Mostly such
+/// a pair exists: fractions with denominators up to 255 lie at least 1 / 65025 apart.
 template <typename Holds>
 Slope found(float factor, const Holds& holds) {
   Slope slope{.factor = factor};
@@ -48,13 +48,13 @@ Slope slope_from_any(float factor) {
   return found(factor, [&](const Slope& slope) {
     for (int difference = -255; difference <= 255; ++difference) {
       const float step = factor * static_cast<float>(difference);
-      // Then the result is 0 or 255, and the integers are off by less than 1.
+      // The result is then 0 or 255, and the integers are off by less than 1.
       if (std::abs(step) >= 257) continue;
       const int rounded = static_cast<int>(step);
       const int below_step = rounded - (static_cast<float>(rounded) > step ? 1 : 0);
       if (below_step != stepped(slope, difference)) return false;
       const auto below = static_cast<float>(below_step);
-      // Added to a level, a step just below an integer may be rounded up to it.
+      // A step just below an integer may be rounded up to it when a level is added.
       if (step != below && below + 1 - step <= 0x1p-15F) return false;
     }
     return true;

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// The level `factor` of the way from `a` to `b`, and beyond: Pillow's `Image.blend`, in float32,
-/// cut to 0 .. 255 and rounded down.
+/// Returns the level at the share `factor` of the way from `a` to `b`, also beyond `b`: Pillow's
+/// `Image.blend`, in float32, clamped to 0 .. 255 and rounded down.
 inline std::uint8_t blended(int a, int b, float factor) {
   const float made = static_cast<float>(a) + factor * static_cast<float>(b - a);
   return made <= 0     ? std::uint8_t{0}
@@ -14,8 +14,9 @@ inline std::uint8_t blended(int a, int b, float factor) {
                        : static_cast<std::uint8_t>(made);
 }
 
-/// How vectors blend by a factor: where `integers` is set, as a + whole d + (share d >> 16) with
-/// d = b - a, which has the same bits as the floats wherever it may be used, and else in floats.
+/// A factor in the form in which vectors blend. If `integers` is set, the blend is a + whole d +
+/// (share d >> 16) with d = b - a. It has the same bits as the floats for the levels that the slope
+/// was made for. Otherwise the blend is in floats.
 struct Slope {
   float factor;
   bool integers = false;
@@ -23,9 +24,9 @@ struct Slope {
   std::int16_t share = 0;
 };
 
-/// For blends of the level `a` with any other one.
+/// Returns the slope for blends of the level `a` with any other level.
 Slope slope_from(int a, float factor);
-/// For blends of any two levels.
+/// Returns the slope for blends of any two levels.
 Slope slope_from_any(float factor);
 
 }  // namespace millrace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included once for each instruction set, by sources that Highway compiles for each. Bytes are
-// widened to 16 bits and those to 32 within each 16-byte block of a vector, and put together again
-// the same way.
+// Conversions of vectors. Included once for each instruction set, by sources that Highway compiles
+// for each. Within each 16-byte block of a vector, bytes are widened to 16 bits and those to 32
+// bits, and narrowed again in the same order.
 #if defined(MILLRACE_PIXELS_VECTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_PIXELS_VECTORS_INL_H
 #undef MILLRACE_PIXELS_VECTORS_INL_H
@@ -34,12 +34,12 @@ using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 using VF = hn::Vec<DF>;
 
-/// As many values as a vector of half their size has.
+/// The values of one vector after they are widened to twice their size.
 template <class V>
 struct Two {
   V low, high;
 
-  // Written out: implicit ones would be compiled without the instruction set.
+  // Explicit, since implicit constructors would be compiled without the instruction set.
   HWY_INLINE Two() {}
   HWY_INLINE Two(V low_half, V high_half) : low(low_half), high(high_half) {}
 };
@@ -50,7 +50,7 @@ HWY_INLINE Two<V16> widened(V8 bytes) {
           hn::BitCast(D16(), hn::InterleaveUpper(D8(), bytes, zero))};
 }
 
-/// Cut to 0 .. 255.
+/// Clamps to 0 .. 255.
 HWY_INLINE V8 narrowed(const Two<V16>& values) {
   return narrowed_blocks(D8(), values.low, values.high);
 }
@@ -63,13 +63,13 @@ HWY_INLINE Two<VF> to_floats(V16 values) {
           wide(hn::InterleaveUpper(D16(), values, values))};
 }
 
-/// Rounded towards zero, cut to 16 bits.
+/// Rounds towards zero and saturates to 16 bits.
 HWY_INLINE V16 from_floats(const Two<VF>& values) {
   return hn::ReorderDemote2To(D16(), hn::ConvertTo(D32(), values.low),
                               hn::ConvertTo(D32(), values.high));
 }
 
-/// `blended`, but not cut to 0 .. 255.
+/// Does what `blended` does, without the clamp to 0 .. 255.
 HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
   const V16 difference = hn::Sub(b, a);
   if (slope.integers) {
@@ -85,7 +85,7 @@ HWY_INLINE V16 blend(const Slope& slope, V16 a, V16 b) {
                       hn::Add(from.high, hn::Mul(steps.high, factor))});
 }
 
-/// A blend's result cut to 0 .. 255, outside of which it is with factors above 1 alone: none is
+/// Clamps a blend's result to 0 .. 255. Only factors above 1 leave that range, since no factor is
 /// below 0.
 HWY_INLINE V16 cut(const Slope& slope, V16 values) {
   if (slope.factor <= 1) return values;

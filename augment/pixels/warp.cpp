@@ -31,7 +31,7 @@ struct WarpedImage {
   std::size_t column(int x) const {
     return static_cast<std::size_t>(std::clamp(x, 0, width - 1)) * rgb;
   }
-  /// Of a place inside.
+  /// Returns the pixel at a place inside the image.
   const std::uint8_t* nearest(int x, int y) const {
     return pixels + static_cast<std::size_t>(y) * stride + static_cast<std::size_t>(x) * rgb;
   }
@@ -48,7 +48,7 @@ void put_many(std::uint8_t* to, int count, const std::array<std::uint8_t, 3>& pi
   for (int n = 0; n < count; ++n, to += rgb) put(to, pixel.data());
 }
 
-/// The place before which pixel centres lie, and how far (x, y) is from there.
+/// The pixel centres around (x, y): the whole place before it, and the distances from there.
 struct Between {
   int x;
   int y;
@@ -66,7 +66,7 @@ struct Between {
 };
 
 struct NearestFilter {
-  /// What a place that is no number comes out as.
+  /// Whether a place that is NaN gives black.
   static constexpr bool black_without_place = false;
 
   void operator()(const WarpedImage& image, double x, double y, std::uint8_t* made) const {
@@ -151,7 +151,8 @@ void warp_each(const WarpedImage& image, const Places& places, const Filter& fil
         filter(image, place.x, place.y, made);
         continue;
       }
-      // Pillow's comparisons do not find NaN outside, and what it converts to 8 bits then is 0.
+      // In Pillow a comparison with NaN is false, so such a place is not outside, and its
+      // conversion to 8 bits gives 0.
       const bool found_outside =
           place.x < 0 || place.x >= image.width || place.y < 0 || place.y >= image.height;
       if (Filter::black_without_place && !found_outside)
@@ -172,8 +173,8 @@ void warp_filtered(const WarpedImage& image, const Places& places, Interpolation
     warp_each(image, places, NearestFilter{}, fill, made);
 }
 
-/// The source pixel of each of `count` pixels along one axis, -1 outside. Sums as Pillow does,
-/// whose roundings add up.
+/// Returns the source pixel of each of `count` pixels along one axis; -1 outside. Adds up the step
+/// as Pillow does, so that the same rounding errors add up.
 std::vector<int> scaled_places(int count, double step, double offset) {
   std::vector<int> places(static_cast<std::size_t>(count), -1);
   double place = offset + step * 0.5;
@@ -184,7 +185,7 @@ std::vector<int> scaled_places(int count, double step, double offset) {
   return places;
 }
 
-/// Axes that stay what they are.
+/// Warps by a map that only scales and moves each axis.
 void scale_nearest(const WarpedImage& image, const AffineMap& m, Colour fill, std::uint8_t* made) {
   const auto outside = bytes_of(fill);
   const std::vector<int> columns = scaled_places(image.width, m[0], m[2]);
@@ -197,7 +198,8 @@ void scale_nearest(const WarpedImage& image, const AffineMap& m, Colour fill, st
 
 constexpr int fraction_bits = 16;
 
-/// Whether numbers with 16 bits before and 16 after the point can say all places.
+/// Returns whether fixed-point numbers with 16 bits before and 16 after the point can hold all
+/// places.
 bool fits_fixed(const AffineMap& m, int width, int height) {
   constexpr double limit = 32768;
   const AffinePlaces places{m};
@@ -209,8 +211,7 @@ bool fits_fixed(const AffineMap& m, int width, int height) {
   return true;
 }
 
-/// The numbers n from 0 to below `count` for which 0 <= start + n x step < end, which follow each
-/// other.
+/// The consecutive numbers n in 0 .. `count` - 1 for which 0 <= start + n x step < end.
 struct Span {
   std::int64_t begin;
   std::int64_t end;
@@ -218,7 +219,7 @@ struct Span {
 
 Span inside(std::int64_t start, std::int64_t step, std::int64_t end, std::int64_t count) {
   if (step == 0) return start >= 0 && start < end ? Span{0, count} : Span{0, 0};
-  if (step < 0) {  // the same places seen from the other end
+  if (step < 0) {  // the same places, seen from the other end
     start = end - 1 - start;
     step = -step;
   }
@@ -260,7 +261,7 @@ void warp_fixed(const WarpedImage& image, const AffineMap& m, Colour fill, std::
   }
 }
 
-/// Places too far away for `warp_fixed`, summed as Pillow does.
+/// Warps by places too far away for `warp_fixed`, summed as Pillow does.
 void warp_summed(const WarpedImage& image, const AffineMap& m, Colour fill, std::uint8_t* made) {
   const auto outside = bytes_of(fill);
   Point row{m[2] + m[1] * 0.5 + m[0] * 0.5, m[5] + m[4] * 0.5 + m[3] * 0.5};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pillow's `Image.transform` and `Image.rotate` of 8-bit RGB images of one size, to the bit, and
-// the matrices that torchvision and Pillow make for them. An image is its rows without gaps; what
-// is made must not overlap what it is made of. Pure functions: any thread may call them.
+// the matrices that torchvision and Pillow make for them. An image is its rows without gaps. The
+// result must not overlap the image. Pure functions: any thread may call them.
 #pragma once
 
 #include <millrace/operation.h>
@@ -18,35 +18,36 @@ struct Point {
   double y = 0;
 };
 
-/// Where a pixel comes from: m of the one with its centre at (x, y) is at
-/// (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]).
+/// The place from which a pixel comes. The pixel with its centre at (x, y) comes from (m[0] x +
+/// m[1] y + m[2], m[3] x + m[4] y + m[5]).
 using AffineMap = std::array<double, 6>;
 
-/// The same with both divided by m[6] x + m[7] y + 1.
+/// The same, with both coordinates divided by m[6] x + m[7] y + 1.
 using PerspectiveMap = std::array<double, 8>;
 
-/// Clockwise by `degrees`, larger by `scale`, sheared by degrees along both axes, all around
-/// `centre`, then moved by `translation`. Source: `_get_inverse_affine_matrix` in torchvision's
-/// transforms/functional.py; its `functional.affine` takes the image's `middle` for a centre.
+/// Returns the map that rotates clockwise by `degrees`, scales by `scale` and shears by the degrees
+/// `shear` along both axes, all around `centre`, and then moves by `translation`. Source:
+/// `_get_inverse_affine_matrix` in torchvision's transforms/functional.py. Its `functional.affine`
+/// takes the image's `middle` for the centre.
 AffineMap affine_map(Point centre, double degrees, Point translation, double scale, Point shear);
 inline Point middle(Size size) { return {size.width * 0.5, size.height * 0.5}; }
 
-/// The four corner pixels of an image, clockwise from the top left, moved to `corners`, which are
-/// whole numbers; nullopt where three of them lie on one line, as no map does that. Source:
-/// `_get_perspective_coeffs` in torchvision's transforms/functional.py. Since 0.18 it solves the
-/// equations in double precision and rounds to float32, as is done here. Versions before solved
-/// them in float32, which leaves three or four digits of the map.
+/// Returns the map that moves the four corner pixels of an image, clockwise from the top left, to
+/// `corners`, which are whole numbers. nullopt if three of the corners lie on one line: such a map
+/// does not exist. Source: `_get_perspective_coeffs` in torchvision's transforms/functional.py.
+/// Since 0.18 it solves the equations in double precision and rounds to float32, as is done here.
+/// Older versions solved them in float32, which leaves three or four correct digits.
 std::optional<PerspectiveMap> perspective_map(Size size, const std::array<Point, 4>& corners);
 
-/// What lies outside the image has the colour `fill`. `interpolation` is `nearest`, `bilinear` or
-/// `bicubic`, which are not antialiased here. Source: ImagingTransformAffine and
-/// ImagingGenericTransform in Pillow's Geometry.c.
+/// Makes the warped image. Pixels from outside the image have the colour `fill`. `interpolation` is
+/// `nearest`, `bilinear` or `bicubic`, which are not antialiased here. Source:
+/// ImagingTransformAffine and ImagingGenericTransform in Pillow's Geometry.c.
 void warp(const std::uint8_t* image, Size size, const AffineMap& map, Interpolation interpolation,
           Colour fill, std::uint8_t* made);
 void warp(const std::uint8_t* image, Size size, const PerspectiveMap& map,
           Interpolation interpolation, Colour fill, std::uint8_t* made);
 
-/// Counter-clockwise by `degrees` around the middle; by whole quarters exactly, where the size
+/// Rotates counter-clockwise by `degrees` around the middle. Quarter turns are exact where the size
 /// allows. Source: `Image.rotate` in Pillow's Image.py.
 void rotate(const std::uint8_t* image, Size size, double degrees, Interpolation interpolation,
             Colour fill, std::uint8_t* made);

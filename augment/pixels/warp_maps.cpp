@@ -13,8 +13,8 @@ namespace {
 
 double radians(double degrees) { return degrees * (std::numbers::pi / 180); }
 
-/// To 15 digits after the point, as Python's `round(value, 15)`, whose result is the nearest number
-/// to the decimal one.
+/// Rounds to 15 digits after the point, as Python's `round(value, 15)` does: the result is the
+/// number nearest to the decimal one.
 double rounded_15(double value) {
   char digits[32];  // of a number from -1 to 1
   const auto written =
@@ -24,13 +24,13 @@ double rounded_15(double value) {
   return read;
 }
 
-/// Python's `degrees % 360`.
+/// Returns Python's `degrees % 360`.
 double in_one_turn(double degrees) {
   const double rest = std::fmod(degrees, 360);
   return rest < 0 ? rest + 360 : rest;
 }
 
-/// Copies each pixel to where `place(x, y)` says.
+/// Copies each pixel to the place that `place(x, y)` returns.
 template <typename Place>
 void move_pixels(const std::uint8_t* image, Size size, std::uint8_t* made, Place place) {
   for (int y = 0; y < size.height; ++y)
@@ -43,12 +43,12 @@ void move_pixels(const std::uint8_t* image, Size size, std::uint8_t* made, Place
     }
 }
 
-/// Whether three points lie on one line; exact for the whole numbers that corners are.
+/// Returns whether three points lie on one line. Exact for whole numbers, which the corners are.
 bool aligned(Point a, Point b, Point c) {
   return (b.x - a.x) * (c.y - a.y) == (b.y - a.y) * (c.x - a.x);
 }
 
-/// Solves `equations`, rows of 8 factors and what these add up to, as Gauss and Jordan did.
+/// Solves `equations` by Gauss-Jordan elimination. Each row has 8 factors and their sum.
 std::optional<PerspectiveMap> solved(std::array<std::array<double, 9>, 8> equations) {
   constexpr std::size_t unknowns = 8;
   for (std::size_t at = 0; at < unknowns; ++at) {
@@ -76,7 +76,7 @@ AffineMap affine_map(Point centre, double degrees, Point translation, double sca
   const double turn = radians(degrees);
   const double along_x = radians(shear.x);
   const double along_y = radians(shear.y);
-  // The map there without its scale; its determinant is 1.
+  // The map from image to output without its scale; its determinant is 1.
   const double a = std::cos(turn - along_y) / std::cos(along_y);
   const double b =
       -std::cos(turn - along_y) * std::tan(along_x) / std::cos(along_y) - std::sin(turn);

@@ -20,7 +20,7 @@ double hamming(double x) {
   if (x == 0.0) return 1.0;
   if (x >= 1.0) return 0.0;
   x = x * std::numbers::pi;
-  // Pillow's two constants are of single precision.
+  // Pillow's two constants have single precision.
   return std::sin(x) / x * (double{0.54F} + double{0.46F} * std::cos(x));
 }
 
@@ -46,12 +46,12 @@ std::int32_t fixed_point(double share) {
   return static_cast<std::int32_t>((share < 0 ? -0.5 : 0.5) + share * unit);
 }
 
-/// The scale, by the difference of the edges in single precision as Pillow has it.
+/// Returns the scale. The difference of the edges has single precision, as in Pillow.
 double scale_of(const ResampleAxis::Wanted& wanted) {
   return static_cast<double>(wanted.high - wanted.low) / wanted.to;
 }
 
-/// The pixel of the resized axis that comes to a place in the window.
+/// Returns the pixel of the resized axis at a place in the window.
 int pixel_at(const ResampleAxis::Wanted& wanted, int place) {
   return wanted.begin + (wanted.mirrored ? wanted.count - 1 - place : place);
 }
@@ -133,7 +133,7 @@ void ResampleAxis::weigh(const Wanted& wanted, double support, Filter filter) {
   shares_.resize(stride_);
   for (int place = 0; place < wanted.count; ++place) {
     const double centre = wanted.low + (pixel_at(wanted, place) + 0.5) * scale;
-    // Cut off, as Pillow does.
+    // Truncated, as in Pillow.
     const double low = centre - reach + 0.5;
     const double high = centre + reach + 0.5;
     const int begin = std::max(static_cast<int>(low), 0);
@@ -173,7 +173,7 @@ void ResampleAxis::pick_nearest(const Wanted& wanted) {
   weights_.assign(begins_.size(), std::int32_t{1} << precision_bits);
   const double scale = scale_of(wanted);
   double position = wanted.low + scale * 0.5;
-  // Added up and not multiplied, as in Pillow: the sum's rounding decides ties.
+  // Added up instead of multiplied, as in Pillow: the sum's rounding decides ties.
   for (int pixel = 0; pixel < wanted.begin; ++pixel) position += scale;
   for (int n = 0; n < wanted.count; ++n, position += scale)
     add(wanted.mirrored ? wanted.count - 1 - n : n,

@@ -5,8 +5,8 @@
 
 namespace millrace {
 
-/// Weighs as Pillow's precompute_coeffs does, by its operations in their order, many pixels at a
-/// time. `scale` is the source's pixels per pixel.
+/// Computes the weights as Pillow's precompute_coeffs does, with the same operations in the same
+/// order, for many pixels at a time. `scale` is the number of source pixels per pixel.
 void weigh_bilinearly(const ResampleAxis::Wanted& wanted, double scale, BilinearWeights& made);
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resample/digits.h"
 
-// The chosen target includes this set of instructions, too.
+// Highway's target that includes this instruction set.
 #define HWY_WANT_AVX3_DL
 #include <hwy/highway.h>
 
@@ -24,9 +24,9 @@
 namespace millrace {
 namespace {
 
-/// Numbers of a group's table for each four weights: the places of their bytes, then each digit.
+/// Numbers in a group's table for each four weights: the places of their bytes, then each digit.
 constexpr std::size_t table_numbers = 4 * DigitAxis::lanes;
-/// Groups whose bytes fill a vector.
+/// Number of groups whose bytes fill a vector.
 constexpr int groups_at_once = 4;
 
 }  // namespace
@@ -62,7 +62,7 @@ bool DigitAxis::arrange() {
                                               bases[static_cast<std::size_t>(group)] + channel);
       std::uint32_t* numbers = group_table + lane;
       for (int quad = 0; quad < quads; ++quad, numbers += table_numbers, from += 4, place += 12) {
-        // Four pixels; what has no weight may lie anywhere in the vectors.
+        // The places of four pixels. A place whose weight is zero may lie anywhere in the vectors.
         numbers[0] = (place * 0x01010101 + 0x09060300) & 0x7F7F7F7F;
         numbers[lanes] = from[2];
         numbers[2 * lanes] = from[1];
@@ -79,8 +79,8 @@ bool DigitAxis::arrange() {
 bool has_digit_passes() {
   hwy::ChosenTarget& chosen = hwy::GetChosenTarget();
   if (!chosen.IsInitialized()) chosen.Update(hwy::SupportedTargets());
-  // `SupportedTargets` asks the processor each time, which takes longer than a pass. The index of
-  // a better target is lower, and each has the instructions of those behind it.
+  // `SupportedTargets` asks the processor each time, which takes longer than a pass. A better
+  // target has a lower index, and includes the instructions of those with higher ones.
   constexpr auto bit = static_cast<std::uint64_t>(HWY_CHOSEN_TARGET_SHIFT(HWY_AVX3_DL));
   return chosen.GetIndex() <= static_cast<std::size_t>(std::countr_zero(bit));
 }
@@ -91,9 +91,9 @@ MILLRACE_DIGITS void DigitAxis::pack(const ResampleAxis& axis) {
   quads = (taps + 3) / 4;
   digits.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(4 * quads));
   begins.resize(static_cast<std::size_t>(count));
-  // Four weights' lowest bytes, their second ones, their third ones, and nothing.
+  // Four weights' lowest bytes, their second ones, their third ones, and zeros.
   const __m128i order = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, -1, -1, -1, -1);
-  // A digit has a sign: what the lower ones lack the next ones have.
+  // Digits are signed: each digit carries into the next one.
   const __m128i carries = _mm_set1_epi32(0x8080);
   const __m128i signs = _mm_setr_epi32(-0x7F7F7F80, -0x7F7F7F80, 0, 0);
   std::uint32_t* made = digits.data();
@@ -111,11 +111,12 @@ MILLRACE_DIGITS void DigitAxis::pack(const ResampleAxis& axis) {
 
 namespace {
 
-/// A sum's first 32 is what rounds it: 2^21, before it was moved by two digits.
+/// Initial value of a sum, for rounding: 2^21, divided by 2^16 since the sum is later shifted by
+/// two digits.
 constexpr int rounding = 32;
 
-/// The bytes of four vectors' sums, cut to 0 .. 255; of the first vector's four first sums, the
-/// second's ..., the fourth's, then of their next ones.
+/// Returns the bytes of four vectors' sums, clamped to 0 .. 255. Their order is the first vector's
+/// first four sums, the second's, the third's, the fourth's, then their next four, and so on.
 MILLRACE_DIGITS inline __m512i bytes_of(const __m512i (&sums)[4]) {
   constexpr int shift = ResampleAxis::precision_bits;
   return _mm512_packus_epi16(
@@ -135,7 +136,7 @@ MILLRACE_DIGITS void make_rows(const DigitAxis& axis, const std::uint8_t* const*
   for (std::size_t offset = 0; offset < bytes; offset += vector_bytes, bases += groups_at_once) {
     const std::size_t left = std::min(bytes - offset, vector_bytes);
     const __mmask64 mask = ~__mmask64{0} >> (vector_bytes - left);
-    // Copies, since a byte that is stored might otherwise be of the table.
+    // Copies, since a stored byte might alias the table.
     __m512i places[groups_at_once][quads], digits[groups_at_once][quads][3];
     for (auto group = 0; group < groups_at_once; ++group)
       for (int quad = 0; quad < quads; ++quad, table += table_numbers) {
@@ -176,7 +177,7 @@ void make_rows(const DigitAxis& axis, const std::uint8_t* const* rows, std::uint
     make_rows<quads, false>(axis, rows, made, count);
 }
 
-/// Four rows, byte by byte side by side.
+/// Four rows, interleaved byte by byte.
 struct Columns {
   __m512i parts[4];
 };
@@ -194,7 +195,8 @@ MILLRACE_DIGITS inline Columns columns_of(const std::uint8_t* const* rows, std::
            _mm512_unpacklo_epi16(high_ab, high_cd), _mm512_unpackhi_epi16(high_ab, high_cd)}};
 }
 
-/// `fixed` is the number of quads, whose columns are kept; 0 where it is known at run time only.
+/// Makes a row. `fixed` is the number of quads, whose columns then stay in registers; 0 if it is
+/// known at run time only.
 template <int fixed>
 MILLRACE_DIGITS void make_row(const std::uint32_t* digits, int any_quads,
                               const std::uint8_t* const* rows, std::uint8_t* made,

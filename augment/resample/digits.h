@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The passes for processors that multiply and add bytes four at a time (AVX-512 with VBMI and VNNI,
-// which Highway has no words for): each weight is three digits of 8 bits.
+// The passes for processors that multiply and add bytes four at a time (AVX-512 with VBMI and
+// VNNI). Highway has no functions for these instructions. Each weight is three digits of 8 bits.
 #pragma once
 
 #include <millrace/detail/resample.h>
@@ -10,15 +10,16 @@
 
 namespace millrace {
 
-/// Whether this processor has the instructions, and Highway's targets are not restricted.
+/// Returns whether this processor has the instructions, and Highway's targets are not restricted.
 bool has_digit_passes();
 
-/// As `horizontal_pass`, of an axis for which `DigitAxis::arrange` was true. It reads
+/// Does what `horizontal_pass` does, for an axis whose `DigitAxis::arrange` returned true. Reads
 /// `DigitAxis::reach` bytes of a row.
 void horizontal_digits(const DigitAxis& axis, const std::uint8_t* const* rows,
                        std::uint8_t* const* made, std::size_t count);
 
-/// As `vertical_pass`, of 4 x `quads` rows, by `DigitAxis::digits_of` a pixel. At least 64 bytes.
+/// Does what `vertical_pass` does, for 4 x `quads` rows and one pixel's `DigitAxis::digits_of`.
+/// `bytes` is at least 64.
 void vertical_digits(const std::uint32_t* digits, int quads, const std::uint8_t* const* rows,
                      std::uint8_t* made, std::size_t bytes);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included once for each instruction set, by sources that Highway compiles for each: 16-bit numbers
-// to bytes within the 16-byte blocks of a vector. The size of the vector decides how, never the
-// name of the instruction set: newer versions of Highway know more names.
+// Converts 16-bit numbers to bytes within the 16-byte blocks of a vector. Sources that Highway
+// compiles for each instruction set include this file once for each. The vector's size selects the
+// code, never the instruction set's name, because newer versions of Highway have more names.
 #if defined(MILLRACE_RESAMPLE_NARROW_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_RESAMPLE_NARROW_INL_H
 #undef MILLRACE_RESAMPLE_NARROW_INL_H
@@ -19,7 +19,8 @@ namespace {
 
 #if HWY_TARGET != HWY_SCALAR
 
-/// Each block has the numbers of that block of `low`, then those of `high`, cut to 0 .. 255.
+/// Returns a vector in which each block has the numbers of that block of `low`, then those of
+/// `high`, clamped to 0 .. 255.
 template <class D, class V16>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> narrowed_blocks(D d, V16 low, V16 high) {
   namespace hn = hwy::HWY_NAMESPACE;

@@ -28,8 +28,8 @@ struct Case {
   bool mirrored = false;
 };
 
-/// Each number of weights for which the passes have code of their own, by pairs and by fours; rows
-/// longer than a vector, with and without a rest, and shorter ones.
+/// Cases for each number of weights that has code of its own in the passes, by pairs and by fours.
+/// Rows are shorter and longer than a vector, with and without a remainder.
 constexpr Case cases[] = {
     {{99, 31}},
     {{45, 19}, Interpolation::bilinear, true},
@@ -43,7 +43,7 @@ constexpr Case cases[] = {
 
 }  // namespace
 
-/// Makes resamplers that run no check.
+/// Makes resamplers without the check.
 struct ResampleCheck {
   static Resampler resampler() { return Resampler(Resampler::Unchecked{}); }
 };

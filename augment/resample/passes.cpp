@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h). All sums are of integers and
-// modulo 2^32, so all of them give the same bits. Rows lie side by side in the 16-byte blocks of a
-// vector, and nothing crosses a block.
+// Compiled once for each instruction set (Highway's foreach_target.h). All sums are integers modulo
+// 2^32, so all sets give the same bits. Each 16-byte block of a vector has a row of its own, and no
+// operation crosses blocks.
 #include "resample/passes.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One value, of `source(0)`, `source(1)` ...: for processors without vectors, and rows too short
-/// for them.
+/// Returns one value from `source(0)`, `source(1)` and so on: for processors without vectors, and
+/// rows too short for them.
 template <class Source>
 HWY_INLINE std::uint8_t one_value(const std::int32_t* weights, int pairs, Source source) {
   std::int32_t sum = 1 << (ResampleAxis::precision_bits - 1);
@@ -69,7 +69,7 @@ static_assert(vector_bytes % 16 == 0);
 constexpr std::size_t step_rows = 2 * blocks;
 static_assert(pass_rows % step_rows == 0);
 
-/// The same 16 bytes of as many rows as D has blocks.
+/// Loads the same 16 bytes of as many rows as D has blocks.
 template <class D>
 HWY_INLINE hn::Vec<D> load_rows(D d, const std::uint8_t* const* rows, std::size_t offset) {
   if constexpr (hn::MaxLanes(D()) == 16) {
@@ -98,12 +98,12 @@ HWY_INLINE V16 pair_of_weights(std::int32_t weights) {
   return hn::BitCast(D16(), hn::Set(D32(), weights));
 }
 
-/// Sums of products with the high and the low halves of weights. Where one instruction cannot add
-/// two products that lie side by side, they are kept apart to the end.
+/// Sums of products with the high and the low halves of weights. Some processors lack an
+/// instruction that adds two adjacent products; their sums are kept apart to the end.
 struct Sums {
   V32 high, high_other, low, low_other;
 
-  // Written out: an implicit one would be compiled without the instruction set.
+  // Explicit, since an implicit constructor would be compiled without the instruction set.
   HWY_INLINE Sums()
       : high(hn::Zero(D32())),
         high_other(hn::Zero(D32())),
@@ -116,25 +116,26 @@ struct Sums {
   HWY_INLINE V32 value() const {
     const V32 sum = hn::Add(hn::RearrangeToOddPlusEven(low, low_other),
                             hn::ShiftLeft<11>(hn::RearrangeToOddPlusEven(high, high_other)));
-    const V32 half = hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1));  // to round by
+    const V32 half = hn::Set(D32(), 1 << (ResampleAxis::precision_bits - 1));  // for rounding
     return hn::ShiftRight<ResampleAxis::precision_bits>(hn::Add(sum, half));
   }
 };
 
-/// The values of four vectors, block by block in their order, cut to 0 .. 255.
+/// Returns the values of four vectors as bytes, block by block in their order, clamped to 0 .. 255.
 HWY_INLINE V8 bytes_of(V32 a, V32 b, V32 c, V32 d) {
   const V16 ab = hn::ReorderDemote2To(D16(), a, b);
   const V16 cd = hn::ReorderDemote2To(D16(), c, d);
   return narrowed_blocks(D8(), ab, cd);
 }
 
-/// A pixel in `step_rows` rows: red, green and blue, and something without meaning, in each block.
+/// A pixel in `step_rows` rows. Each block has red, green, blue and a meaningless number.
 struct PixelSums {
   V32 first;
   V32 second;
 };
 
-/// `fixed` is the number of pairs; 0 where it is known at run time only. `weights` move on.
+/// Sums one pixel. `fixed` is the number of pairs; 0 if it is known at run time only. Advances
+/// `weights`.
 template <int fixed>
 HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_pairs,
                                const std::uint8_t* const (&rows)[step_rows]) {
@@ -173,7 +174,7 @@ HWY_INLINE PixelSums sum_pixel(int begin, const std::int32_t*& weights, int any_
 template <int fixed>
 void make_rows(const PackedAxis& axis, const std::uint8_t* const* all_rows,
                std::uint8_t* const* all_made) {
-  // Copies, since a byte that is stored might otherwise be of these pointers.
+  // Copies, since a stored byte might alias these pointers.
   const std::uint8_t* rows[step_rows];
   std::uint8_t* made[step_rows];
   std::copy_n(all_rows, step_rows, rows);
@@ -215,7 +216,7 @@ void make_pixels_of_rows(const PackedAxis& axis, const std::uint8_t* const* rows
   for (std::size_t begin = 0; begin < count; begin += step_rows) {
     const std::uint8_t* from[step_rows];
     std::uint8_t* to[step_rows];
-    // What is missing in the last step is its last row again.
+    // The last step repeats its last row in place of missing ones.
     for (std::size_t row = 0; row < step_rows; ++row) {
       from[row] = rows[std::min(begin + row, count - 1)];
       to[row] = made[std::min(begin + row, count - 1)];
@@ -239,7 +240,7 @@ void make_pixels_of_rows(const PackedAxis& axis, const std::uint8_t* const* rows
   }
 }
 
-/// One vector of bytes from `offset` on.
+/// Returns one vector of bytes from `offset` on.
 HWY_INLINE V8 sum_column(const std::int32_t* weights, int pairs, const std::uint8_t* const* rows,
                          std::size_t offset) {
   Sums sums[4];

@@ -23,8 +23,8 @@ struct Picture {
   }
 };
 
-/// One pixel's channel: the weighted sum of source values that lie `step` bytes apart, in Pillow's
-/// integers.
+/// Returns one channel of a pixel: the weighted sum of source values that lie `step` bytes apart,
+/// in Pillow's integers.
 std::uint8_t made(const std::uint8_t* from, std::size_t step,
                   std::span<const std::int32_t> weights) {
   std::int32_t sum = 1 << (ResampleAxis::precision_bits - 1);

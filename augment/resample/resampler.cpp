@@ -11,7 +11,7 @@
 namespace millrace {
 namespace {
 
-/// Grows to hold `bytes`; what is in it is lost.
+/// Grows `scratch` to `bytes`. Its content is lost.
 std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
   if (scratch.size() < bytes) {
     scratch.clear();  // nothing in it is worth copying
@@ -22,8 +22,8 @@ std::uint8_t* reserve(std::vector<std::uint8_t>& scratch, std::size_t bytes) {
 
 std::size_t rgb_bytes(int pixels) { return 3 * static_cast<std::size_t>(pixels); }
 
-/// How many rows there must be at once, made in their order, `pass_rows` or less at a time, when
-/// one row of `axis` after the other is made of them.
+/// Returns the number of source rows that must be kept at once, when the rows of `axis` are made
+/// one after the other. The source rows are made in their order, at most `pass_rows` at a time.
 std::size_t rows_at_once(const ResampleAxis& axis) {
   std::vector<int> lowest(static_cast<std::size_t>(axis.count()));
   int low = axis.needed();
@@ -38,7 +38,7 @@ std::size_t rows_at_once(const ResampleAxis& axis) {
   return static_cast<std::size_t>(most) + pass_rows - 1;
 }
 
-/// Exchanges rows and columns, in blocks that fit the first cache.
+/// Exchanges rows and columns, in blocks that fit the first-level cache.
 void transpose(const std::uint8_t* from, Size size, std::uint8_t* to, std::size_t stride) {
   constexpr int block = 16;
   const std::size_t from_stride = rgb_bytes(size.width);
@@ -106,8 +106,8 @@ Region Resampler::prepare(const Resampling& resampling) {
                             turn.flipped};
   transposed_ = turn.transposed;
   if (transposed_) std::swap(across, down);
-  // Rows are made in the order in which those that they are made of are stored, so that few of
-  // these are kept.
+  // Rows are made in the order in which their source rows are stored, so that few source rows are
+  // kept.
   upwards_ = down.mirrored != down.backwards;
   if (upwards_) down.mirrored = !down.mirrored;
   horizontal_.make(across);
@@ -169,7 +169,7 @@ void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::pt
     rows_first(source, row_to, step);
 }
 
-/// How many bytes of a row the horizontal pass reads.
+/// Returns the number of bytes of a row that the horizontal pass reads.
 std::size_t Resampler::row_reach() const {
   if (across_by_digits_) return across_digits_.reach;
   return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +
@@ -177,7 +177,7 @@ std::size_t Resampler::row_reach() const {
 }
 
 void Resampler::rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step) {
-  // The horizontal pass may read beyond a row: into the next one, or beyond the last.
+  // The horizontal pass may read beyond a row: into the next one, or beyond the last one.
   const auto height = static_cast<std::size_t>(source.height);
   const std::size_t row_bytes = rgb_bytes(source.width);
   const std::size_t reach = row_reach();

@@ -61,7 +61,7 @@ class BoxesWorker final : public TargetWorker {
   Kept kept() const override { return {kept_, boxes_.size()}; }
 
  private:
-  /// Makes edges in pixels of what the record has. Source: torchvision's
+  /// Converts a box of the record to edges in pixels. Source: torchvision's
   /// `convert_bounding_box_format`.
   void read(Box& box, Size stored) const {
     if (target_.unit == CoordinateUnit::fractions) {

@@ -20,7 +20,8 @@ bool is_integer(const FieldSpec& spec) {
   return spec.dtype == DType::int64 && spec.shape.rank() == 0;
 }
 
-/// Whether each stored target is an integer by the dataset's own word, or else in the first record.
+/// Returns whether each stored target is an integer, either because the dataset says so or because
+/// the first record has one.
 bool begins_with_integers(const Dataset& dataset, std::vector<Target> targets) {
   std::erase_if(targets, [](const Target& target) { return !is_stored(target); });
   for (const FieldSpec& spec : dataset.field_specs()) {
@@ -42,7 +43,7 @@ bool begins_with_integers(const Dataset& dataset, std::vector<Target> targets) {
   }
 }
 
-/// Nullopt for an int64, which a `StoredTarget` is already, and for a length that nobody knows.
+/// Returns nullopt for an int64, since a `StoredTarget` already is one, and for an unknown length.
 std::optional<ValuesTarget> values_of(const FieldSpec& spec) {
   if (is_integer(spec)) return std::nullopt;
   ValuesTarget target{.dtype = spec.dtype, .shape = spec.shape};

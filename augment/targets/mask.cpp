@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::uint8_t, 8> png_signature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 
-/// The largest number that a mask of the dtype holds.
+/// Returns the largest number that a mask of the dtype holds.
 unsigned largest(DType dtype) { return dtype == DType::uint8 ? 255 : 65535; }
 
 class MaskWorker final : public TargetWorker {
@@ -87,7 +87,7 @@ class MaskWorker final : public TargetWorker {
   }
 
  private:
-  /// Makes the output of the stored mask's values.
+  /// Fills the output from the stored mask's values.
   template <typename ValueAt>
   Status pick(Size stored, const ValueAt& value_at) {
     std::size_t across = 1;
@@ -110,7 +110,7 @@ class MaskWorker final : public TargetWorker {
                        " holds 255 at most");
   }
 
-  /// As a colour of an image, in which a warp moves it.
+  /// Returns the value as a colour, so that the mask can be warped as an image.
   static std::array<std::uint8_t, 3> colour_of(unsigned value) {
     return {static_cast<std::uint8_t>(value & 255U), static_cast<std::uint8_t>(value >> 8U), 0};
   }
@@ -119,7 +119,7 @@ class MaskWorker final : public TargetWorker {
     return {colour[0], colour[1], colour[2]};
   }
 
-  /// Replaces the mask by what `make(from, to)` makes of it as an image.
+  /// Replaces the mask by the result of `make(from, to)`, which gets it as an image.
   template <typename Make>
   void remake(const Make& make) {
     const std::size_t bytes = 3 * made_.size();
@@ -135,7 +135,7 @@ class MaskWorker final : public TargetWorker {
 
   MaskTarget target_;
   MaskDecoder decoder_;
-  /// The record's.
+  /// The record's field.
   std::span<const std::byte> bytes_;
   Size output_{};
   NearestPlaces places_;

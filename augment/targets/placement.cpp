@@ -8,15 +8,15 @@
 namespace millrace {
 namespace {
 
-/// What an axis of the output shows of that of the upright image.
+/// The part of one axis of the upright image that the output shows.
 struct OutputAxis {
-  int from;    // pixels of the box
-  int offset;  // where the box begins
-  int to;      // pixels it is resized to
-  int begin;   // of the window
-  int count;   // of the window
-  int at;      // where the window comes to
-  int length;  // of the output
+  int from;    // the box's length in pixels
+  int offset;  // the box's first pixel
+  int to;      // the length to which the box is resized
+  int begin;   // the window's first pixel
+  int count;   // the window's length
+  int at;      // the window's place in the output
+  int length;  // the output's length
   bool mirrored;
 };
 
@@ -83,7 +83,7 @@ struct Ratios {
   float down;
 };
 
-/// A matrix by which homogeneous coordinates are multiplied; its inverse up to a factor.
+/// Makes the inverse, up to a factor, of a matrix that multiplies homogeneous coordinates.
 void invert(const double (&map)[3][3], double (&inverse)[3][3]) {
   for (int row = 0; row < 3; ++row)
     for (int column = 0; column < 3; ++column) {

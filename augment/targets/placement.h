@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a fold takes what lies on an image. Pure functions: any thread may call them.
+// The places in the output of points and boxes on the image. Pure functions: any thread may call
+// them.
 #pragma once
 
 #include <millrace/geometry.h>
@@ -26,9 +27,10 @@ struct FloatPoint {
   float y;
 };
 
-/// Which column and row of the image as it is stored each column and row of the output shows, of
-/// what torch calls "nearest"; below 0 where it shows none. `transposed`: they are rows and
-/// columns. Source: nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
+/// The column and the row of the stored image that each column and row of the output shows. The
+/// rule is torch's "nearest". The number is below 0 where no pixel of the image is shown. If
+/// `transposed` is set, `columns` has rows of the stored image and `rows` has columns. Source:
+/// nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
 struct NearestPlaces {
   std::vector<int> columns{};
   std::vector<int> rows{};
@@ -37,15 +39,16 @@ struct NearestPlaces {
   void find(const Fold& fold);
 };
 
-/// Moves boxes of the stored image to the output, clipped to what it shows, step by step in float32
-/// as torchvision's crop_, resize_, pad_ and horizontal_flip_bounding_boxes do. What lies beyond
-/// the image is clipped first.
+/// Moves boxes of the stored image to the output, clipped to the part that it shows. The steps are
+/// in float, as in torchvision's crop_, resize_, pad_ and horizontal_flip_bounding_boxes. Boxes are
+/// clipped to the image first.
 void place_boxes(const Fold& fold, std::span<Box> boxes);
-/// The same of points, which are not clipped. A turn or a flip exchanges the middles of pixels.
+/// Does the same for a point, without clipping. A turn or a flip exchanges the centres of pixels.
 FloatPoint placed(const Fold& fold, FloatPoint point);
 
-/// Where a warp takes a point of the image; the map of a warp tells where pixels come from.
-/// Source: `_affine_bounding_boxes_with_expand` and `perspective_bounding_boxes` in torchvision's
+/// The inverse of a warp's map: it returns the place to which a point of the image moves. (A warp's
+/// map itself returns the place from which a pixel comes.) Source:
+/// `_affine_bounding_boxes_with_expand` and `perspective_bounding_boxes` in torchvision's
 /// transforms/v2/functional/_geometry.py.
 class ForwardWarp {
  public:
@@ -53,7 +56,7 @@ class ForwardWarp {
   explicit ForwardWarp(const PerspectiveMap& map);
 
   FloatPoint operator()(FloatPoint point) const;
-  /// The box around a box's corners, clipped to an image of that size.
+  /// Returns the upright box around the moved corners of a box, clipped to an image of `size`.
   Box operator()(const Box& box, Size size) const;
 
  private:
@@ -61,7 +64,7 @@ class ForwardWarp {
   double rows_[3][3];
 };
 
-/// The map of a rotation, counter-clockwise around the image's middle.
+/// Returns the map of a rotation, counter-clockwise around the image's centre.
 AffineMap rotation_map(Size size, double degrees);
 
 }  // namespace millrace

@@ -9,8 +9,9 @@
 
 namespace millrace {
 
-/// Writes rows of `row_bytes` each to a sample's field that varies in length, of those that belong
-/// to boxes the kept ones. Bad, with the reason, if there is not one for each box.
+/// Writes rows of `row_bytes` each to a sample's field of varying length. For rows that belong to
+/// boxes (`is_owned`) it writes those of the kept boxes. Returns a bad status, with the reason, if
+/// the number of rows is not the number of boxes.
 inline Status write_rows(std::span<const std::byte> bytes, std::size_t row_bytes, bool is_owned,
                          const TargetWorker::Kept& kept, Sample& sample, std::size_t field) {
   auto* to = static_cast<std::byte*>(sample[field].data);
@@ -31,7 +32,8 @@ inline Status write_rows(std::span<const std::byte> bytes, std::size_t row_bytes
   return Status::ok();
 }
 
-/// Bad, with the reason, if the bytes are not rows, or those are too many.
+/// Returns a bad status, with the reason, if the bytes are not whole rows, or if there are too
+/// many.
 inline Status check_rows(std::span<const std::byte> bytes, std::size_t row_bytes, int max_length,
                          bool is_owned) {
   if (bytes.size() % row_bytes != 0)

@@ -17,25 +17,26 @@
 
 namespace millrace {
 
-/// Makes one target of each record for a worker, used again and again. For each sample `take` is
-/// called, for what moves `place` and then `Followers`' functions in the order of the operations,
-/// and `write`.
+/// Makes one target of each record for a worker; reusable. The calls for each sample are: `take`;
+/// for targets that move, `place` and then the functions of `Followers` in the order of the
+/// operations; and `write`.
 class TargetWorker : public Followers {
  public:
-  /// Takes the record's field, which outlives the call of `write`. Bad, with the reason.
+  /// Takes the record's field, which must outlive the call of `write`. Returns a bad status with
+  /// the reason if the field is not valid.
   virtual Status take(std::span<const std::byte> bytes) = 0;
-  /// Moves it as `fold` moves the pixels of the image, which has the size `stored`. Bad, with the
-  /// reason.
+  /// Moves the target as `fold` moves the pixels of the image, whose stored size is the first
+  /// argument. Returns a bad status with the reason if that is not possible.
   virtual Status place(Size, const Fold&) { return Status::ok(); }
-  /// Which boxes are kept, of so many.
+  /// The rows of the boxes that are kept, and the number of boxes before.
   struct Kept {
     std::span<const std::uint32_t> rows{};
     std::size_t boxes = 0;
   };
-  /// Writes the sample's field number `field`. Of what belongs to boxes it writes that of the kept
-  /// ones. Bad, with the reason.
+  /// Writes the sample's field number `field`. A target that belongs to boxes writes the rows of
+  /// the kept boxes. Returns a bad status with the reason if that is not possible.
   virtual Status write(Sample& sample, std::size_t field, const Kept& kept) = 0;
-  /// Of boxes that are written.
+  /// Returns the kept boxes; only boxes have any.
   virtual Kept kept() const { return {}; }
 
   void warp(const AffineMap&) override {}

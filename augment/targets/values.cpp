@@ -33,7 +33,7 @@ class ValuesWorker final : public TargetWorker {
 
   ValuesTarget target_;
   std::size_t row_bytes_;
-  /// The record's.
+  /// The record's field.
   std::span<const std::byte> bytes_;
 };
 

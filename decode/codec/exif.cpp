@@ -34,7 +34,8 @@ bool has_prefix(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// Of a TIFF type; 0 for what is no integer of two or four bytes.
+/// Returns the bytes of an integer of a TIFF type; 0 for a type that is not an integer of two or
+/// four bytes.
 std::size_t integer_bytes(std::uint32_t type) {
   constexpr std::uint32_t type_short = 3, type_long = 4, signed_short = 8, signed_long = 9;
   if (type == type_short || type == signed_short) return 2;

@@ -8,12 +8,12 @@
 namespace millrace {
 
 /// Finds the orientation, 1 to 8, in an EXIF block, which is a TIFF structure (Exif 2.32, 4.6.4:
-/// tag 0x0112 of the first directory, a SHORT; other integers of two or four bytes are taken, as
-/// Pillow does). nullopt if it says none.
+/// tag 0x0112 of the first directory, a SHORT). Accepts other integers of two or four bytes, as
+/// Pillow does. nullopt if the block states no orientation.
 std::optional<int> exif_orientation(std::span<const std::byte> tiff);
 
-/// Removes the name ("Exif" and two zeros) that a JPEG's segment begins with. Some writers put it
-/// twice, or into other files; each is removed, as Pillow does since version 11.
+/// Removes the name ("Exif" and two zeros) at the beginning of a JPEG's segment. Some writers put
+/// it twice, or into other files. Each one is removed, as in Pillow since version 11.
 std::span<const std::byte> without_exif_names(std::span<const std::byte> block);
 
 }  // namespace millrace

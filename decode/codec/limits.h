@@ -10,25 +10,25 @@
 
 namespace millrace {
 
-/// Bad for an image of more than `max_pixels`.
+/// Returns a bad status for an image of more than `max_pixels`.
 Status check_pixels(Size image, const DecodeLimits& limits);
 
-/// Bad for an image that costs more than the limits allow: pixels beside the bytes of its file, and
-/// the memory that is needed to decode all of it.
+/// Returns a bad status for an image beyond the limits: too many pixels for the bytes of its file,
+/// or too much memory to decode all of it.
 Status check_limits(Size image, std::size_t encoded_bytes, std::uint64_t needed_bytes,
                     const DecodeLimits& limits);
 
-/// Bad for an image that takes more memory to decode than the limits allow.
+/// Returns a bad status for an image that takes more memory to decode than the limits allow.
 Status check_memory(Size image, std::uint64_t needed_bytes, const DecodeLimits& limits);
 
-/// Throws `Error` (`invalid_argument`) unless the region lies in an image of that size and has a
-/// pixel.
+/// Throws `Error` (`invalid_argument`) unless the region lies in an image of that size and is not
+/// empty.
 void check_inside(const Region& region, Size image);
 
-/// Throws `Error` (`invalid_argument`) unless an image can be reduced to 1/`reduction`.
+/// Throws `Error` (`invalid_argument`) unless `reduction` is 2, 4 or 8.
 void check_reduction(int reduction);
 
-/// The size of an image at 1/`reduction` of its resolution: its sides divided, rounded up.
+/// Returns the size of an image at 1/`reduction` of its resolution. The sides are rounded up.
 Size reduced_size(Size image, int reduction);
 
 inline std::int64_t pixels_of(Size size) { return std::int64_t{size.width} * size.height; }

@@ -11,13 +11,14 @@
 namespace millrace {
 
 /// Memory for the pixels of one image after the other. It only grows, up to
-/// `DecodeBudget::small_bytes`; more is for one image, which drops it at its end.
+/// `DecodeBudget::small_bytes`. A larger piece is for one image and is dropped at its end.
 class PixelScratch {
  public:
-  /// Makes room for so many bytes, with anything in them; it is theirs until the next call.
+  /// Returns memory of at least `bytes` bytes of unspecified value. It is valid until the next
+  /// call.
   std::uint8_t* reserve(std::size_t bytes) {
     if (bytes_ < bytes) {
-      drop();  // nothing in it is worth copying
+      drop();  // avoids a copy of the old content
       const std::size_t room = bytes > DecodeBudget::small_bytes ? bytes : std::bit_ceil(bytes);
       memory_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
       bytes_ = room;

@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// The mean of a block of pixels in one channel, rounded.
+/// Returns the rounded mean of a block of pixels in one channel.
 std::uint8_t mean(const std::uint8_t* corner, Size block, std::size_t stride) {
   const auto count = static_cast<unsigned>(block.width * block.height);
   unsigned sum = count / 2;
@@ -70,8 +70,8 @@ Status RasterDecoder::decode_leased(const Region& region, int reduction, PixelVi
     stored.width = std::min(region.width * reduction, header_.width - stored.x);
     stored.height = std::min(region.height * reduction, header_.height - stored.y);
   }
-  // Scratch that is larger than it need be counts, too, but not for the limits: no image may be bad
-  // for those before it.
+  // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
+  // images must not make an image bad.
   const std::uint64_t kept = scratch_.bytes() + reduced_.bytes();
   DecodeBudget::Lease lease = budget_->take(std::max(needed_bytes(stored), kept));
   Status read = read_region(stored, view);

@@ -12,9 +12,9 @@
 
 namespace millrace {
 
-/// What the codecs have in common whose files are pixels and nothing between: the order of the
-/// calls, the limits, the budget, the scratch, and lower resolutions, which are means of pixels. A
-/// codec says what its header holds and reads a region.
+/// Base of the codecs whose files hold pixels directly. It has the order of the calls, the limits,
+/// the budget, the scratch, and lower resolutions, which are means of pixels. A codec reads its
+/// header and a region.
 class RasterDecoder : public ImageDecoder {
  public:
   explicit RasterDecoder(std::shared_ptr<DecodeBudget> budget);
@@ -22,27 +22,27 @@ class RasterDecoder : public ImageDecoder {
   Status open(std::span<const std::byte> encoded) final;
   const ImageHeader& header() const final { return header_; }
   Status decode(const Region& region, PixelView& view) final;
-  /// As the seam says; each pixel is the mean, rounded, of those that it stands for, as far as the
-  /// image has them: Pillow's `Image.reduce`.
+  /// Each pixel is the rounded mean of the pixels that it replaces, as far as the image has them.
+  /// That is Pillow's `Image.reduce`.
   Status decode_reduced(const Region& region, int reduction, PixelView& view) final;
   Status check() final;
   void close() final;
 
  protected:
-  /// Reads the header of bytes that begin as those of the codec's kind do. All members of `header`
-  /// are to be set.
+  /// Reads the header of bytes that begin as those of the codec's kind do. Sets all members of
+  /// `header`.
   virtual Status read_header(std::span<const std::byte> encoded, ImageHeader& header) = 0;
-  /// Memory beside the region's pixels (3 bytes each) that it takes to decode it; of the image
-  /// whose header was read last.
+  /// Returns the memory that decoding takes beside the region's pixels (3 bytes each), for the
+  /// image whose header was read last.
   virtual std::uint64_t bytes_beside(const Region& region) const = 0;
-  /// Shows the region, in what `reserve` gave or in the encoded bytes.
+  /// Sets `view` to the region, in memory of `reserve` or in the encoded bytes.
   virtual Status read_region(const Region& region, PixelView& view) = 0;
   /// Reads the image to its end.
   virtual Status read_all() = 0;
 
   std::span<const std::byte> encoded() const { return encoded_; }
   std::uint8_t* reserve(std::size_t bytes) { return scratch_.reserve(bytes); }
-  /// Who decodes the image, as `ImageHeader::decoder`.
+  /// Sets the decoder's name, `ImageHeader::decoder`.
   void set_decoder(const char* name) { header_.decoder = name; }
 
  private:

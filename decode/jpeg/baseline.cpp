@@ -10,7 +10,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// The first sample of a smoothed row of sums, in front of which its neighbour lies.
+/// Place of the first sample in a smoothed row of sums. Its neighbour lies before it.
 constexpr std::size_t first_sum = 32;
 
 std::int64_t mcus_of(const Frame& frame) {
@@ -32,7 +32,7 @@ void BaselineDecoder::lay_out(const Frame& frame, int reduction) {
            .mcu_height = side * first.down,
            .across = first.across,
            .down = first.down};
-  // Of 4:2:0, chroma at twice the resolution needs no smoothing.
+  // For 4:2:0, chroma decoded at twice the resolution needs no smoothing.
   if (reduction > 1 && first.across == 2 && first.down == 2) {
     grid_.sides[1] = grid_.sides[2] = 2 * side;
     grid_.across = grid_.down = 1;
@@ -41,8 +41,8 @@ void BaselineDecoder::lay_out(const Frame& frame, int reduction) {
   grid_.chroma_height = part(part(frame.height, reduction), grid_.down);
 }
 
-/// Which MCUs a region needs: those that it lies in, and where chroma is smoothed, those that its
-/// neighbouring samples of chroma lie in.
+/// Returns the MCUs that a region needs: those that contain it. Where chroma is smoothed, also
+/// those that contain the neighbouring samples of chroma.
 BaselineDecoder::Window BaselineDecoder::window_of(const Region& region) const {
   const auto range = [](int begin, int size, int factor, int image_size, int mcu_size, int& first,
                         int& last) {
@@ -78,7 +78,7 @@ void BaselineDecoder::shape(const Frame& frame) {
   for (auto& row : chroma_) row.resize(std::max(row.size(), width + 4 + 4 * row_slack));
 }
 
-/// About how many MCUs are passed over on the way to the window's and between its rows.
+/// Returns the approximate number of MCUs that are skipped before the window and between its rows.
 std::int64_t BaselineDecoder::skipped_mcus(const Frame& frame, const SeekIndex* index) const {
   const std::int64_t rows = window_.last_mcu_row - window_.first_mcu_row + 1;
   const std::int64_t across = frame.mcus_across;
@@ -112,7 +112,7 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
   pixels_ = pixels;
-  // Whether damage that lies before a region is seen must not depend on how much was noted.
+  // Whether damage before a region is seen must not depend on the number of noted points.
   const auto is_whole = [&] {
     return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
   };
@@ -125,7 +125,7 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
   sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_places(), index);
 }
 
-/// The next run of the entropy stage that can take turns; nullptr if there is none.
+/// Returns the next run of the entropy stage that can be interleaved, or nullptr.
 McuRun* BaselineDecoder::next_run() {
   while (sound_ && mcu_row_ <= window_.last_mcu_row) {
     if (!aimed_) aim();
@@ -146,7 +146,7 @@ void BaselineDecoder::take_turns(BaselineDecoder& a, BaselineDecoder& b) {
       for (BaselineDecoder* one : {&a, &b})
         if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
     }
-  } catch (...) {  // without memory nobody knows where they are
+  } catch (...) {  // after a lack of memory their positions are unknown
     for (BaselineDecoder* one : {&a, &b}) {
       one->sound_ = false;
       one->run_ = nullptr;
@@ -181,7 +181,7 @@ bool BaselineDecoder::finish() {
   return true;
 }
 
-/// Makes the pixels of the next `count` rows of MCUs, once their coefficients are there.
+/// Makes the pixels of the next `count` rows of MCUs, when their coefficients are decoded.
 void BaselineDecoder::finish_rows(int count) {
   sound_ = sound_ && entropy_.finish();
   aimed_ = false;
@@ -192,7 +192,7 @@ void BaselineDecoder::finish_rows(int count) {
   }
 }
 
-/// Passes over what is left of the image, which must end then.
+/// Skips the remaining MCUs. Returns whether the image ends behind them.
 bool BaselineDecoder::reach_end() {
   return entropy_.aim(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
          entropy_.is_at_end();
@@ -221,8 +221,8 @@ void BaselineDecoder::make_samples(const CoefficientRow& coefficients) {
   }
 }
 
-/// Makes the pixels that have all of their samples by now: where rows of chroma are smoothed, the
-/// last row of a row of MCUs waits for the next one.
+/// Makes the pixels whose samples are complete. Where rows of chroma are smoothed, the last row of
+/// a row of MCUs waits for the next row of MCUs.
 void BaselineDecoder::make_pixels(int mcu_row) {
   const Region& region = window_.region;
   const int top = mcu_row * grid_.mcu_height;
@@ -245,7 +245,7 @@ void BaselineDecoder::make_pixels(int mcu_row) {
   }
 }
 
-/// A component's samples for row `y` of the region, at the region's resolution.
+/// Returns a component's samples for row `y` of the image, at the region's resolution.
 const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int y) {
   Plane& plane = planes_[static_cast<std::size_t>(component)];
   const int side = side_of(component);
@@ -268,7 +268,7 @@ const std::uint8_t* BaselineDecoder::chroma_row(int component, int mcu_row, int 
   const int samples = right - left + 1;
   const auto count = static_cast<std::size_t>(samples);
   std::int16_t* const sums = sums_.data() + first_sum;
-  // With the neighbour on each side; where the image ends, the last one is its own neighbour.
+  // With the neighbour on each side. At the image's edge a sample is its own neighbour.
   const std::size_t before = left > 0 ? 1 : 0;
   if (grid_.down == 1)
     widen_row(near_row - before, sums - before, count + before + 1);

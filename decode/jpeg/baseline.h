@@ -16,41 +16,41 @@
 
 namespace millrace::jpeg {
 
-/// Decodes regions of baseline JPEGs: the entropy stage passes over what stands before and beside
-/// the region, and the pixel stage makes what it needs of the rest, one row of MCUs at a time.
-/// What it makes equals libjpeg-turbo's decode of the whole, to the bit. Where it finds anything
-/// that a sound file does not have, it returns false; libjpeg-turbo then says what becomes of it.
-/// One thread at a time.
+/// Decodes regions of baseline JPEGs. The entropy stage skips the MCUs before and beside the
+/// region. The pixel stage makes pixels of the others, one row of MCUs at a time. The result equals
+/// libjpeg-turbo's decode of the whole to the bit. Calls return false for data that a valid file
+/// does not have; libjpeg-turbo must then decode the image. One thread at a time.
 class BaselineDecoder {
  public:
-  /// The bytes from one row of `width` pixels to the next, in what `decode` writes.
+  /// Returns the bytes from one row of `width` pixels to the next in the output of `decode`.
   static std::size_t stride_of(int width);
 
-  /// Decodes a region that lies in the frame into rows of RGB, `stride_of` its width apart. With a
-  /// `reduction` of 2, 4 or 8 instead of 1 the region lies in the frame at that part of its
-  /// resolution, its sides rounded up; what is made is then no other decoder's.
-  /// An index makes it quicker where it has points, and gets those that are noted on the way.
+  /// Decodes a region of the frame into rows of RGB, `stride_of` the region's width apart. With a
+  /// `reduction` of 2, 4 or 8 instead of 1, the region lies in the frame at 1/`reduction` of its
+  /// resolution, its sides rounded up. The pixels then differ from those of other decoders. An
+  /// index saves time where it has points, and gets the new points.
   bool decode(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
               SeekIndex* index = nullptr);
-  /// The same in two steps, between which `take_turns` may do some or all of it: what was given to
-  /// `begin` must outlive `finish`.
+  /// Does the same in two steps. `take_turns` may do some or all of the work between them. The
+  /// arguments of `begin` must outlive `finish`.
   void begin(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index = nullptr);
   bool finish();
-  /// Goes on with two decodes that have begun, in turn, until no turns are left to one of them:
-  /// this takes less time than one after the other. At once if that is so already.
+  /// Continues two decodes that have begun, interleaved, until one of them has no such work left,
+  /// which may be at once. This takes less time than one decode after the other.
   static void take_turns(BaselineDecoder& a, BaselineDecoder& b);
-  /// Whether there are turns left. There are none where the index or restart markers tell where all
-  /// rows begin: `finish` decodes two of these in turn, which is faster: they share their tables.
+  /// Returns whether `take_turns` has work left. It has none where the index or restart markers
+  /// tell where all rows begin. `finish` then decodes two rows of the image interleaved, which is
+  /// faster, since they share their tables.
   bool has_turns() const { return run_ != nullptr; }
-  /// Passes over all MCUs up to the image's end. An index, which is empty, gets all its points.
+  /// Skips all MCUs up to the image's end. An index must be empty, and gets all its points.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
-  /// Whether the last `decode` or `check` skipped stray bytes before a marker.
+  /// Returns whether the last `decode` or `check` skipped stray bytes before a marker.
   bool skipped_stray_bytes() const { return entropy_.skipped_stray_bytes(); }
 
  private:
-  /// Samples of one component in one row of MCUs; of components whose neighbours above are looked
-  /// at, the last row of the row before, too.
+  /// Samples of one component in one row of MCUs. For components whose upper neighbours are read,
+  /// also the last row of the row before.
   struct Plane {
     std::vector<std::uint8_t> samples;
     std::size_t stride = 0;
@@ -60,19 +60,19 @@ class BaselineDecoder {
       return samples.data() + static_cast<std::size_t>(number + 1) * stride;
     }
   };
-  /// The image as it is made, at its own resolution or a lower one.
+  /// Sizes of the output's parts, at the image's resolution or a lower one.
   struct Grid {
-    /// Samples on a side of what is made of a block, by component.
+    /// Samples on a side of a decoded block, by component.
     std::array<int, 3> sides{};
     int mcu_width = 0;
     int mcu_height = 0;
-    /// Pixels to a sample of chroma.
+    /// Pixels per sample of chroma.
     int across = 1;
     int down = 1;
     int chroma_width = 0;
     int chroma_height = 0;
   };
-  /// What of the frame is decoded.
+  /// The part of the frame to decode.
   struct Window {
     Region region;
     int first_mcu = 0;
@@ -106,12 +106,12 @@ class BaselineDecoder {
   const Frame* frame_ = nullptr;
   std::uint8_t* pixels_ = nullptr;
   EntropyDecoder entropy_;
-  /// Not yet found to be unsound.
+  /// Whether no corrupt data has been found yet.
   bool sound_ = false;
-  /// The row of MCUs that comes next, and whether the entropy stage aims at it.
+  /// The next row of MCUs, and whether the entropy stage aims at it.
   int mcu_row_ = 0;
   bool aimed_ = false;
-  /// Of that row, if there are turns left to take.
+  /// The run of that row that can be interleaved, or nullptr.
   McuRun* run_ = nullptr;
   /// Two rows of MCUs are decoded at once where the index or restart markers allow it.
   std::array<CoefficientRow, 2> rows_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included once for each instruction set: how the bits of a block are taken.
+// Takes the bits of a block. Included once for each instruction set.
 #if defined(MILLRACE_JPEG_BLOCKS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef MILLRACE_JPEG_BLOCKS_INL_H
 #undef MILLRACE_JPEG_BLOCKS_INL_H
@@ -31,7 +31,7 @@ HWY_INLINE std::uint64_t big_endian(const std::uint8_t* bytes) {
   return __builtin_bswap64(value);
 }
 
-/// Makes it 56 bits at least.
+/// Fills the buffer to at least 56 bits.
 HWY_INLINE void refill(ScanBits& bits) {
   const std::uint32_t count = bits.count & 63;
   bits.buffer |= big_endian(bits.next) >> count;
@@ -39,7 +39,7 @@ HWY_INLINE void refill(ScanBits& bits) {
   bits.count = count | 56;
 }
 
-/// `amount` may have anything above its low byte.
+/// Drops bits. `amount` may have any bits above its low byte.
 HWY_INLINE void drop(ScanBits& bits, std::uint32_t amount) {
   bits.buffer <<= amount & 63;
   bits.count -= amount;
@@ -50,8 +50,8 @@ HWY_INLINE std::uint32_t look_up(const Table& table, const ScanBits& bits) {
   return table.entries[bits.buffer >> (64 - Table::index_bits)];
 }
 
-/// The value of the first `length` bits, as differences and coefficients are stored (T.81,
-/// F.2.2.1).
+/// Returns the value of the first `length` bits, in the encoding of differences and coefficients
+/// (T.81, F.2.2.1).
 HWY_INLINE std::int32_t value_of(std::uint64_t bits, std::uint32_t length) {
   const auto stored = static_cast<std::uint32_t>(bits >> 1 >> (63 - length));
   const auto negative = static_cast<std::uint32_t>(~(static_cast<std::int64_t>(bits) >> 63));
@@ -64,13 +64,14 @@ HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
   return value;
 }
 
-/// The value that the last `length` bits are of those that an entry takes.
+/// Returns the value of the last `length` bits of an entry's bits.
 HWY_INLINE std::int32_t value_at_end(const ScanBits& bits, std::uint32_t entry,
                                      std::uint32_t length) {
   return value_of(bits.buffer << ((entry & 0xFF) - length), length);
 }
 
-/// Takes a DC coefficient's difference, of at most 27 bits; false if no code has these bits.
+/// Takes a DC coefficient's difference, of at most 27 bits. Returns false for bits that are not a
+/// code.
 HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32_t& difference) {
   const std::uint32_t entry = look_up(table, bits);
   if (entry == 0) [[unlikely]] {
@@ -86,7 +87,7 @@ HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32
   return true;
 }
 
-/// One symbol of AC coefficients. `place` is where it belongs, if it is a value.
+/// One symbol of AC coefficients. `place` is the coefficient's place if it has a value.
 struct Symbol {
   enum Kind { value_of_place, end, nothing };
   ScanBits rest;
@@ -95,9 +96,9 @@ struct Symbol {
   Kind kind;
 };
 
-/// Takes one symbol, whatever it is, that follows the coefficient at `place`. Any number of bits
-/// may be left, and at least 56 are behind a value. In and out by value: what has an address is not
-/// kept in registers.
+/// Takes any symbol that follows the coefficient at `place`. Any number of bits may be left before.
+/// At least 56 are left behind a value. Arguments and result are passed by value, since variables
+/// with an address are not kept in registers.
 inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std::uint32_t place) {
   refill(bits);
   const std::uint32_t entry = look_up(table, bits);
@@ -126,7 +127,7 @@ inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std:
   return {bits, place, value, place > last_place ? Symbol::nothing : Symbol::value_of_place};
 }
 
-/// Sees to it that a block can be taken: false behind the scan's end.
+/// Ensures that the bits of a block can be taken. Returns false behind the scan's end.
 HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
   if (bits.next < bytes.limit()) [[likely]]
     return true;
@@ -138,8 +139,8 @@ HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
 
 enum class Turn { goes_on, ends, nothing };
 
-/// Takes one coefficient, the usual way; false if that is none, and nothing was taken. At least
-/// `AcTable::index_bits` bits are left.
+/// Takes one coefficient in the most frequent case. Returns false in the other cases, without
+/// taking bits. At least `AcTable::index_bits` bits must be left.
 HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int16_t* block,
                                  std::uint32_t& place) {
   const std::uint32_t entry = look_up(table, bits);
@@ -152,7 +153,7 @@ HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int1
   return true;
 }
 
-/// Takes what `take_coefficient` has not taken: another coefficient, or a block's end.
+/// Takes a coefficient in the other cases, or a block's end.
 HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* block,
                            std::uint32_t& place) {
   const std::uint32_t entry = look_up(table, bits);
@@ -160,10 +161,10 @@ HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* b
     drop(bits, entry);
     return Turn::ends;
   }
-  // Shifted in another way than in `take_coefficient`: a compiler that sees the same would do it
-  // there already, for every coefficient.
+  // The shift differs from the one in `take_coefficient` on purpose: with equal code, a compiler
+  // would compute both there, for every coefficient.
   const std::uint32_t next = place + (entry << 17 >> 25);
-  // A value that did not fit into the index: one of thirty coefficients.
+  // A value that does not fit into the index: one of thirty coefficients.
   if ((entry & AcTable::other << 8) != 0) {
     if ((entry & 0xFF) != 0 && next < last_place) [[likely]] {
       refill(bits);
@@ -188,7 +189,7 @@ HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* b
   return place == last_place ? Turn::ends : Turn::goes_on;
 }
 
-/// Decodes a block's AC coefficients behind `place`; false if they are not sound.
+/// Decodes a block's AC coefficients behind `place`. Returns false if they are corrupt.
 HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
                                     std::uint32_t place = 0) {
   // Each look-up takes at most as many bits as the index has.
@@ -202,8 +203,8 @@ HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::i
   }
 }
 
-/// Passes over symbols, the usual way, as `take_coefficient` takes one. At least
-/// `SkipTable::most_bits` bits are left.
+/// Skips symbols in the most frequent case, as `take_coefficient` takes one. At least
+/// `SkipTable::most_bits` bits must be left.
 HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& place) {
   const std::uint32_t entry = look_up(skip, bits);
   const std::uint32_t next = place + (entry >> 8);
@@ -214,19 +215,19 @@ HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_
   return true;
 }
 
-/// Passes over what `skip_symbols` has not passed over.
+/// Skips symbols in the other cases.
 HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable& skip,
                            std::uint32_t& place) {
   const std::uint32_t entry = look_up(skip, bits);
   const auto moved = entry >> 8;
   const bool has_end = (moved & SkipTable::end) != 0;
   const std::uint32_t last = place + moved - (has_end ? SkipTable::end : 0);
-  // The symbols before an end must leave room for it.
+  // An end must follow a place before the last one.
   if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
     drop(bits, entry);
     return Turn::ends;
   }
-  // One symbol alone, where there is none of several, or one of them ends the block.
+  // A single symbol: the entry has no symbols, or one of them ends the block.
   const std::uint32_t single = look_up(table, bits);
   const std::uint32_t next = place + (single >> 8 & 0xFF);
   if (next <= last_place) [[likely]] {
@@ -241,7 +242,7 @@ HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable
   return symbol.kind == Symbol::end || place == last_place ? Turn::ends : Turn::goes_on;
 }
 
-/// Passes over a block's AC coefficients behind `place`; false if they are not sound.
+/// Skips a block's AC coefficients behind `place`. Returns false if they are corrupt.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
                                   std::uint32_t place = 0) {
   static_assert(4 * SkipTable::most_bits <= 56);
@@ -255,7 +256,7 @@ HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const Sk
 }
 
 /// Decodes a block's AC coefficients up to the place `limit`, which is below the last one, and
-/// passes over the rest; false if they are not sound.
+/// skips the others. Returns false if they are corrupt.
 HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
                                           const SkipTable& skip, std::uint32_t limit,
                                           std::int16_t* block) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies between the entropy stage and the pixel stage: quantised coefficients of blocks.
+// The data between the entropy stage and the pixel stage: quantised coefficients of blocks.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace millrace::jpeg {
 
-/// Four blocks that stand side by side: row by row, and of each row the four blocks' 8 coefficients
-/// one block after the other. So a vector of any width takes the same row of whole blocks.
+/// Four blocks side by side, in rows. Each row has the four blocks' 8 coefficients, one block after
+/// the other. So a vector of any width takes the same row of whole blocks.
 struct alignas(64) BlockGroup {
   static constexpr int blocks = 4;
   static constexpr int row_values = blocks * block_side;
@@ -23,8 +23,8 @@ struct alignas(64) BlockGroup {
   std::array<std::int16_t, static_cast<std::size_t>(row_values) * block_side> values;
 };
 
-/// Where the coefficients of a block, by their places in the zigzag order (T.81, figure A.6), lie
-/// in a group, from the block's first one on.
+/// The place in a group of each coefficient of a block, from the block's first one on. The index is
+/// the place in the zigzag order (T.81, figure A.6).
 inline constexpr std::array<std::uint8_t, 64> places_in_group = [] {
   std::array<std::uint8_t, 64> places{};
   int row = 0;
@@ -66,7 +66,7 @@ class CoefficientRow {
   CoefficientRow(const CoefficientRow&) = delete;
   CoefficientRow& operator=(const CoefficientRow&) = delete;
 
-  /// Makes room for `mcus` MCUs of a frame.
+  /// Reserves memory for `mcus` MCUs of a frame.
   void shape(const Frame& frame, int mcus) {
     component_count_ = frame.component_count;
     std::size_t of_mcu = 0;
@@ -98,7 +98,7 @@ class CoefficientRow {
       }
     }
   }
-  /// All of the coefficients are 0 then.
+  /// Sets all coefficients to 0.
   void clear() {
     for (int number = 0; number < component_count_; ++number) {
       Blocks& blocks = (*this)[number];
@@ -111,7 +111,7 @@ class CoefficientRow {
   const Blocks& operator[](int component) const {
     return components_[static_cast<std::size_t>(component)];
   }
-  /// The first coefficient of each block, in the order in which the file has the blocks.
+  /// Returns the first coefficient of each block, in the order of the blocks in the file.
   std::int16_t* const* in_order() const { return in_order_.data(); }
 
  private:

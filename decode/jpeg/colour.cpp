@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-// No vector is longer than `row_slack`.
+// Only targets whose vectors are not longer than `row_slack`.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/colour.cpp"
@@ -49,7 +49,7 @@ using V8 = hn::Vec<D8>;
 using V16 = hn::Vec<D16>;
 static_assert(hn::MaxLanes(D8()) <= row_slack);
 
-/// Bytes at even places, or at odd ones, as 16 bits.
+/// Returns the bytes at even places, or at odd ones, as 16 bits.
 template <bool odd>
 HWY_INLINE V16 every_second(V8 bytes) {
   const hn::RebindToUnsigned<D16> du16;
@@ -62,8 +62,9 @@ struct Colours {
   V16 red, green, blue;
 };
 
-/// Of every second pixel. The colours' differences times 2, so that 16 bits times 16 bits have the
-/// equations' 16 bits of fraction in their high half; the products' whole parts are added apart.
+/// Returns the colours of every second pixel. The colour differences are doubled. So the high half
+/// of a product of 16 bits by 16 bits has the equations' 16 bits of fraction. The products' whole
+/// parts are added separately.
 template <bool odd>
 HWY_INLINE Colours colours_of(V8 y, V8 cb, V8 cr) {
   const D16 d16;

@@ -6,16 +6,15 @@
 
 namespace millrace::jpeg {
 
-/// The rows of samples below may be read, and those of pixels written, up to so many samples or
-/// pixels behind their width.
+/// Limit on samples that may be read, and pixels that may be written, behind a row's width.
 inline constexpr std::size_t row_slack = 64;
 
-/// Makes a row of `width` RGB pixels from rows of Y, Cb and Cr, as libjpeg-turbo does (JFIF 1.02's
-/// equations in 16 bits of fraction), to the bit.
+/// Makes a row of `width` RGB pixels from rows of Y, Cb and Cr, as libjpeg-turbo does, to the bit.
+/// The equations are those of JFIF 1.02 with 16 bits of fraction.
 void ycc_to_rgb(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                 std::uint8_t* rgb, std::size_t width);
 
-/// The same from a row of grey.
+/// Makes the same from a row of grey.
 void grey_to_rgb(const std::uint8_t* y, std::uint8_t* rgb, std::size_t width);
 
 }  // namespace millrace::jpeg

@@ -22,7 +22,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
   segments_.assign(1, 0);
   before_restart_ = frame.restart_interval > 0 ? frame.restart_interval
                                                : std::numeric_limits<std::int64_t>::max();
-  // To make the tables takes about as long as to pass over so many MCUs without them.
+  // Making the tables takes about as long as skipping this many MCUs without them.
   constexpr std::int64_t worth_tables = 60;
   const bool skips_by_table = skipped > worth_tables || last_places.front() < 63;
   for (ScanState& one : states_) {
@@ -99,8 +99,8 @@ bool EntropyDecoder::restart() {
   return true;
 }
 
-/// Goes to the last point up to an MCU that the index has, or to the last restart marker if there
-/// is no index, where that lies ahead, to read as far as `mcus` MCUs from there.
+/// Seeks the last known position at or before an MCU, if it lies ahead: a point of the index, or,
+/// without an index, a restart marker. About `mcus` MCUs will be read from the MCU on.
 bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
   if (index_ == nullptr) {
     if (!frame_->has_restarts_in_rows()) return true;
@@ -114,7 +114,7 @@ bool EntropyDecoder::go_near(std::int64_t mcu, int mcus) {
 }
 
 bool EntropyDecoder::aim(std::int64_t first, int mcus, CoefficientRow& row) {
-  // Where nothing is wanted, all between is to be looked at.
+  // If no MCU is wanted, all data must be checked, so it does not seek.
   if (!is_sound() || (mcus > 0 && !go_near(first, mcus))) return false;
   if (mcus > 0) row.clear();
   row_ = &row;
@@ -196,7 +196,7 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   while (is_open(a) || is_open(b)) {
     if (is_open(a) && is_open(b) && can_turn(a) && can_turn(b)) {
       take_turns(a.run, b.run);
-    } else {  // what takes no turns, or is the only one left
+    } else {  // runs that cannot be interleaved, or the only open one
       const bool is_a = is_open(a) && !(is_open(b) && can_turn(a));
       jpeg::finish(is_a ? a.run : b.run);
     }
@@ -218,8 +218,8 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   return first_end % interval != 0 || ends_segment(*a.scan, last_before(first_end));
 }
 
-/// Has the processor fetch as many bytes as are read of a tile two rows further down: it does not
-/// foresee from where on they will be read.
+/// Prefetches the bytes of a tile two rows further down. The processor does not predict the address
+/// at which they will be read.
 void EntropyDecoder::fetch_ahead(std::int64_t tile, std::size_t bytes) const {
   constexpr std::size_t cache_line = 64;
   const std::int64_t later = tile + 2 * tiles().across;
@@ -231,7 +231,7 @@ void EntropyDecoder::fetch_ahead(std::int64_t tile, std::size_t bytes) const {
   for (std::size_t at = begin; at < end; at += cache_line) hwy::Prefetch(scan.data() + at);
 }
 
-/// Goes to a tile that the index has, to read as far as another one.
+/// Seeks a tile of the index. Reading will end before the tile `end`.
 bool EntropyDecoder::seek_tile(std::int64_t tile, std::int64_t end) {
   const std::vector<SeekPoint>& points = index_->points;
   const SeekPoint& point = points[static_cast<std::size_t>(tile)];
@@ -243,14 +243,14 @@ bool EntropyDecoder::seek_tile(std::int64_t tile, std::int64_t end) {
   return seek(point, wanted, tiles().first_mcu(tile));
 }
 
-/// Goes to a segment that is known.
+/// Seeks a known segment.
 bool EntropyDecoder::seek_segment(std::int64_t segment) {
   const std::size_t offset = segments_[static_cast<std::size_t>(segment)];
   return seek({.bit = std::uint64_t{8} * offset}, ScanBytes::window_bytes,
               segment * frame_->restart_interval);
 }
 
-/// Goes on at a point, with MCU `mcu`.
+/// Continues at a point, with MCU `mcu`.
 bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64_t mcu) {
   const std::size_t offset = point.bit / 8;
   if (offset >= frame_->scan.size()) return false;
@@ -267,7 +267,8 @@ bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64
   return true;
 }
 
-/// Whether a segment begins behind a restart marker, and all before it behind theirs.
+/// Returns whether a segment begins behind a restart marker, and all earlier ones begin behind
+/// theirs.
 bool EntropyDecoder::knows_segment(std::int64_t segment) {
   while (static_cast<std::int64_t>(segments_.size()) <= segment) {
     const int marker = first_restart + static_cast<int>((segments_.size() - 1) % 8);

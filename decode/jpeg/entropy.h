@@ -13,45 +13,46 @@
 
 namespace millrace::jpeg {
 
-/// The entropy stage: goes over the MCUs of a scan in their order, and decodes the coefficients of
-/// some, or only as much as it takes to pass over them. Each call that returns false found
-/// something that no sound baseline JPEG has; libjpeg-turbo then says what becomes of it. One
-/// thread at a time.
+/// The entropy stage. It goes over the MCUs of a scan in their order. It decodes the coefficients
+/// of some MCUs and skips the others with less work. A call returns false for data that no valid
+/// baseline JPEG has; libjpeg-turbo must then decode the image. One thread at a time.
 class EntropyDecoder {
  public:
-  /// Begins with the frame's first MCU; the frame must outlive the calls that follow. `skipped` is
-  /// about how many MCUs will be passed over: tables for that are made if they pay. Coefficients of
-  /// a component behind its last place, in the zigzag order, are passed over. With an index, which
-  /// must outlive the calls too, `aim` seeks where it has points, and tiles behind its last one
-  /// are noted. False for bad Huffman tables.
+  /// Begins with the frame's first MCU. The frame must outlive the following calls. `skipped` is
+  /// the approximate number of MCUs that will be skipped: tables for that are made if they save
+  /// time. Coefficients of a component behind its last place, in the zigzag order, are skipped. An
+  /// index, if given, must outlive the following calls, too. `aim` then seeks by its points, and
+  /// tiles behind its last one are noted. Returns false for bad Huffman tables.
   bool begin(const Frame& frame, std::int64_t skipped,
              std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
 
-  /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on, which is at or
-  /// behind the next one. What follows passes over those between, unless the index or, without one,
-  /// a restart marker lets it begin further on, and decodes them into `row`, which must be shaped
-  /// for them. False where the index points nowhere, or what was decoded is not sound.
+  /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on. `first` is at or
+  /// behind the next MCU. The following calls skip the MCUs before `first` and decode the others
+  /// into `row`, which must be shaped for them. The index may let them begin further on; without an
+  /// index, a restart marker may. Returns false where the index has a bad position, or the data
+  /// decoded so far is corrupt.
   bool aim(std::int64_t first, int mcus, CoefficientRow& row);
-  /// The run that comes next of what is aimed at, open, when the one before is not open any more.
-  /// Nullptr if all is done, or the scan is not sound.
+  /// Returns the next run of the current aim, open. The run before must not be open any more.
+  /// nullptr if all is done, or the scan is corrupt.
   McuRun* next_run();
-  /// Does all that is left of what is aimed at.
+  /// Does the remaining work of the current aim.
   bool finish();
-  /// Whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of the row
-  /// before: the index has them, and no row has a restart marker within it; or, without an index,
-  /// each row is a segment between restart markers. All coefficients must be wanted.
+  /// Returns whether `decode_two` may be called for the `mcus` MCUs from `second` on and as many of
+  /// the row before. With an index, it must have these MCUs, and no row may have a restart marker
+  /// within it. Without one, each row must be a segment between restart markers. All coefficients
+  /// must be wanted.
   bool can_take_two(std::int64_t second, int mcus);
-  /// Decodes `mcus` MCUs of a row and of a later one, both at once, which takes less time than one
-  /// after the other. Goes on behind those of the later row.
+  /// Decodes `mcus` MCUs of a row and of a later one interleaved, which takes less time than one
+  /// after the other. The next MCU is then the one behind those of the later row.
   bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
                   CoefficientRow& second_row);
-  /// Whether what was decoded so far lies before the scan's end.
+  /// Returns whether the data decoded so far lies before the scan's end.
   bool is_sound() const { return is_sound(state()); }
-  /// Whether all of the image's MCUs are decoded or passed over, and EOI is the next marker.
+  /// Returns whether all MCUs of the image are decoded or skipped, and EOI is the next marker.
   bool is_at_end();
-  /// Whether stray bytes were skipped between an MCU and the marker behind it.
+  /// Returns whether stray bytes were skipped between an MCU and the marker behind it.
   bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
-  /// Adds what was noted to the index, once all that was decoded is known to be sound.
+  /// Adds the noted points to the index. Call it when all decoded data is known to be valid.
   void extend_index();
 
  private:
@@ -62,7 +63,7 @@ class EntropyDecoder {
   bool go_near(std::int64_t mcu, int mcus);
   bool restart();
   void begin_noting(SeekIndex* index);
-  /// Of the index, which there is.
+  /// Returns the index's tiles. There must be an index.
   Tiles tiles() const { return {*frame_, index_->of}; }
   std::int64_t known_tiles() const { return static_cast<std::int64_t>(index_->points.size()); }
   void fetch_ahead(std::int64_t tile, std::size_t bytes) const;
@@ -77,20 +78,20 @@ class EntropyDecoder {
   std::size_t current_ = 0;
   const Frame* frame_ = nullptr;
   std::int64_t done_ = 0;
-  /// What is aimed at: MCUs up to `skipped_to_` are passed over, those up to `decoded_to_` decoded.
+  /// The current aim: MCUs up to `skipped_to_` are skipped, those up to `decoded_to_` decoded.
   std::int64_t skipped_to_ = 0;
   std::int64_t decoded_to_ = 0;
   CoefficientRow* row_ = nullptr;
-  /// Of the MCUs from `done_` on; there are as many as `run_mcus_`.
+  /// The run of the `run_mcus_` MCUs from `done_` on.
   McuRun run_;
   std::int64_t run_mcus_ = 0;
-  /// The other one of two rows.
+  /// The run of the other one of two rows.
   McuRun second_run_;
   bool skipped_stray_bytes_ = false;
-  /// MCUs up to the next restart marker, and which one that is.
+  /// MCUs up to the next restart marker, and the number of that marker.
   std::int64_t before_restart_ = 0;
   int next_restart_ = 0;
-  /// Where in the scan the segments between restart markers begin, as far as was looked.
+  /// Offsets in the scan of the segments between restart markers, as far as they are known.
   std::vector<std::size_t> segments_;
   SeekIndex* index_ = nullptr;
   /// The points of the tiles from MCU `noted_from_` on.

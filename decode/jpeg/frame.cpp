@@ -20,7 +20,7 @@ bool take_code(const JHUFF_TBL* table, HuffmanCode& code) {
   return true;
 }
 
-/// Nullptr, or who takes it.
+/// Returns nullptr, or the name of the decoder that takes the image.
 const char* take_component(const jpeg_decompress_struct& image, int number, Frame& frame) {
   const jpeg_component_info& from = image.comp_info[number];
   Component& to = frame.components[static_cast<std::size_t>(number)];
@@ -65,7 +65,7 @@ const char* read_frame(const jpeg_decompress_struct& image, Frame& frame) {
     if (const char* other = take_component(image, number, frame)) return other;
 
   const Component& first = frame.components.front();
-  // libjpeg does not smooth what is so narrow.
+  // libjpeg does not smooth such narrow images.
   constexpr int narrowest_smoothed = 5;
   if (first.across == 2 && frame.width < narrowest_smoothed) return "libjpeg-turbo (narrow chroma)";
   const int mcu_width = block_side * first.across;

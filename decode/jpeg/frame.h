@@ -16,7 +16,7 @@ inline constexpr int block_side = 8;
 
 /// One component of a frame.
 struct Component {
-  /// Its blocks in an MCU: 2 across and 2 down for the luminance of 4:2:0.
+  /// Blocks of the component in an MCU: 2 across and 2 down for the luminance of 4:2:0.
   int across = 1;
   int down = 1;
   /// The quantisation table's steps, row by row; each is at most 255.
@@ -25,8 +25,8 @@ struct Component {
   int ac_table = 0;
 };
 
-/// What a baseline JPEG's header says of its one scan: a JPEG as our own stages decode it. It has 1
-/// component (grey) or 3 (YCbCr), of which the first may have twice the others' resolution across
+/// A baseline JPEG of one scan, as our own stages decode it, as its header states it. It has 1
+/// component (grey) or 3 (YCbCr). The first component may have twice the others' resolution across
 /// and down.
 struct Frame {
   int width = 0;
@@ -36,22 +36,23 @@ struct Frame {
   /// MCUs of the whole image.
   int mcus_across = 0;
   int mcus_down = 0;
-  /// MCUs between two restart markers; 0 = there are none.
+  /// MCUs between two restart markers; 0 = no restart markers.
   int restart_interval = 0;
-  /// Whether each row of MCUs has one in it or where it begins, so that regions can be gone to by
-  /// them.
+  /// Returns whether each row of MCUs has a restart marker in it or at its begin, so that regions
+  /// can be found by them.
   bool has_restarts_in_rows() const {
     return restart_interval > 0 && restart_interval <= mcus_across;
   }
-  /// By their numbers in the file.
+  /// Indexed by their numbers in the file.
   std::array<HuffmanCode, 4> dc_codes{};
   std::array<HuffmanCode, 4> ac_codes{};
-  /// The file from the scan's first byte of entropy-coded data on, to its end.
+  /// The file from the scan's first byte of entropy-coded data to the file's end.
   std::span<const std::uint8_t> scan;
 };
 
-/// Takes the frame from a header that libjpeg has read, up to its first scan. Returns nullptr, or,
-/// for what our own stages do not decode, who does, and why: "libjpeg-turbo (progressive)".
+/// Takes the frame from a header that libjpeg has read up to its first scan. Returns nullptr, or,
+/// for a JPEG that our own stages do not decode, the name of its decoder with the reason:
+/// "libjpeg-turbo (progressive)".
 const char* read_frame(const jpeg_decompress_struct& image, Frame& frame);
 
 }  // namespace millrace::jpeg

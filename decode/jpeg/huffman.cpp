@@ -8,7 +8,8 @@
 namespace millrace::jpeg {
 namespace {
 
-/// Calls `take(code, its length, its symbol)`, from the shortest code on, up to `longest` bits.
+/// Calls `take(code, length, symbol)` for each code of up to `longest` bits, from the shortest one
+/// on.
 template <typename Take>
 void for_each_code(const HuffmanCode& code, int longest, const Take& take) {
   unsigned value = 0;
@@ -18,8 +19,7 @@ void for_each_code(const HuffmanCode& code, int longest, const Take& take) {
       take(value++, length, code.symbols[number++]);
 }
 
-/// A value of `bits` bits as it is stored: the lower half of them are the negative ones (T.81,
-/// F.1.2.1).
+/// Decodes a value of `bits` bits: the lower half of the stored values is negative (T.81, F.1.2.1).
 constexpr int value_of(unsigned stored, int bits) {
   const auto value = static_cast<int>(stored);
   return bits > 0 && value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
@@ -36,7 +36,7 @@ bool LongCodes::set(const HuffmanCode& code) {
     value += count;
     number += count;
     last_[n] = count > 0 ? value - 1 : -1;
-    // No code is all ones (T.81, Annex C); libjpeg refuses such a table.
+    // A code of only ones is not allowed (T.81, Annex C); libjpeg refuses such a table.
     if (number > 256 || value >= 2 << n) return false;
     value <<= 1;
   }
@@ -88,8 +88,8 @@ bool AcTable::set(const HuffmanCode& code) {
 }
 
 void SkipTable::set(const HuffmanCode& code) {
-  // Tables of 0, 1 ... bits of index, one behind the other: what follows a symbol is looked up in
-  // the table of as many bits as it has left over.
+  // Tables with an index of 0, 1 ... bits, one behind the other. The symbols behind a symbol are
+  // looked up in the table for the number of bits that the symbol leaves.
   std::array<std::uint16_t, std::size_t{2} << index_bits> all;
   const auto table = [&](int bits) { return all.data() + (std::size_t{1} << bits); };
   constexpr std::uint16_t nothing = 0;
@@ -101,7 +101,7 @@ void SkipTable::set(const HuffmanCode& code) {
   for (int bits = 1; bits <= index_bits; ++bits) {
     if (bits > index_bits - fewest && bits < index_bits) continue;  // nothing leaves so many
     std::uint16_t* const made = table(bits);
-    // An index that holds no whole code has nothing more to tell.
+    // An index without a complete code has no symbols.
     std::fill_n(made, std::size_t{1} << bits, nothing);
     for_each_code(code, bits, [&](unsigned value, int length, int symbol) {
       const int value_bits = symbol & 15;
@@ -118,7 +118,7 @@ void SkipTable::set(const HuffmanCode& code) {
         std::fill_n(entry, entries_of_code, one);
         return;
       }
-      // The same entries follow whatever the value is.
+      // The same entries follow for each value.
       const std::uint16_t* next = table(left);
       const std::size_t count = std::size_t{1} << left;
       for (std::size_t n = 0; n < count; ++n) {

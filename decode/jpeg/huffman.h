@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Huffman's code of a JPEG (ITU-T T.81, Annex C and F.2.2.3) as tables for many bits at a time.
+// A JPEG's Huffman code (ITU-T T.81, Annex C and F.2.2.3) as tables for many bits at a time.
 #pragma once
 
 #include <array>
@@ -9,30 +9,30 @@
 
 namespace millrace::jpeg {
 
-/// A code as the file has it: how many codes there are of 1, 2 ... 16 bits, and their symbols.
+/// A code as in the file: the numbers of codes of 1, 2 ... 16 bits, and their symbols.
 struct HuffmanCode {
   std::array<std::uint8_t, 16> counts{};
   std::array<std::uint8_t, 256> symbols{};
 };
 
-/// The symbol of AC coefficients that stands for as many zeros.
+/// The symbol of AC coefficients that means sixteen zeros.
 inline constexpr int sixteen_zeros = 0xF0;
 
-/// Whether a symbol of AC coefficients stands for one, or for sixteen zeros.
+/// Returns whether a symbol of AC coefficients means a coefficient or sixteen zeros.
 inline bool is_coefficient(int symbol) {
   constexpr int most_bits = 10;
   const int bits = symbol & 15;
   return symbol == sixteen_zeros || (bits > 0 && bits <= most_bits);
 }
 
-/// Finds symbols one by one, of codes that are too long for a table.
+/// Finds symbols one by one, for codes that are too long for a table.
 class LongCodes {
  public:
-  /// False if the counts make no code.
+  /// Returns false if the counts do not make a code.
   bool set(const HuffmanCode& code);
 
-  /// The symbol that the bits, from the highest on, begin with, and its code's length, which is at
-  /// least `shortest`; -1 if no code begins so.
+  /// Returns the symbol of the code at the highest bits of `bits`, and the code's length. The
+  /// length must be at least `shortest`. Returns -1 if the bits begin with an unknown code.
   int find(std::uint64_t bits, int shortest, int& length) const {
     for (length = shortest; length <= 16; ++length) {
       const auto value = static_cast<int>(bits >> (64 - length));
@@ -43,34 +43,36 @@ class LongCodes {
   }
 
  private:
-  /// Of each length: the largest code (-1: there is none), and what makes a code a symbol's number.
+  /// For each length: the largest code (-1 if the length has no codes), and the number to add to a
+  /// code to get its symbol's index.
   std::array<int, 16> last_{};
   std::array<int, 16> offset_{};
   std::array<std::uint8_t, 256> symbols_{};
 };
 
-/// Differences of DC coefficients. An entry has the number of bits of the difference, at most 11,
-/// in its high byte, and the length of its code and these in its low byte; 0 if the code is too
-/// long, or there is none.
+/// Table for differences of DC coefficients. The high byte of an entry is the number of bits of the
+/// difference, at most 11. The low byte is that number plus the length of the code. An entry is 0
+/// if the code is too long for the table or does not exist.
 struct DcTable {
   static constexpr int index_bits = 9;
   static constexpr int most_bits = 11;
 
-  /// False if it is no code, or none of differences of 8-bit samples.
+  /// Returns false if it is not a code, or has symbols that differences of 8-bit samples do not
+  /// have.
   bool set(const HuffmanCode& code);
 
   std::array<std::uint16_t, std::size_t{1} << index_bits> entries;
   LongCodes long_codes;
 };
 
-/// AC coefficients, one an entry:
-/// - bits 0 to 7: how many bits it takes, its value's among them;
-/// - bits 8 to 15: how far its place is behind the one before (1 to 16), and `other` in addition if
-///   the value does not fit into the index; or `end`;
-/// - bits 16 to 31: its value, as an int16; in an `other`, how many bits that has. Sixteen zeros
+/// Table for AC coefficients, one per entry: - bits 0 to 7: the number of bits to take, including
+/// those of the value; - bits 8 to 15: the distance of its place from the one before (1 to 16),
+/// plus `other` if the value
+///   does not fit into the index; or `end`;
+/// - bits 16 to 31: the value, as an int16; with `other`, the value's number of bits. Sixteen zeros
 ///   are a coefficient of 0.
-/// The rest are `long_code`, for one that does not fit into the index, or none at all, and
-/// `unsound`, for symbols that no sound scan has.
+/// The remaining entries are `long_code`, for a code that does not fit into the index or does not
+/// exist, and `unsound`, for symbols that a valid scan does not have.
 struct AcTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t end = 64;
@@ -84,17 +86,18 @@ struct AcTable {
   LongCodes long_codes;
 };
 
-/// AC coefficients that are passed over: as many symbols an entry as the index has whole codes of.
-/// Low byte: how many bits they take, at most `most_bits`; the last one's value need not fit into
-/// the index. High byte: how far the last one's place is behind the place before the first; with
-/// `end` added if the block ends with it; or `other` if there is no entry.
+/// Table to skip AC coefficients. An entry has all symbols whose codes are complete in the index.
+/// Low byte: the number of their bits, at most `most_bits`; the last symbol's value need not fit
+/// into the index. High byte: the distance of the last symbol's place from the place before the
+/// first one, plus `end` if the block ends with it. The high byte is `other` if the index has no
+/// complete symbol.
 struct SkipTable {
   static constexpr int index_bits = 11;
   static constexpr int most_bits = 14;
   static constexpr unsigned end = 64;
   static constexpr unsigned other = 128;
 
-  /// The code must be one that `AcTable::set` has taken.
+  /// The code must be one for which `AcTable::set` has returned true.
   void set(const HuffmanCode& code);
 
   std::array<std::uint16_t, std::size_t{1} << index_bits> entries;

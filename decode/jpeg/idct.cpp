@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiled once for each instruction set (Highway's foreach_target.h). Blocks lie side by side in
-// the 16-byte blocks of a vector, and nothing crosses one but the samples at the end.
+// Compiled once for each instruction set (Highway's foreach_target.h). Each 16-byte block of a
+// vector has a row of a JPEG block. Operations do not cross these blocks, except at the end, for
+// the samples.
 #include "jpeg/idct.h"
 
 #include <limits>
@@ -43,14 +44,14 @@ using D64 = hn::RepartitionToWide<D32>;
 using V16 = hn::Vec<D16>;
 using V32 = hn::Vec<D32>;
 
-/// The pairs of two vectors of 16 bits, as they lie side by side in two vectors.
+/// The pairs of two vectors of 16 bits, in two vectors.
 struct Pairs {
   V16 lower, upper;
   HWY_INLINE Pairs(V16 a, V16 b)
       : lower(hn::InterleaveLower(D16(), a, b)), upper(hn::InterleaveUpper(D16(), a, b)) {}
 };
 
-/// Sums of 32 bits, of the lower and the upper pairs.
+/// Sums of 32 bits, from the lower and the upper pairs.
 struct Sums {
   V32 lower, upper;
 };
@@ -62,7 +63,7 @@ HWY_INLINE Sums operator-(const Sums& a, const Sums& b) {
   return {hn::Sub(a.lower, b.lower), hn::Sub(a.upper, b.upper)};
 }
 
-/// `by` times the first and `times` the second of each pair.
+/// Multiplies the first of each pair by `by` and the second by `times`, and adds both.
 template <int by, int times>
 HWY_INLINE Sums products(const Pairs& pairs) {
   const D32 d32;
@@ -77,7 +78,7 @@ HWY_INLINE Sums products(const Pairs& pairs) {
   return {sum(pairs.lower), sum(pairs.upper)};
 }
 
-/// Values times 2^13.
+/// Returns the values times 2^13.
 HWY_INLINE Sums scaled(V16 values) {
   const Pairs high(hn::Zero(D16()), values);
   constexpr int shift = 16 - idct::scale_bits;
@@ -124,18 +125,20 @@ HWY_INLINE void interleave(D d, V16& a, V16& b) {
   b = hn::BitCast(D16(), hn::InterleaveUpper(d, first, second));
 }
 
-/// Each block's rows become its columns.
+/// Transposes each block.
 HWY_INLINE void transpose(V16 (&rows)[8]) {
   for (int n = 0; n < 8; n += 2) interleave(D16(), rows[n], rows[n + 1]);
-  // Now 0 has the columns 0 to 3 of rows 0 and 1, 1 the columns 4 to 7, 2 those of rows 2 and 3 ...
+  // Now vector 0 has the columns 0 to 3 of rows 0 and 1, vector 1 the columns 4 to 7. Vectors 2 and
+  // 3 have those of rows 2 and 3, and so on.
   for (const int n : {0, 1, 4, 5}) interleave(D32(), rows[n], rows[n + 2]);
-  // 0 has columns 0 and 1 of rows 0 to 3, 2 columns 2 and 3, 1 columns 4 and 5, 3 columns 6 and 7.
+  // Vector 0 has columns 0 and 1 of rows 0 to 3, vector 2 columns 2 and 3, vector 1 columns 4 and
+  // 5, vector 3 columns 6 and 7.
   for (int n = 0; n < 4; ++n) interleave(D64(), rows[n], rows[n + 4]);
   const V16 made[8] = {rows[0], rows[4], rows[2], rows[6], rows[1], rows[5], rows[3], rows[7]};
   for (int n = 0; n < 8; ++n) rows[n] = made[n];
 }
 
-/// Stores samples, of which each vector has a column of every block.
+/// Stores samples. Each vector has one column of every block.
 HWY_INLINE void store(const V16 (&columns)[8], std::uint8_t* samples, std::size_t stride) {
   const D16 d16;
   V16 pairs[4] = {};  // of columns, as bytes
@@ -155,7 +158,7 @@ HWY_INLINE void store(const V16 (&columns)[8], std::uint8_t* samples, std::size_
   for (int n = 0; n < 4; ++n, samples += 2 * stride) {
     auto both = hn::BitCast(hn::RebindToUnsigned<D64>(), rows[n]);
     if constexpr (hn::MaxLanes(D64()) > 2) {
-      // Each block has two rows of 8 samples: first all blocks' first ones.
+      // Each block has two rows of 8 samples: the first rows of all blocks come first.
       constexpr std::size_t lanes = hn::MaxLanes(D64());
       alignas(64) std::uint64_t order[lanes];
       for (std::size_t lane = 0; lane < lanes; ++lane)
@@ -167,13 +170,14 @@ HWY_INLINE void store(const V16 (&columns)[8], std::uint8_t* samples, std::size_
   }
 }
 
-/// Stores the samples of blocks of nothing but DC, which are of one value each.
+/// Stores the samples of blocks that have only a DC coefficient. All samples of such a block are
+/// equal.
 HWY_INLINE void store_flat(V16 first_row, std::uint8_t* samples, std::size_t stride) {
   const D16 d16;
   constexpr int shift = idct::second_shift - idct::scale_bits - idct::kept_bits;
   const V16 rounded = hn::ShiftRight<shift>(hn::Add(first_row, hn::Set(d16, 1 << (shift - 1))));
   const hn::Rebind<std::uint8_t, D16> d8;
-  // A block is as wide as what `Broadcast` works within.
+  // A block is as wide as the 16-byte blocks in which `Broadcast` works.
   const auto row = hn::DemoteTo(d8, hn::Broadcast<0>(hn::Add(rounded, hn::Set(d16, 128))));
   for (int n = 0; n < block_side; ++n, samples += stride) hn::StoreU(row, d8, samples);
 }
@@ -189,7 +193,7 @@ void transform(const BlockGroup& group, const StepsOfGroup& steps, std::uint8_t*
       rows[row] = hn::Mul(hn::Load(d16, group.values.data() + offset),
                           hn::Load(d16, steps.values() + offset));
     }
-    // What libjpeg-turbo's short cut for blocks of one row makes of such values differs.
+    // For such values libjpeg-turbo's short cut for blocks of one row gives other samples.
     constexpr std::int16_t largest = std::numeric_limits<std::int16_t>::max() >> idct::kept_bits;
     const auto is_large =
         hn::Or(hn::Gt(rows[0], hn::Set(d16, largest)), hn::Lt(rows[0], hn::Set(d16, -largest)));

@@ -9,7 +9,7 @@
 
 namespace millrace::jpeg {
 
-/// A component's quantisation steps, laid out as the coefficients of a `BlockGroup`.
+/// A component's quantisation steps, in the layout of a `BlockGroup`'s coefficients.
 class StepsOfGroup {
  public:
   void set(const std::array<std::uint16_t, 64>& steps) {
@@ -23,24 +23,25 @@ class StepsOfGroup {
   alignas(64) std::array<std::int16_t, 256> values_{};
 };
 
-/// Turns `count` groups of quantised coefficients into samples: eight rows, `stride` bytes apart,
-/// of 32 samples for each group. They equal those of libjpeg-turbo's slow integer transform
-/// (jidctint: C. Loeffler, A. Ligtenberg, G. Moschytz, "Practical Fast 1-D DCT Algorithms with 11
-/// Multiplications", 1989) as its x86 vector code computes it, to the bit, whatever the
-/// coefficients are: 16-bit sums wrap around where its do.
+/// Transforms `count` groups of quantised coefficients to samples: eight rows, `stride` bytes
+/// apart, of 32 samples for each group. The samples equal those of libjpeg-turbo's slow integer
+/// transform (jidctint: C. Loeffler, A. Ligtenberg, G. Moschytz, "Practical Fast 1-D DCT Algorithms
+/// with 11 Multiplications", 1989) in its x86 vector code, to the bit. That holds for any
+/// coefficients: 16-bit sums wrap around where those of libjpeg-turbo do.
 void inverse_transform(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                        std::uint8_t* samples, std::size_t stride);
 
-/// Makes `side` (4, 2 or 1) rows of `side` samples of each block: a transform of so many points of
-/// its lowest frequencies, at the amplitude of the whole one. The results are rounded and the same
-/// everywhere, but no other decoder's.
+/// Makes `side` (4, 2 or 1) rows of `side` samples of each block: a transform of `side` points of
+/// its lowest frequencies, at the amplitude of the whole transform. The results are rounded, and
+/// equal on all processors, but differ from those of other decoders.
 void inverse_transform_reduced(const BlockGroup* groups, int count, const StepsOfGroup& steps,
                                int side, std::uint8_t* samples, std::size_t stride);
 
-/// The last place, in the zigzag order, of the coefficients that a transform of `side` points uses.
+/// Returns the last place, in the zigzag order, of the coefficients that a transform of `side`
+/// points uses.
 inline int last_place_of(int side) { return side == 8 ? 63 : side == 4 ? 24 : side == 2 ? 4 : 0; }
 
-/// The same as `inverse_transform` in plain code, for one block of a group.
+/// Does what `inverse_transform` does in plain code, for one block of a group.
 void inverse_transform_plain(const std::int16_t* block, const std::int16_t* steps,
                              std::uint8_t* samples, std::size_t stride);
 
@@ -54,7 +55,8 @@ inline constexpr int kept_bits = 2;
 inline constexpr int first_shift = scale_bits - kept_bits;
 inline constexpr int second_shift = scale_bits + kept_bits + 3;
 
-/// The factors of jidctint, and their sums: each output is made of few products of pairs.
+/// The factors of jidctint, and their sums. With these sums each output needs few products of
+/// pairs.
 inline constexpr int f0_298 = 2446, f0_390 = 3196, f0_541 = 4433, f0_765 = 6270, f0_899 = 7373,
                      f1_175 = 9633, f1_501 = 12299, f1_847 = 15137, f1_961 = 16069, f2_053 = 16819,
                      f2_562 = 20995, f3_072 = 25172;

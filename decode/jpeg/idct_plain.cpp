@@ -8,7 +8,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// As 16-bit lanes hold a sum or a product: its low half.
+/// Returns the low half of a sum or a product, as a 16-bit lane holds it.
 std::int16_t wrapped(int value) { return static_cast<std::int16_t>(value); }
 
 std::int16_t saturated(int value) {
@@ -16,7 +16,7 @@ std::int16_t saturated(int value) {
   return static_cast<std::int16_t>(std::clamp<int>(value, Limits::min(), Limits::max()));
 }
 
-/// Sums of products wrap around as 32-bit lanes do.
+/// Adds two products. The sum wraps around as a 32-bit lane does.
 int products(int a, int by, int b, int times) {
   return static_cast<int>(static_cast<unsigned>(a) * static_cast<unsigned>(by) +
                           static_cast<unsigned>(b) * static_cast<unsigned>(times));
@@ -28,7 +28,7 @@ int difference(int a, int b) {
   return static_cast<int>(static_cast<unsigned>(a) - static_cast<unsigned>(b));
 }
 
-/// Eight values, `step` apart, in place.
+/// Transforms eight values, `step` apart, in place.
 void pass(std::int16_t* values, std::size_t step, int shift) {
   using namespace idct;
   const auto in = [&](std::size_t n) { return static_cast<int>(values[n * step]); };

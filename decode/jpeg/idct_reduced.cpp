@@ -7,7 +7,7 @@
 namespace millrace::jpeg {
 namespace {
 
-/// Scaled by 2^13: what frequency u adds to sample x, that is 1 for u = 0, and else
+/// The contribution of frequency u to sample x, scaled by 2^13. It is 1 for u = 0, and otherwise
 /// sqrt(2) cos((2 x + 1) u pi / (2 side)).
 template <int side>
 constexpr std::array<std::array<int, side>, side> basis();
@@ -31,7 +31,7 @@ void transform(const std::int16_t* block, const std::int16_t* steps, std::uint8_
   constexpr auto factors = basis<side>();
   constexpr std::int64_t half_first = 1 << (idct::first_shift - 1);
   constexpr std::int64_t half_second = 1 << (idct::second_shift - 1);
-  // Values of 16 bits times steps of 8: the sums need more than 32 bits where data is absurd.
+  // Values of 16 bits times steps of 8 bits: with absurd data the sums need more than 32 bits.
   std::array<std::array<std::int64_t, side>, side> columns{};
   for (std::size_t u = 0; u < side; ++u)
     for (std::size_t y = 0; y < side; ++y) {

@@ -20,8 +20,8 @@ constexpr unsigned plain_bits = 32;
 constexpr unsigned most_parameter = 15;
 constexpr std::size_t most_point_bytes = 4 * (most_ones + plain_bits) / 8;
 
-/// What is stored of a point behind another one: the columns, of which there is one more than the
-/// image has components.
+/// The stored columns of a point, as differences from the point before: one more than the image has
+/// components.
 template <std::size_t columns>
 using Row = std::array<std::uint32_t, columns>;
 
@@ -50,7 +50,7 @@ std::uint64_t checksum_of(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size()) & 0xFFFFFFFF;
 }
 
-/// A number as a Rice code; of those with too many ones, only that.
+/// A number as a Rice code. If the code has too many ones, only `is_plain` has a meaning.
 struct RiceCode {
   RiceCode(std::uint32_t number, unsigned parameter) {
     const std::uint32_t ones = number >> parameter;
@@ -65,10 +65,10 @@ struct RiceCode {
   std::uint64_t value = 0;
 };
 
-/// Bits, from each byte's highest on.
+/// Writes bits, from each byte's highest bit on.
 class BitWriter {
  public:
-  /// 8 bytes more than are written must be there.
+  /// The memory must have 8 bytes more than are written.
   explicit BitWriter(std::byte* to) : to_(to) {}
 
   template <std::size_t columns>
@@ -87,7 +87,7 @@ class BitWriter {
     for (std::size_t column = 0; column < columns; ++column)
       put_number(row[column], parameters[column]);
   }
-  /// Where the next whole byte goes.
+  /// Returns the place of the next whole byte.
   std::byte* end() const { return to_ + (count_ > 0 ? 1 : 0); }
 
  private:
@@ -99,7 +99,7 @@ class BitWriter {
     put((std::uint64_t{1} << most_ones) - 1, most_ones);
     put(number, plain_bits);
   }
-  /// At least one bit, and at most so many.
+  /// Writes 1 to `most_at_once` bits.
   void put(std::uint64_t value, unsigned bits) {
     held_ |= value << (64 - bits) >> count_;
     count_ += bits;
@@ -112,7 +112,7 @@ class BitWriter {
 
   std::byte* to_;
   std::uint64_t held_ = 0;
-  /// How many bits of `held_` are not in whole bytes yet.
+  /// Bits of `held_` that are not in whole bytes yet.
   unsigned count_ = 0;
 };
 
@@ -133,7 +133,7 @@ class BitReader {
     count_ -= ones + 1;
     return ones << parameter | take(parameter);
   }
-  /// Behind the end come ones.
+  /// Returns whether more bits were read than exist. Bits behind the end are ones.
   bool is_past_end() const { return past_end_ > count_; }
 
  private:
@@ -143,7 +143,7 @@ class BitReader {
     count_ -= bits;
     return value;
   }
-  /// Makes it 56 bits at least.
+  /// Fills `held_` to at least 56 bits.
   void fill() {
     if (from_.size() - read_ >= sizeof held_) [[likely]] {
       std::uint64_t next;
@@ -164,11 +164,12 @@ class BitReader {
   std::size_t read_ = 0;
   std::uint64_t held_ = 0;
   unsigned count_ = 0;
-  /// Bits that were not there.
+  /// Bits that were added behind the end.
   unsigned past_end_ = 0;
 };
 
-/// Near the best parameter of a column: as many bits as the mean's half-life (ln 2 of it) has.
+/// Returns a parameter near the best one of a column: the number of bits of the mean's half-life,
+/// which is ln 2 times the mean.
 unsigned parameter_for(std::uint64_t mean) {
   return std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most_parameter);
 }
@@ -176,7 +177,7 @@ unsigned parameter_for(std::uint64_t mean) {
 /// Writes the points and their columns' parameters, and cuts `packed` behind them.
 template <std::size_t columns>
 void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
-  // Of some points: a parameter need not be the best.
+  // Computed from some of the points: a parameter need not be the best.
   const std::size_t step = 1 + points.size() / 64;
   std::array<std::uint64_t, columns> sums{};
   std::uint64_t summed = 1;
@@ -195,7 +196,8 @@ void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& p
   packed.resize(static_cast<std::size_t>(writer.end() - packed.data()));
 }
 
-/// Reads all points but the first one; false if no scan of so many bits can have them.
+/// Reads all points but the first one. Returns false if a scan of `scan_bits` bits cannot have
+/// them.
 template <std::size_t columns>
 bool unpack_points(std::span<const std::byte> body, std::uint64_t scan_bits,
                    std::vector<SeekPoint>& points) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A seek index: from where on the MCUs of a JPEG can be decoded without those before them.
+// The seek index: positions from which the MCUs of a JPEG can be decoded without those before them.
 #pragma once
 
 #include <millrace/image_decoder.h>
@@ -15,19 +15,20 @@
 
 namespace millrace::jpeg {
 
-/// What the entropy stage needs to go on with an MCU.
+/// The state that the entropy stage needs to continue with an MCU.
 struct SeekPoint {
-  /// How many bits of the scan lie before it, stuffed zeros and markers among them. An MCU behind a
-  /// restart marker begins behind that.
+  /// Bits of the scan before the MCU, including stuffed zeros and markers. An MCU behind a restart
+  /// marker begins behind the marker.
   std::uint64_t bit = 0;
-  /// The DC coefficients before it, by component, modulo 2^16.
+  /// The DC coefficients before the MCU, by component, modulo 2^16.
   std::array<std::uint16_t, 3> predictors{};
 
   friend bool operator==(const SeekPoint&, const SeekPoint&) = default;
 };
 
-/// The tiles of an image: each row of MCUs has them from its left end on, of `mcus` MCUs each, the
-/// last one often of fewer; or each row is one. They are counted as the file has them.
+/// The tiles of an image. Each row of MCUs is divided from its left end on into tiles of `mcus`
+/// MCUs; the last one often has fewer. With `IndexPoints::rows` each row is one tile. Tiles are
+/// numbered in the order of the file.
 struct Tiles {
   Tiles(const Frame& frame, IndexPoints points)
       : mcus(points == IndexPoints::rows ? frame.mcus_across : 8),
@@ -35,11 +36,11 @@ struct Tiles {
         across((frame.mcus_across + mcus - 1) / mcus),
         count(std::int64_t{across} * frame.mcus_down) {}
 
-  /// The tile that an MCU lies in.
+  /// Returns the tile that contains an MCU.
   std::int64_t of(std::int64_t mcu) const {
     return mcu / row_mcus * across + mcu % row_mcus / mcus;
   }
-  /// A tile's first MCU; of the tile behind the last one, how many MCUs there are.
+  /// Returns a tile's first MCU. For the tile behind the last one it returns the number of MCUs.
   std::int64_t first_mcu(std::int64_t tile) const {
     return tile / across * row_mcus + tile % across * mcus;
   }
@@ -50,7 +51,7 @@ struct Tiles {
   std::int64_t count;
 };
 
-/// The points of an image's tiles, from the first tile to the last that is known.
+/// The points of an image's tiles, from the first tile to the last known one.
 struct SeekIndex {
   IndexPoints of = IndexPoints::tiles;
   std::vector<SeekPoint> points{};
@@ -58,25 +59,27 @@ struct SeekIndex {
   friend bool operator==(const SeekIndex&, const SeekIndex&) = default;
 };
 
-/// Packs an index of at least one point, of the JPEG that has the checksum `jpeg`:
-///     1 byte   format: 1 for points of tiles of 8 MCUs, 2 for those of rows
-///     1 byte   components: 1 or 3
-///     4 bytes  how many points there are, with the first one, which is all 0 and is not stored
-///     8 bytes  `jpeg`
-///     4 bytes  a parameter from 0 to 15 of each column: bits, then predictors by component
-///     the other points, bit by bit from each byte's highest on, column by column in each: how many
-///              bits more than in the point before; and the predictor's difference d from it,
-///              modulo 2^16 and not below -2^15, as 2d, or -2d - 1 if d is negative. A number n is
-///              a Rice code with the column's parameter k: n >> k ones (at most 23), a zero, the
-///              lowest k bits of n; or 24 ones and n in 32 bits. Unused bits of the last byte are 0
-///     4 bytes  the low half of the XXH3-64 of all bytes before
-/// Numbers are little-endian.
+/// Packs an index of at least one point, for the JPEG with the checksum `jpeg`. Numbers are
+/// little-endian. The format is:
+///     1 byte   format: 1 for points of tiles of 8 MCUs, 2 for points of rows.
+///     1 byte   components: 1 or 3.
+///     4 bytes  the number of points. The first one is all 0 and is counted, but not stored.
+///     8 bytes  `jpeg`.
+///     4 bytes  the Rice parameter of each column, 0 to 15. The columns are the bits, then the
+///              predictors by component.
+///     the other points, bit by bit from each byte's highest bit on, each column by column.
+///     4 bytes  the low half of the XXH3-64 of all bytes before.
+/// The column of bits has the difference from the point before. The other columns have the
+/// predictor's difference d from the point before, modulo 2^16 and not below -2^15. It is stored as
+/// 2d, or as -2d - 1 if d is negative. A number n is a Rice code with the column's parameter k: n
+/// >> k ones (at most 23), a zero, the lowest k bits of n. A larger n is 24 ones and n in 32 bits.
+/// Unused bits of the last byte are 0.
 void pack_index(const SeekIndex& index, int components, std::uint64_t jpeg,
                 std::vector<std::byte>& packed);
 
-/// Takes an index for `frame` from bytes that may be anything. False, and no points of what `index`
-/// was of, if they are not an index of the JPEG with the checksum `jpeg`, or if no scan like this
-/// one can have it.
+/// Reads an index for `frame` from any bytes. Returns false if they are not an index of the JPEG
+/// with the checksum `jpeg`, or if such a scan cannot have this index. `index` then has no points
+/// and keeps its granularity.
 bool unpack_index(std::span<const std::byte> packed, const Frame& frame, std::uint64_t jpeg,
                   SeekIndex& index);
 

@@ -17,7 +17,7 @@
 namespace millrace {
 namespace {
 
-/// C M Y K as Adobe stores it (inverted) to RGB, as Pillow rounds it; a row, in place.
+/// Converts a row of CMYK as Adobe stores it (inverted) to RGB, rounded as in Pillow, in place.
 void cmyk_to_rgb(std::uint8_t* row, unsigned width) {
   const std::uint8_t* from = row;
   for (unsigned x = 0; x < width; ++x, from += 4, row += 3) {
@@ -81,7 +81,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     libjpeg_->end();
     return status;
   }
-  // Libjpeg has the words for what is too much even for one scan.
+  // Even one scan exceeds the limit. libjpeg then reports it.
   const bool is_too_much =
       static_cast<std::uint64_t>(pixels_of(header_.size())) > budget_->limits().max_scan_pixels;
   const char* const other = is_too_much ? "libjpeg-turbo (max_scan_pixels)"
@@ -92,7 +92,7 @@ Status JpegDecoder::open(std::span<const std::byte> encoded) {
     use_right_set(jpeg::stages);
     stages_ = std::make_unique<jpeg::BaselineDecoder>();
   }
-  opened_ = true;  // last: without memory nothing is open
+  opened_ = true;  // last, so that no image is open after a lack of memory
   return status;
 }
 
@@ -105,12 +105,13 @@ Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
                       needed_bytes({0, 0, header_.width, header_.height}), budget_->limits());
 }
 
-/// The most memory of an image's size that is in use while a region is decoded.
+/// Returns the largest memory, among that which depends on the image's size, in use during the
+/// decode of a region.
 std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   const jpeg_decompress_struct& image = libjpeg_->image();
   const std::uint64_t coefficients = libjpeg_->coefficient_bytes();
-  // It is known from `start` on where the output begins: at most two blocks beside the region, or,
-  // where there are several scans, at the image's corner.
+  // The output's begin is known from `start` on. It lies at most two blocks beside the region. An
+  // image of several scans begins at its corner.
   constexpr int widest_blocks = 2 * 2 * DCTSIZE * MAX_SAMP_FACTOR;
   if (coefficients > 0) region = {0, 0, header_.width, region.y + region.height};
   const auto width =
@@ -121,8 +122,8 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
 }
 
 DecodeBudget::Lease JpegDecoder::take(const Region& region) const {
-  // Scratch that is larger than it need be counts here, but not for the limits: no image may be bad
-  // for those before it.
+  // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
+  // images must not make an image bad.
   std::uint64_t needed =
       std::max(needed_bytes(region), libjpeg_->coefficient_bytes() + scratch_.bytes());
   // The stages' rows are longer than those of a narrow image.
@@ -190,7 +191,8 @@ Status JpegDecoder::check() {
 void JpegDecoder::close() {
   begun_.reset();
   scratch_.drop_if_large();
-  // What is noted of an image is as long as its data: some kilobytes, or a hostile image.
+  // The data that is kept for an image is as long as the image: usually some kilobytes, but more
+  // for a hostile image.
   constexpr std::size_t many_bytes = std::size_t{1} << 20;
   if (uses_index_ && encoded_.size() > 8 * many_bytes) {
     index_ = {};
@@ -200,7 +202,7 @@ void JpegDecoder::close() {
   lease_ = {};
 }
 
-/// What is opened is used once.
+/// An opened image can be decoded or checked once.
 void JpegDecoder::take_image() {
   check_open();
   opened_ = false;
@@ -216,20 +218,21 @@ bool JpegDecoder::begin_decode(const Region& region) {
   check_open();
   check_inside(region, header_.size());
   begun_.reset();
-  // So it needs nothing of the budget, for which it might wait while it keeps a part of it.
+  // A small region takes no memory of the budget. So this never waits for the budget while it holds
+  // a share of it.
   if (!takes_stages_ || pixels_of({region.width, region.height}) > max_turn_pixels) return false;
   stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);
   begun_ = region;
   return stages_->has_turns();
 }
 
-/// Room for a region's pixels as the stages write them.
+/// Reserves memory for a region's pixels in the stages' layout.
 std::uint8_t* JpegDecoder::reserve(const Region& region) {
   return scratch_.reserve(jpeg::BaselineDecoder::stride_of(region.width) *
                           static_cast<std::size_t>(region.height));
 }
 
-/// False if libjpeg-turbo has to do it.
+/// Returns false if libjpeg-turbo must decode the region.
 bool JpegDecoder::read_by_stages(const Region& region, int reduction, PixelView& view) {
   if (!takes_stages_) return false;
   std::uint8_t* const pixels = reserve(region);
@@ -251,7 +254,7 @@ void JpegDecoder::doubt() {
   header_.decoder = "libjpeg-turbo (doubtful data)";
 }
 
-/// After an image was read: tells whether stray bytes were skipped.
+/// Call it after an image was read: sets whether stray bytes were skipped.
 void JpegDecoder::note_repair(const Status& status) {
   header_.repaired = status.is_ok() && (takes_stages_ ? stages_->skipped_stray_bytes()
                                                       : libjpeg_->skipped_stray_bytes());
@@ -279,7 +282,7 @@ Status JpegDecoder::read(const Region& region, int reduction, PixelView& view) {
   return Status::ok();
 }
 
-/// False if libjpeg-turbo has to do it.
+/// Returns false if libjpeg-turbo must check the image.
 bool JpegDecoder::check_by_stages(Status& status) {
   jpeg::SeekIndex whole{.of = index_.of};
   if (!stages_->check(*frame_, uses_index_ ? &whole : nullptr)) {
@@ -296,27 +299,27 @@ bool JpegDecoder::check_by_stages(Status& status) {
 
 Status JpegDecoder::read_all() {
   if (Status checked = Status::ok(); takes_stages_ && check_by_stages(checked)) return checked;
-  // A strip at the left edge costs little beside the entropy decoding, which has to go over all of
-  // the data anyway.
+  // A strip at the left edge costs little, compared with the entropy decoding, which must read all
+  // data anyway.
   unsigned left = 0;
   unsigned top = 0;
   if (Status started = start({0, 0, 1, header_.height}, 1, left, top); !started.is_ok())
     return started;
-  if (libjpeg_->has_multiple_scans()) return Status::ok();  // all read by now
+  if (libjpeg_->has_multiple_scans()) return Status::ok();  // all scans are read already
   const jpeg_decompress_struct& image = libjpeg_->image();
   Status read = libjpeg_->read(image.output_height, scratch_.reserve(row_bytes(image)), 0);
   return read.is_ok() ? libjpeg_->finish() : read;
 }
 
-/// Begins output so that the next row is row `top` of the image and its first pixel is column
-/// `left`; both at or before the region's.
+/// Begins output: the next row is then row `top` of the image, and its first pixel is column
+/// `left`. Both are at or before the region's.
 Status JpegDecoder::start(const Region& region, int reduction, unsigned& left, unsigned& top) {
   if (Status started = libjpeg_->start(static_cast<unsigned>(reduction)); !started.is_ok())
     return started;
-  // Smoothing takes a block at the crop's edge for one at the image's edge, so such images are
-  // decoded at full width.
+  // Smoothing treats the block at a crop's edge as the block at the image's edge. So images that
+  // are smoothed are decoded at full width.
   if (libjpeg_->smooths()) return Status::ok();
-  // Nor are crops of reduced images exact where a component has four samples in an MCU's row.
+  // Crops of reduced images are not exact either if a component has four samples in an MCU's row.
   const bool is_cropped = reduction == 1 || libjpeg_->image().max_h_samp_factor <= 2;
   if (is_cropped)
     if (Status cropped = crop(region, left); !cropped.is_ok()) return cropped;
@@ -325,9 +328,10 @@ Status JpegDecoder::start(const Region& region, int reduction, unsigned& left, u
 }
 
 Status JpegDecoder::crop(const Region& region, unsigned& left) {
-  // Where colour is stored at a lower resolution, upsampling looks at both neighbours of a pixel
-  // and would take the crop's edges for the image's; a crop of under two samples of colour is even
-  // upsampled in another way. So: one column more on each side, and never less than two blocks.
+  // Where colour is stored at a lower resolution, upsampling reads both neighbours of a pixel, and
+  // would treat the crop's edges as the image's. A crop of less than two samples of colour is even
+  // upsampled by another method. So the crop has one column more on each side, and at least two
+  // blocks.
   const jpeg_decompress_struct& image = libjpeg_->image();
   const unsigned margin = image.max_h_samp_factor > 1 ? 1 : 0;
   const unsigned narrowest = static_cast<unsigned>(2 * DCTSIZE * image.max_h_samp_factor);

@@ -20,22 +20,24 @@ class BaselineDecoder;
 struct Frame;
 }  // namespace jpeg
 
-/// What a JPEG's header says.
+/// The properties that a JPEG's header states.
 struct JpegHeader : ImageHeader {
   bool progressive = false;
   bool arithmetic = false;
 };
 
-/// Decodes JPEG of the region that is needed only. Our own stages take what datasets mostly hold
-/// (`jpeg::read_frame`); libjpeg-turbo takes the rest, and all that the stages find doubtful.
-/// Pixels equal libjpeg-turbo's default decode of the whole image (slow integer transform, fancy
-/// upsampling), to the bit, whoever makes them; CMYK is converted as Pillow does. Data up to the
-/// region's end that libjpeg-turbo would patch up with a warning (cut short, bad codes, lost
-/// restart markers, bytes between scans, no end) is bad here, but for what a seek index or
-/// restart markers in each row let pass unread. Some stray bytes before the restart marker or EOI
-/// that is due are skipped; `ImageHeader::repaired` tells. Harmless oddities (bytes between markers
-/// before the first scan, unknown versions) are not. Quantisation tables that a file lacks
-/// make it bad; Huffman tables are then the standard ones, as in Motion JPEG.
+/// Decodes a region of a JPEG. Our own stages decode the kinds that datasets mostly hold
+/// (`jpeg::read_frame`). libjpeg-turbo decodes the others, and every image in which the stages find
+/// doubtful data. The pixels of both equal libjpeg-turbo's default decode of the whole image (slow
+/// integer transform, fancy upsampling) to the bit. CMYK is converted as in Pillow.
+///
+/// Data that libjpeg-turbo would repair with a warning makes an image bad, up to the region's end:
+/// truncated data, bad codes, lost restart markers, bytes between scans, a missing end. Data that a
+/// seek index or restart markers in each row let it skip is not checked. Some stray bytes before
+/// the expected restart marker or EOI are skipped; `ImageHeader::repaired` says so. Harmless
+/// oddities do not make an image bad: bytes between markers before the first scan, unknown
+/// versions. A file without a quantisation table that it needs is bad. A file without Huffman
+/// tables is decoded with the standard ones, as in Motion JPEG.
 class JpegDecoder final : public ImageDecoder {
  public:
   explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
@@ -77,13 +79,13 @@ class JpegDecoder final : public ImageDecoder {
   DecodeBudget::Lease lease_;
   std::unique_ptr<Libjpeg> libjpeg_;
   std::unique_ptr<jpeg::Frame> frame_;
-  /// Made for the first image that it takes.
+  /// Made for the first image that the stages decode.
   std::unique_ptr<jpeg::BaselineDecoder> stages_;
   bool takes_stages_ = false;
-  /// What the stages have begun to decode.
+  /// The region that the stages have begun to decode.
   std::optional<Region> begun_;
   std::span<const std::byte> encoded_;
-  /// The seek index, if it is used, how many points were given, and whose it is.
+  /// The seek index, if it is used, the number of its given points, and the checksum of its image.
   bool uses_index_ = false;
   jpeg::SeekIndex index_;
   std::size_t given_points_ = 0;

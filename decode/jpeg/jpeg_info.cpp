@@ -31,7 +31,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
   return bytes.size() >= text.size() && std::memcmp(bytes.data(), text.data(), text.size()) == 0;
 }
 
-/// The orientation in an application segment that may be EXIF's.
+/// Returns the orientation in an application segment that may be EXIF's.
 std::optional<int> orientation_of(Bytes segment) {
   using namespace std::string_view_literals;
   constexpr std::string_view name = "Exif\0\0"sv;
@@ -45,8 +45,8 @@ constexpr Table luminance = {16,  11, 12, 14,  12,  10,  16,  14,  13, 14,  18, 
                              68,  87, 69, 55,  56,  80,  109, 81,  87, 95,  98,  103, 104,
                              103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99};
 
-/// Tells how far a table is from the one of a quality; nullopt if a single step is further off than
-/// rounding explains.
+/// Returns the distance of a table from the one of a quality. nullopt if a single step differs by
+/// more than rounding explains.
 std::optional<int> distance(const Table& table, int quality) {
   const int percent = quality < 50 ? 5000 / quality : 200 - 2 * quality;
   int sum = 0;
@@ -85,7 +85,7 @@ class Header {
       if (bytes_.size() - at_ < 2) return ends_early();
       const auto length = static_cast<std::size_t>(big_endian16(bytes_, at_));
       if (length < 2 && is_passed_over(marker)) {
-        at_ += 2;  // as libjpeg and Pillow do
+        at_ += 2;  // as in libjpeg and Pillow
         continue;
       }
       if (length < 2)
@@ -106,13 +106,13 @@ class Header {
     return marker == 0x01 || (marker >= 0xD0 && marker <= 0xD8);
   }
 
-  /// Whether libjpeg passes over a marker's segment without a look at its length: APP0 to APP15,
+  /// Returns whether libjpeg skips a marker's segment without a check of its length: APP0 to APP15,
   /// COM and DNL.
   static bool is_passed_over(int marker) {
     return (marker >= 0xE0 && marker <= 0xEF) || marker == 0xFE || marker == 0xDC;
   }
 
-  /// As libjpeg does: whatever lies before the next marker is passed over.
+  /// Finds the next marker. Skips everything before it, as libjpeg does.
   Status find_marker(int& marker) {
     for (marker = 0; marker == 0;) {
       while (at_ < bytes_.size() && byte_at(bytes_, at_) != 0xFF) ++at_;
@@ -124,7 +124,7 @@ class Header {
   }
 
   Status take(int marker, Bytes segment) {
-    // All from SOF0 to SOF15 but DHT, JPG and DAC, which lie between them.
+    // SOF0 to SOF15. DHT, JPG and DAC lie between them.
     if (marker >= 0xC0 && marker <= 0xCF && marker != 0xC4 && marker != 0xC8 && marker != 0xCC)
       return take_frame(marker, segment);
     if (marker == 0xDB) return take_tables(segment);
@@ -177,7 +177,7 @@ class Header {
     return Status::ok();
   }
 
-  /// Tells a component's sampling factors, horizontal and vertical.
+  /// Returns a component's sampling factors, horizontal and vertical.
   std::pair<int, int> sampling(int component) const {
     const int factors = byte_at(frame_, 6 + 3 * static_cast<std::size_t>(component) + 1);
     return {factors >> 4, factors & 15};
@@ -197,7 +197,7 @@ class Header {
     const auto [h, v] = sampling(0);
     bool even = info_.components == 3 || info_.components == 4;
     for (int component = 1; component < info_.components; ++component) {
-      // The fourth is black, at the first one's resolution.
+      // The fourth component is black, at the first one's resolution.
       const std::pair expected = component == 3 ? sampling(0) : sampling(1);
       even = even && sampling(component) == expected;
     }

@@ -8,21 +8,21 @@
 
 namespace millrace {
 
-/// What the segments before a JPEG's first scan say of it (ITU-T T.81), without anything decoded.
-/// `quality` is told where the table of the first component is the one that `jpeg_set_quality`
-/// would have made: each step within 1 and all of them together within 16 of the Independent JPEG
-/// Group's (jcparam.c: Annex K's example table, scaled by 5000 / quality below 50 and by
-/// 200 - 2 quality from there, in percent). Other encoders' tables have no quality.
+/// The properties that the segments before a JPEG's first scan state (ITU-T T.81), without
+/// decoding. `quality` is known if the first component's table is one that `jpeg_set_quality`
+/// makes: each step within 1, and the sum of all within 16, of the Independent JPEG Group's table.
+/// That is jcparam.c: Annex K's example table, scaled by 5000 / quality percent below a quality of
+/// 50, and by 200 - 2 quality percent from 50 on. Tables of other encoders have no quality.
 struct JpegInfo : ImageInfo {
   enum class Process { baseline, extended, progressive, lossless, hierarchical };
 
   Process process = Process::baseline;
-  /// Arithmetic coding in place of Huffman's.
+  /// Arithmetic coding instead of Huffman's.
   bool arithmetic = false;
 };
 
-/// Reads them. Bad, with the reason, where the segments are damaged or cut short before the first
-/// scan; `info` is then unspecified. The bytes begin with a JPEG's marker.
+/// Reads these segments. Returns a bad status, with the reason, if they are corrupt or truncated
+/// before the first scan; `info` is then unspecified. The bytes must begin with a JPEG's marker.
 Status read_jpeg_info(std::span<const std::byte> encoded, JpegInfo& info);
 
 }  // namespace millrace

@@ -45,7 +45,7 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
     case JWRN_BOGUS_ICC:
     case JWRN_JFIF_MAJOR:
     case JWRN_NOT_SEQUENTIAL:
-      return;  // no pixel is lost
+      return;  // these cost no pixels
     case JWRN_EXTRANEOUS_DATA:
       if (reinterpret_cast<j_decompress_ptr>(handle)->input_scan_number == 0) return;
       if (of(handle).skip_stray_bytes()) return;
@@ -55,12 +55,12 @@ void Libjpeg::on_message(j_common_ptr handle, int level) {
   }
 }
 
-/// Handles libjpeg's report of bytes before a marker, after a scan has begun. False where they are
-/// not stray: data that a damaged scan did not come to.
+/// Handles libjpeg's report of bytes before a marker, after a scan has begun. Returns false if they
+/// are not stray, but data that the decoder of a damaged scan did not reach.
 bool Libjpeg::skip_stray_bytes() {
   const auto count = static_cast<std::size_t>(handle_.err->msg_parm.i[0]);
   const int marker = handle_.err->msg_parm.i[1];
-  // libjpeg warns by itself of missing MCUs, and of another restart marker than the expected one.
+  // libjpeg itself warns of missing MCUs, and of a restart marker other than the expected one.
   const bool has_all = handle_.input_iMCU_row >= handle_.total_iMCU_rows;
   const bool is_restart = handle_.restart_interval > 0 && (marker & ~7) == JPEG_RST0;
   if (has_all ? marker != JPEG_EOI : !is_restart) return false;
@@ -72,7 +72,7 @@ bool Libjpeg::skip_stray_bytes() {
                                                      static_cast<std::size_t>(end - begin_));
   if (!jpeg::are_stray({end - reported, reported}, reported)) return false;
   skipped_stray_bytes_ = true;
-  unreported_restarts_ = is_restart ? -1 : 0;  // this one's JTRC_RST follows
+  unreported_restarts_ = is_restart ? -1 : 0;  // the JTRC_RST of this marker follows
   return true;
 }
 
@@ -88,19 +88,18 @@ void Libjpeg::on_progress(j_common_ptr handle) {
          image.input_scan_number, image.image_width, image.image_height, most);
 }
 
-/// Gives all memory from the image's pool. The tables that a file brings would come from the
-/// permanent one, outlive their image, and stand in for those that the next image lacks.
+/// Allocates all memory in the image's pool. libjpeg would put a file's tables into the permanent
+/// pool. There they would outlive their image, and replace tables that the next image lacks.
 void* Libjpeg::allocate(j_common_ptr handle, int, std::size_t bytes) {
   return of(handle).allocate_(handle, JPOOL_IMAGE, bytes);
 }
 
-/// Runs libjpeg calls; bad, with libjpeg's reason, if one failed, and throws `std::bad_alloc` if
-/// that is a lack of memory, which says nothing of the image. libjpeg is left by `longjmp`, so
-/// `calls` and what it calls must hold nothing that has a destructor.
+/// Runs libjpeg calls. Returns a bad status with libjpeg's reason if one failed. Throws
+/// `std::bad_alloc` for lack of memory, which does not make the image bad. libjpeg is left by
+/// `longjmp`, so `calls` and its callees must not hold objects with a destructor.
 template <typename Calls>
 Status Libjpeg::guarded(const Calls& calls) {
   if (setjmp(failure_.jump) != 0) {
-    // That says nothing of the image.
     if (failure_.manager.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
     return Status::bad(failure_.text.data());
   }
@@ -117,11 +116,12 @@ Libjpeg::Libjpeg(std::uint64_t max_scan_pixels) : max_scan_pixels_(max_scan_pixe
   const Status made = guarded([this] {
     jpeg_create_decompress(&handle_);
     constexpr unsigned char none = 0;
-    jpeg_mem_src(&handle_, &none, 1);  // whose own memory is the last that stays
+    jpeg_mem_src(&handle_, &none, 1);  // allocates its object in the permanent pool, as the last
+                                       // one
   });
   if (!made.is_ok()) throw Error(ErrorCode::internal, made.reason(), "decode");
   allocate_ = std::exchange(handle_.mem->alloc_small, allocate);
-  // The environment's JPEGMEM would make large images fail, or go to files.
+  // The environment's JPEGMEM would make large images fail, or use temporary files.
   handle_.mem->max_memory_to_use = 0;
   progress_.progress_monitor = on_progress;
   handle_.progress = &progress_;
@@ -188,7 +188,7 @@ bool Libjpeg::smooths() const {
 }
 
 bool Libjpeg::has_multiple_scans() const {
-  // libjpeg takes a pointer that is not const, and only looks.
+  // libjpeg takes a pointer that is not const, but only reads.
   return jpeg_has_multiple_scans(const_cast<jpeg_decompress_struct*>(&handle_)) != FALSE;
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-// jpeglib.h needs what stands before it.
+// jpeglib.h needs the includes before it.
 // clang-format off
 #include <cstdio>
 #include <jpeglib.h>
@@ -17,16 +17,16 @@
 
 namespace millrace {
 
-/// libjpeg-turbo's decompressor: its errors, and the warnings that cost pixels, come as a bad
-/// `Status`, and it prints nothing. Each image starts from nothing, as with a decompressor of its
-/// own. After a bad `Status` only `open` and `end` may follow. Not for two threads at once.
+/// libjpeg-turbo's decompressor. Its errors, and the warnings that cost pixels, become a bad
+/// `Status`. It prints nothing. No state of one image reaches the next one. After a bad `Status`
+/// only `open` and `end` may be called. Not for two threads at once.
 class Libjpeg {
  public:
-  /// Images of more scans are bad: each scan of a few bytes makes libjpeg walk over the whole
-  /// image. Usual encoders write about ten.
+  /// Limit on an image's scans: each scan of a few bytes makes libjpeg walk over the whole image.
+  /// Usual encoders write about ten scans.
   static constexpr int max_scans = 200;
 
-  /// Images of more pixels times scans are bad as well.
+  /// Images of more than `max_scan_pixels` pixels times scans are bad, too.
   explicit Libjpeg(std::uint64_t max_scan_pixels);
   ~Libjpeg();
   Libjpeg(const Libjpeg&) = delete;
@@ -37,33 +37,35 @@ class Libjpeg {
   /// Begins output as RGB, or as CMYK for four components, at 1/`reduction` (1, 2, 4 or 8) of the
   /// resolution. An image of several scans is read as a whole here.
   Status start(unsigned reduction = 1);
-  /// Makes output begin at `left`, which moves to the beginning of its block, and end with the
-  /// column before `left + width` as it was; `width` grows to match.
+  /// Restricts the output to the columns from `left` to before `left + width`. `left` moves to the
+  /// beginning of its block, and `width` grows accordingly.
   Status crop(unsigned& left, unsigned& width);
-  /// Passes over rows; they are entropy-decoded alone.
+  /// Skips rows: they are only entropy-decoded.
   Status skip(unsigned rows);
   /// Reads rows that are `stride` bytes apart; with a stride of 0 each overwrites the one before.
   Status read(unsigned rows, std::uint8_t* to, std::size_t stride);
-  /// Reads what follows the last row, up to the image's end. For one scan only, and after all rows.
+  /// Reads the data behind the last row, up to the image's end. For images of one scan, after all
+  /// rows.
   Status finish();
-  /// Gives the memory for the image back, and its tables with it.
+  /// Frees the image's memory and tables.
   void end();
 
-  /// Whether stray bytes were skipped since `open`, before a restart marker or the image's end.
-  /// libjpeg does not report those that its bit buffer holds, up to 8 before each marker.
+  /// Returns whether stray bytes were skipped since `open`, before a restart marker or the image's
+  /// end. libjpeg does not report those in its bit buffer, up to 8 before each marker.
   bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
 
-  /// The image as libjpeg describes it, from `open` on; the output's size from `start` on.
+  /// Returns libjpeg's description of the image, from `open` on; the output's size from `start` on.
   const jpeg_decompress_struct& image() const { return handle_; }
-  /// Whether libjpeg smooths between blocks, known from `start` on: it does where a progressive
-  /// image's scans leave out precision.
+  /// Returns whether libjpeg smooths between blocks; known from `start` on. It does where a
+  /// progressive image's scans leave out precision.
   bool smooths() const;
   bool has_multiple_scans() const;
-  /// Memory that `start` takes for all coefficients of an image of several scans; 0 for one scan.
+  /// Returns the memory that `start` takes for all coefficients of an image of several scans; 0 for
+  /// one scan.
   std::uint64_t coefficient_bytes() const;
 
  private:
-  /// How a libjpeg call ends early: the text is kept here and control jumps back to `guarded`.
+  /// The state of a failed libjpeg call: its text, and the jump back to `guarded`.
   struct Failure {
     jpeg_error_mgr manager;
     std::jmp_buf jump;

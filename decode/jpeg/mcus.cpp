@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <type_traits>
 
-// A better target has a lower bit: these are all with AVX-512, whatever their names.
+// A better target has a lower bit. So this disables all targets with AVX-512, whatever their names.
 #define HWY_DISABLED_TARGETS (HWY_AVX2 - 1)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/mcus.cpp"
@@ -22,8 +22,8 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Goes on to the next MCUs of one tile, and notes its point if the first of them begins it.
-/// `bit` is where that begins. Returns how many blocks they have; 0 if no MCUs are left.
+/// Begins the next MCUs of one tile, and notes the tile's point if they begin the tile. `bit` is
+/// the position of the first MCU. Returns the number of blocks of these MCUs; 0 after the last MCU.
 HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
   if (run.later_mcus == 0) return 0;
   ScanState& scan = *run.scan;
@@ -42,7 +42,7 @@ HWY_NOINLINE std::int64_t begin_tile(McuRun& run, std::uint64_t bit) {
   return mcus * scan.block_count;
 }
 
-/// A run that is gone on with.
+/// A run in progress, with its state in local variables.
 template <bool skips>
 struct Lane {
   McuRun& run;
@@ -51,9 +51,9 @@ struct Lane {
   std::int64_t blocks = run.blocks;
   std::int16_t* const* next_values = run.next_values;
   const BlockKind* next = run.next;
-  /// Loaded before the block is opened: it is waited for then.
+  /// Loaded before the block is opened, so that opening does not wait for it.
   const DcTable* next_dc = next->dc;
-  /// Of the open block.
+  /// State of the open block.
   const BlockKind* kind = run.kind;
   std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
   std::int16_t* values = run.values;
@@ -71,8 +71,8 @@ struct Lane {
     else
       table = kind->ac;
   }
-  /// Opens the next block, up to its AC coefficients; false if there is none, or none that is
-  /// sound.
+  /// Opens the next block, up to its AC coefficients. Returns false after the last block or for
+  /// corrupt data.
   HWY_INLINE bool open() {
     if (blocks == 0) [[unlikely]] {
       blocks = begin_tile(run, 8 * scan.bytes.place_of(bits.next) - (bits.count & 63));
@@ -108,8 +108,8 @@ struct Lane {
     else
       return take_coefficient(bits, *table, values, place);
   }
-  /// Takes what `take` has not taken; at a block's end the next one is opened. False if there is
-  /// none, as the run's state says.
+  /// Takes the symbols that `take` does not take. At a block's end it opens the next one. Returns
+  /// false if the run has ended; its state says why.
   HWY_INLINE bool take_rest() {
     Turn turn;
     if constexpr (skips)
@@ -119,7 +119,7 @@ struct Lane {
     if (turn == Turn::goes_on) return true;
     return turn == Turn::ends ? open() : ends(McuRun::State::unsound);
   }
-  /// Takes all that is left of the open block; false if it is not sound.
+  /// Takes the rest of the open block. Returns false if it is corrupt.
   HWY_INLINE bool end_block() {
     if constexpr (skips) {
       if (table != nullptr) return skip_coefficients(bits, *kind->ac, *table, place);
@@ -156,7 +156,7 @@ template <bool a_skips, bool b_skips>
 HWY_NOINLINE void take_turns_of(McuRun& run_a, McuRun& run_b) {
   Lane<a_skips> a{run_a};
   Lane<b_skips> b{run_b};
-  // One that is not open leaves the other one where it was.
+  // If one run is not open, the other one stays unchanged.
   if (a.begin() && b.begin()) {
     enum class Waits { none, a, b };
     const auto take_both = [&] {

@@ -52,7 +52,7 @@ bool ScanBytes::ensure(const std::uint8_t*& next) {
   return true;
 }
 
-/// Fills the window behind the bytes that it keeps, up to `wanted` in all.
+/// Fills the window behind the `kept` bytes, up to `wanted` bytes in all.
 void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
   std::uint8_t* to = window_.data() + kept;
   std::uint8_t* const full = window_.data() + std::min(wanted, window_bytes);
@@ -81,13 +81,14 @@ void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
 }
 
 void ScanBytes::note_removed(std::size_t place) {
-  // In this order it ends with `behind_all` also if there is no memory.
+  // In this order the list ends with `behind_all` even if `push_back` throws.
   removed_.push_back(behind_all);
   removed_[removed_.size() - 2] = place;
 }
 
 std::size_t ScanBytes::offset_of(std::size_t place) {
-  // Few are between two tiles, but how many is not foreseen: so there is no branch for the first.
+  // Few bytes are removed between two tiles, but the branch on their number would mispredict. So
+  // the first three are counted without branches.
   const std::size_t* next = removed_.data() + passed_;
   for (int n = 0; n < 3; ++n) next += *next <= place ? 1 : 0;
   while (*next <= place) ++next;

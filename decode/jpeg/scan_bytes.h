@@ -10,64 +10,65 @@
 
 namespace millrace::jpeg {
 
-/// Restart markers are these and the seven that follow, in turn.
+/// The first of the eight restart markers, which follow each other in turn.
 inline constexpr int first_restart = 0xD0;
 
-/// Bytes of any kind that may stand before the marker that is due. Damaged scans often leave more.
+/// Limit on the bytes of any value before an expected marker. Damaged scans often leave more.
 inline constexpr std::size_t max_stray_bytes = 4;
 
-/// Whether bytes before a marker are stray and may be skipped: at most `max_stray_bytes`, or zeros.
-/// `in_file` is their number in the file, with the zeros that are stuffed behind each FF.
+/// Returns whether bytes before a marker are stray and may be skipped: at most `max_stray_bytes`,
+/// or all zero. `in_file` is their number in the file, with the zeros that are stuffed behind each
+/// FF.
 bool are_stray(std::span<const std::uint8_t> bytes, std::size_t in_file);
 
-/// The offset behind the first marker of a scan from byte `begin` on, if that is `marker`. An FF
-/// that fills up before a marker counts as another one.
+/// Returns the offset behind the first marker of a scan from byte `begin` on, if it is `marker`. A
+/// fill byte FF before a marker counts as another marker.
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
                                          std::size_t begin);
 
 /// The entropy-coded bytes of a scan without the zeros that are stuffed behind each FF (T.81,
-/// B.1.1.5), a window at a time, so that bits can be taken without a look at what they are.
-/// Behind the last byte before a marker, or before the file's end, come zeros.
+/// B.1.1.5). They are in a window, so that bits can be taken without checks of their values. Zeros
+/// follow the last byte before a marker or before the file's end.
 class ScanBytes {
  public:
-  /// How many bytes from `next` on may be read without a call between, once `ensure` was called.
+  /// Bytes from `next` on that may be read without another call of `ensure`.
   static constexpr std::size_t reach = 512;
-  /// How many bytes are there at a time, at most.
+  /// The largest number of bytes in the window.
   static constexpr std::size_t window_bytes = 8192;
 
-  /// Begins to read at byte `offset` of a scan, which is below its size or 0. About `wanted` bytes
-  /// will be read there. The scan must outlive the calls that follow. With `with_offsets`,
-  /// `offset_of` may be asked.
+  /// Begins to read at byte `offset` of a scan, which must be below its size or 0. About `wanted`
+  /// bytes will be read from there. The scan must outlive the following calls. `offset_of` needs
+  /// `with_offsets`.
   void begin(std::span<const std::uint8_t> scan, std::size_t offset = 0,
              std::size_t wanted = window_bytes, bool with_offsets = false);
 
-  /// Of the window: the first byte, and the place up to which `reach` bytes may be read.
+  /// The window's first byte, and the limit before which `reach` bytes may be read.
   const std::uint8_t* first() const { return window_.data(); }
   const std::uint8_t* limit() const { return limit_; }
-  /// Moves the window on if `next` is at or behind the limit; `next` moves with it. False if there
-  /// is nothing but the zeros: `next` is behind the last byte, and 8 bytes more.
+  /// Moves the window on if `next` is at or behind the limit, and `next` with it. Returns false if
+  /// only zeros are left: `next` is then more than 8 bytes behind the last byte.
   bool ensure(const std::uint8_t*& next);
 
-  /// How many bytes of the window, and of those before it, lie before `next`, from where reading
-  /// began.
+  /// Returns the number of bytes before `next` from the begin of reading on: in the window and in
+  /// earlier windows.
   std::size_t place_of(const std::uint8_t* next) const {
     return before_ + static_cast<std::size_t>(next - window_.data());
   }
-  /// The offset in the scan of the byte at a place, as `place_of` counts it; behind a marker for
-  /// the place where that stands. Places must not become less from one call to the next.
+  /// Returns the offset in the scan of the byte at a place of `place_of`. For a marker's place it
+  /// is the offset behind the marker. Places must not decrease from one call to the next.
   std::size_t offset_of(std::size_t place);
 
-  /// How many bits there are from the byte `next` to the last byte's end: negative if `next` is
-  /// behind it. Only where the window has the last byte; if it has not, more than 64.
+  /// Returns the number of bits from the byte `next` to the last byte's end; negative if `next` is
+  /// behind it. If the window does not have the last byte, the result is more than 64.
   std::ptrdiff_t bits_left(const std::uint8_t* next) const;
 
-  /// Counts the whole bytes between the bits that are used up and the scan's next marker: 0 in a
-  /// sound scan, which has only padding there. Bits from `next` on and `unused` before it are left.
-  /// nullopt if more bits were used than there are, the next marker is not `marker`, the window
-  /// does not have all of the bytes, or they are not stray.
+  /// Returns the number of whole bytes between the last used bit and the scan's next marker. It is
+  /// 0 in a valid scan, which has only padding there. The bits from `next` on and `unused` bits
+  /// before it are left. Returns nullopt if more bits were used than exist, if the next marker is
+  /// not `marker`, if the window lacks some of the bytes, or if they are not stray.
   std::optional<std::size_t> stray_before(int marker, const std::uint8_t* next,
                                           unsigned unused) const;
-  /// Passes over the marker at the end, and begins anew behind it.
+  /// Skips the marker at the end, and begins again behind it.
   void pass_marker();
 
  private:
@@ -77,10 +78,10 @@ class ScanBytes {
   std::span<const std::uint8_t> scan_;
   std::size_t began_ = 0;
   std::size_t read_ = 0;
-  /// How many bytes have left the window.
+  /// Bytes of earlier windows.
   std::size_t before_ = 0;
-  /// The places in front of which a byte was taken out, in order, then one that is behind all; and
-  /// how many `offset_of` is past.
+  /// The places before which a byte was removed, in order, then a place behind all. `passed_` is
+  /// the number of them that `offset_of` has passed.
   bool with_offsets_ = false;
   std::vector<std::size_t> removed_;
   std::size_t passed_ = 0;

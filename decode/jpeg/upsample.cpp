@@ -3,7 +3,7 @@
 // Compiled once for each instruction set (Highway's foreach_target.h).
 #include "jpeg/upsample.h"
 
-// No vector is longer than `row_slack`.
+// Only targets whose vectors are not longer than `row_slack`.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "jpeg/upsample.cpp"
@@ -43,12 +43,12 @@ void widen(const std::uint8_t* row, std::int16_t* sums, std::size_t count) {
   for (std::size_t x = 0; x < count; x += hn::Lanes(d16)) hn::StoreU(load(row + x), d16, sums + x);
 }
 
-/// Of sums that are samples times 2^(shift - 2).
+/// Smooths sums that are samples times 2^(shift - 2).
 template <int shift>
 HWY_INLINE void smooth(const std::int16_t* sums, std::uint8_t* samples, std::size_t count) {
   const D16 d16;
-  // The left one of two is rounded down where two values are as near, the right one up; of two
-  // rows it is the other way round.
+  // Ties: the left one of two samples is rounded down, the right one up. With sums of two rows it
+  // is the other way round.
   const V16 left_round = hn::Set(d16, static_cast<std::int16_t>(shift == 4 ? 8 : 1));
   const V16 right_round = hn::Set(d16, static_cast<std::int16_t>(shift == 4 ? 7 : 2));
   const hn::Repartition<std::uint8_t, D16> d8;

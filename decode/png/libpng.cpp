@@ -27,9 +27,9 @@ void Libpng::read_bytes(png_structp png, std::uint8_t* to, std::size_t count) {
   left = left.subspan(count);
 }
 
-/// Runs libpng calls; bad, with libpng's reason, if one failed, and throws `std::bad_alloc` if that
-/// is a lack of memory, which says nothing of the image. libpng is left by `longjmp`, so `calls`
-/// and what it calls must hold nothing that has a destructor.
+/// Runs libpng calls. Returns a bad status with libpng's reason if one failed. Throws
+/// `std::bad_alloc` for lack of memory, which does not make the image bad. libpng is left by
+/// `longjmp`, so `calls` and its callees must not hold objects with a destructor.
 template <typename Calls>
 Status Libpng::guarded(const Calls& calls) {
   if (setjmp(jump_) != 0) {
@@ -55,9 +55,9 @@ Status Libpng::open(std::span<const std::byte> encoded) {
       std::longjmp(jump_, 1);
     }
     png_set_read_fn(png_, this, read_bytes);
-    png_set_benign_errors(png_, 1);  // are no errors
+    png_set_benign_errors(png_, 1);  // ignores benign errors
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
-    // The limits on images are the seam's.
+    // The decoder checks the limits on images itself.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     constexpr png_byte transparency[] = "tRNS";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);

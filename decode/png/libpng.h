@@ -12,10 +12,9 @@
 
 namespace millrace {
 
-/// libpng's reader: its errors come as a bad `Status`, and it prints nothing. It passes over all
-/// chunks that pixels do not depend on (text, profiles, transparency ...) without keeping them, but
-/// checks their checksums. After a bad `Status` only `open` and `end` may follow. Not for two
-/// threads at once.
+/// libpng's reader. Its errors become a bad `Status`. It prints nothing. It skips all chunks that
+/// do not affect pixels (text, profiles, transparency ...) but checks their checksums. After a bad
+/// `Status` only `open` and `end` may be called. Not for two threads at once.
 class Libpng {
  public:
   Libpng() = default;
@@ -25,17 +24,18 @@ class Libpng {
 
   /// Reads up to the pixels. The bytes must outlive all calls up to `end`.
   Status open(std::span<const std::byte> encoded);
-  /// Begins output: 3 bytes a pixel, or 2, the higher first, for grey of 16 bits.
+  /// Begins output of 3 bytes a pixel. For grey of 16 bits it is 2 bytes a pixel, the higher byte
+  /// first.
   Status start();
-  /// Begins output of the values of grey or of a palette, as Pillow gives them: a byte a pixel, or
-  /// 2, the higher first, for 16 bits. Grey of 2 and 4 bits is scaled to 0 to 255.
+  /// Begins output of the values of grey or of a palette, as in Pillow: a byte a pixel, or 2 for 16
+  /// bits, the higher byte first. Grey of 2 and 4 bits is scaled to 0 to 255.
   Status start_values();
-  /// Reads the next row, to a buffer of the whole width; nullptr drops it. The rows of interlaced
-  /// images come pass by pass, as many and as long as each has.
+  /// Reads the next row to a buffer of the whole width; nullptr drops the row. An interlaced image
+  /// has its rows pass by pass, with each pass's number of rows and row length.
   Status read_row(std::uint8_t* row);
-  /// Reads from behind the last row to the image's end.
+  /// Reads the data behind the last row, up to the image's end.
   Status finish();
-  /// Gives the memory for the image back.
+  /// Frees the image's memory.
   void end();
 
   /// Calls `end` at the end of a scope.

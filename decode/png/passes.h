@@ -6,16 +6,18 @@
 
 namespace millrace {
 
-/// Which pixels of an image a pass holds (PNG, third edition, 8.2: Adam7).
+/// The pixels of an image that a pass holds (PNG, third edition, 8.2: Adam7).
 struct PngPass {
   int left, top, across, down;
 
-  /// None, 0 or less, where the image is too narrow or too low for the pass.
+  /// Returns the pass's columns; 0 or less if the image is too narrow. `rows` does the same for its
+  /// rows.
   int columns(int width) const { return (width - left + across - 1) / across; }
   int rows(int height) const { return (height - top + down - 1) / down; }
 };
 
-/// The passes of an image in the order of the file; `PngPass::columns` tells which have no rows.
+/// Returns the passes of an image in the order of the file. A pass without columns has no rows in
+/// the file.
 inline std::span<const PngPass> png_passes(bool interlaced) {
   static constexpr std::array<PngPass, 7> adam7{{{0, 0, 8, 8},
                                                  {4, 0, 8, 8},

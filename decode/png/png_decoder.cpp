@@ -9,7 +9,7 @@
 namespace millrace {
 namespace {
 
-/// Copies the pixels of a pass's row that are in the region to their places in its row.
+/// Copies the pixels of a pass's row that are in the region to their places in the region's row.
 void place(const std::uint8_t* row, const PngPass& pass, bool is_grey_16, const Region& region,
            std::uint8_t* to) {
   if (pass.across == 1 && !is_grey_16) {
@@ -42,7 +42,8 @@ Status PngDecoder::read_header(std::span<const std::byte> encoded, ImageHeader& 
 }
 
 std::uint64_t PngDecoder::bytes_beside(const Region&) const {
-  // libpng's row, the one before it, what both become, and ours, of 8 bytes a pixel at most.
+  // libpng's row, the row before it, the row that both become, and ours, of at most 8 bytes a
+  // pixel.
   return std::uint64_t{4} * 8 * static_cast<std::uint64_t>(info_.width);
 }
 

@@ -7,12 +7,12 @@
 
 namespace millrace {
 
-/// Decodes PNG by libpng, row by row, as far as the region reaches; of interlaced images the passes
-/// as far as their last row in the region. Only the region's pixels are kept. They equal Pillow's
-/// `convert("RGB")`: alpha and tRNS are left out, of 16 bits the higher 8 are taken, but grey of 16
-/// bits is cut at 255; gamma and profiles are not looked at. Colours that a palette does not have
-/// are black (Pillow 13; before it they were grey). Checksums that do not match are bad, of
-/// all chunks that are read to their end: those before the one in which the region ends.
+/// Decodes PNG by libpng, row by row, down to the region's last row. Interlaced images are decoded
+/// pass by pass, each down to its last row in the region. Only the region's pixels are kept. They
+/// equal Pillow's `convert("RGB")`: alpha and tRNS are dropped. Of 16 bits the higher 8 are used,
+/// but grey of 16 bits is clamped to 255. Gamma and profiles are ignored. Colours that a palette
+/// lacks are black (Pillow 13; grey before that version). A wrong checksum makes the image bad if
+/// its chunk is read to the end, that is, lies before the chunk in which the region ends.
 class PngDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;

@@ -15,7 +15,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t signature_bytes = 8;
-/// Of a chunk that has no data: length, name and checksum.
+/// Bytes of a chunk without data: length, name and checksum.
 constexpr std::size_t chunk_bytes = 12;
 
 std::uint32_t big_endian32(Bytes bytes, std::size_t at) {
@@ -30,12 +30,13 @@ struct PngChunk {
   Bytes data;
 };
 
-/// Passes over the chunks of a file, one after the other.
+/// Reads the chunks of a file, one after the other.
 class PngChunks {
  public:
   explicit PngChunks(Bytes bytes) : bytes_(bytes) {}
 
-  /// False where the file ends; `chunk.data` is then what there is of the last one's.
+  /// Returns false at the file's end. `chunk.data` is then the available part of the last chunk's
+  /// data.
   bool next(PngChunk& chunk) {
     chunk = {};
     if (bytes_.size() - at_ < chunk_bytes) return false;
@@ -48,7 +49,7 @@ class PngChunks {
     at_ += chunk_bytes + length;
     return true;
   }
-  /// Where the data of the last chunk begins.
+  /// Returns the offset of the last chunk's data.
   std::size_t begin() const { return begin_; }
 
  private:
@@ -77,7 +78,7 @@ Status read_ihdr(const PngChunk& chunk, PngInfo& info) {
     int components;
     const char* name;
   };
-  // By the number in the file; two of them are not used.
+  // Indexed by the number in the file. Two numbers are not used.
   constexpr std::array<Type, 7> types{{{Colour::grey, 1, "PNG grey, "},
                                        {},
                                        {Colour::rgb, 3, "PNG RGB, "},

@@ -8,9 +8,9 @@
 
 namespace millrace {
 
-/// What the chunks of a PNG say of it (PNG, third edition), without anything decoded. The
-/// orientation is that of its last eXIf chunk, wherever it stands, as in Pillow; EXIF that is
-/// hidden in a text chunk and XMP are not looked at.
+/// The properties that the chunks of a PNG state (PNG, third edition), without decoding. The
+/// orientation is that of its last eXIf chunk, at any position, as in Pillow. XMP and EXIF in a
+/// text chunk are ignored.
 struct PngInfo : ImageInfo {
   enum class Colour { grey, rgb, palette, grey_alpha, rgb_alpha };
 
@@ -18,8 +18,9 @@ struct PngInfo : ImageInfo {
   bool interlaced = false;
 };
 
-/// Reads them. Bad, with the reason, where the chunks are damaged or cut short before the pixels'
-/// first. Checksums are not looked at. The bytes begin with a PNG's signature.
+/// Reads these chunks. Returns a bad status, with the reason, if they are corrupt or truncated
+/// before the first chunk of pixels. Checksums are not verified. The bytes must begin with a PNG's
+/// signature.
 Status read_png_info(std::span<const std::byte> encoded, PngInfo& info);
 
 }  // namespace millrace

@@ -18,7 +18,7 @@ class PnmHeader {
  public:
   explicit PnmHeader(Bytes bytes) : bytes_(bytes) {}
 
-  /// Reads a number and the one character behind it, as Netpbm does: a comment counts as the end of
+  /// Reads a number and the one character behind it. As in Netpbm, a comment counts as the end of
   /// its line, also in the middle of a number.
   Status read(const char* name, int& number) {
     char c = next();
@@ -57,7 +57,7 @@ class PnmHeader {
   bool ended_ = false;
 };
 
-/// What is no P5 or P6.
+/// Returns the reason against a format other than P5 and P6.
 Status refuse(char number) {
   constexpr const char* names[] = {"text PBM (P1)",  "text PGM (P2)",  "text PPM (P3)", "PBM (P4)",
                                    nullptr /* P5 */, nullptr /* P6 */, "PAM (P7)"};

@@ -5,10 +5,10 @@
 
 namespace millrace {
 
-/// Shows the pixels of binary PGM and PPM files (P5 and P6 of netpbm's pgm(5) and ppm(5)) of 8 bits
-/// a sample: a maximal value of 255. Comments stand anywhere before the pixels and end with their
-/// line. Of several images in a file the first is shown. What else Netpbm has is bad, by its name.
-/// A P6's pixels are shown where they lie, in the encoded bytes.
+/// Reads the pixels of binary PGM and PPM files (P5 and P6 of netpbm's pgm(5) and ppm(5)) of 8 bits
+/// a sample: a maximal value of 255. Comments may stand anywhere before the pixels and end with
+/// their line. A file of several images gives the first one. Netpbm's other formats are bad; the
+/// reason has their name. The view of a P6 points into the encoded bytes.
 class PnmDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;
@@ -20,13 +20,14 @@ class PnmDecoder final : public RasterDecoder {
   Status read_all() override;
 
  private:
-  /// Bad unless so many rows are there.
+  /// Returns a bad status unless the file has `rows` rows.
   Status has_rows(int rows) const;
 
   std::size_t pixels_at_ = 0;
 };
 
-/// Reads the header. Bad, with the reason, for what `PnmDecoder` does not open.
+/// Reads the header. Returns a bad status, with the reason, for a file that `PnmDecoder` does not
+/// open.
 Status read_pnm_info(std::span<const std::byte> encoded, ImageInfo& info);
 
 }  // namespace millrace

@@ -15,9 +15,9 @@ std::size_t pixel_bytes_of(const Region& part) {
   return row_bytes_of(part) * static_cast<std::size_t>(part.height);
 }
 
-/// What is decoded of an image so that a region's pixels are those of a whole decode. libwebp takes
-/// a crop's edges for the image's when it upsamples the chroma, which looks at both neighbours; so
-/// one pixel more on each side, and chroma's pixels as wholes.
+/// Returns the part of an image to decode so that a region's pixels are those of a whole decode.
+/// libwebp's upsampling of chroma reads both neighbours of a pixel, and treats a crop's edges as
+/// the image's. So the part has one pixel more on each side, and only complete pixels of chroma.
 Region decoded_part(const Region& region, Size image) {
   const auto before = [](int at) { return at > 0 ? (at - 1) & ~1 : 0; };
   const auto behind = [](int end, int side) { return std::min((end + 2) & ~1, side); };
@@ -27,7 +27,7 @@ Region decoded_part(const Region& region, Size image) {
           behind(region.y + region.height, image.height) - y};
 }
 
-/// What two regions have in common; without width or height if nothing.
+/// Returns the intersection of two regions; its width or height is 0 if it is empty.
 Region common(const Region& a, const Region& b) {
   const int x = std::max(a.x, b.x);
   const int y = std::max(a.y, b.y);
@@ -63,8 +63,8 @@ Status WebpDecoder::read_header(std::span<const std::byte> encoded, ImageHeader&
 std::uint64_t WebpDecoder::bytes_beside(const Region& region) const {
   const auto frame_pixels = static_cast<std::uint64_t>(info_.frame.width) *
                             static_cast<std::uint64_t>(info_.frame.height);
-  // A lossless image is decoded as a whole, to 4 bytes a pixel; so may be an alpha plane, which is
-  // kept beside it. Some rows of macroblocks are kept of a lossy image.
+  // A lossless image is decoded as a whole, to 4 bytes a pixel. An alpha plane may be decoded so,
+  // too, and is kept beside it. A lossy image keeps some rows of macroblocks.
   const std::uint64_t inside = info_.lossless ? 4 * frame_pixels
                                : info_.alpha  ? 5 * frame_pixels
                                               : 0;
@@ -99,7 +99,7 @@ Status WebpDecoder::read_region(const Region& region, PixelView& view) {
   const bool is_whole = shown == region;
   const std::size_t canvas_bytes = is_whole ? 0 : pixel_bytes_of(region);
   Region inside{shown.x - frame.x, shown.y - frame.y, shown.width, shown.height};
-  // A region beside an animation's frame shows nothing of it, but is as bad as the frame.
+  // A region beside an animation's frame shows nothing of the frame, but is bad if the frame is.
   if (shown.width == 0 || shown.height == 0) inside = {0, 0, 1, 1};
   const Region part = decoded_part(inside, {frame.width, frame.height});
   std::uint8_t* const canvas = reserve(canvas_bytes + pixel_bytes_of(part));
@@ -122,7 +122,7 @@ Status WebpDecoder::read_region(const Region& region, PixelView& view) {
 }
 
 Status WebpDecoder::read_all() {
-  // All that stands before the last rows is read for them.
+  // All data before the last rows is read for them.
   const Region end =
       decoded_part({0, info_.frame.height - 1, 1, 1}, {info_.frame.width, info_.frame.height});
   return read_part(end, reserve(pixel_bytes_of(end)));

@@ -33,11 +33,12 @@ std::string_view name_at(Bytes bytes, std::size_t at) {
 struct RiffChunk {
   std::string_view name;
   Bytes data;
-  /// From its header on.
+  /// The bytes from the chunk's header on.
   Bytes whole;
 };
 
-/// Takes the next chunk off a file's rest; false if there is none, or not all of it.
+/// Takes the next chunk from the rest of a file. Returns false if the rest does not have a complete
+/// chunk.
 bool take_chunk(Bytes& rest, RiffChunk& chunk) {
   if (rest.size() < chunk_header_bytes) return false;
   const std::size_t length = little_endian(rest, 4, 4);
@@ -52,7 +53,7 @@ bool take_chunk(Bytes& rest, RiffChunk& chunk) {
 
 Status damaged() { return Status::bad("its chunks are damaged"); }
 
-/// The first frame of an animation: where it lies, and its chunks.
+/// Reads the first frame of an animation: its place and its chunks.
 Status read_first_frame(Bytes data, WebpInfo& info) {
   constexpr std::size_t header_bytes = 16;
   if (data.size() < header_bytes) return damaged();
@@ -66,7 +67,7 @@ Status read_first_frame(Bytes data, WebpInfo& info) {
   return Status::ok();
 }
 
-/// The chunks of a file that begins with VP8X.
+/// Reads the chunks of a file that begins with VP8X.
 Status read_extended(Bytes rest, WebpInfo& info) {
   constexpr std::uint32_t animation_flag = 0x02, exif_flag = 0x08;
   RiffChunk chunk;

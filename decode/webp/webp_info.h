@@ -8,20 +8,20 @@
 
 namespace millrace {
 
-/// What the chunks of a WebP say of it (WebP container specification, RFC 9649), without anything
-/// decoded. The orientation is that of its EXIF chunk, if its header announces one.
+/// The properties that the chunks of a WebP state (WebP container specification, RFC 9649), without
+/// decoding. The orientation is that of its EXIF chunk, if its header announces one.
 struct WebpInfo : ImageInfo {
   bool lossless = false;
   bool alpha = false;
   bool animated = false;
-  /// What libwebp decodes: the whole file, or the chunks of the first frame of an animation.
+  /// The bytes that libwebp decodes: the whole file, or the chunks of an animation's first frame.
   std::span<const std::byte> image;
-  /// Where that lies on the canvas.
+  /// The place of that image on the canvas.
   Region frame;
 };
 
-/// Reads them. Bad, with the reason, where the chunks are damaged up to the first image, and where
-/// the file is shorter than it says. The bytes have "WEBP" where a WebP has it.
+/// Reads these chunks. Returns a bad status, with the reason, if they are corrupt up to the first
+/// image, or if the file is shorter than it states. The bytes must have a WebP's "WEBP".
 Status read_webp_info(std::span<const std::byte> encoded, WebpInfo& info);
 
 }  // namespace millrace

@@ -17,32 +17,34 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Draws a box as torchvision's `RandomResizedCrop.get_params` does: it tries up to ten boxes whose
-/// area is uniform in `scale` (share of the image's) and whose logarithm of aspect ratio (width /
-/// height) is uniform in `ratio`'s, and then takes the largest centred one within the ratios.
-/// `draw` gives numbers uniform in [0, 1), consumed in torchvision's order: area and ratio per
-/// attempt, then top and left of the one that fits. The box is inside the image and not empty.
-/// Source: torchvision/transforms/transforms.py.
+/// Draws a box as torchvision's `RandomResizedCrop.get_params` does. It tries up to ten boxes.
+/// Their area is uniform in `scale` (share of the image's area). The logarithm of their aspect
+/// ratio (width / height) is uniform between the logarithms of `ratio`. If none fits, it takes the
+/// largest centred box within the ratios. `draw` returns numbers uniform in [0, 1). They are
+/// consumed in torchvision's order: area and ratio for each attempt, then top and left of the box
+/// that fits. The box is inside the image and not empty. Source:
+/// torchvision/transforms/transforms.py.
 Region random_resized_crop(Size image, Range scale, Range ratio,
                            const std::function<double()>& draw);
 
-/// Tells the size of `image` when its shorter side is resized to `shorter`, as torchvision's
-/// `Resize(int)` rounds it (down).
+/// Returns the size of `image` with its shorter side resized to `shorter`. It rounds down, as
+/// torchvision's `Resize(int)` does.
 Size resize_shorter(Size image, int shorter);
-/// The same if the longer side is at most `max_size` then, else the size whose longer side it is.
+/// Does the same if the longer side is then at most `max_size`. Otherwise the longer side is
+/// `max_size`.
 Size resize_shorter(Size image, int shorter, int max_size);
 
-/// Tells where a centred window of `crop` lies in `image`, as torchvision's `CenterCrop` places it.
+/// Returns the place of a centred window of `crop` in `image`, as torchvision's `CenterCrop` does.
 /// x or y is negative where the image is smaller than the window and is padded.
 Region center_crop(Size image, Size crop);
 
-/// Tells where windows of `crop`, which is no larger, lie in `image`: 0 to 3 in its corners (top
-/// left, top right, bottom left, bottom right), 4 in its centre, as torchvision's `FiveCrop` has
-/// them.
+/// Returns the place of one of the windows of torchvision's `FiveCrop` in `image`. `number` 0 to 3
+/// means the corners (top left, top right, bottom left, bottom right), 4 the centre. `crop` must
+/// not be larger than the image.
 Region crop_of_five(Size image, Size crop, int number);
 
-/// What makes an image upright that is stored otherwise: rows and columns are exchanged, then left
-/// and right, then top and bottom; each if it is so said.
+/// The steps that make a stored image upright, in this order: exchange rows and columns, exchange
+/// left and right, exchange top and bottom.
 struct Turn {
   bool transposed = false;
   bool mirrored = false;
@@ -50,15 +52,15 @@ struct Turn {
   friend bool operator==(const Turn&, const Turn&) = default;
 };
 
-/// Tells the turn for an EXIF orientation (Exif 2.32, 4.6.4, tag 0x0112), as Pillow's
-/// `ImageOps.exif_transpose` does it; none for numbers that are not in 1 to 8.
+/// Returns the turn for an EXIF orientation (Exif 2.32, 4.6.4, tag 0x0112), as in Pillow's
+/// `ImageOps.exif_transpose`. Numbers outside 1 to 8 give no turn.
 Turn turn_of(int orientation);
 
-/// Tells the size of an image after the turn; the turn back takes it to its size as stored.
+/// Returns the size of an image after the turn. It also gives the stored size from the upright
+/// size.
 Size turned(Size image, Turn turn);
 
-/// Tells where a region of the upright image, which has the size `upright`, lies in the image as it
-/// is stored.
+/// Returns the place in the stored image of a region of the upright image, whose size is `upright`.
 Region stored_region(const Region& region, Size upright, Turn turn);
 
 }  // namespace millrace

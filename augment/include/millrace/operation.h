@@ -13,14 +13,15 @@
 
 namespace MILLRACE_API millrace {
 
-/// How pixels are made of others when an image is resized: Pillow's filters, antialiased where the
-/// image shrinks (all but `nearest`).
+/// The filter that makes an image's pixels when it is resized. The filters are Pillow's; all but
+/// `nearest` are antialiased where the image shrinks.
 enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
 
-/// The version of Pillow whose pixels a resized image equals to the bit. Where the height h of what
-/// is resized is above the new height H, and h - H > 2 x (w - W), Pillow resizes vertically first
-/// since version 13; in all other cases, and always before, horizontally first. As the result of
-/// the first pass has 8 bits, some pixels differ by a level.
+/// The version of Pillow whose pixels a resized image equals to the bit. The versions differ in the
+/// order of the two passes. Versions before 13 always resize horizontally first. Version 13 and
+/// later resize vertically first where the height h is above the new height H and h - H > 2 x (w -
+/// W), for widths w and W. The result of the first pass has 8 bits, so some pixels differ by a
+/// level.
 enum class Like {
   pillow_13,  ///< 13.0 and later
   pillow_12,  ///< before 13.0
@@ -34,13 +35,13 @@ struct Colour {
   friend bool operator==(const Colour&, const Colour&) = default;
 };
 
-/// Of what resolution an image is decoded.
+/// The resolution at which an image is decoded.
 enum class Resolution {
-  exact,    ///< its own: the pixels are those of Pillow's resize of the whole
-  reduced,  ///< the lowest of 1/2, 1/4 and 1/8 that the output does not exceed, if there is one
+  exact,    ///< its own: the pixels are those of Pillow's resize of the whole image
+  reduced,  ///< the lowest of 1/2, 1/4 and 1/8 that is not smaller than the output, if there is one
 };
 
-/// A random box of the image, resized to the output: torchvision's `RandomResizedCrop`.
+/// Resizes a random box of the image to the output: torchvision's `RandomResizedCrop`.
 struct RandomResizedCrop {
   /// Share of the image's area.
   Range scale{0.08, 1.0};
@@ -49,38 +50,40 @@ struct RandomResizedCrop {
   Interpolation interpolation = Interpolation::bilinear;
 };
 
-/// The shorter side resized to `size`, the longer one in proportion: torchvision's `Resize(int)`.
+/// Resizes the shorter side to `size` and the longer one in proportion: torchvision's
+/// `Resize(int)`.
 struct Resize {
   int size = 256;
   Interpolation interpolation = Interpolation::bilinear;
-  /// If it is not empty, the image is resized to this instead, whatever its proportions:
-  /// torchvision's `Resize((height, width))`. In JSON it is "size": [width, height].
+  /// Size to which the image is resized instead, whatever its proportions: torchvision's
+  /// `Resize((height, width))`. Empty: not used. In JSON it is "size": [width, height].
   Size exact{0, 0};
-  /// The longest that the longer side becomes; the image is smaller then. 0 = any. It is above
-  /// `size`, and cannot be given with `exact`.
+  /// The largest length of the longer side. An image that would exceed it is made smaller. 0 = any
+  /// length. It must be above `size`, and cannot be given with `exact`.
   int max_size = 0;
 };
 
-/// The centred window of the output's size: torchvision's `CenterCrop`. What lies outside a smaller
-/// image is zero.
+/// Takes the centred window of the output's size: torchvision's `CenterCrop`. Pixels outside a
+/// smaller image are zero.
 struct CenterCrop {};
 
-/// Five windows of the output's size: the corners (top left, top right, bottom left, bottom right)
-/// and the centre, torchvision's `FiveCrop`. A sample's image is then [5, height, width, 3]. What
-/// comes later runs on each of them, with the same random numbers. An image that is smaller than
-/// the output is a bad record.
+/// Takes five windows of the output's size: the four corners (top left, top right, bottom left,
+/// bottom right) and the centre. It is torchvision's `FiveCrop`. A sample's image then has the
+/// shape [5, height, width, 3]. Later operations run on each window, with the same random numbers.
+/// An image that is smaller than the output is a bad record.
 struct FiveCrop {};
 
-/// These five and the five of the image that is flipped, left to right, or with `vertical_flip` top
-/// to bottom: torchvision's `TenCrop`. A sample's image is then [10, height, width, 3].
+/// Takes these five windows and the five of the flipped image: torchvision's `TenCrop`. The flip is
+/// left to right, or top to bottom with `vertical_flip`. A sample's image then has the shape [10,
+/// height, width, 3].
 struct TenCrop {
   bool vertical_flip = false;
 };
 
-/// What stands in the border of a padded image. The names are those of torchvision and `numpy.pad`.
+/// The content of a padded image's border. The names are those of torchvision and `numpy.pad`.
 enum class PaddingMode {
   constant,   ///< a colour
-  edge,       ///< the outermost pixel again and again
+  edge,       ///< the outermost pixel, repeated
   reflect,    ///< the image mirrored at its outermost pixels, which are not repeated
   symmetric,  ///< the image mirrored at its edge, so that the outermost pixels are repeated
 };
@@ -95,55 +98,56 @@ struct Padding {
   friend bool operator==(const Padding&, const Padding&) = default;
 };
 
-/// A border around the image: torchvision's `Pad`. It comes before the operation that makes the
-/// output.
+/// Adds a border around the image: torchvision's `Pad`. It must come before the operation that
+/// makes the output.
 struct Pad {
   Padding padding{};
-  /// Of a constant border.
+  /// Colour of a constant border.
   Colour fill{};
   PaddingMode padding_mode = PaddingMode::constant;
 };
 
-/// A window of the output's size, anywhere in the image with equal probability: torchvision's
-/// `RandomCrop`. The image gets a border of `padding` before, and with `pad_if_needed` one on both
-/// sides that makes up for what it lacks. An image that is smaller than the output is a bad record.
+/// Takes a window of the output's size, anywhere in the image with equal probability: torchvision's
+/// `RandomCrop`. The image first gets a border of `padding`. `pad_if_needed` then adds the missing
+/// pixels on both sides. An image that is still smaller than the output is a bad record.
 struct RandomCrop {
   Padding padding{};
   bool pad_if_needed = false;
-  /// Of constant borders.
+  /// Colour of constant borders.
   Colour fill{};
   PaddingMode padding_mode = PaddingMode::constant;
 };
 
-/// Where images are flipped.
+/// by the device that converts it; needs `PipelineOptions::conversion`; the result has the same
+/// bits
 enum class FlipOn {
   worker,  ///< by the worker that makes the sample
-  device,  ///< by the device that converts it, which needs `PipelineOptions::conversion`; the
-           ///< result has the same bits
+  device,  ///< by the device that converts it; needs `PipelineOptions::conversion`; the result has
+           ///< the same bits
 };
 
-/// The mirrored image with probability `p`: torchvision's `RandomHorizontalFlip`.
+/// Mirrors the image, left to right, with probability `p`: torchvision's `RandomHorizontalFlip`.
 struct RandomHorizontalFlip {
   double p = 0.5;
-  /// An operation on the device is a recipe's last one.
+  /// A flip on the device must be a recipe's last operation.
   FlipOn on = FlipOn::worker;
 };
 
-/// The image upside down with probability `p`: torchvision's `RandomVerticalFlip`.
+/// Turns the image upside down with probability `p`: torchvision's `RandomVerticalFlip`.
 struct RandomVerticalFlip {
   double p = 0.5;
 };
 
-/// This box of the image, resized to the output: torchvision's `functional.resized_crop`. An image
-/// that the box does not lie in is a bad record.
+/// Resizes the given box of the image to the output: torchvision's `functional.resized_crop`. An
+/// image that does not contain the box is a bad record.
 struct ResizedCrop {
   Region box;
   Interpolation interpolation = Interpolation::bilinear;
 };
 
-/// The image turned upright, as its EXIF orientation says: Pillow's `ImageOps.exif_transpose`. It
-/// is the first operation; those that follow see the upright image. torchvision's `ImageFolder`
-/// does not do it, nor does a recipe without this operation.
+/// Turns the image upright, as its EXIF orientation says: Pillow's `ImageOps.exif_transpose`. It
+/// must be the first operation; the later ones see the upright image. torchvision's `ImageFolder`
+/// does not turn images, nor does a recipe without this operation.
 struct ExifTranspose {};
 
 // In millrace/colour_operations.h.
@@ -211,12 +215,12 @@ class Operation {
   Operation(const AutoAugment& parameters);
   Operation(const AugMix& parameters);
   Operation(const ThreeAugment& parameters);
-  /// The library's own: any operation that its JSON names.
+  /// For millrace's own code: makes any operation that JSON can name.
   explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
 
-  /// As it is written in a recipe: {"op":"random_horizontal_flip","p":0.5}.
+  /// Returns the operation as a recipe has it: {"op":"random_horizontal_flip","p":0.5}.
   std::string to_json() const;
-  /// The library's own: what it does.
+  /// For millrace's own code: the implementation.
   ImageOperation& held() const { return *held_; }
 
   /// Whether both are the same operation with the same parameters.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations that run others, and the policies that draw what is done to a sample: their
-// parameters, in torchvision's names. These are values: they may be copied, and read from any
-// thread.
+// Operations that run other operations, and policies that draw the operations for a sample. These
+// are their parameters, in torchvision's names. They are values: they may be copied, and read from
+// any thread.
 //
-// What is done has the pixels that torchvision makes of PIL images, to the bit. `interpolation` is
-// `nearest`, `bilinear` or `bicubic`, none of them antialiased, and what comes from outside the
-// image has the colour `fill`.
+// The pixels are those that torchvision makes of PIL images, to the bit. `interpolation` is
+// `nearest`, `bilinear` or `bicubic`, none of them antialiased. Pixels from outside the image have
+// the colour `fill`.
 #pragma once
 
 #include <millrace/operation.h>
@@ -15,26 +15,27 @@
 
 namespace MILLRACE_API millrace {
 
-/// All of `ops` in their order with probability `p`, else none: torchvision's `RandomApply`. They
-/// are operations on pixels, at least one, and no flips.
+/// Runs all of `ops` in their order with probability `p`, otherwise none: torchvision's
+/// `RandomApply`. `ops` has at least one operation. All must be operations on pixels, and none may
+/// be a flip.
 struct RandomApply {
   std::vector<Operation> ops{};
   double p = 0.5;
 };
 
-/// One of `ops`, which are as above: torchvision's `RandomChoice`.
+/// Runs one of `ops`: torchvision's `RandomChoice`. The rules for `ops` are those of `RandomApply`.
 struct RandomChoice {
   std::vector<Operation> ops{};
-  /// A weight for each; empty = each is as likely as the others.
+  /// A weight for each operation; empty = equal weights.
   std::vector<double> p{};
 };
 
-/// `num_ops` of 14 operations, one after the other, all at the same magnitude: torchvision's
+/// Runs `num_ops` of 14 operations, one after the other, all at the same magnitude: torchvision's
 /// `RandAugment`. Source: Cubuk et al., "RandAugment: Practical automated data augmentation with a
 /// reduced search space", 2019.
 struct RandAugment {
   int num_ops = 2;
-  /// The number of one of the magnitudes, from 0.
+  /// Number of the magnitude, from 0 to `num_magnitude_bins` - 1.
   int magnitude = 9;
   /// 2 to 1000.
   int num_magnitude_bins = 31;
@@ -42,7 +43,7 @@ struct RandAugment {
   Colour fill{};
 };
 
-/// One of 14 operations at one of the magnitudes: torchvision's `TrivialAugmentWide`. Source:
+/// Runs one of 14 operations at a random magnitude: torchvision's `TrivialAugmentWide`. Source:
 /// Müller and Hutter, "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", 2021.
 struct TrivialAugmentWide {
   /// 2 to 1000.
@@ -51,31 +52,31 @@ struct TrivialAugmentWide {
   Colour fill{};
 };
 
-/// The data set for which a policy of `AutoAugment` was learned.
+/// The dataset on which a policy of `AutoAugment` was learned.
 enum class AutoAugmentPolicy { imagenet, cifar10, svhn };
 
-/// One of 25 pairs of operations, each of which runs with a probability of its own: torchvision's
-/// `AutoAugment`. Source: Cubuk et al., "AutoAugment: Learning Augmentation Strategies from Data",
-/// 2018.
+/// Runs one of 25 pairs of operations: torchvision's `AutoAugment`. Each operation of the pair has
+/// a probability of its own. Source: Cubuk et al., "AutoAugment: Learning Augmentation Strategies
+/// from Data", 2018.
 struct AutoAugment {
   AutoAugmentPolicy policy = AutoAugmentPolicy::imagenet;
   Interpolation interpolation = Interpolation::nearest;
   Colour fill{};
 };
 
-/// A mixture of the image and of `mixture_width` chains of operations on it: torchvision's
-/// `AugMix`. Here the operations in the chains are those on PIL images, where torchvision turns
-/// such an image into a tensor first, whose operations differ by a level or two; the mixture is
+/// Mixes the image with `mixture_width` copies of it, each changed by a chain of operations:
+/// torchvision's `AugMix`. The operations here are those on PIL images. torchvision first turns
+/// such an image into a tensor, whose operations differ by a level or two. The mixture itself is
 /// torchvision's to the bit. Source: Hendrycks et al., "AugMix: A Simple Data Processing Method to
 /// Improve Robustness and Uncertainty", 2019.
 struct AugMix {
-  /// How many of the 10 magnitudes may be drawn, 1 to 10.
+  /// Number of the 10 magnitudes that may be drawn, 1 to 10.
   int severity = 3;
   /// 1 to 100.
   int mixture_width = 3;
-  /// How many operations each chain has, up to 100; -1 draws 1 to 3 for each.
+  /// Operations in each chain, up to 100; -1 draws 1 to 3 for each chain.
   int chain_depth = -1;
-  /// Of the Dirichlet distributions of the weights, 0.01 to 1000.
+  /// Parameter of the Dirichlet distributions of the weights, 0.01 to 1000.
   double alpha = 1.0;
   /// Whether brightness, contrast, saturation and sharpness are among the operations.
   bool all_ops = true;
@@ -83,9 +84,9 @@ struct AugMix {
   Colour fill{};
 };
 
-/// Grey, solarized from the level 128 on, or blurred by Pillow's `GaussianBlur` of a radius of 0.1
-/// to 2, each as likely as the others: what DeiT III calls 3-Augment. Source: Touvron et al., "DeiT
-/// III: Revenge of the ViT", 2022.
+/// Makes the image grey, solarizes it from the level 128 on, or blurs it by Pillow's `GaussianBlur`
+/// with a radius of 0.1 to 2. Each has the same probability. DeiT III calls this 3-Augment. Source:
+/// Touvron et al., "DeiT III: Revenge of the ViT", 2022.
 struct ThreeAugment {};
 
 }  // namespace millrace

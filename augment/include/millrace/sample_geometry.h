@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function of values: it may be called from any thread.
+// The part of an image that a sample shows.
+//
+// Thread-safe: a function of values.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -10,27 +12,29 @@
 
 namespace MILLRACE_API millrace {
 
-/// Which part of an image a sample shows, of several images its first one. Where the sample has
-/// borders, it is the part that these leave or mirror. Operations on the sample's pixels, which may
-/// turn it or cover some of it, are not told of.
+/// The part of an image that a sample shows. For a sample of several images it is that of the first
+/// one. For a sample with borders it is the part inside the borders, or the part that they mirror.
+/// Operations on the sample's pixels may turn that part or cover some of it; this does not include
+/// their effects.
 struct SampleGeometry {
-  /// The upright image, for a recipe that turns it, else the image as it is stored.
+  /// Size of the upright image if the recipe turns it, otherwise of the image as stored.
   Size image;
-  /// Edges in that, in pixels from its top left corner. They need not lie between pixels.
+  /// Edges in that image, in pixels from its top left corner. They need not lie between pixels.
   double left = 0;
   double top = 0;
   double right = 0;
   double bottom = 0;
-  /// Whether the sample shows it with left and right exchanged; of flips on the device it does not.
+  /// Whether the sample shows the part with left and right exchanged. Flips on the device do not
+  /// count.
   bool mirrored = false;
-  /// Whether with top and bottom exchanged.
+  /// Whether the sample shows it with top and bottom exchanged.
   bool flipped = false;
 };
 
-/// Tells what a recipe's sample shows of an image that is stored in the size `stored` with an EXIF
-/// orientation (1 where the file says none). Draws from `random`, the sample's own, as its worker
-/// does. Throws `Error`: `invalid_argument` for a recipe that `validate` refuses, `bad_record` for
-/// an image that the recipe cannot be run on.
+/// Returns the part of an image that a recipe's sample shows. The image is stored in the size
+/// `stored` with an EXIF orientation (1 if its file states none). Draws from `random`, the sample's
+/// own, as its worker does. Throws `Error`: `invalid_argument` for a recipe that `validate`
+/// refuses, `bad_record` for an image that the recipe cannot be run on.
 SampleGeometry sample_geometry(const Recipe& recipe, Size stored, int orientation, Random& random);
 
 }  // namespace millrace

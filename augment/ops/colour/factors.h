@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// What `Adjustment` may have for a factor.
+/// The limits of an `Adjustment`'s factor.
 inline constexpr Range any_factor{0, 1e6};
 inline constexpr Range any_hue{-0.5, 0.5};
 

@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: always, with a standard deviation that is uniform in `sigma`. Source: `GaussianBlur` in
+/// Law: always applied; the standard deviation is uniform in `sigma`. Source: `GaussianBlur` in
 /// torchvision.
 class GaussianBlurOperation final : public PixelOperation {
  public:

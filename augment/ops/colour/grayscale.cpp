@@ -7,7 +7,7 @@
 namespace millrace {
 namespace {
 
-/// Law: always. Source: `Grayscale(3)` in torchvision, `Image.convert("L")`.
+/// Law: always applied. Source: `Grayscale(3)` in torchvision, `Image.convert("L")`.
 class GrayscaleOperation final : public PixelOperation {
  public:
   const char* name() const override { return "grayscale"; }

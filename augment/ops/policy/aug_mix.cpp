@@ -13,10 +13,10 @@
 namespace millrace {
 namespace {
 
-/// Law: the weights of the image and of all chains together, and those of the chains among
-/// themselves, have a Dirichlet distribution with `alpha` throughout; each chain has its depth, and
-/// each operation in it is drawn uniformly, then its magnitude and sign, if it has them. Source:
-/// `AugMix` in torchvision.
+/// Law: two sets of weights are drawn from Dirichlet distributions whose parameters are all
+/// `alpha`. One set is of the image and all chains together, the other is of the chains among
+/// themselves. Then each chain draws its depth. Each operation in it is drawn uniformly, then its
+/// magnitude and sign, if it has them. Source: `AugMix` in torchvision.
 class AugMixOperation final : public PixelOperation {
  public:
   explicit AugMixOperation(const AugMix& parameters) : parameters_(parameters) {}
@@ -51,7 +51,7 @@ class AugMixOperation final : public PixelOperation {
   }
 
  private:
-  /// How many there are, of which the first `severity` may be drawn.
+  /// Number of magnitudes. The first `severity` of them may be drawn.
   static constexpr int magnitudes = 10;
 
   void run_chain(SampleImage& image, Random& random) const {

@@ -101,7 +101,7 @@ void augment(SampleImage& image, Augmentation what, double magnitude, const Warp
       warp(copy, image.size, map, warping.interpolation, warping.fill, image.pixels);
     });
   };
-  // Shears are around the upper left corner.
+  // Shears keep the upper left corner in its place.
   const double shear = degrees(std::atan(magnitude));
   switch (what) {
     case What::identity:

@@ -28,40 +28,42 @@ enum class Augmentation {
   invert,
 };
 
-/// One operation of a policy and the magnitudes that it may have.
+/// An operation of a policy and its possible magnitudes.
 struct Augmenting {
   Augmentation what;
-  /// The first and the last magnitude; both 0 where there are none.
+  /// The first and the last magnitude. Both are 0 for an operation without magnitudes.
   double first = 0;
   double last = 0;
-  /// What these are shares of.
+  /// The length that the magnitudes are shares of.
   enum class Of { one, width, height } of = Of::one;
-  /// Whether a magnitude may be taken with a minus.
+  /// Whether the sign of a magnitude is drawn.
   bool has_sign = false;
 
   bool has_magnitudes() const { return first != last; }
-  /// Number `bin` of `bins` >= 2 magnitudes that are evenly apart, a float32 as of
+  /// Returns magnitude number `bin` of `bins` >= 2 evenly spaced ones. It is a float32 as of
   /// `torch.linspace`, whose last bit depends on the processor. `posterize` has whole ones.
   double magnitude(int bin, int bins, Size image) const;
 };
 
-/// What `RandAugment` draws from, as well as, with one more at its end, `AutoAugment`.
+/// The operations that `RandAugment` draws from. `AutoAugment` has the same and one more at the
+/// end.
 std::span<const Augmenting> rand_augment_space();
 std::span<const Augmenting> auto_augment_space();
 std::span<const Augmenting> trivial_augment_wide_space();
-/// `all` adds brightness, contrast, saturation and sharpness.
+/// The operations of `AugMix`. `all` adds brightness, contrast, saturation and sharpness.
 std::span<const Augmenting> aug_mix_space(bool all);
 
-/// How what moves pixels makes new ones.
+/// The filter and the border's colour of operations that move pixels.
 struct Warping {
   Interpolation interpolation;
   Colour fill;
 };
 
-/// One operation of a policy at a magnitude. Source: `_apply_op` in torchvision's autoaugment.py.
+/// Runs one operation of a policy at a magnitude. Source: `_apply_op` in torchvision's
+/// autoaugment.py.
 void augment(SampleImage& image, Augmentation what, double magnitude, const Warping& warping);
 
-/// The same with a magnitude of number `bin` of `bins`, whose sign is drawn if it has one.
+/// Runs it at magnitude number `bin` of `bins`. Draws the sign if the magnitude has one.
 void augment_at(SampleImage& image, const Augmenting& what, int bin, int bins,
                 const Warping& warping, Random& random);
 

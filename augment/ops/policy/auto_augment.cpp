@@ -8,8 +8,9 @@
 namespace millrace {
 namespace {
 
-/// Law: one of the pairs uniformly; then a draw for each of the two whether it runs, and then one
-/// for each sign, whether it has one or not. Source: `AutoAugment` in torchvision.
+/// Law: a pair is drawn uniformly. Then one number is drawn for each of its two operations, which
+/// decides whether it runs. Then one is drawn for each sign, also for operations without one.
+/// Source: `AutoAugment` in torchvision.
 class AutoAugmentOperation final : public PixelOperation {
  public:
   explicit AutoAugmentOperation(const AutoAugment& parameters) : parameters_(parameters) {}

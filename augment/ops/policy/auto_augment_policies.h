@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The policies that `AutoAugment` has learned. Source: torchvision's autoaugment.py, after Cubuk et
-// al., "AutoAugment: Learning Augmentation Strategies from Data", 2018.
+// The learned policies of `AutoAugment`. Source: torchvision's autoaugment.py, after Cubuk et al.,
+// "AutoAugment: Learning Augmentation Strategies from Data", 2018.
 #pragma once
 
 #include <millrace/policies.h>
@@ -13,7 +13,7 @@
 
 namespace millrace {
 
-/// An operation, the probability that it runs, and its magnitude's number of 10.
+/// An operation, the probability that it runs, and the number of its magnitude (of 10).
 struct LikelyAugmentation {
   Augmentation what;
   double p;

@@ -8,14 +8,14 @@
 namespace millrace {
 namespace {
 
-/// Standard normal, by Box and Muller.
+/// Draws a standard normal number, by Box and Muller.
 double drawn_normal(Random& random) {
   const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
   return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
-/// Gamma distributed. Source: Marsaglia and Tsang, "A Simple Method for Generating Gamma
-/// Variables", 2000.
+/// Draws a gamma distributed number. Source: Marsaglia and Tsang, "A Simple Method for Generating
+/// Gamma Variables", 2000.
 double drawn_gamma(double alpha, Random& random) {
   if (alpha < 1) return drawn_gamma(alpha + 1, random) * std::pow(1 - random.uniform(), 1 / alpha);
   const double d = alpha - 1.0 / 3;
@@ -36,7 +36,7 @@ std::vector<float> drawn_dirichlet(double alpha, std::size_t count, Random& rand
   for (double& gamma : gammas) gamma = drawn_gamma(alpha, random);
   const double sum = std::accumulate(gammas.begin(), gammas.end(), 0.0);
   std::vector<float> weights(count);
-  // With a very small alpha all may be too small for a number; then one has all the weight.
+  // With a very small alpha all numbers may underflow to 0; then one of them gets all the weight.
   if (sum <= 0) {
     weights[random.below(count)] = 1;
     return weights;

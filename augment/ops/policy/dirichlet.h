@@ -8,7 +8,8 @@
 
 namespace millrace {
 
-/// `count` weights whose sum is 1, of the Dirichlet distribution whose parameters all are `alpha`.
+/// Draws `count` weights with the sum 1 from the Dirichlet distribution whose parameters are all
+/// `alpha`.
 std::vector<float> drawn_dirichlet(double alpha, std::size_t count, Random& random);
 
 }  // namespace millrace

@@ -8,8 +8,8 @@
 namespace millrace {
 namespace {
 
-/// Law: each operation is drawn uniformly, any of them again, and then, if it has one, the sign.
-/// Source: `RandAugment` in torchvision.
+/// Law: each operation is drawn uniformly, with replacement; then its sign, if it has one. Source:
+/// `RandAugment` in torchvision.
 class RandAugmentOperation final : public PixelOperation {
  public:
   explicit RandAugmentOperation(const RandAugment& parameters) : parameters_(parameters) {}

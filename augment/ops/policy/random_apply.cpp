@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-/// Law: one draw for the whole list. Source: `RandomApply` in torchvision.
+/// Law: one number is drawn for the whole list. Source: `RandomApply` in torchvision.
 class RandomApplyOperation final : public PixelOperation {
  public:
   explicit RandomApplyOperation(RandomApply parameters) : parameters_(std::move(parameters)) {}

@@ -11,7 +11,8 @@
 namespace millrace {
 namespace {
 
-/// Law: uniform. Source: `RandomChoice` in torchvision.
+/// Law: one operation is drawn by the weights, uniformly without them. Source: `RandomChoice` in
+/// torchvision.
 class RandomChoiceOperation final : public PixelOperation {
  public:
   explicit RandomChoiceOperation(RandomChoice parameters) : parameters_(std::move(parameters)) {}
@@ -38,7 +39,7 @@ class RandomChoiceOperation final : public PixelOperation {
     const std::vector<double>& weights = parameters_.p;
     if (weights.empty()) return random.below(parameters_.ops.size());
     double left = random.uniform() * std::accumulate(weights.begin(), weights.end(), 0.0);
-    std::size_t last = 0;  // of those that can be drawn
+    std::size_t last = 0;  // the last operation with a weight above 0
     for (std::size_t place = 0; place < weights.size(); ++place) {
       if (weights[place] <= 0) continue;
       last = place;

@@ -9,8 +9,8 @@
 namespace millrace {
 namespace {
 
-/// Law: one of the three uniformly, and the radius uniform in 0.1 to 2. Source: augment.py of
-/// DeiT III.
+/// Law: one of the three is drawn uniformly; the radius is uniform in 0.1 to 2. Source: augment.py
+/// of DeiT III.
 class ThreeAugmentOperation final : public PixelOperation {
  public:
   const char* name() const override { return "three_augment"; }

@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-/// Law: the operation is drawn uniformly, then, if it has one, its magnitude, and then the sign.
+/// Law: the operation is drawn uniformly, then its magnitude, then its sign, if it has them.
 /// Source: `TrivialAugmentWide` in torchvision.
 class TrivialAugmentWideOperation final : public PixelOperation {
  public:

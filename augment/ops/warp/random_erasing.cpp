@@ -67,7 +67,8 @@ class RandomErasingOperation final : public PixelOperation {
     std::ranges::copy(numbers, sample[erase_field].as<std::int32_t>().begin());
   }
 
-  /// As torchvision's `RandomErasing.get_params`: up to ten boxes are tried, then none is taken.
+  /// Draws a box as torchvision's `RandomErasing.get_params` does: the first of ten boxes that
+  /// fits, otherwise none.
   std::optional<Region> drawn_box(Size image, Random& random) const {
     const double area = static_cast<double>(image.width) * image.height;
     const Range log_ratio{std::log(parameters_.ratio.low), std::log(parameters_.ratio.high)};

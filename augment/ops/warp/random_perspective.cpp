@@ -28,7 +28,7 @@ class RandomPerspectiveOperation final : public PixelOperation {
       return static_cast<double>(random.below(static_cast<std::uint64_t>(reach) + 1));
     };
     const auto [width, height] = image.size;
-    // From the top left clockwise, each x before its y.
+    // The corners clockwise from the top left, each x before its y.
     std::array<Point, 4> corners{};
     for (Point& corner : corners) {
       corner.x = inwards(width);

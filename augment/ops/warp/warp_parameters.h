@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// The filters of operations that warp, by the names of an operation whose default is the first.
-/// Any other is refused, since there is no name for it.
+/// Describes the filter of an operation that warps. The operation's default, `standard`, is the
+/// first name. Other filters have no name and are refused.
 inline void describe_warp_interpolation(Parameters& parameters, Interpolation& value,
                                         Interpolation standard) {
   std::array<Interpolation, 3> filters{Interpolation::nearest, Interpolation::bilinear,
@@ -26,14 +26,14 @@ inline void describe_warp_interpolation(Parameters& parameters, Interpolation& v
   if (place != before) value = filters[place];
 }
 
-/// Values of torchvision's parameters that are the same here.
+/// The JSON values of torchvision's parameters that have no effect here.
 inline constexpr const char* only_null[] = {"null"};
 inline constexpr const char* only_false[] = {"false"};
 
-/// Degrees that a range may have.
+/// The limits of a range of degrees.
 inline constexpr Range any_degrees{-360, 360};
 
-/// Replaces the image by what `make(copy)` makes of a copy of it.
+/// Replaces the image by the result of `make(copy)`, where `copy` is a copy of it.
 template <typename Make>
 void remake(SampleImage& image, Make make) {
   const Scratch::Borrowed copy = image.scratch.borrow(image.bytes());

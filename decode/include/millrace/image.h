@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that describe images. They may be copied and used on any thread; what a `PixelView` shows
-// must outlive it.
+// Values that describe images. They may be copied and used on any thread. The pixels of a
+// `PixelView` must outlive it.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -12,8 +12,8 @@
 
 namespace MILLRACE_API millrace {
 
-/// The file formats of images that are told apart, whether they can be decoded or not.
-/// `pnm` is Netpbm's family, P1 to P7.
+/// The image formats that are recognised, whether they can be decoded or not. `pnm` is Netpbm's
+/// family, P1 to P7.
 enum class ImageKind {
   unknown,
   jpeg,
@@ -32,17 +32,17 @@ enum class ImageKind {
 /// The format's usual name: "JPEG", "PNG", "JPEG 2000", "PNM" ...; "unknown".
 const char* to_string(ImageKind kind);
 
-/// Tells an encoded image's kind by its first bytes (16 are enough).
+/// Returns the kind of an encoded image by its first bytes. 16 bytes are enough.
 ImageKind image_kind(std::span<const std::byte> encoded);
 
-/// In pixels.
+/// Width and height in pixels.
 struct Size {
   int width = 0;
   int height = 0;
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-/// A rectangle of pixels, from the top left corner.
+/// A rectangle of pixels. x and y count from the image's top left corner.
 struct Region {
   int x = 0;
   int y = 0;
@@ -52,7 +52,7 @@ struct Region {
   friend bool operator==(const Region&, const Region&) = default;
 };
 
-/// 8-bit RGB pixels in memory that something else owns.
+/// A view of 8-bit RGB pixels. It does not own them.
 struct PixelView {
   const std::uint8_t* pixels = nullptr;
   int width = 0;

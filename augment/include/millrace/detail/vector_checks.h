@@ -10,8 +10,8 @@ namespace MILLRACE_API millrace {
 extern VectorCode resample_passes;
 extern VectorCode pixel_passes;
 
-/// Runs the self-checks of all vector code that did not run yet, and tells which instruction set is
-/// used from now on. Throws as `check_instruction_set` does. Thread-safe.
+/// Runs the self-checks of all vector code that has not been checked yet. Returns the instruction
+/// sets, used from now on. Throws as `check_instruction_set` does. Thread-safe.
 InstructionSets checked_instruction_sets();
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which instruction set (Highway's target) the vector code of this process uses. For millrace's own
-// folders.
+// The instruction set (Highway's target) that the vector code of this process uses. For millrace's
+// own folders.
 //
 // Threads: any thread may call these functions.
 #pragma once
@@ -24,9 +24,9 @@ struct VectorCode {
   std::atomic<bool> checked = false;
 };
 
-/// Checks the set that Highway chooses, the better sets first, until one is right for all code that
-/// was checked so far. Wrong sets are disabled for the whole process, with a process warning.
-/// Throws `Error` (`internal`) if no compiled set is right.
+/// Checks the set that Highway chooses, the better sets first. Ends with the first set that is
+/// right for all code checked so far. Wrong sets are disabled for the whole process, with a process
+/// warning. Throws `Error` (`internal`) if no compiled set is right.
 void check_instruction_set(VectorCode& code);
 
 /// Call before the code is used, per worker or per image. The first call checks the instruction set
@@ -42,7 +42,7 @@ struct InstructionSets {
   std::vector<std::string> wrong{};
 };
 
-/// The sets as the checks so far left them.
+/// Returns the sets after the checks so far.
 InstructionSets instruction_sets();
 
 namespace jpeg {
