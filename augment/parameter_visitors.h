@@ -369,7 +369,8 @@ class ParameterChecker final : public Parameters {
   }
   void choice(const char* key, std::size_t& value, std::span<const char* const> names) override {
     if (value >= names.size())
-      refuse_parameter(source_, '"' + std::string(key) + "\" is no " + quoted_names(names, " or "));
+      refuse_parameter(source_,
+                       '"' + std::string(key) + "\" is not " + quoted_names(names, " or "));
   }
 
  private:

@@ -78,7 +78,7 @@ Status find_codec(std::span<const std::byte> encoded, std::size_t& number) {
   if (kind != ImageKind::unknown)
     return Status::bad((kind == ImageKind::avif ? "an " : "a ") + std::string(to_string(kind)) +
                        " image; only " + names_of_codecs(" and ") + " are supported");
-  return Status::bad("no " + names_of_codecs(" or ") + " (starts with " +
+  return Status::bad("not a " + names_of_codecs(" or ") + " (starts with " +
                      hex(encoded.first(std::min<std::size_t>(encoded.size(), 4))) + ")");
 }
 

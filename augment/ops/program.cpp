@@ -94,7 +94,7 @@ const char* nesting_problem(const Operation& op) {
   const PixelOperation* pixels = as_in_place(op);
   if (pixels == nullptr) return "moves or scales pixels, and only a recipe's list may have it";
   if (pixels->folds() || runs_on_device(op))
-    return "is no operation on pixels alone, and only a recipe's list may have it";
+    return "is not an operation on pixels alone, and only a recipe's list may have it";
   return nullptr;
 }
 

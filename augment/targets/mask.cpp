@@ -46,7 +46,7 @@ class MaskWorker final : public TargetWorker {
     const std::size_t pixels =
         static_cast<std::size_t>(stored.width) * static_cast<std::size_t>(stored.height);
     if (bytes_.size() != pixels * size_of(target_.dtype))
-      return Status::bad("is no PNG and has " + std::to_string(bytes_.size()) + " bytes; " +
+      return Status::bad("is not a PNG and has " + std::to_string(bytes_.size()) + " bytes; " +
                          to_string(target_.dtype) + " of " + std::to_string(stored.width) + " x " +
                          std::to_string(stored.height) + " pixels have " +
                          std::to_string(pixels * size_of(target_.dtype)));

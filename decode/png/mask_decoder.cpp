@@ -23,7 +23,7 @@ Status read_mask_info(std::span<const std::byte> encoded, Size size, const Decod
                       PngInfo& info) {
   if (encoded.empty()) return refuse("it is empty (0 bytes)");
   const ImageKind kind = image_kind(encoded);
-  if (kind == ImageKind::unknown) return refuse("it is no PNG");
+  if (kind == ImageKind::unknown) return refuse("it is not a PNG");
   if (kind != ImageKind::png) return refuse(std::string("its format is ") + to_string(kind));
   if (Status read = read_png_info(encoded, info); !read.is_ok()) return read;
   using Colour = PngInfo::Colour;

@@ -24,7 +24,7 @@ class PnmHeader {
     char c = next();
     while (is_space(c)) c = next();
     if (ended_) return Status::bad("it ends in its header");
-    if (c < '0' || c > '9') return Status::bad(std::string("its ") + name + " is no number");
+    if (c < '0' || c > '9') return Status::bad(std::string("its ") + name + " is not a number");
     constexpr int most = 1'000'000'000;
     for (number = 0; c >= '0' && c <= '9'; c = next()) {
       number = number * 10 + (c - '0');
@@ -33,7 +33,7 @@ class PnmHeader {
     }
     if (ended_) return Status::bad("it ends in its header");
     if (!is_space(c))
-      return Status::bad(std::string("its ") + name + " is followed by no white space");
+      return Status::bad(std::string("its ") + name + " is not followed by white space");
     return Status::ok();
   }
 

@@ -95,7 +95,7 @@ Status read_extended(Bytes rest, WebpInfo& info) {
 }
 
 Status read_chunks(Bytes encoded, WebpInfo& info) {
-  if (name_at(encoded, 0) != "RIFF") return Status::bad("it is no RIFF file");
+  if (name_at(encoded, 0) != "RIFF") return Status::bad("it is not a RIFF file");
   const std::size_t said = little_endian(encoded, 4, 4) + std::size_t{8};
   if (said < file_header_bytes + chunk_header_bytes)
     return Status::bad("it is said to be " + std::to_string(said) + " bytes long");

@@ -40,8 +40,8 @@ std::string why_not(const Bytes& encoded) {
 TEST(ImageDecoder, NamesWhatItCannotDecode) {
   using namespace std::string_view_literals;
   EXPECT_EQ(why_not({}), "empty (0 bytes)");
-  EXPECT_EQ(why_not(bytes_of("<htm")), "no JPEG, PNG, WebP or PNM (starts with 3c 68 74 6d)");
-  EXPECT_EQ(why_not(bytes_of("\xff")), "no JPEG, PNG, WebP or PNM (starts with ff)");
+  EXPECT_EQ(why_not(bytes_of("<htm")), "not a JPEG, PNG, WebP or PNM (starts with 3c 68 74 6d)");
+  EXPECT_EQ(why_not(bytes_of("\xff")), "not a JPEG, PNG, WebP or PNM (starts with ff)");
   EXPECT_EQ(why_not(bytes_of("GIF89a\1\0\1\0"sv)),
             "a GIF image; only JPEG, PNG, WebP and PNM are supported");
   EXPECT_EQ(why_not(bytes_of("BM\x36\0\0\0"sv)),

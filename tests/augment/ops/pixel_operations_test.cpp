@@ -112,7 +112,7 @@ TEST(PixelOperations, NameWhatIsWrong) {
            Wrong{"random_choice", R"("ops": [{"op": "grayscale"}, {"op": "resize"}])",
                  "ops[1] (resize): moves or scales pixels, and only a recipe's list may have it"},
            Wrong{"random_choice", R"("ops": [{"op": "random_horizontal_flip"}])",
-                 "ops[0] (random_horizontal_flip): is no operation on pixels alone, and only a "
+                 "ops[0] (random_horizontal_flip): is not an operation on pixels alone, and only a "
                  "recipe's list may have it"},
            Wrong{"rand_augment", R"("num_magnitude_bins": 5, "magnitude": 5)",
                  R"("magnitude" is 5, must be in 0..4)"},

@@ -233,7 +233,7 @@ TEST(Targets, OfABadRecordNameTheirField) {
     return maker.make(fields).reason();
   };
   EXPECT_EQ(why("mask", Bytes(119)),
-            "its field \"mask\" is no PNG and has 119 bytes; uint8 of 12 x 10 pixels have 120");
+            "its field \"mask\" is not a PNG and has 119 bytes; uint8 of 12 x 10 pixels have 120");
   EXPECT_EQ(why("boxes", Bytes(15)),
             "its field \"boxes\" has 15 bytes; a box is four float32, 16 bytes");
   EXPECT_EQ(why("boxes", Bytes(48)),

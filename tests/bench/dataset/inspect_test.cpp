@@ -85,7 +85,7 @@ TEST(Inspect, TellsWhatIsInADataset) {
                                         "  libjpeg-turbo \\(progressive\\) +2 +22.2%  #+\n"));
   EXPECT_THAT(
       result.out,
-      ContainsRegex("\n1 record cannot be read, or its image cannot:\n +9  dog/9.jpg: no JPEG"));
+      ContainsRegex("\n1 record cannot be read, or its image cannot:\n +9  dog/9.jpg: not a JPEG"));
   EXPECT_THAT(result.out, Not(HasSubstr("\x1b")));
   std::istringstream lines(
       result.out.substr(result.out.find("2 classes"),
@@ -187,7 +187,8 @@ TEST(Inspect, ShowsARecord) {
   EXPECT_EQ(json.at("image").at("height"), 300);
   EXPECT_EQ(json.at("image").at("quality"), 75);
 
-  EXPECT_THAT(inspect(folder / "a.lmdb", {"--record", "9"}).out, ContainsRegex("unknown +no JPEG"));
+  EXPECT_THAT(inspect(folder / "a.lmdb", {"--record", "9"}).out,
+              ContainsRegex("unknown +not a JPEG"));
   const Result beyond = inspect(folder / "a.lmdb", {"--record", "10"});
   EXPECT_EQ(beyond.exit_code, 1);
   EXPECT_THAT(beyond.err, HasSubstr("has 10 records"));

@@ -114,7 +114,7 @@ TEST_F(Decode, ABadFileDoesNotKeepTheOthersFromIt) {
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("millrace: " + bad + ": "),
-                    HasSubstr(text + ": no JPEG, PNG, WebP or PNM (starts with 74 65 78 74)"),
+                    HasSubstr(text + ": not a JPEG, PNG, WebP or PNM (starts with 74 65 78 74)"),
                     HasSubstr("none: cannot be read: No such file")));
   EXPECT_THAT(result.out, HasSubstr(file_ + "\n"));
   const Result outside = decode({"--crop", "80,0,20,20"});

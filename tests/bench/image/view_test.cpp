@@ -157,7 +157,7 @@ TEST_F(View, DrawsMasksBoxesAndKeypoints) {
 TEST_F(View, NamesWhatIsWrong) {
   const Result bad = view({"--record", "1", "--png", folder_ / "a.png"});
   EXPECT_EQ(bad.exit_code, 1);
-  EXPECT_THAT(bad.err, AllOf(HasSubstr(set_), HasSubstr("record 1 (dog/1.jpg): no JPEG")));
+  EXPECT_THAT(bad.err, AllOf(HasSubstr(set_), HasSubstr("record 1 (dog/1.jpg): not a JPEG")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a.png"));
   EXPECT_THAT(view({"--record", "7", "--png", "-"}).err, HasSubstr("has 2 records"));
   EXPECT_EQ(view({}).exit_code, 2) << "no record is named";

@@ -305,7 +305,7 @@ TEST_F(Bench, ABadRecordIsNamed) {
   const Result result = bench_of(path, {"--batches", "3", "--batch-size", "2"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("record 1 of " + path.string() +
-                                    " is bad: no JPEG, PNG, WebP or PNM (starts "));
+                                    " is bad: not a JPEG, PNG, WebP or PNM (starts "));
   EXPECT_EQ(result.err.find("record 1"), result.err.rfind("record 1")) << result.err;
 }
 

@@ -97,7 +97,7 @@ TEST(MaskDecoder, ValuesAreThoseStored) {
 TEST(MaskDecoder, SaysWhatIsNoMaskOfTheImage) {
   EXPECT_EQ(why_bad({}, {1, 1}), std::string("it is empty (0 bytes)") + what_masks_are);
   EXPECT_EQ(why_bad(Bytes(20, std::byte{'a'}), {1, 1}),
-            std::string("it is no PNG") + what_masks_are);
+            std::string("it is not a PNG") + what_masks_are);
   EXPECT_EQ(why_bad(testing::encode(testing::noise(8, 8, 3), {}), {8, 8}),
             std::string("its format is JPEG") + what_masks_are);
   const auto of_colour = [](int bits, int colour) {

@@ -96,9 +96,9 @@ TEST(PnmDecoder, RefusesWhatItIsNot) {
             "its maximal value is 65535; only 255 is supported");
   EXPECT_EQ(open_reason(pnm("P5 1 1 15\n", 1)), "its maximal value is 15; only 255 is supported");
   EXPECT_EQ(open_reason(pnm("P5 0 1 255\n", 1)), "its header says 0 x 1 pixels");
-  EXPECT_EQ(open_reason(pnm("P6 x 1 255\n", 1)), "its width is no number");
-  EXPECT_EQ(open_reason(pnm("P6 -1 1 255\n", 1)), "its width is no number");
-  EXPECT_EQ(open_reason(pnm("P6 1 1e 255\n", 1)), "its height is followed by no white space");
+  EXPECT_EQ(open_reason(pnm("P6 x 1 255\n", 1)), "its width is not a number");
+  EXPECT_EQ(open_reason(pnm("P6 -1 1 255\n", 1)), "its width is not a number");
+  EXPECT_EQ(open_reason(pnm("P6 1 1e 255\n", 1)), "its height is not followed by white space");
   EXPECT_EQ(open_reason(pnm("P6 1 99999999999999999999 255\n", 1)),
             "its height has too many digits");
   EXPECT_EQ(make_image_decoder()->open(pnm("P6 20000 5001 255\n", 1)).reason(),

@@ -117,7 +117,7 @@ TEST(WebpDecoder, SaysWhatIsWrong) {
     std::memcpy(changed.data() + at, text.data(), text.size());
     return why_unsound(changed);
   };
-  EXPECT_EQ(with(0, "RIFX"), "it is no RIFF file");
+  EXPECT_EQ(with(0, "RIFX"), "it is not a RIFF file");
   using namespace std::string_view_literals;
   EXPECT_EQ(with(4, "\4\0\0\0"sv), "it is said to be 12 bytes long");
   EXPECT_EQ(with(12, "VP9 "), "the header of its pixels is damaged");
