@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches are the same bits, whether their images are decoded or were kept in memory.
+// Batches have the same bits whether their images are decoded or come from the cache.
 #include <gmock/gmock.h>
 #include <millrace/concat_dataset.h>
 #include <millrace/detail/resample.h>
@@ -25,7 +25,8 @@ struct CachedRun {
   Report report{};
 };
 
-/// Pictures of several sizes, some of them smaller than the output, and one that is none.
+/// Pictures of several sizes, some of them smaller than the output, and one record that is not an
+/// image.
 class ImageCache : public ::testing::Test {
  protected:
   static constexpr std::size_t records = 41;
@@ -64,7 +65,7 @@ class ImageCache : public ::testing::Test {
   PipelineOptions options_;
 };
 
-/// Recipes whose geometry is the same each time.
+/// Recipes whose geometry is the same for each sample.
 std::vector<Recipe> fixed_recipes() {
   const auto with = [](Recipe recipe, const Operation& op) {
     recipe.ops.push_back(op);
@@ -127,7 +128,7 @@ TEST_F(ImageCache, IsOneForRecipesOfTheSameGeometry) {
   EXPECT_EQ(flipped.report.cache.hits, 2 * records);
   EXPECT_EQ(flipped.report.cache.misses, 0U);
   EXPECT_LE(run(image_transform(recipes[4]), runtime).report.cache.hits, 2U) << "another";
-  // What is no image under one limit must not be found as one.
+  // An image that is bad under one limit must not be found in the cache.
   const DecodeLimits strict{.max_pixels_per_byte = 1};
   options_.bad_records = BadRecords::mark;
   EXPECT_EQ(run(image_transform(recipes[0], strict), runtime).report.cache.hits, 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of images that cost much: the workers share what they may cost, and make the same.
+// Samples of large images: the workers share the memory limit, and make the same samples.
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -20,7 +20,7 @@ using testing::encode;
 using testing::hollow_jpeg;
 using testing::noise;
 
-/// Pixels of all samples by record; none where it is bad.
+/// Pixels of all samples by record; empty for a bad record.
 std::vector<std::vector<std::uint8_t>> samples(const std::shared_ptr<const Dataset>& dataset,
                                                const Recipe& recipe, unsigned workers,
                                                const DecodeLimits& limits) {
@@ -42,8 +42,8 @@ std::vector<std::vector<std::uint8_t>> samples(const std::shared_ptr<const Datas
   return made;
 }
 
-// Two large ones do not fit at once, and the thin ones need more than there is when they are made
-// larger.
+// Two large images do not fit at once. The thin ones need more than the limit when they are
+// enlarged.
 TEST(ImageLimits, WorkersWaitForEachOtherAndMakeTheSame) {
   constexpr std::uint64_t budget = 70'000'000;
   std::vector<Bytes> jpegs;

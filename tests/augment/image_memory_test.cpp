@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In steady state, making training samples of photographs takes no memory of a picture's size.
+// In steady state, making training samples of photographs allocates no memory of an image's size.
 #include <millrace/host_device.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
@@ -16,8 +16,8 @@
 namespace millrace {
 namespace {
 
-/// Pictures of several sizes and ways to store colour, in one scan each: a progressive one is held
-/// as a whole by libjpeg.
+/// Pictures of several sizes and colour layouts, of one scan each: libjpeg holds a progressive
+/// image as a whole.
 std::vector<testing::Bytes> photographs() {
   std::vector<testing::Bytes> images;
   for (const int width : {300, 400, 500})
@@ -46,8 +46,8 @@ void expect_no_large_allocation(const Recipe& recipe) {
 TEST(ImageMemory, TrainingSamplesTakeNoPicturesMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   Recipe recipe = Recipe::train(224);
-  // Crops of nearly the whole: scratch grows with the largest seen so far, and so has its size
-  // soon.
+  // Crops of nearly the whole image: scratch grows with the largest crop so far, so it soon has its
+  // final size.
   recipe.ops.front() = RandomResizedCrop{.scale = {0.9, 1.0}, .ratio = {0.8, 1.333}};
   expect_no_large_allocation(recipe);
 }
@@ -57,14 +57,14 @@ TEST(ImageMemory, EvaluationSamplesTakeNoPicturesMemory) {
   expect_no_large_allocation(Recipe::eval(224));
 }
 
-// Whether there is memory says nothing of an image.
+// Lack of memory does not make an image bad.
 TEST(ImageMemory, TooLittleMemoryIsAnErrorAndNoBadImage) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   testing::Encoding encoding;
   encoding.scans = testing::Encoding::Scans::progressive;
   const testing::Bytes image = testing::encode(testing::noise(300, 200, 5), encoding);
   const auto decoder = make_image_decoder();
-  ASSERT_TRUE(decoder->open(image).is_ok());  // it makes what it keeps
+  ASSERT_TRUE(decoder->open(image).is_ok());  // allocates the memory that it keeps
   for (int round = 0; round < 2; ++round) {
     const auto check_without_memory = [&] {
       const testing::NoMemory little(testing::picture_bytes);

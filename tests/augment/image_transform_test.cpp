@@ -163,7 +163,7 @@ TEST(ImageTransform, WindowsOfPhotographsEqualTheWholeResizedAndCut) {
 }
 
 TEST(ImageTransform, WhatShrinksStaysInPlace) {
-  // A ramp: any shift shows in it, and so does a last row or column that is not made.
+  // A ramp shows any shift, and a last row or column that is not made.
   Image ramp{203, 187, 3, {}};
   for (int y = 0; y < ramp.height; ++y)
     for (int x = 0; x < ramp.width; ++x)
@@ -184,8 +184,8 @@ TEST(ImageTransform, WhatShrinksStaysInPlace) {
         const double pitch = static_cast<double>(whole.height) / output.height;
         const double from_x = (x + 0.5) * whole.width / output.width - 0.5;
         const double from_y = (y + 0.5) * pitch - 0.5;
-        // The filter ends with the image, so the pixels at its edges are means of what is further
-        // inside: by less than a pixel made.
+        // The filter ends at the image's edge, so the pixels there are means of pixels further
+        // inside. They differ by less than one pixel of the output.
         const bool edge = x == 0 || y == 0 || x + 1 == output.width || y + 1 == output.height;
         const double tolerance = edge ? 2 + (pitch - 1) : 2;
         const std::uint8_t* pixel = &made.pixels[at(made, x, y)];
@@ -216,7 +216,7 @@ TEST(ImageTransform, IsAnAntialiasedResizeOfPhotographs) {
     const auto& box = entry.at("box");  // left, top, right, bottom
     const int left = box[0], top = box[1], right = box[2], bottom = box[3];
     const Image crop = cut(whole, {left, top, right - left, bottom - top});
-    // The box alone, as an image of its own that loses nothing.
+    // The box alone, as an image of its own, encoded without loss.
     Maker maker({{224, 224},
                  {RandomResizedCrop{{1, 1},
                                     {static_cast<double>(crop.width) / crop.height,
@@ -233,7 +233,7 @@ TEST(ImageTransform, IsAnAntialiasedResizeOfPhotographs) {
   ASSERT_GT(compared, 40);
   RecordProperty("mean_absolute_difference", std::to_string(sum / compared));
   RecordProperty("worst", std::to_string(worst));
-  // Two passes that round give 0.25 and a little.
+  // Two rounding passes give a little more than 0.25.
   EXPECT_LT(sum / compared, 0.35);
   EXPECT_LT(worst, 0.4);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A worker that makes two samples in turn makes of each what it makes of it alone.
+// A worker that makes two samples interleaved makes the same samples as one after the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/image_decoder.h>
@@ -26,7 +26,7 @@ using testing::Bytes;
 using testing::encode;
 using testing::noise;
 
-/// Images as tasks for a worker, up to two at once, and what came of each.
+/// Images as tasks for a worker, up to two at once, and their results.
 class Samples final : public SampleSource {
  public:
   Samples(const Transform& transform, std::vector<Bytes> images)
@@ -118,14 +118,14 @@ class Samples final : public SampleSource {
   std::size_t most_open_ = 0;
 };
 
-/// Of many sizes and kinds, which take turns or not; some are bad in their header, some in their
-/// data. Every tenth record lacks its label.
+/// Images of many sizes and kinds, some of which can be interleaved. Some are bad in their header,
+/// some in their data. Every tenth record lacks its label.
 std::vector<Bytes> images() {
   std::vector<Bytes> images;
   unsigned seed = 1;
   for (const testing::Encoding& encoding : testing::encodings())
     for (const int width : {40, 300, 77}) {
-      if (encoding.scans > testing::Encoding::Scans::progressive) continue;  // take long
+      if (encoding.scans > testing::Encoding::Scans::progressive) continue;  // takes long
       images.push_back(encode(noise(width, 60 + width / 4, seed++), encoding));
       if (seed % 7 == 0) images.back().resize(images.back().size() / 2);
       if (seed % 11 == 0) images.back().resize(20);
@@ -134,7 +134,7 @@ std::vector<Bytes> images() {
   const auto bytes = std::as_bytes(std::span(pixmap));
   const Bytes large = encode(noise(700, 500, seed), {});
   for (std::size_t at = 0; at < images.size(); at += 7) {
-    // Both kinds, now behind one that takes turns and now behind another.
+    // Images of both kinds, now behind one that can be interleaved and now behind another.
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at), {bytes.begin(), bytes.end()});
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at + at % 3), large);
   }
@@ -200,7 +200,7 @@ TEST(ImagesInTurn, PhotographsComeOutAsAlone) {
   expect_same({{224, 224}, {RandomResizedCrop{}, RandomHorizontalFlip{}}}, photographs);
 }
 
-// The pipeline keeps its workers when a run of samples ends by an error.
+// The pipeline keeps its workers when a run of samples ends with an error.
 TEST(ImagesInTurn, AreNotThoseThatARunLeftBehind) {
   class Ends final : public SampleSource {
    public:

@@ -15,7 +15,7 @@
 
 namespace millrace::testing {
 
-/// A few encoded images over and over.
+/// A few encoded images, repeated.
 class JpegDataset final : public Dataset {
  public:
   std::uint64_t size() const override { return 30; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches that are mixed, by a worker and by the device.
+// Batches that are mixed by a worker and by the device.
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -78,7 +78,7 @@ TEST(Mix, HasTheSameBitsOnWorkerAndDevice) {
   }
 }
 
-// Every batch is the mixture, by the share that its targets say, of the batch that is not mixed.
+// Every batch is the mixture of the unmixed batch by the share in its targets.
 TEST(Mix, MixesPixelsByTheShareOfTheTargets) {
   const MixedRun plain = mixed_run(recipe_of(std::nullopt), std::nullopt);
   const MixedRun mixed =
@@ -131,7 +131,7 @@ TEST(Mix, CutsABoxOfTheShareOfTheTargets) {
   }
 }
 
-/// What 2,000 batches of two blank samples draw: the shares of the first one.
+/// The shares of the first of two blank samples, drawn by 2,000 batches.
 std::map<std::string, std::vector<double>> shares_of(const Mix& mix) {
   const auto transform = mix_transform(mix);
   const SampleSpec spec({{"image", DType::uint8, {20, 30, 1}},
@@ -175,7 +175,7 @@ TEST(Mix, DrawsItsShares) {
   for (const double bin : bins) chi_square += (bin - expected) * (bin - expected) / expected;
   EXPECT_LT(chi_square, 27.9) << "9 degrees of freedom, p = 0.001";
 
-  // Small alphas: hardly anything is mixed, and no share is anything but a number.
+  // Small alphas: hardly anything is mixed, and each share is a number.
   const auto few = shares_of({.classes = 2, .mixup = 1e-6, .cutmix = 0, .on = MixOn::device});
   for (const double share : few.at("mixup")) ASSERT_TRUE(share >= 0 && share <= 1);
 }
@@ -214,7 +214,7 @@ TEST(Mix, LeavesSamplesThatAreNotValid) {
   }
 }
 
-// Boxes are those of the flipped image, wherever that is flipped and mixed.
+// Boxes are those of the flipped image, on the worker and on the device.
 TEST(DeviceErasing, HasTheBitsOfTheWorkers) {
   const Conversion conversion{.dtype = DType::float16, .mean = Conversion::imagenet_mean};
   RandomErasing erasing{.p = 0.7, .value = {200, 100, 50}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sample is what its record alone makes it, whatever its worker made before.
+// A sample depends on its record only, not on the samples that its worker made before.
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -18,7 +18,7 @@ TEST(MixedJpegs, AreTheSameSamplesInAnyOrderByAnyWorkers) {
   const std::vector<testing::Bytes> jpegs = testing::mixed_jpegs();
   const Recipe recipe = testing::window_of({40, 30}, 35);
 
-  /// Pixels by record; none of the bad ones.
+  /// Pixels by record, without the bad ones.
   std::map<std::uint64_t, std::vector<std::uint8_t>> fresh;
   for (std::size_t n = 0; n < jpegs.size(); ++n) {
     testing::Maker maker(recipe);

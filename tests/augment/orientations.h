@@ -9,8 +9,8 @@
 
 namespace millrace::testing {
 
-/// The image as a file stores it that has this EXIF orientation. Source: Exif 2.32, 4.6.4, which
-/// says where the file's row 0 and column 0 are seen.
+/// Returns the image as a file with this EXIF orientation stores it. Source: Exif 2.32, 4.6.4,
+/// which states where the file's row 0 and column 0 are seen.
 inline Image stored_as(const Image& upright, int orientation) {
   const bool exchanged = orientation >= 5;
   Image stored = upright;
@@ -33,7 +33,7 @@ inline Image stored_as(const Image& upright, int orientation) {
   return stored;
 }
 
-/// The JPEG with an EXIF segment that says its orientation.
+/// Returns the JPEG with an EXIF segment that has this orientation.
 inline Bytes with_orientation(const Bytes& encoded, int orientation) {
   constexpr std::array<unsigned char, 36> segment{
       0xFF, 0xE1, 0, 34, 'E', 'x', 'i', 'f', 0, 0,   // the segment, and its name

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches of photographs as the host converts them, with the workers' help, are those of the plain
+// Batches of photographs that the host converts with the workers' help equal those of the plain
 // conversion.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>

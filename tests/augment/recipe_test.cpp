@@ -46,8 +46,8 @@ TEST(Recipe, ReadsWhatTheHeaderShows) {
   EXPECT_EQ(Recipe::from_json("{}"), Recipe{});
 }
 
-// A state to resume from names the recipe by its text, which thus must not change where nothing
-// else does.
+// A state to resume from identifies the recipe by its text. So the text must not change while the
+// meaning stays.
 TEST(Recipe, IsWrittenInOneWay) {
   EXPECT_EQ(Recipe::train().to_json(),
             R"({"output":[224,224],"like":"pillow-13","ops":[{"op":"random_resized_crop",)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Recipes that decode large images at a lower resolution: which they do, and what they make.
+// Recipes that decode large images at a lower resolution: when they do, and their pixels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/image_decoder.h>
@@ -99,7 +99,7 @@ TEST(ReducedResolution, IsTheReducedImageResized) {
   }
 }
 
-/// Of two images of one size, in dB.
+/// Returns the peak signal-to-noise ratio of two images of one size, in dB.
 double psnr(const Image& a, const Image& b) {
   double sum = 0;
   for (std::size_t n = 0; n < a.pixels.size(); ++n)
@@ -107,7 +107,7 @@ double psnr(const Image& a, const Image& b) {
   return 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.pixels.size()) / sum);
 }
 
-/// A picture without noise: what is lost of it is what lies between pixels.
+/// Returns a picture without noise, of which a lower resolution loses little.
 Image smooth_picture(int width, int height) {
   Image image{width, height, 3, {}};
   for (int y = 0; y < height; ++y)

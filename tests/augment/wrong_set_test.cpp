@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process in which one instruction set makes wrong weights (resample/wrong_bilinear.cpp).
+// A process in which one instruction set gives wrong weights (resample/wrong_bilinear.cpp).
 #include <gmock/gmock.h>
 #include <millrace/detail/process_warnings.h>
 #include <millrace/detail/vector_checks.h>

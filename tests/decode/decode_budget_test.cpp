@@ -48,8 +48,8 @@ TEST(DecodeBudget, MovedLeasesGiveBackOnce) {
   EXPECT_TRUE(got);
 }
 
-// Whoever waits is served, the largest among smaller ones as well, and never more is out than there
-// is.
+// Every waiting thread is served, also the largest among smaller ones. The sum of the leases never
+// exceeds the budget.
 TEST(DecodeBudget, NeverGivesMoreThanItHasAndServesAll) {
   DecodeBudget budget({.max_decode_bytes = 100 * mib});
   std::atomic<std::uint64_t> taken = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam for codecs: what every decoder is, whatever kind of image it is given.
+// The interface of the codecs: what every decoder does, for each kind of image.
 #include <gmock/gmock.h>
 #include <millrace/image_decoder.h>
 
@@ -25,7 +25,7 @@ Bytes bytes_of(std::string_view text) {
   return Bytes(first, first + text.size());
 }
 
-/// The reason with which bytes are refused, by every way in.
+/// Returns the reason why bytes are refused, checked with each function that refuses them.
 std::string why_not(const Bytes& encoded) {
   const auto decoder = make_image_decoder();
   const std::string reason = decoder->open(encoded).reason();
@@ -86,7 +86,7 @@ TEST(ImageDecoder, ChecksWithoutDecoding) {
   EXPECT_THAT(decoder->check().reason(), HasSubstr("remature end"));
 }
 
-// What was opened before is not decoded in the place of what was refused.
+// After a refusal the image that was open before is not decoded.
 TEST(ImageDecoder, HasNoImageAfterARefusal) {
   const auto decoder = make_image_decoder();
   PixelView view;

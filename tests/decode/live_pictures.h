@@ -19,19 +19,19 @@
 
 namespace millrace::testing {
 
-/// A file, and what Pillow makes of it: RGB in rows without gaps.
+/// A file, and its pixels by Pillow: RGB in rows without gaps.
 struct LivePicture {
   std::string name;
   Bytes encoded;
   Size size;
-  /// By EXIF; 0 if it says none.
+  /// EXIF orientation; 0 if the file has none.
   int orientation = 0;
-  /// Of a mask its values, 2 bytes each, the lower first.
+  /// For a mask its values, 2 bytes each, the lower first.
   std::vector<std::uint8_t> rgb;
 };
 
-/// The pictures of a kind, made by this machine's Pillow and by live_pictures.py, which says what
-/// kinds there are. None without Pillow.
+/// Returns the pictures of a kind, made by this machine's Pillow and by live_pictures.py, which
+/// lists the kinds. Empty without Pillow.
 inline std::vector<LivePicture> live_pictures(const std::string& kind) {
   const TemporaryFolder folder;
   const auto python =
@@ -51,7 +51,7 @@ inline std::vector<LivePicture> live_pictures(const std::string& kind) {
   return pictures;
 }
 
-/// The bytes of a view, in rows without gaps.
+/// Returns the bytes of a view, in rows without gaps.
 inline std::vector<std::uint8_t> bytes_of(const PixelView& view) {
   std::vector<std::uint8_t> rgb;
   for (int y = 0; y < view.height; ++y) {
@@ -61,14 +61,14 @@ inline std::vector<std::uint8_t> bytes_of(const PixelView& view) {
   return rgb;
 }
 
-/// A region of RGB pixels in rows without gaps.
+/// Returns a region of RGB pixels, in rows without gaps.
 inline std::vector<std::uint8_t> cut(const std::vector<std::uint8_t>& rgb, Size size,
                                      const Region& region) {
   return bytes_of({rgb.data() + 3 * (static_cast<std::ptrdiff_t>(region.y) * size.width + region.x),
                    region.width, region.height, 3 * static_cast<std::size_t>(size.width)});
 }
 
-/// Any region of an image; the same for the same draw.
+/// Returns any region of an image; the same for the same draw.
 inline Region any_region(Size size, std::mt19937& draw) {
   const auto below = [&](int end) { return static_cast<int>(draw() % static_cast<unsigned>(end)); };
   const int x = below(size.width);
@@ -76,14 +76,14 @@ inline Region any_region(Size size, std::mt19937& draw) {
   return {x, y, 1 + below(size.width - x), 1 + below(size.height - y)};
 }
 
-/// Why an image is bad, by open or check; empty if it is not.
+/// Returns why an image is bad, by open or check; empty if it is not.
 inline std::string why_unsound(const Bytes& encoded, const DecodeLimits& limits = {}) {
   const auto decoder = make_image_decoder(std::make_shared<DecodeBudget>(limits));
   const std::string reason = decoder->open(encoded).reason();
   return reason.empty() ? decoder->check().reason() : reason;
 }
 
-/// Expects that a decoder makes Pillow's pixels of each picture: the whole, and regions of it.
+/// Expects that a decoder gives Pillow's pixels of each picture, for the whole and for regions.
 inline void expect_pillows_pixels(const std::vector<LivePicture>& pictures) {
   const auto decoder = make_image_decoder();
   std::mt19937 draw(1);
@@ -111,7 +111,7 @@ inline void expect_pillows_pixels(const std::vector<LivePicture>& pictures) {
 
 }  // namespace millrace::testing
 
-/// Makes `pictures` those of a kind; skips the running test, saying so, without Pillow.
+/// Sets `pictures` to those of a kind. Without Pillow it skips the running test with a message.
 #define MILLRACE_LIVE(pictures, kind)                             \
   const auto pictures = ::millrace::testing::live_pictures(kind); \
   if (pictures.empty() && !::testing::Test::HasFailure())         \

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_pictures.py KIND FOLDER: pictures of a kind, and what this machine's Pillow makes of them.
+"""live_pictures.py KIND FOLDER: pictures of a kind, and their pixels by this machine's Pillow.
 
-KIND is png, webp, pnm, exif, stray (bytes in JPEGs) or mask. It writes NAME.png, say, and
-NAME.png.rgb, the bytes of Pillow's convert("RGB"), of masks the values of numpy.array, 2 bytes
-each. It prints "NAME.png WIDTH HEIGHT ORIENTATION" for each; the orientation is 0 where Pillow
-finds none. Pillow cannot write most
-kinds of PNG, so these are written here. Exits with 77 where there is no Pillow.
+KIND is png, webp, pnm, exif, stray (bytes in JPEGs) or mask. Writes, for example, NAME.png and
+NAME.png.rgb, which has the bytes of Pillow's convert("RGB"). For masks these are the values of
+numpy.array, 2 bytes each. Prints "NAME.png WIDTH HEIGHT ORIENTATION" for each picture; the
+orientation is 0 if Pillow does not find one. Pillow cannot write most kinds of PNG, so these are
+written here. Exits with 77 without Pillow.
 """
 
 import io
@@ -151,7 +151,7 @@ def webp_chunk(name, data):
 
 
 def animated(frame, x, y, canvas, alpha):
-    """The chunks of a file as the first of two frames, at a place of its own."""
+    """Makes an animation whose first of two frames is the file `frame`, at (x, y)."""
     chunks = frame[12:] if frame[12:16] != b"VP8X" else frame[30:]
     size = Image.open(io.BytesIO(frame)).size
     header = struct.pack("<IIIII", x // 2, y // 2, size[0] - 1, size[1] - 1, 100)
@@ -206,7 +206,7 @@ def exifs(draw):
 
 
 def strays(draw):
-    """JPEGs with bytes before their end that are not the image's."""
+    """Makes JPEGs with stray bytes before their end."""
     for mode in ("L", "RGB"):
         picture = image(draw, mode, 61, 43)
         for subsampling in (0, 1, 2):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images of all kinds through one decoder: nothing of one reaches another.
+// Images of all kinds through one decoder: no state of one reaches another.
 #include <gtest/gtest.h>
 #include <millrace/image_decoder.h>
 

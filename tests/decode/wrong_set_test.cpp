@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process in which one instruction set makes wrong colours (jpeg/wrong_colour.cpp).
+// A process in which one instruction set gives wrong colours (jpeg/wrong_colour.cpp).
 #include <gmock/gmock.h>
 #include <millrace/detail/instruction_sets.h>
 #include <millrace/detail/process_warnings.h>
@@ -25,7 +25,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using namespace testing;
 
-/// Decodes by way of the public seam.
+/// Decodes through the public interface.
 std::vector<std::uint8_t> decoded(const Bytes& encoded) {
   const auto decoder = make_image_decoder();
   PixelView view;

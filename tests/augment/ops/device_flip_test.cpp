@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Flips left to the device: batches have the bits of those that workers flip.
+// Flips on the device: batches have the bits of those that workers flip.
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -56,7 +56,7 @@ TEST(DeviceFlip, HasTheBitsOfTheWorkersFlip) {
         EXPECT_GT(on_device.flips, 10U);
         EXPECT_LT(on_device.flips, 50U);
       }
-  // As they are, uint8 in NHWC, they are also those of a run without conversion.
+  // Unconverted, as uint8 in NHWC, they also equal those of a run without conversion.
   const Conversion nothing{.dtype = DType::uint8, .layout = ImageLayout::nhwc};
   EXPECT_EQ(made_by(FlipOn::device, nothing).images, made_by(FlipOn::worker, std::nullopt).images);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations draw, by what they make of one image: how often each result comes is compared
-// with torchvision's law by a chi-square test. The seed is fixed, so it always ends alike.
+// The distributions of what operations draw, by their results on one image. A chi-square test
+// compares the frequency of each result with torchvision's law. The seed is fixed, so the test is
+// reproducible.
 #include <gtest/gtest.h>
 #include <millrace/colour_operations.h>
 #include <millrace/policies.h>
@@ -23,7 +24,7 @@ namespace {
 
 using testing::PixelSample;
 using Pixels = std::vector<std::uint8_t>;
-/// The probability of each result; an empty one stands for all others.
+/// The probability of each result; the empty result stands for all others.
 using Law = std::map<Pixels, double>;
 
 constexpr Size drawn_size{25, 23};
@@ -35,7 +36,7 @@ Pixels some_pixels() {
   return pixels;
 }
 
-/// What `change` makes of the image.
+/// Returns the image changed by `change`.
 template <typename Change>
 Pixels changed(const Change& change) {
   PixelSample sample(drawn_size);
@@ -45,8 +46,9 @@ Pixels changed(const Change& change) {
   return sample.pixels;
 }
 
-/// `count` results in classes of the probabilities `expected`, whose sum is 1: chi-square, and what
-/// it stays below in all but a thousandth of runs (Wilson and Hilferty's approximation).
+/// Compares `count` results in classes with the probabilities `expected`, whose sum is 1.
+/// Chi-square must stay below the value that only a thousandth of runs exceeds (Wilson and
+/// Hilferty's approximation).
 void expect_law(const std::vector<double>& expected, const std::vector<double>& seen,
                 double count) {
   double square = 0;
@@ -71,8 +73,8 @@ void expect_law(const std::vector<double>& expected, const std::vector<double>& 
 
 void add(Law& law, const Pixels& result, double probability) { law[result] += probability; }
 
-/// All that an operation of a policy may make, of `image`, at the magnitudes from 0 to `bins`
-/// exclusive of `all`.
+/// Adds the results of a policy's operations on `image`, at the magnitudes `first_bin` to before
+/// `bins` of `all`.
 void add_augmentations(Law& law, std::span<const Augmenting> space, int first_bin, int bins,
                        int all, double probability) {
   for (const Augmenting& what : space) {
@@ -224,7 +226,8 @@ INSTANTIATE_TEST_SUITE_P(
         Drawing{"svhn", AutoAugment{AutoAugmentPolicy::svhn}, auto_law(AutoAugmentPolicy::svhn)}),
     [](const auto& drawing) { return std::string(drawing.param.name); });
 
-/// `draw` counted in ten classes, whose upper ends have the values `cdf` of a distribution.
+/// Counts the results of `draw` in ten classes, whose upper ends have the values `cdf` of a
+/// distribution.
 void expect_distribution(const std::function<double(Random&)>& draw,
                          const std::function<double(double)>& cdf) {
   constexpr int count = 4000;
@@ -239,7 +242,7 @@ void expect_distribution(const std::function<double(Random&)>& draw,
 }
 
 TEST(DrawLaws, FactorsAreUniform) {
-  // Of a white pixel, a brightness of 0.2 to 0.6 leaves 51 to 153.
+  // A brightness of 0.2 to 0.6 turns a white pixel to 51 to 153.
   expect_distribution(
       [](Random& random) {
         PixelSample sample({1, 1});
@@ -262,7 +265,7 @@ TEST(DrawLaws, WeightsOfMixturesAreDirichlet) {
 }
 
 TEST(DrawLaws, MixturesOfAFlatImageAreIt) {
-  // At a severity of 1 nothing that may be drawn changes this level.
+  // At a severity of 1 the operations that may be drawn do not change this level.
   for (const bool all_ops : {false, true})
     for (std::uint64_t position = 0; position < 30; ++position) {
       Random random(13, position);

@@ -30,7 +30,7 @@ Recipe upright(Recipe recipe) {
   return recipe;
 }
 
-/// The pixels of a JPEG as they are seen, by undoing what `stored_as` does.
+/// Returns the upright pixels of a JPEG, by undoing `stored_as`.
 Image seen(const Bytes& encoded, int orientation) {
   // Two of the turns are undone by each other, all others by themselves.
   const int undone = orientation == 6 ? 8 : orientation == 8 ? 6 : orientation;
@@ -156,7 +156,7 @@ TEST(ExifTransposeOperation, ComesThroughJsonAndIsTheFirst) {
             "(random_resized_crop), which makes the output already");
 }
 
-/// What this machine's Pillow makes of files: "WIDTH HEIGHT SHA-256" each. Empty without Pillow.
+/// Returns "WIDTH HEIGHT SHA-256" of each file by this machine's Pillow. Empty without Pillow.
 std::vector<std::string> by_pillow(const std::vector<std::string>& paths) {
   std::vector<std::string> arguments{"/usr/bin/python3", MILLRACE_LIVE_EXIF};
   arguments.insert(arguments.end(), paths.begin(), paths.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of several images. Which windows they are is compared with torchvision in padding_test.
+// Samples of several images. padding_test compares their windows with torchvision.
 #include <gtest/gtest.h>
 #include <millrace/colour_operations.h>
 #include <millrace/detail/plain_conversion.h>

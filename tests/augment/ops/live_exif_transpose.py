@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_exif_transpose.py FILE ...: what this machine's Pillow makes of files as they are seen.
+"""live_exif_transpose.py FILE ...: upright files by this machine's Pillow.
 
-It prints width, height and the SHA-256 of the RGB rows, a line for each. Exits with 77 where there
-is no Pillow.
+Prints width, height and the SHA-256 of the RGB rows, a line for each file. Exits with 77 without
+Pillow.
 """
 
 import hashlib

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_padding.py OUTPUT CASES: what this machine's torchvision pads, crops and flips.
+"""live_padding.py OUTPUT CASES: images padded, cropped and flipped by this machine's torchvision.
 
-It writes, for each case: the number of bytes of a recipe and of a JPEG, width and height of the
-resized and padded image, whether a random crop of that is flipped left to right and top to bottom
-(int32), the recipe as JSON, the JPEG, and the image's RGB rows. Where the recipe crops the centre,
-that image is the result; where it makes five or ten crops, these flipped and one below the other
-are. Exits with 77 where there is no torchvision.
+Writes for each case these int32 numbers: the bytes of a recipe and of a JPEG; width and height of
+the resized and padded image; whether a random crop of it is flipped left to right, and top to
+bottom. Then it writes the recipe as JSON, the JPEG, and the image's RGB rows. If the recipe crops
+the centre, the image is the result. If it makes five or ten crops, the image is these crops,
+flipped, one below the other. Exits with 77 without torchvision.
 """
 
 import io
@@ -40,7 +40,7 @@ def border():
 
 
 def widths(image):
-    """Within what any version of NumPy reflects in the same way."""
+    """Returns widths of a border that all versions of NumPy reflect in the same way."""
     most = [max(1, image.width - 1), max(1, image.height - 1)] * 2
     kind = draw.randrange(4)
     if kind == 0:

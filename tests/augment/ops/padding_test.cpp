@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Borders, windows of them, several windows of one image and flips, beside this machine's
+// Borders, windows of them, several windows of one image and flips, compared with this machine's
 // torchvision.
 #include <gtest/gtest.h>
 #include <millrace/image_transform.h>
@@ -26,7 +26,7 @@ struct PaddingCase {
   std::int32_t recipe_bytes, jpeg_bytes, width, height, mirrored, flipped;
 };
 
-/// The window of `image` at (left, top), its axes turned round as it is said.
+/// Returns the window of `image` at (left, top), flipped as the case says.
 Image window_at(const Image& image, Size size, int left, int top, const PaddingCase& one) {
   Image window = testing::cut(image, {left, top, size.width, size.height});
   const Image before = window;

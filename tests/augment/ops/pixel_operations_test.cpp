@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The JSON of the operations on colours and of the policies, and that whole recipes run them.
+// The JSON of the operations on colours and of the policies, and recipes that run them.
 #include <gtest/gtest.h>
 #include <millrace/colour_operations.h>
 #include <millrace/policies.h>

@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// An image in a sample of its own, as operations on pixels are given it.
+/// An image in a sample of its own, as operations on pixels receive it.
 class PixelSample {
  public:
   explicit PixelSample(Size image_size)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations may stand where, and what they are folded into.
+// The allowed order of operations, and the fold that they give.
 #include "ops/program.h"
 
 #include <gtest/gtest.h>

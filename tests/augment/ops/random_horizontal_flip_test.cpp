@@ -79,8 +79,8 @@ TEST(RandomHorizontalFlipOperation, OnTheDeviceTellsItWhatTheWorkerWouldFlip) {
   EXPECT_LT(flips, 35);
 }
 
-// A state to resume from names the recipe by its text, which thus must not change where nothing
-// else does.
+// A state to resume from identifies the recipe by its text. So the text must not change while the
+// meaning stays.
 TEST(RandomHorizontalFlipOperation, SaysWhereItFlipsOnlyWhereThatIsTheDevice) {
   const Operation on_worker = RandomHorizontalFlip{0.25};
   const Operation on_device = RandomHorizontalFlip{0.25, FlipOn::device};

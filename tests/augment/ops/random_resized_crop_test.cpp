@@ -69,7 +69,7 @@ TEST(RandomResizedCropOperation, RefusesWhatIsNoNumber) {
   EXPECT_THROW(image_transform({{8, 8}, {RandomResizedCrop{{0.1, infinite}, {1, 1}}}}), Error);
 }
 
-// A crop of what was resized would be another resampling than of the image.
+// A crop of the resized image would be another resampling than a crop of the image.
 TEST(RandomResizedCropOperation, CannotBeFoldedWithAResize) {
   EXPECT_EQ(why_no_list(R"([{"op": "resize"}, {"op": "random_resized_crop"}])"),
             "train.json: ops[1] (random_resized_crop) cannot be folded with what comes before it: "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recipe takes the parameters of torchvision's constructors, in each form that those take.
+// A recipe takes the parameters of torchvision's constructors, in each form that they take.
 #include <gtest/gtest.h>
 #include <millrace/recipe.h>
 
@@ -19,8 +19,8 @@ namespace {
 using testing::why_no_list;
 using testing::why_not;
 
-/// The parameters of a constructor in torchvision 0.29.2, those of `transforms` and of
-/// `transforms.v2`, but for "self".
+/// The parameters of the constructors in torchvision 0.29.2, of `transforms` and `transforms.v2`,
+/// without "self".
 using Signature = std::vector<std::string>;
 const std::map<std::string, Signature>& signatures() {
   static const std::map<std::string, Signature> all{
@@ -61,9 +61,9 @@ const std::map<std::string, Signature>& signatures() {
 struct Form {
   const char* op;
   const char* parameter;
-  /// As torchvision takes it.
+  /// The value in torchvision.
   const char* value;
-  /// As the recipe writes it; "" if it does not, and nullptr if it writes `value`.
+  /// The value in the recipe; "" if the recipe leaves it out, nullptr if it is `value`.
   const char* written;
 };
 
@@ -197,7 +197,7 @@ const std::vector<Form>& forms() {
 
 bool makes_output(const std::string& op) { return op.ends_with("_crop"); }
 
-/// A recipe's list with the operation, which has this member and those that must be given.
+/// Returns a recipe's list with the operation, which has this member and all required ones.
 std::string list_of(const std::string& op, const std::string& parameter, const std::string& value) {
   std::string members;
   const auto add = [&](const std::string& key, const std::string& text) {
@@ -217,7 +217,7 @@ std::string list_of(const std::string& op, const std::string& parameter, const s
                       : R"([{"op": "center_crop"}, )" + one + "]";
 }
 
-/// The parameter in the recipe's own JSON; "" if it is not written.
+/// Returns the parameter in the recipe's own JSON; "" if it is left out.
 std::string written(const std::string& op, const std::string& parameter, const std::string& value) {
   const std::size_t place = makes_output(op) || op == "resize" || op == "pad" ? 0 : 1;
   const auto json = nlohmann::ordered_json::parse(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations that warp and erase draw, and what they are in JSON. The pixels are compared
-// where they are made, in pixels/warp_test.cpp.
+// The random numbers and the JSON of the operations that warp and erase. pixels/warp_test.cpp
+// compares the pixels.
 #include <gtest/gtest.h>
 #include <millrace/image_transform.h>
 #include <millrace/warp_operations.h>
@@ -24,7 +24,7 @@ using testing::why_no_list;
 
 using WarpPixels = std::vector<std::uint8_t>;
 
-/// An image that is black but for a white square of 3 x 3 pixels around a place.
+/// Returns a black image with a white square of 3 x 3 pixels around a place.
 WarpPixels dot_on_black(Size size, int x, int y) {
   WarpPixels pixels(3 * static_cast<std::size_t>(size.width) *
                     static_cast<std::size_t>(size.height));
@@ -34,7 +34,7 @@ WarpPixels dot_on_black(Size size, int x, int y) {
   return pixels;
 }
 
-/// Where what is white lies in the middle, from the image's middle.
+/// Returns the centre of the white pixels, relative to the image's centre.
 Point dot_of(const WarpPixels& pixels, Size size) {
   Point sum;
   int count = 0;
@@ -61,8 +61,8 @@ WarpPixels run_on(WarpPixels pixels, Size size, const Operation& op, Random& ran
 
 double degrees_of(Point place) { return std::atan2(place.y, place.x) * 180 / std::numbers::pi; }
 
-/// Whether so many draws in each class may come from classes of these shares: the sum of squares is
-/// four and a half deviations above its mean at most.
+/// Expects that the counts come from classes of these shares: the sum of squares must be at most
+/// four and a half deviations above its mean.
 void expect_law(const std::map<int, int>& drawn, const std::map<int, double>& shares) {
   int total = 0;
   for (const auto& [one, count] : drawn) {
@@ -86,7 +86,7 @@ std::map<int, double> equal_shares(int low, int high) {
   return shares;
 }
 
-/// Draws 3,000 times, and counts what `measure` tells of the image made.
+/// Draws 3,000 times, and counts the results of `measure` on the image made.
 std::map<int, int> drawn_by(const Operation& op, const WarpPixels& pixels, Size size,
                             const std::function<int(const WarpPixels&)>& measure) {
   std::map<int, int> drawn;
@@ -159,7 +159,7 @@ TEST(WarpOperations, MoveByWholePixels) {
              down);
 }
 
-/// The box of what is not black.
+/// Returns the box around the pixels that are not black.
 Region covered_box(const WarpPixels& pixels, Size size) {
   int left = size.width, top = size.height, right = 0, bottom = 0;
   for (int y = 0; y < size.height; ++y)

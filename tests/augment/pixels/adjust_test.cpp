@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// Vectors of a fifth of all colours beside single pixels, which are made by Pillow's floats.
+/// Vectors of a fifth of all colours, compared with single pixels, which use Pillow's floats.
 TEST(Hue, IsThatOfPillowsFloats) {
   std::vector<std::uint8_t> all(std::size_t{3} << 16U);
   for (int red = 0; red < 256; red += 5) {
@@ -36,7 +36,7 @@ TEST(Hue, IsThatOfPillowsFloats) {
   }
 }
 
-/// One adjustment, pixel by pixel: no vector takes part.
+/// Makes one adjustment, pixel by pixel, without vectors.
 void adjust_plainly(std::vector<std::uint8_t>& pixels, const Adjustment& one) {
   if (one.of != Property::contrast) {
     for (std::size_t n = 0; n < pixels.size(); n += 3)
@@ -51,8 +51,8 @@ void adjust_plainly(std::vector<std::uint8_t>& pixels, const Adjustment& one) {
     level = blended(static_cast<int>(mean + 0.5), level, static_cast<float>(one.factor));
 }
 
-/// Lists that take one pass, several, and more than one mean, over groups of a vector's pixels and
-/// what is left.
+/// Lists that take one pass, several passes, and more than one mean, over whole groups of a
+/// vector's pixels and a remainder.
 TEST(Adjustments, AreTakenInFewPassesAsPixelByPixel) {
   std::mt19937 draw(5);
   for (int number = 0; number < 300; ++number) {

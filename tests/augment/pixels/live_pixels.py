@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_pixels.py OUTPUT CASES PHOTOGRAPHS: what this machine's torchvision makes of random pictures
-by Pillow, CASES of each operation; PHOTOGRAPHS is a folder of JPEGs, which may be missing.
+"""live_pixels.py OUTPUT CASES PHOTOGRAPHS: random pictures changed by this machine's torchvision
+and Pillow, CASES of each operation. PHOTOGRAPHS is a folder of JPEGs, which may be missing.
 
-For each case it writes: number of the operation in OPERATIONS, width, height (int32), four
-parameters (float64), the picture's RGB rows and what is made of them. Exits with 77 where there is
-no torchvision.
+Writes for each case: number of the operation in OPERATIONS, width, height (int32), four parameters
+(float64), the picture's RGB rows and the changed rows. Exits with 77 without torchvision.
 """
 
 import itertools
@@ -53,7 +52,7 @@ def picture():
 
 
 def factor():
-    """Of usual jitters, of the steps of policies, and beyond."""
+    """Returns a factor as of usual jitters, of the steps of policies, or beyond."""
     return draw.choice(
         [draw.uniform(0.6, 1.4), 1 + draw.choice([-1, 1]) * 0.99 * draw.randrange(31) / 30,
          draw.uniform(0, 2), draw.choice([0, 0.5, 0.6, 1, 2]), draw.uniform(0, 300)])

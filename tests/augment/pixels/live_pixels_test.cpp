@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations on pixels beside the torchvision and Pillow of this machine's Python.
+// The operations on pixels, compared with the torchvision and Pillow of this machine's Python.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ void change(Image& image, const Numbers& values) {
   adjust(image.pixels, of, values[0]);
 }
 
-/// Brightness, contrast, saturation and a hue of 0.1 in the order of the number of a permutation.
+/// Changes brightness, contrast, saturation and a hue of 0.1, in the order of a permutation's
+/// number.
 void jitter(Image& image, const Numbers& values) {
   std::array<int, 4> order{0, 1, 2, 3};
   for (int n = 0; n < static_cast<int>(values[3]); ++n) std::ranges::next_permutation(order);
@@ -42,7 +43,7 @@ void jitter(Image& image, const Numbers& values) {
   adjust(image.pixels, adjustments);
 }
 
-/// Calls `run` with the image and just as much memory as it asks for.
+/// Calls `run` with the image and exactly the memory that it needs.
 template <typename Run>
 void with_memory(Image& image, std::size_t bytes, const Run& run) {
   std::vector<std::uint8_t> memory(bytes);
@@ -74,11 +75,11 @@ void blur(Image& image, const Numbers& values) {
 struct Change {
   const char* name;
   void (*run)(Image&, const Numbers&);
-  /// How many of a million levels may differ by 1.
+  /// Levels per million that may differ by 1.
   double millionths = 0;
 };
 
-// As live_pixels.py numbers them.
+// In the order of live_pixels.py's numbers.
 constexpr Change changes_made[] = {
     {"brightness", change<Property::brightness>},
     {"contrast", change<Property::contrast>},
@@ -99,7 +100,7 @@ constexpr Change changes_made[] = {
     {"gaussian blur", blur, 20},
 };
 
-/// How many levels differ; more than all if one differs by more than 1.
+/// Returns the number of levels that differ; more than all levels if one differs by more than 1.
 std::size_t differences(const Image& a, const Image& b) {
   std::size_t count = 0;
   for (std::size_t n = 0; n < a.pixels.size(); ++n) {

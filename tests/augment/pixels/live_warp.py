@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_warp.py OUTPUT CASES PHOTOGRAPHS: what this machine's Pillow and torchvision warp.
+"""live_warp.py OUTPUT CASES PHOTOGRAPHS: pictures warped by this machine's Pillow and torchvision.
 
-It writes, for each case: width, height, kind, filter, fill's red, green and blue, 0 (int32), ten
+Writes for each case: width, height, kind, filter, fill's red, green and blue, 0 (int32), ten
 numbers (float64), the picture's RGB rows and the warped ones. The kinds are those of KINDS below.
 Pictures are noise and cuts of some photographs of the folder PHOTOGRAPHS, if there is one. Cases of
-torchvision are left out where there is none, and those that this Pillow dies of. Exits with 77
-where there is no Pillow.
+torchvision are left out without torchvision, and so are those that crash this Pillow. Exits with
+77 without Pillow.
 """
 
 import math
@@ -51,7 +51,7 @@ def picture(width, height):
 
 
 def affine_map(width, height):
-    """Random ones, mere scalings, moves by whole pixels and halves, and degenerate ones."""
+    """Returns a random map, a scaling, a move by whole or half pixels, or a degenerate map."""
     way = draw.randrange(7)
     moves = [draw.uniform(-width, width), draw.uniform(-height, height)]
     if way == 0:
@@ -78,7 +78,7 @@ def perspective_map(width, height):
 
 
 def lives_through(make):
-    """Whether Pillow does: 11.1 dies of some maps to far away."""
+    """Returns whether `make` does not crash Pillow: 11.1 crashes on some maps to far away."""
     child = os.fork()
     if child == 0:
         make()
@@ -87,7 +87,7 @@ def lives_through(make):
 
 
 def exact_coefficients(starts, ends):
-    """As torchvision since 0.18 solves them."""
+    """Returns the coefficients as torchvision since 0.18 solves for them."""
     rows = []
     for end, start in zip(ends, starts):
         rows.append([end[0], end[1], 1, 0, 0, 0, -start[0] * end[0], -start[0] * end[1]])

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Warped images beside those of this machine's Pillow and torchvision, on random cuts and noise.
+// Warped images, compared with those of this machine's Pillow and torchvision, on random cuts and
+// noise.
 #include "pixels/warp.h"
 
 #include <gtest/gtest.h>

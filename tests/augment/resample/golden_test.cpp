@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pixels of ../shared/golden: what Pillow 9.4 and 13.0 and torchvision's evaluation preset make of
-// photographs, by every instruction set.
+// Pixels of ../shared/golden: photographs by Pillow 9.4 and 13.0 and torchvision's evaluation
+// preset, compared on every instruction set.
 #include <gtest/gtest.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
@@ -39,7 +39,7 @@ Image decoded(ImageDecoder& decoder, const Bytes& encoded, const Region& region)
   return image;
 }
 
-/// The SHA-256 of the crop, of which the decoder makes what the resampler needs.
+/// Returns the SHA-256 of the crop. The decoder decodes the region that the resampler needs.
 std::string made_of(ImageDecoder& decoder, Resampler& resampler, const Bytes& encoded,
                     const Region& box, const Resampling& resampling) {
   Region needed = resampler.prepare(resampling);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_pillow.py OUTPUT CASES: what this machine's Pillow makes of random pictures.
+"""live_pillow.py OUTPUT CASES: random pictures resized by this machine's Pillow.
 
-It prints Pillow's version and writes, for each case: width, height, new width, new height, number
+Prints Pillow's version and writes for each case: width, height, new width, new height, number
 of the filter (int32), left, top, right, bottom (float32), the picture's RGB rows and the resized
-ones. Exits with 77 where there is no Pillow.
+ones. Exits with 77 without Pillow.
 """
 
 import random
@@ -50,7 +50,7 @@ def box(width, height):
 
 
 def single(value):
-    """As a float32 holds it."""
+    """Returns the value rounded to float32."""
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The resampler beside the Pillow of this machine's Python, and beside another one that the
-// environment variable MILLRACE_PILLOW_PYTHON may name, on pictures made for it.
+// The resampler, compared with the Pillow of this machine's Python, on made-up pictures. The
+// environment variable MILLRACE_PILLOW_PYTHON may name a further Python to compare with.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

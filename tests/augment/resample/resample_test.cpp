@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows, flips, both orders of the passes and every instruction set, beside the plain reference.
+// Windows, flips, both orders of the passes and every instruction set, compared with the plain
+// reference.
 #include <gtest/gtest.h>
 #include <millrace/random.h>
 
@@ -51,7 +52,7 @@ TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
                            &expected.pixels[testing::at(expected, expected.width - 1 - left, row)]);
     }
     ASSERT_TRUE(testing::plainly(resampling, image).pixels == expected.pixels) << n;
-    // The resampler takes it as a file of any orientation may store it.
+    // The image as a file of any orientation may store it.
     const int orientation = static_cast<int>(n / 2 % 8) + 1;
     resampling.turn = turn_of(orientation);
     const Image stored = testing::stored_as(image, orientation);
@@ -64,7 +65,7 @@ TEST(Resample, AnyWindowEqualsTheWholeResizedAndCut) {
   }
 }
 
-// Rows between samples are the next one's.
+// Memory between the window's rows belongs to others.
 TEST(Resample, WritesTheWindowAlone) {
   const Image image = testing::noise(61, 47, 3);
   for (const Size to : {Size{30, 20}, Size{33, 50}, Size{1, 1}, Size{5, 2}, Size{120, 9}}) {
@@ -94,7 +95,7 @@ TEST(Resample, NeedsNoMoreThanTheWindowIsMadeOf) {
   Resampling half = whole_of({200, 100}, {100, 50});
   EXPECT_EQ(resampler.prepare(half), (Region{0, 0, 200, 100}));
   half.window = {10, 20, 5, 3};
-  // Pixel n of a half is of the source's 2n - 1 to 2n + 2.
+  // Pixel n of a half-size image needs the source's pixels 2n - 1 to 2n + 2.
   EXPECT_EQ(resampler.prepare(half), (Region{19, 39, 12, 8}));
   Resampling same = whole_of({64, 50}, {64, 50});
   same.window = {3, 4, 20, 10};
@@ -114,7 +115,7 @@ TEST(Resample, TheOrderOfPassesIsPillowsOfThatVersion) {
   EXPECT_TRUE(vertical_first(whole_of({100, 225}, {224, 224})));
 }
 
-// Newer versions of Highway have further names for sets with the instructions of AVX3_DL.
+// Newer versions of Highway have more names for sets with the instructions of AVX3_DL.
 TEST(Resample, TakesDigitsByEachSetOfInstructionsThatHasThem) {
 #if HWY_ARCH_X86
   for (const std::int64_t target : testing::vector_targets()) {

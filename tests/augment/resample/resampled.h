@@ -28,8 +28,8 @@ inline Image plainly(const Resampling& resampling, const Image& whole) {
   return made;
 }
 
-/// Shows the resampler nothing but the region that it says it needs, in memory of that size, so
-/// that a read beyond it is a sanitizer's to find.
+/// Resamples from exactly the region that the resampler needs, in memory of that size. So a
+/// sanitizer finds a read beyond it.
 inline Image resampled(Resampler& resampler, const Resampling& resampling, const Image& whole) {
   const Region needed = resampler.prepare(resampling);
   EXPECT_GE(needed.x, 0);

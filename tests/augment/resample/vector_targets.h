@@ -9,7 +9,7 @@
 
 namespace millrace::testing {
 
-/// Runs the library's vector code for one instruction set while it lives.
+/// Selects one instruction set for the library's vector code during its lifetime.
 class OnTarget {
  public:
   explicit OnTarget(std::int64_t target) {
@@ -24,8 +24,9 @@ class OnTarget {
   OnTarget& operator=(const OnTarget&) = delete;
 };
 
-/// Every instruction set that this processor has and code is compiled for; one is none. That of
-/// `digits.h` comes with the next smaller one, for what it has no code for.
+/// Returns every instruction set that this processor has and code is compiled for, including the
+/// plain one. The set of `digits.h` includes the next smaller one, for the passes without code of
+/// their own.
 inline std::vector<std::int64_t> vector_targets() {
   std::vector<std::int64_t> targets;
   const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// augment/'s bilinear.cpp with one instruction set that makes wrong weights: the one that the
-// process chooses first. A linker takes this function in place of the library's.
+// augment/'s bilinear.cpp in which the instruction set that the process chooses first gives wrong
+// weights. A linker takes this function instead of the library's.
 #include "resample/bilinear.h"
 
 #define weigh_bilinearly weigh_rightly

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Targets that are as the records of a dataset have them.
+// Targets that have the form of a dataset's records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/image_transform.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::thrown_by;
 
-/// Records with these fields; `on_read` is called with each number that is read.
+/// Records with these fields. `on_read` is called with each number that is read.
 class RecordsOf final : public Dataset {
  public:
   using Fields = std::map<std::string, std::string>;
@@ -64,7 +64,7 @@ Recipe recipe_with(const std::vector<RecordsOf::Fields>& records) {
   return recipe_for(Recipe(), RecordsOf(records));
 }
 
-/// The same label in so many records.
+/// Returns the recipe for `records` records with the same label.
 Recipe recipe_of_label(const std::string& label, std::size_t records = 20) {
   return recipe_with({records, {{"image", "jpeg"}, {"label", label}}});
 }
@@ -98,7 +98,7 @@ TEST(StoredTarget, ThatIsATextVariesInLength) {
   EXPECT_EQ(field_of("elephant"), small);  // as long as an integer
   EXPECT_EQ(field_of(""), small);
   EXPECT_EQ(field_of(std::string(3000, 'x')).shape, (Shape{8192}));
-  // Bytes that are no text, and all of one length.
+  // Bytes that are not text, all of one length.
   EXPECT_EQ(field_of(std::string("\xff\x00\x01\x02", 4)),
             (FieldSpec{"label", DType::uint8, {4}, false, {}, {}, {}}));
 }

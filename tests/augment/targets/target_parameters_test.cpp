@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::why_not;
 
-/// The message for a recipe that has these targets, and these operations if they are given.
+/// Returns the message for a recipe with these targets, and these operations if given.
 std::string why_no_targets(const std::string& targets, const std::string& ops = "") {
   return why_not(R"({"targets": )" + targets + (ops.empty() ? "" : R"(, "ops": )" + ops) + "}");
 }

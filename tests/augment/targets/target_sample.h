@@ -11,7 +11,7 @@
 
 namespace millrace::testing {
 
-/// A place for a sample of any fields.
+/// Memory for a sample of any fields.
 class TargetSample {
  public:
   explicit TargetSample(const SampleSpec& spec) : spec_(spec) {
@@ -21,10 +21,10 @@ class TargetSample {
       places_.push_back({memory_[n].data(), spec.fields()[n].dtype, spec.fields()[n].shape});
   }
 
-  /// For one making of a sample.
+  /// Returns a sample to fill once.
   Sample sample() const { return {spec_, places_}; }
 
-  /// What a field has, of one that varies in length all of the longest.
+  /// Returns a field's memory; for a field of varying length, up to its largest length.
   template <typename T>
   std::span<const T> all(std::string_view field) const {
     return places_[spec_.index_of(field)].template as<T>();
@@ -32,7 +32,7 @@ class TargetSample {
   std::size_t length(std::string_view field) const {
     return places_[spec_.length_of(spec_.index_of(field))].template as<std::uint32_t>()[0];
   }
-  /// What a field that varies in length has.
+  /// Returns the values of a field of varying length.
   template <typename T>
   std::span<const T> values(std::string_view field) const {
     const Shape& shape = spec_.fields()[spec_.index_of(field)].shape;
@@ -45,7 +45,7 @@ class TargetSample {
   std::vector<Tensor> places_;
 };
 
-/// The bytes of values, as a record has them.
+/// Returns the bytes of values in the form of a record.
 template <typename T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   const auto bytes = std::as_bytes(std::span(values));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Masks, boxes, keypoints and values beside the images that they belong to.
+// Masks, boxes, keypoints and values, compared with the images that they belong to.
 #include "targets/targets.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using Fields = std::vector<std::pair<std::string, Bytes>>;
 
 constexpr Size mask_size{37, 29};
 
-/// Numbers that are different from pixel to pixel and from row to row.
+/// Returns numbers that differ from pixel to pixel and from row to row.
 std::vector<std::uint8_t> spread_numbers(Size size) {
   std::vector<std::uint8_t> numbers;
   for (int n = 0; n < size.width * size.height; ++n)
@@ -37,7 +37,7 @@ std::vector<std::uint8_t> spread_numbers(Size size) {
   return numbers;
 }
 
-/// The same as a grey image without loss (PGM).
+/// Returns the same numbers as a grey image without loss (PGM).
 Bytes grey_image(Size size, const std::vector<std::uint8_t>& levels) {
   const std::string header =
       "P5 " + std::to_string(size.width) + " " + std::to_string(size.height) + " 255\n";
@@ -141,7 +141,7 @@ TEST(Targets, OfAnImageThatIsTurnedAreTurnedWithIt) {
         ASSERT_EQ(mask[static_cast<std::size_t>(y * output.width + x)],
                   x >= made.x && x < made.x + made.width && y >= made.y && y < made.y + made.height)
             << x << ", " << y;
-    // Opposite corner pixels of what is marked.
+    // Opposite corner pixels of the marked part.
     const auto points = place.values<float>("points");
     ASSERT_EQ(points.size(), 4U);
     EXPECT_EQ(std::min(points[0], points[2]), box[0]);
@@ -161,14 +161,14 @@ TEST(Targets, BoxesAreReadInEachFormat) {
     const auto found = maker->values<float>("boxes");
     return std::vector(found.begin(), found.end());
   };
-  // Twice as large, less (10, 8), clipped.
+  // Twice as large, minus (10, 8), clipped.
   const std::vector<float> expected{0, 4, 6, 16};
   const std::vector<float> edges{3, 6, 8, 14};
   EXPECT_EQ(made({}, edges), expected);
   EXPECT_EQ(made({.format = BoxFormat::xywh}, {3, 6, 5, 8}), expected);
   EXPECT_EQ(made({.format = BoxFormat::cxcywh}, {5.5F, 10, 5, 8}), expected);
   EXPECT_EQ(made({.unit = CoordinateUnit::fractions}, {0.15F, 0.375F, 0.4F, 0.875F}), expected);
-  // Half of the first is left, of the second a line, of the third nothing.
+  // The first box keeps half of its area, the second one a line, the third one nothing.
   const std::vector<float> three{0, 4, 10, 12, 0, 0, 5, 16, 0, 0, 4, 4};
   EXPECT_EQ(made({}, three).size(), 4U);
   EXPECT_EQ(made({.min_size = 0, .min_area = 0}, three).size(), 12U);
@@ -202,7 +202,7 @@ TEST(Targets, WhatBelongsToBoxesIsDroppedWithThem) {
   };
   expect("boxes", std::vector<float>{2, 1, 5, 5, 8, 2, 10, 9});
   expect("labels", std::vector<std::int64_t>{7, 9});
-  // Points outside of the output stay, and so do their third numbers.
+  // Points outside of the output stay, with their third numbers.
   expect("joints", std::vector<float>{1, 1, 2, 2, 2, 0, -10, 5, 1, 9, 6, 1});
   expect("scores", std::vector<float>{1, 2, 5, 6});
   expect("caption", std::vector<std::uint8_t>{'h', 'e', 'l', 'l', 'o'});
@@ -261,7 +261,7 @@ TEST(Targets, AreNotKeptInMemory) {
   EXPECT_GT(image_transform(recipe)->fixed_part().bytes, 0U);
   recipe.targets.push_back({"mask", MaskTarget{}});
   EXPECT_EQ(image_transform(recipe)->fixed_part().bytes, 0U);
-  // What does not move goes with a kept image.
+  // A target that does not move does not prevent the cache.
   recipe.targets.back() = {"hot", ValuesTarget{.shape = {3}}};
   EXPECT_EQ(image_transform(recipe)->fixed_part().fingerprint,
             image_transform(Recipe::eval())->fixed_part().fingerprint);

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What torchvision's transforms.v2 make of masks, boxes and keypoints.
+"""Masks, boxes and keypoints moved by torchvision's transforms.v2.
 
-Prints a JSON list of COUNT cases, drawn by SEED, a case a line: what the image is, the steps, and
-what is left behind them. torchvision_v2.txt is what COUNT 120 and SEED 1 gave. Boxes and keypoints
-go through the kernels for tensors, and so do masks, but where a warp moves them: there a mask goes
-through Pillow with `nearest`, as images do. Ends with 77 where torchvision.transforms.v2 is missing
-or has no keypoints.
+Prints a JSON list of COUNT cases, drawn with SEED, one case a line: the image, the steps, and the
+result. torchvision_v2.txt is the output for COUNT 120 and SEED 1. Boxes and keypoints use the
+kernels for tensors. So do masks, except in a warp: there a mask is warped by Pillow with
+`nearest`, as images are. Exits with 77 if torchvision.transforms.v2 is missing or lacks keypoints.
 
     torchvision_v2.py COUNT SEED
 """
@@ -31,7 +30,7 @@ except (ImportError, AttributeError) as error:
 
 
 def made_mask(width, height, seed):
-    """As the test makes it, too."""
+    """Returns the same mask as the function of the C++ test."""
     y, x = numpy.mgrid[0:height, 0:width]
     return ((x * 7 + y * 13 + x * y * 3 + seed * 101) % 251).astype(numpy.uint8)
 
@@ -78,7 +77,7 @@ def draw_steps(draw, width, height):
 
 
 def by_pillow(mask, call):
-    """What `call` makes of a mask as an image."""
+    """Returns the result of `call` on a mask as an image."""
     image = call(Image.fromarray(mask.numpy()))
     return tv_tensors.Mask(torch.from_numpy(numpy.asarray(image).copy()))
 
@@ -128,7 +127,7 @@ def apply(step, mask, boxes, points):
         end = [numbers[n : n + 2] for n in range(0, 8, 2)]
 
         def call(what):
-            # An image's filter, of which masks and boxes have none.
+            # Only images have a filter; masks and boxes do not.
             image = isinstance(what, Image.Image)
             options = {"interpolation": functional.InterpolationMode.NEAREST} if image else {}
             return functional.perspective(what, start, end, **options)
@@ -138,7 +137,7 @@ def apply(step, mask, boxes, points):
 
 
 def short(numbers):
-    """Decimals that float32 has these numbers of."""
+    """Returns the numbers with the fewest decimals that identify their float32."""
     if isinstance(numbers, list):
         return [short(one) for one in numbers]
     return float(str(numpy.float32(numbers)))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Masks, boxes and keypoints beside torchvision's transforms.v2: cases that are kept in
-// torchvision_v2.txt, and as many new ones where a Python has it.
+// Masks, boxes and keypoints, compared with torchvision's transforms.v2: stored cases in
+// torchvision_v2.txt, and as many new ones if a Python has it.
 #include <gtest/gtest.h>
 #include <millrace/recipe.h>
 #include <millrace/warp_operations.h>
@@ -27,7 +27,7 @@ using testing::bytes_of;
 using testing::TargetSample;
 using V2Case = nlohmann::json;
 
-/// As torchvision_v2.py makes it.
+/// Returns the mask that torchvision_v2.py makes.
 std::vector<std::uint8_t> v2_mask(Size size, int seed) {
   std::vector<std::uint8_t> mask;
   for (int y = 0; y < size.height; ++y)
@@ -38,7 +38,7 @@ std::vector<std::uint8_t> v2_mask(Size size, int seed) {
 
 Size size_in(const V2Case& list) { return {list[0].get<int>(), list[1].get<int>()}; }
 
-/// The steps that a fold takes.
+/// Returns the steps that are folded.
 std::vector<Operation> folded_steps(const V2Case& one) {
   std::vector<Operation> ops;
   for (const V2Case& step : one["steps"]) {
@@ -60,7 +60,7 @@ std::vector<Operation> folded_steps(const V2Case& one) {
   return ops;
 }
 
-/// Moves what follows an image as that step, a warp, does.
+/// Moves an image's targets as the warp of this step does.
 void warp_by(const V2Case& step, Size size, Followers& followers) {
   const std::string name = step[0];
   const auto number = [&](std::size_t n) { return step[n].get<double>(); };
@@ -85,7 +85,8 @@ std::vector<float> numbers_in(const V2Case& rows) {
   return numbers;
 }
 
-/// To the bit, or behind a warp, whose matrix torchvision has in float32, nearly.
+/// Expects equal bits. Behind a warp, whose matrix torchvision has in float32, expects nearly equal
+/// numbers.
 void expect_numbers(std::span<const float> made, const std::vector<float>& expected, bool warped) {
   ASSERT_EQ(made.size(), expected.size());
   for (std::size_t n = 0; n < made.size(); ++n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our own decoder of baseline JPEGs against libjpeg-turbo: whom it leaves what, the same pixels on
-// every instruction set, and the same judgement of damaged files.
+// Our own decoder of baseline JPEGs, compared with libjpeg-turbo: which images it leaves to it,
+// equal pixels on every instruction set, and equal results for damaged files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/random.h>
@@ -139,7 +139,7 @@ TEST(BaselineJpeg, EqualsLibjpegTurboOnEveryInstructionSet) {
 TEST(BaselineJpeg, PhotographsEqualLibjpegTurboOnEveryInstructionSet) {
   MILLRACE_NEEDS_SHARED("data/photos");
 #if defined(MILLRACE_ASAN) || defined(MILLRACE_TSAN)
-  constexpr int one_in = 10;  // minutes else
+  constexpr int one_in = 10;  // takes minutes otherwise
 #else
   constexpr int one_in = 1;
 #endif

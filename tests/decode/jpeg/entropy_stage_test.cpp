@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The entropy stage's tables and bytes against the plain form of what they are.
+// The entropy stage's tables and bytes, compared with a plain form of each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/random.h>
@@ -19,13 +19,13 @@ int below(Random& random, int bound) {
   return static_cast<int>(random() % static_cast<unsigned>(bound));
 }
 
-/// A code of symbols that a table of AC coefficients may have, with codes of any length.
+/// Returns a code of symbols that a table of AC coefficients may have, with codes of any length.
 HuffmanCode any_code(Random& random, bool for_dc) {
   HuffmanCode code;
-  unsigned free = 2;  // codes that are left at this length
+  unsigned free = 2;  // free codes at this length
   std::size_t number = 0;
   for (std::size_t length = 0; length < 16 && free > 0; ++length, free *= 2) {
-    // The last one stays free, for those that are longer.
+    // The last code stays free, for longer ones.
     const auto wanted = static_cast<unsigned>(below(random, length < 3 ? 2 : 20));
     const unsigned count = std::min({wanted, free - 1, 250U - static_cast<unsigned>(number)});
     code.counts[length] = static_cast<std::uint8_t>(count);
@@ -118,7 +118,8 @@ TEST(HuffmanTables, AnEntryOfCoefficientsIsWhatTheirBitsSay) {
   }
 }
 
-/// What an entry of a `SkipTable` may be, of one symbol, of two, and so on, as far as they fit.
+/// Returns the possible entries of a `SkipTable` at an index: with one symbol, with two, and so on,
+/// as far as they fit.
 std::vector<std::uint32_t> plain_skips(const HuffmanCode& code, std::uint64_t index) {
   std::vector<std::uint32_t> entries;
   constexpr int index_bits = SkipTable::index_bits;
@@ -140,7 +141,7 @@ std::vector<std::uint32_t> plain_skips(const HuffmanCode& code, std::uint64_t in
 TEST(HuffmanTables, AnEntryOfSkippedSymbolsIsSomeOfThem) {
   Random random(3, 0);
   auto skip = std::make_unique<SkipTable>();
-  // Eleven times sixteen zeros are more than a block has.
+  // Eleven times sixteen zeros are more coefficients than a block has.
   HuffmanCode dense;
   dense.counts[0] = 1;
   dense.symbols[0] = 0xF0;
@@ -163,7 +164,7 @@ TEST(HuffmanTables, AnEntryOfSkippedSymbolsIsSomeOfThem) {
       of_several += entry != plain.front() ? 1 : 0;
     }
   }
-  // The rest is where what follows as a whole is too much.
+  // The other entries are those whose next complete symbol does not fit.
   EXPECT_GT(of_all, entries * 9 / 10);
   EXPECT_GT(of_several, entries / 5);
 }
@@ -171,7 +172,7 @@ TEST(HuffmanTables, AnEntryOfSkippedSymbolsIsSomeOfThem) {
 TEST(HuffmanTables, WhatIsNoCodeIsRefused) {
   auto dc = std::make_unique<DcTable>();
   auto ac = std::make_unique<AcTable>();
-  for (const int codes : {2, 3}) {  // one of two is all ones
+  for (const int codes : {2, 3}) {  // one of two codes is all ones
     HuffmanCode of_one_bit;
     of_one_bit.counts[0] = static_cast<std::uint8_t>(codes);
     EXPECT_FALSE(dc->set(of_one_bit));

@@ -112,7 +112,7 @@ TEST(JpegDecoder, HeaderSaysWhatIsStored) {
 TEST(JpegDecoder, GreyBecomesRgb) {
   JpegDecoder decoder;
   Random random(3, 0);
-  for (const int factor : {1, 2})  // a lone component's sampling factors mean nothing
+  for (const int factor : {1, 2})  // the sampling factors of a single component have no effect
     expect_all_regions_same(
         decoder, encode(noise(61, 45, 2, 1), {.h = {factor, 1, 1, 1}, .v = {factor, 1, 1, 1}}),
         random, 60);
@@ -130,7 +130,7 @@ TEST(JpegDecoder, CmykBecomesRgbAsPillowConverts) {
       ASSERT_EQ(cmyk.channels, 4);
       Image rgb{cmyk.width, cmyk.height, 3, {}};
       for (std::size_t pixel = 0; pixel < cmyk.pixels.size(); pixel += 4) {
-        // Adobe stores 255 minus the ink. RGB is what ink and black leave of white, each product
+        // Adobe stores 255 minus the ink. RGB is the white that ink and black leave, each product
         // rounded to the nearest.
         const double white = cmyk.pixels[pixel + 3];
         for (std::size_t channel = 0; channel < 3; ++channel) {
@@ -195,7 +195,7 @@ TEST(JpegDecoder, DamageIsBadAsFarAsItWasRead) {
     ASSERT_TRUE(decoder.open(cut).is_ok());
     EXPECT_TRUE(decoder.decode({40, 20, 80, 30}, view).is_ok());
   }
-  // After all of that the handle still decodes.
+  // The handle still decodes after all that.
   const Bytes sound = encode(noise(40, 30, 7), {});
   EXPECT_TRUE(same_region(decoder, sound, reference_decode(sound), {3, 4, 20, 20}));
 }
@@ -244,7 +244,7 @@ TEST(JpegDecoder, MayBeMoved) {
   EXPECT_EQ(view.width, 10);
 }
 
-/// Decodes a random region and checks the whole; all that matters is that both return.
+/// Decodes a random region and checks the whole. Both must return.
 void feed(JpegDecoder& decoder, const Bytes& encoded, Random& random) {
   if (!decoder.open(encoded).is_ok()) return;
   PixelView view;
@@ -268,7 +268,7 @@ TEST(JpegDecoder, SurvivesRandomDamage) {
   const Image image = noise(90, 70, 10);
   for (int n = 0; n < 1000; ++n) {
     Bytes encoded = encode(image, kinds[random() % kinds.size()]);
-    // Half of the time in the headers, where a byte changes sizes, tables and samplings.
+    // Half of the changes are in the headers, where a byte changes sizes, tables and samplings.
     const std::size_t reach =
         n % 2 == 0 ? encoded.size() : std::min<std::size_t>(encoded.size(), 700);
     for (unsigned changes = 1 + random() % 8; changes > 0; --changes)

@@ -40,7 +40,7 @@ Bytes operator+(Bytes bytes, std::string_view more) {
   return bytes;
 }
 
-/// A small image with a segment in it behind its beginning.
+/// Returns a small image with a segment behind its beginning.
 Bytes with_segment(unsigned char marker, std::string_view contents) {
   const Bytes image = encode(noise(8, 8, 1), {});
   Bytes bytes(image.begin(), image.begin() + 2);
@@ -172,7 +172,7 @@ TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   };
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"sv), 8);
-  // Pillow 11 to 13 find it. Pillow 10 and older find none behind a second name.
+  // Pillow 11 to 13 find it. Pillow 10 and older find nothing behind a second name.
   EXPECT_EQ(
       orientation("Exif\0\0Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   // Integers of other types.
@@ -210,7 +210,7 @@ TEST(JpegInfo, PassesOverShortLengthsWhereLibjpegDoes) {
       EXPECT_EQ(read_jpeg_info(bytes, info).is_ok(), decoder.open(bytes).is_ok())
           << "marker " << marker << ", length " << length;
       if (marker != 0xE1 || length != 0) continue;
-      // Pillow finds the orientation that follows, too.
+      // Pillow also finds the orientation that follows.
       using namespace std::string_view_literals;
       const auto exif =
           with_segment(0xE1, "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv);
@@ -226,13 +226,13 @@ TEST(JpegInfo, SaysWhatIsWrong) {
   EXPECT_THAT(why_bad(Bytes{} + "\xff\xd8\xff\xd9"), HasSubstr("no scan"));
   EXPECT_THAT(why_bad(with_segment(0xDB, "\x07")), HasSubstr("table number 7"));
   EXPECT_THAT(why_bad(with_segment(0xC0, "\x08")), HasSubstr("frame header is cut short"));
-  // Bytes that look like markers and are none, many of them.
+  // Many bytes that look like markers but are not.
   Bytes stuffed = Bytes{} + "\xff\xd8";
   for (int n = 0; n < 1'000'000; ++n) stuffed = std::move(stuffed) + std::string_view("\xff\0", 2);
   EXPECT_THAT(why_bad(stuffed), HasSubstr("ends before its first scan"));
 }
 
-/// A copy of just the size, so that the address sanitizer sees a read beyond it.
+/// Reads a copy of exactly the size, so that the address sanitizer sees a read beyond it.
 Status read_exactly(std::span<const std::byte> encoded, JpegInfo& info) {
   const auto bytes = std::make_unique<std::byte[]>(encoded.size());
   std::ranges::copy(encoded, bytes.get());

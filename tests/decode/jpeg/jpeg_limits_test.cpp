@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a few bytes can cost: every limit has its message, and large pictures keep within all.
+// The cost of a few bytes: every limit has its message, and large pictures keep within all limits.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -24,7 +24,7 @@ std::shared_ptr<DecodeBudget> budget_of(const DecodeLimits& limits) {
   return std::make_shared<DecodeBudget>(limits);
 }
 
-/// Why an image is bad, by all three ways in; empty if it is not.
+/// Returns why an image is bad, by all three functions that refuse it; empty if it is not.
 std::string reason_of(const Bytes& encoded, const DecodeLimits& limits = {}) {
   JpegDecoder decoder(budget_of(limits));
   const std::string opened = decoder.open(encoded).reason();
@@ -63,7 +63,7 @@ TEST(JpegLimits, ScansTimesPixels) {
   EXPECT_EQ(reason_of(hollow_jpeg({.width = 1000, .height = 1000, .scans = 21}),
                       {.max_pixels_per_byte = 10'000, .max_scan_pixels = 21'000'000}),
             "");
-  // Of one scan as well.
+  // The limit applies to one scan, too.
   EXPECT_EQ(reason_of(encode(testing::noise(30, 40, 1), {}), {.max_scan_pixels = 1199}),
             "1 scans or more of 30 x 40 pixels; at most 1199 pixels of all scans are decoded "
             "(max_scan_pixels)");
@@ -79,11 +79,11 @@ TEST(JpegLimits, MemoryOfOneImage) {
   EXPECT_EQ(reason_of(hollow_jpeg(claim), {.max_decode_bytes = needed - 1}),
             "3000 x 2400 pixels take 64800000 bytes of memory to decode; at most 64799999 are "
             "taken (max_decode_bytes)");
-  // What small images take does not count.
+  // The memory of small images does not count.
   EXPECT_EQ(reason_of(encode(testing::noise(30, 40, 1), {}), {.max_decode_bytes = 1}), "");
 }
 
-/// Whether another decoder of the budget gets all of it now; it would wait for ever where not.
+/// Expects that another decoder of the budget gets all of it now. Otherwise it waits forever.
 void expect_all_free(const std::shared_ptr<DecodeBudget>& budget) {
   const DecodeBudget::Lease all = budget->take(budget->limits().max_decode_bytes);
 }
@@ -131,7 +131,7 @@ TEST(JpegLimits, TheEnvironmentSetsNone) {
   EXPECT_EQ(reason, "");
 }
 
-// Of all that Huffman's code can hold as a whole, white takes the fewest bytes.
+// White takes the fewest bytes among the images that Huffman's code can hold completely.
 TEST(JpegLimits, LargePicturesKeepWithinThem) {
   const Image white{8000, 6000, 1, std::vector<std::uint8_t>(8000 * 6000, 255)};
   const Bytes baseline = encode(white, {.optimised = true});
@@ -140,7 +140,7 @@ TEST(JpegLimits, LargePicturesKeepWithinThem) {
   const Bytes progressive = encode(white, {.scans = Encoding::Scans::progressive});
   EXPECT_LT(progressive.size(), 380'000U);
   EXPECT_EQ(reason_of(progressive), "");
-  // As 10 scans of 50 megapixels, colour in full.
+  // As 10 scans of 50 megapixels, with colour at full resolution.
   EXPECT_EQ(reason_of(hollow_jpeg({.width = 8000, .height = 6250, .scans = 10, .padding = 50'000})),
             "");
 }

@@ -19,12 +19,12 @@
 
 namespace millrace::testing {
 
-/// What libjpeg-turbo makes of a whole JPEG, without our own stages.
+/// The result of libjpeg-turbo for a whole JPEG, without our own stages.
 struct LibjpegAlone {
-  /// Of the pixels, and of reading on to the image's end; bad for warnings, too.
+  /// Status of the pixels, and of reading on to the image's end; bad for warnings, too.
   Status decoded = Status::ok();
   Status checked = Status::ok();
-  /// Rows of RGB without gaps, whatever it warned of; empty if it gave up.
+  /// Rows of RGB without gaps, also after warnings; empty after an error.
   std::vector<std::uint8_t> pixels{};
 };
 
@@ -56,9 +56,9 @@ inline LibjpegAlone decode_by_libjpeg_alone(std::span<const std::byte> encoded) 
   return made;
 }
 
-/// Compares what an opened image's stages make of a region, where they take it, with libjpeg-turbo
-/// alone; says what is wrong. A region that does not reach the image's last rows may be sound in an
-/// image that is not. A seek index that is used is kept up to date.
+/// Compares the stages' decode of a region of an opened image, if they take it, with libjpeg-turbo
+/// alone. Returns the difference in words. A region that does not reach the image's last rows may
+/// be valid in a corrupt image. A seek index that is used is kept up to date.
 inline std::string difference_of_decode(JpegDecoder& decoder, const LibjpegAlone& alone,
                                         const Region& region,
                                         std::vector<std::byte>* index = nullptr) {
@@ -86,7 +86,7 @@ inline std::string difference_of_decode(JpegDecoder& decoder, const LibjpegAlone
   return "";
 }
 
-/// The same of an image that is opened for it, with an index or without.
+/// Does the same for an image that it opens, with an index or without.
 inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const std::byte> encoded,
                                            const LibjpegAlone& alone, const Region& region,
                                            std::vector<std::byte>* index = nullptr,
@@ -96,8 +96,7 @@ inline std::string difference_from_libjpeg(JpegDecoder& decoder, std::span<const
   return difference_of_decode(decoder, alone, region, index);
 }
 
-/// The same of a region that is decoded in turn with one of the image before, as it was left by the
-/// call before.
+/// Does the same for a region that is decoded interleaved with one of the previous call's image.
 inline std::string difference_in_turn(std::span<const std::byte> encoded, const LibjpegAlone& alone,
                                       const Region& region, std::vector<std::byte> index) {
   static std::vector<std::byte> other;
@@ -114,7 +113,7 @@ inline std::string difference_in_turn(std::span<const std::byte> encoded, const 
   return difference_of_decode(decoder, alone, region);
 }
 
-/// The same of a check of the whole.
+/// Does the same for a check of the whole image.
 inline std::string difference_of_check(JpegDecoder& decoder, std::span<const std::byte> encoded,
                                        const LibjpegAlone& alone) {
   if (!decoder.open(encoded).is_ok()) return "";

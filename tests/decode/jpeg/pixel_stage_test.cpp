@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pixel stage on every instruction set against the plain form of what it does.
+// The pixel stage on every instruction set, compared with its plain form.
 #include <gtest/gtest.h>
 #include <millrace/random.h>
 
@@ -27,7 +27,8 @@ int any_below(Random& random, int bound) {
   return static_cast<int>(random() % static_cast<unsigned>(bound));
 }
 
-/// Of one kind: photographs' values, large ones, and any at all. One in so many is not 0.
+/// Fills a group with values of one kind: photographs' values, large ones, or any. One in `one_in`
+/// is not 0.
 void fill(BlockGroup& group, Random& random, int kind, int one_in) {
   for (std::size_t n = 0; n < group.values.size(); ++n) {
     const auto any = static_cast<std::int16_t>(random());
@@ -55,7 +56,8 @@ TEST(InverseTransform, EqualsThePlainOneOnEveryInstructionSet) {
       if (n % 7 == 0)
         std::fill(groups->front().values.begin() + BlockGroup::row_values,
                   groups->front().values.end(), std::int16_t{0});
-      // Blocks of nothing but DC, which are filled, and one of them with a coefficient more.
+      // Blocks of only a DC coefficient, which are filled, and one of them with one more
+      // coefficient.
       if (n % 4 == 0)
         for (std::size_t at = 0; at < BlockGroup::row_values * block_side; ++at)
           if (at % block_side != 0 || at >= BlockGroup::row_values) (*groups)[1].values[at] = 0;

@@ -14,7 +14,7 @@
 
 namespace millrace::testing {
 
-/// A packed index as a program reads it that knows nothing but its specification.
+/// A packed index as a program reads it that uses only the index's specification.
 struct PlainIndex {
   int components = 0;
   std::uint64_t jpeg = 0;

@@ -21,7 +21,7 @@ using testing::noise;
 using testing::reference_decode;
 using testing::same_region;
 
-/// A reduced image as the decoder makes it.
+/// Returns a reduced image by the decoder.
 Image decode_reduced(JpegDecoder& decoder, const Bytes& encoded, int reduction) {
   EXPECT_TRUE(decoder.open(encoded).is_ok());
   const auto reduced = [&](int side) { return (side + reduction - 1) / reduction; };
@@ -76,7 +76,7 @@ TEST(ReducedJpeg, OfTheStagesLooksAsLibjpegTurbos) {
       double sum = 0;
       for (std::size_t n = 0; n < ours.pixels.size(); ++n)
         sum += std::pow(static_cast<double>(ours.pixels[n]) - theirs.pixels[n], 2);
-      // Two levels apart in the mean; six where libjpeg-turbo does not smooth chroma, at 1/8.
+      // A mean difference of two levels; of six at 1/8, where libjpeg-turbo does not smooth chroma.
       EXPECT_LT(sum / static_cast<double>(ours.pixels.size()), reduction == 8 ? 36 : 4);
     }
 }

@@ -12,7 +12,7 @@
 
 namespace millrace::testing {
 
-/// Whether the decoder gives just the reference's pixels of a region.
+/// Returns whether the decoder gives the reference's pixels of a region, and only these.
 inline ::testing::AssertionResult same_region(JpegDecoder& decoder, const Bytes& encoded,
                                               const Image& reference, const Region& region,
                                               int reduction = 1) {
@@ -37,7 +37,7 @@ inline ::testing::AssertionResult same_region(JpegDecoder& decoder, const Bytes&
   return ::testing::AssertionSuccess();
 }
 
-/// A region with edges anywhere; often a single column or row, often at the image's edges.
+/// Returns a region with edges anywhere; often a single column or row, often at the image's edges.
 inline Region any_region(Random& random, int width, int height) {
   const auto side = [&](int extent, int& from, int& length) {
     const auto below = [&](int bound) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JPEGs with restart markers: regions are found by them, with the same pixels as without a look at
-// them, and what is not looked at is what lies outside of the regions alone.
+// JPEGs with restart markers. Regions are found by the markers, with the same pixels as without
+// them. Only data outside of the regions is not checked.
 #include <gtest/gtest.h>
 #include <millrace/random.h>
 #include <xxhash.h>
@@ -38,13 +38,13 @@ using testing::LibjpegAlone;
 using testing::noise;
 using testing::same_region;
 
-/// MCUs of 16 x 16 pixels: 10 in a row, of which there are 6, the last ones cut.
+/// MCUs of 16 x 16 pixels: 10 in a row, in 6 rows, the last ones cut.
 constexpr int mcus_across = 10;
 constexpr int width = 157;
 constexpr int height = 83;
 constexpr Region whole{0, 0, width, height};
 
-/// Of intervals that end with rows, within them, and neither.
+/// Restart intervals that end with rows, within rows, and neither.
 constexpr std::array intervals{1, 3, 5, mcus_across, 7, 13, 2 * mcus_across, 3 * mcus_across + 1};
 
 Encoding with_restarts(int mcus, bool optimised = true) {
@@ -54,7 +54,7 @@ Encoding with_restarts(int mcus, bool optimised = true) {
   return encoding;
 }
 
-/// Where the segments between restart markers begin.
+/// Returns the offsets of the segments between restart markers.
 std::vector<std::size_t> segments_of(const Bytes& encoded) {
   std::vector<std::size_t> begins{testing::first_scan(encoded)};
   for (std::size_t at = begins.front(); at + 1 < encoded.size(); ++at)
@@ -154,8 +154,8 @@ TEST(RestartMarkers, WhatLiesInOtherSegmentsIsNotLookedAt) {
   }
 }
 
-/// Takes out bytes of the last segment of a row, one after the other from its end on, and looks at
-/// regions of some rows that need all but the row's last MCU.
+/// Removes bytes of the last segment of a row, one after the other from its end on. Then it decodes
+/// regions of some rows, which need all MCUs of the row but the last one.
 void expect_early_end_to_be_found(JpegDecoder& decoder, int interval, int row) {
   Bytes encoded = encode(noise(width, height, 7), with_restarts(interval));
   const testing::Image reference = testing::reference_decode(encoded);
@@ -216,7 +216,7 @@ TEST(RestartMarkers, DamageIsJudgedAsByLibjpegTurbo) {
   EXPECT_GT(sound, 100);
 }
 
-/// An index that ends before a region, as one that was noted would, is not gone on with.
+/// An index that ends before a region is not continued.
 TEST(RestartMarkers, APartOfAnIndexIsNotUsed) {
   JpegDecoder decoder;
   Bytes encoded = encode(noise(width, height, 9), with_restarts(mcus_across));
@@ -240,7 +240,7 @@ TEST(RestartMarkers, APartOfAnIndexIsNotUsed) {
   EXPECT_TRUE(decoder.new_index().empty());
 }
 
-/// With an index of what was decoded before and without one the same regions are bad.
+/// The same regions are bad with an index of earlier decodes and without one.
 TEST(RestartMarkers, TheSameDamageIsSeenWithAnIndexAndWithout) {
   Random random(6, 0);
   JpegDecoder with;
@@ -265,7 +265,7 @@ TEST(RestartMarkers, TheSameDamageIsSeenWithAnIndexAndWithout) {
         ++bad;
         continue;
       }
-      // Stray bytes before a marker are seen only where it is read.
+      // Stray bytes before a marker are seen only if the marker is read.
       const auto name_of = [](const JpegDecoder& decoder) {
         const std::string name = decoder.header().decoder;
         return name.substr(0, name.find(" (repaired)"));

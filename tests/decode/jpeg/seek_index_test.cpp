@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seek index: pixels and outcomes are the same with it, whatever is in it, and its bytes are
-// what jpeg/index.h says.
+// The seek index: pixels and results are the same with any index, and its bytes are those of
+// jpeg/index.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <millrace/random.h>
@@ -70,7 +70,7 @@ Status decode_with(JpegDecoder& decoder, const Bytes& encoded, const Region& reg
   return ::testing::AssertionSuccess();
 }
 
-/// How many points an index has; each points' count must be found by the plain reader, too.
+/// Returns the number of points of an index. The plain reader must find the same number.
 std::size_t points_of(const Bytes& index) {
   if (index.empty()) return 0;
   const auto plain = read_plainly(index);
@@ -78,7 +78,7 @@ std::size_t points_of(const Bytes& index) {
   return plain ? plain->points.size() : 0;
 }
 
-/// Decodes regions one after the other, each with the index of those before it.
+/// Decodes regions one after the other, each with the index of the regions before it.
 void expect_same_regions(const Bytes& encoded, Random& random, int regions,
                          IndexPoints kind = IndexPoints::tiles) {
   const Image reference = testing::reference_decode(encoded);
@@ -134,7 +134,7 @@ TEST(SeekIndex, RegionsAreTheSameOnEveryInstructionSet) {
 TEST(SeekIndex, PhotographsAreTheSameOnEveryInstructionSet) {
   MILLRACE_NEEDS_SHARED("data/photos");
 #if defined(MILLRACE_ASAN) || defined(MILLRACE_TSAN)
-  constexpr int one_in = 10;  // minutes else
+  constexpr int one_in = 10;  // takes minutes otherwise
 #else
   constexpr int one_in = 1;
 #endif
@@ -169,7 +169,7 @@ TEST(SeekIndex, GoesAsFarAsWasDecoded) {
   const IndexPoints rows = IndexPoints::rows;
   ASSERT_TRUE(same_with_index(decoder, encoded, reference, {64, 8, 10, 8}, of_rows, rows));
   EXPECT_EQ(points_of(of_rows), 2U);
-  // One goes on as it was begun, whatever is asked for.
+  // An existing index keeps its granularity.
   ASSERT_TRUE(same_with_index(decoder, encoded, reference, {290, 33, 10, 1}, of_rows));
   EXPECT_EQ(points_of(of_rows), 5U);
   ASSERT_TRUE(same_with_index(decoder, encoded, reference, {0, 63, 1, 1}, index, rows));
@@ -214,7 +214,7 @@ TEST(SeekIndex, OfTheWholeIsNotedAndProvedByACheck) {
     };
     ASSERT_TRUE(check({}).is_ok());
     const bool has_restarts = encoding.restart_rows > 0;
-    if (has_restarts)  // which take its place where it is not stored
+    if (has_restarts)  // restart markers replace an index that is not stored
       ASSERT_TRUE(std::exchange(by_decode, copy_of(decoder.new_index())).empty());
     else
       ASSERT_EQ(copy_of(decoder.new_index()), by_decode);
@@ -311,7 +311,7 @@ TEST(SeekIndex, ReadsBackWhatWasPackedAndAsThePlainReaderDoes) {
   }
 }
 
-/// Changes some bytes and sets the checksum right again.
+/// Changes some bytes and corrects the checksum.
 Bytes forged(Bytes index, Random& random) {
   for (int n = 0; n < 3; ++n)
     index[random() % (index.size() - 4)] ^= static_cast<std::byte>(random());
@@ -337,7 +337,8 @@ TEST(SeekIndex, ForgedOnesReadNothingBeyondTheImage) {
       Bytes index = forged(n % 3 == 0 ? of_rows : good, random);
       ASSERT_TRUE(decoder.open(encoded).is_ok());
       decoder.use_index(index);
-      // Whatever comes of it, memory that is not the image's is an error of the sanitizer's.
+      // Any result is allowed, but the sanitizer must not find a read outside of the image's
+      // memory.
       (void)decoder.decode(any_region(random, 150, 80), view).is_ok();
       taken += std::strcmp(decoder.header().decoder, "millrace") == 0 ? 1 : 0;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which JPEGs are sound: those that a fresh decoder reads to the end, whatever came before.
+// Which JPEGs are valid: those that a new decoder reads to the end, independently of earlier
+// images.
 #include <gmock/gmock.h>
 #include <millrace/random.h>
 
@@ -25,7 +26,7 @@ using testing::Image;
 using testing::mixed_jpegs;
 using testing::noise;
 
-/// An image's pixels, or why there are none.
+/// An image's pixels, or the reason why decoding failed.
 struct Outcome {
   std::string reason;
   std::vector<std::uint8_t> pixels;
@@ -50,7 +51,7 @@ Outcome outcome(JpegDecoder& decoder, const Bytes& encoded) {
   return made;
 }
 
-/// Why check() refuses an image; empty if it does not.
+/// Returns the reason why check() refuses an image; empty if it does not.
 std::string refusal(JpegDecoder& decoder, const Bytes& encoded) {
   const Status opened = decoder.open(encoded);
   return opened.is_ok() ? decoder.check().reason() : opened.reason();
@@ -122,7 +123,7 @@ TEST(SoundJpeg, MissingQuantisationTablesAreBadAndMissingHuffmanTablesAreTheStan
             testing::reference_decode(sound).pixels);
 }
 
-/// By how many decibels an image's peak is above what differs from another; 100 if nothing does.
+/// Returns the peak signal-to-noise ratio of two images in dB; 100 if they are equal.
 double psnr(const Outcome& one, const Outcome& other) {
   double sum = 0;
   for (std::size_t n = 0; n < one.pixels.size(); ++n) {
@@ -133,7 +134,7 @@ double psnr(const Outcome& one, const Outcome& other) {
   return mean == 0 ? 100 : 10 * std::log10(255 * 255 / mean);
 }
 
-// The shares are on the page of decode/.
+// The README of decode/ has these shares.
 TEST(SoundJpeg, FlippedBitsInPhotographsAreMostlyFound) {
   MILLRACE_NEEDS_SHARED("data/photos");
   JpegDecoder decoder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JPEGs with stray bytes before a restart marker or the end, as webcams and damaged copies have.
+// JPEGs with stray bytes before a restart marker or the end, as from webcams or in damaged copies.
 #include <gmock/gmock.h>
 #include <millrace/random.h>
 
@@ -64,7 +64,7 @@ TEST(StrayBytes, BeforeTheEndAreSkippedInEachKindOfJpeg) {
     ASSERT_FALSE(decoder.header().repaired);
     for (const std::size_t count : {1U, 4U, 9U, 20'000U})
       for (const int value : {0x00, 0x55}) {
-        // Arithmetic coding takes other bytes than zeros for data.
+        // Arithmetic decoding treats bytes other than zeros as data.
         if (value != 0 && (count > 4 || encoding.arithmetic)) continue;
         SCOPED_TRACE(std::to_string(count) + " bytes of " + std::to_string(value));
         const Bytes encoded = with_stray(sound, stray(count, value), false);
@@ -100,7 +100,7 @@ TEST(StrayBytes, BeforeRestartMarkersAreSkippedByBothDecoders) {
       ASSERT_STREQ(decoder.header().decoder, "millrace (repaired)");
       ASSERT_TRUE(same_region(decoder, encoded, reference, whole_picture));
       ASSERT_STREQ(decoder.header().decoder, "millrace (repaired)");
-      // With an index that grows, too.
+      // Also with an index that grows.
       std::vector<std::byte> index;
       for (int n = 0; n < 20; ++n) {
         const Region region = any_region(random, picture_width, picture_height);
@@ -126,7 +126,7 @@ TEST(StrayBytes, BeforeAnotherRestartMarkerThanTheExpectedOneAreBad) {
   EXPECT_FALSE(testing::decode_by_libjpeg_alone(encoded).checked.is_ok());
 }
 
-/// Bytes as a scan has them: a zero follows each FF.
+/// Returns bytes in a scan's form: a zero follows each FF.
 Bytes any_bytes(Random& random) {
   const bool zeros = random() % 4 == 0;
   const bool filled = random() % 8 == 0;
@@ -179,7 +179,7 @@ TEST(StrayBytes, ThatAreManyBeforeARestartMarkerAreBad) {
   for (std::size_t at = testing::first_scan(sound), segment = 1; at + 1 < sound.size(); ++at) {
     if (sound[at] != std::byte{0xFF} || sound[at + 1] == std::byte{0}) continue;
     Bytes encoded = sound;
-    // libjpeg may hide 8 bytes a segment.
+    // libjpeg may not report up to 8 bytes a segment.
     encoded.insert(encoded.begin() + static_cast<std::ptrdiff_t>(at), 5 + 8 * segment++,
                    std::byte{0x55});
     EXPECT_THAT(checked(decoder, encoded).reason(), HasSubstr("extraneous bytes before marker"));

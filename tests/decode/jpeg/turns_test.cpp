@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two images that are decoded in turn come out as each does alone: pixels, reasons, seek indices.
+// Two interleaved decodes give the results of two separate ones: pixels, reasons, seek indices.
 #include <gtest/gtest.h>
 #include <millrace/image_decoder.h>
 #include <millrace/random.h>
@@ -26,13 +26,13 @@ using testing::encode;
 using testing::Encoding;
 using testing::noise;
 
-/// What is to be decoded.
+/// An image, its region and its index to decode.
 struct Wish {
   Bytes encoded;
   Region region;
   Bytes index;
 };
-/// What came of it.
+/// The result of a decode.
 struct Decoded {
   std::string reason;
   std::string decoder;
@@ -73,7 +73,7 @@ std::vector<Decoded> one_by_one(const std::vector<Wish>& wishes) {
   return outcomes;
 }
 
-/// Each image begins as soon as one of the two before it is done.
+/// Decodes all images, two at a time. Each one begins as soon as one of the two before it is done.
 std::vector<Decoded> in_turn(const std::vector<Wish>& wishes) {
   const std::array decoders{make_image_decoder(), make_image_decoder()};
   std::array<std::size_t, 2> numbers{};
@@ -101,7 +101,7 @@ std::vector<Decoded> in_turn(const std::vector<Wish>& wishes) {
   }
 }
 
-/// Once without seek indices, once with those of other regions.
+/// Compares once without seek indices, once with those of other regions.
 void expect_same_in_turn(std::vector<Wish> wishes, Random& random) {
   const auto decoder = make_image_decoder();
   for (const bool indexed : {false, true}) {
@@ -163,11 +163,11 @@ TEST(JpegTurns, DamagedOnesDoNotTouchTheirNeighbours) {
 TEST(JpegTurns, OneThatEndsAtOnceLeavesTheOtherAtItsBegin) {
   Random random(14, 0);
   Bytes broken = encode(noise(64, 48, 2), {});
-  // No code is of ones alone.
+  // A code of only ones is not allowed.
   const std::size_t scan = testing::first_scan(broken);
   for (std::size_t n = 0; n < 8; ++n) broken[scan + n] = n % 2 == 0 ? std::byte{0xFF} : std::byte{};
   const Bytes sound = encode(noise(300, 200, 1), {});
-  // One begins with MCUs that are decoded, one with many that are passed over.
+  // One begins with MCUs that are decoded, the other with many that are skipped.
   for (const Wish& wish : {Wish{sound, {0, 0, 300, 200}, {}}, Wish{sound, {5, 150, 9, 20}, {}}})
     for (const Region& region : {Region{0, 0, 64, 48}, Region{0, 40, 9, 8}}) {
       const Wish bad{broken, region, {}};
@@ -203,7 +203,7 @@ TEST(JpegTurns, AreNotForOtherImagesNorLargeRegions) {
   const Bytes large = encode(noise(2000, 1500, 1), {});
   EXPECT_FALSE(begins(large, {0, 0, 2000, 1500}));
   EXPECT_TRUE(begins(large, {900, 700, 300, 300}));
-  // Nothing of it is left.
+  // No state of it is left.
   EXPECT_TRUE(decoder->open(plain).is_ok());
   EXPECT_FALSE(decoder->has_turns());
   EXPECT_EQ(finish(*decoder, {5, 5, 10, 10}).reason, "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// decode/'s colour.cpp with one instruction set that makes wrong pixels: the one that the process
-// chooses first. A linker takes these functions in place of the library's.
+// decode/'s colour.cpp in which the instruction set that the process chooses first gives wrong
+// pixels. A linker takes these functions instead of the library's.
 #include "jpeg/colour.h"
 
 #define ycc_to_rgb right_ycc_to_rgb

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PNGs put together by hand.
+// PNGs built by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ inline Bytes chunk(const std::string& name, const std::vector<std::uint8_t>& dat
   return bytes;
 }
 
-/// A PNG of chunks.
+/// Returns a PNG of these chunks.
 inline Bytes png(const std::vector<Bytes>& chunks) {
   Bytes bytes;
   append(bytes, {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'});

@@ -30,7 +30,7 @@ std::vector<std::uint16_t> values_of(const MaskView& view) {
   return {view.values, view.values + std::ptrdiff_t{view.size.width} * view.size.height};
 }
 
-/// What Pillow makes of a mask.
+/// Returns Pillow's values of a mask.
 std::vector<std::uint16_t> values_of(const testing::LivePicture& mask) {
   std::vector<std::uint16_t> values;
   for (std::size_t n = 0; n + 1 < mask.rgb.size(); n += 2)
@@ -38,7 +38,7 @@ std::vector<std::uint16_t> values_of(const testing::LivePicture& mask) {
   return values;
 }
 
-/// Why a mask is bad; empty if it is not.
+/// Returns why a mask is bad; empty if it is not.
 std::string why_bad(const Bytes& encoded, Size size, const DecodeLimits& limits = {}) {
   MaskDecoder decoder = mask_decoder(limits);
   MaskView view;
@@ -47,7 +47,7 @@ std::string why_bad(const Bytes& encoded, Size size, const DecodeLimits& limits 
   return decoded.reason();
 }
 
-/// A mask of grey whose rows are all zeros.
+/// Returns a grey mask of zeros.
 Bytes zeros(int width, int height, int bits) {
   const std::size_t row =
       1 + (static_cast<std::size_t>(width) * static_cast<std::size_t>(bits) + 7) / 8;
@@ -69,7 +69,7 @@ TEST(MaskDecoder, ValuesArePillows) {
   }
 }
 
-// Without Pillow, too: each way that values are stored, with numbers that were worked out by hand.
+// Also without Pillow: each way to store values, with numbers computed by hand.
 TEST(MaskDecoder, ValuesAreThoseStored) {
   const auto values = [](int width, int bits, int colour, const std::vector<std::uint8_t>& row) {
     std::vector<Bytes> chunks{header(width, 1, bits, colour)};
@@ -120,7 +120,7 @@ TEST(MaskDecoder, SaysWhatIsNoMaskOfTheImage) {
       HasSubstr("Not enough"));
 }
 
-// What a header claims takes no memory and no time.
+// A size that only the header claims takes no memory and no time.
 TEST(MaskDecoder, IsNotFooledByHeaders) {
   const Bytes pixel = chunk("IDAT", deflated({0, 1}));
   const auto claim = [&](std::uint32_t side, Size size) {
@@ -135,7 +135,7 @@ TEST(MaskDecoder, IsNotFooledByHeaders) {
   EXPECT_EQ(claim(0, {0, 0}), "its header says 0 x 0 pixels");
 }
 
-// Each chunk has a checksum, and all of them are read.
+// Each chunk has a checksum, and all chunks are read.
 TEST(MaskDecoder, FindsAllDamage) {
   const std::vector<std::uint8_t> rows{0, 1, 2, 3, 0, 4, 5, 6};
   const std::vector<Bytes> masks{
@@ -156,7 +156,7 @@ TEST(MaskDecoder, FindsAllDamage) {
   }
 }
 
-// Nothing of a damaged mask reaches the next.
+// No state of a damaged mask reaches the next one.
 TEST(MaskDecoder, DamagedMasksAreBad) {
   MILLRACE_LIVE(masks, "mask");
   MaskDecoder decoder = mask_decoder();
@@ -175,7 +175,7 @@ TEST(MaskDecoder, DamagedMasksAreBad) {
   }
 }
 
-// Of the limits on images, those on memory are masks' as well.
+// The limits on memory apply to masks, too.
 TEST(MaskDecoder, KeepsToTheBudget) {
   const Bytes empty = zeros(6000, 3000, 1);
   ASSERT_LT(empty.size(), 6000U * 3000 / 4000);
@@ -193,7 +193,7 @@ TEST(MaskDecoder, KeepsToTheBudget) {
   EXPECT_EQ(all.wait_for(50ms), std::future_status::timeout);  // the mask's memory is taken
   decoder.close();
   all.wait();
-  // A bad one gives it back by itself.
+  // A bad mask gives the memory back by itself.
   Bytes damaged = empty;
   damaged.resize(damaged.size() - 5);
   ASSERT_FALSE(decoder.decode(damaged, {6000, 3000}, view).is_ok());

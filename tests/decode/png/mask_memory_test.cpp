@@ -10,7 +10,7 @@
 namespace millrace {
 namespace {
 
-// Whether there is memory says nothing of a mask.
+// Lack of memory does not make a mask bad.
 TEST(MaskMemory, TooLittleIsAnErrorAndNoBadMask) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
   const std::vector<std::uint8_t> rows(301 * 200);
@@ -26,7 +26,7 @@ TEST(MaskMemory, TooLittleIsAnErrorAndNoBadMask) {
   EXPECT_THROW((void)decode_without(100'000), std::bad_alloc);  // the values
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(decoder.decode(mask, {300, 200}, view).is_ok());
-    EXPECT_THROW((void)decode_without(30'000), std::bad_alloc);  // what zlib looks back at
+    EXPECT_THROW((void)decode_without(30'000), std::bad_alloc);  // the history window of zlib
     EXPECT_THROW((void)decode_without(1'000), std::bad_alloc);   // libpng's own
     EXPECT_EQ(view.values, nullptr);
     EXPECT_TRUE(decode_without(100'000));  // the values' memory is kept

@@ -21,7 +21,7 @@ using testing::noise;
 using testing::png;
 using testing::why_unsound;
 
-/// By libpng's own writer.
+/// Returns the picture encoded by libpng's own writer.
 Bytes encoded_by_libpng(const Image& picture) {
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
@@ -44,7 +44,7 @@ TEST(PngDecoder, EqualsPillow) {
   testing::expect_pillows_pixels(pictures);
 }
 
-// As in Pillow 13; before it they were of the colour's own number.
+// As in Pillow 13. Older versions gave grey of the colour's index.
 TEST(PngDecoder, ColoursBeyondThePaletteAreBlack) {
   const Bytes encoded = png({header(3, 1, 8, 3), chunk("PLTE", {10, 20, 30, 40, 50, 60}),
                              chunk("IDAT", deflated({0, 1, 2, 255})), end_chunk});
@@ -72,7 +72,7 @@ TEST(PngDecoder, DamageIsSeenAsFarAsTheRegionReaches) {
   EXPECT_THAT(decoder->check().reason(), HasSubstr("cut short"));
 }
 
-// Each chunk has a checksum, so no flipped bit and no cut goes unnoticed.
+// Each chunk has a checksum, so every flipped bit and every cut is found.
 TEST(PngDecoder, CheckFindsAllDamage) {
   const Bytes encoded = encoded_by_libpng(noise(9, 7, 3));
   ASSERT_EQ(why_unsound(encoded), "");
@@ -87,7 +87,8 @@ TEST(PngDecoder, CheckFindsAllDamage) {
   }
 }
 
-// Of a region, the chunk that holds its end is not read to its checksum; the whole is.
+// For a region, the chunk that holds its end is not read to its checksum. For the whole image it
+// is.
 TEST(PngDecoder, DamagedPicturesAreBadOrTheSame) {
   MILLRACE_LIVE(pictures, "png");
   const auto decoder = make_image_decoder();
@@ -130,7 +131,7 @@ TEST(PngDecoder, SaysWhatIsWrong) {
   EXPECT_THAT(why_unsound(png({header(1, 1), text, pixel, end_chunk})), HasSubstr("CRC error"));
 }
 
-// What lies beside the pixels is neither unpacked nor kept.
+// Data beside the pixels is neither decompressed nor kept.
 TEST(PngDecoder, TextAndProfilesCostNothing) {
   const Bytes pixel = chunk("IDAT", deflated({0, 1, 2, 3}));
   auto bomb = deflated(std::vector<std::uint8_t>(std::size_t{16} << 20));

@@ -33,7 +33,7 @@ std::string open_reason(const Bytes& encoded) {
   return reason;
 }
 
-/// The RGB values of a region, in rows without gaps.
+/// Returns the RGB values of a region, in rows without gaps.
 std::vector<std::uint8_t> decoded(const Bytes& encoded, const Region& region) {
   const auto decoder = make_image_decoder();
   EXPECT_TRUE(decoder->open(encoded).is_ok());

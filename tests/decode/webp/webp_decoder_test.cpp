@@ -29,7 +29,7 @@ Bytes encoded_by_libwebp(const Image& picture, bool lossless) {
   return encoded;
 }
 
-/// libwebp's own decode of the whole; empty where it fails.
+/// Returns libwebp's own decode of the whole; empty if it fails.
 std::vector<std::uint8_t> by_libwebp(const Bytes& encoded) {
   int width = 0;
   int height = 0;
@@ -47,7 +47,7 @@ TEST(WebpDecoder, EqualsPillow) {
   testing::expect_pillows_pixels(pictures);
 }
 
-// All offsets and sizes about a macroblock, where chroma is upsampled and edges are filtered.
+// All offsets and sizes around a macroblock, where chroma is upsampled and edges are filtered.
 TEST(WebpDecoder, RegionsAreThoseOfTheWhole) {
   const auto decoder = make_image_decoder();
   for (const bool lossless : {false, true}) {
@@ -77,7 +77,7 @@ TEST(WebpDecoder, WhatIsCutShortIsBad) {
   }
 }
 
-// There are no checksums, so most flipped bits are other pixels; those are libwebp's.
+// WebP lacks checksums, so most flipped bits give other pixels; they must equal libwebp's.
 TEST(WebpDecoder, DamageIsAsByLibwebp) {
   std::mt19937 draw(5);
   int bad = 0;

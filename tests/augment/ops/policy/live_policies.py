@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""live_policies.py OUTPUT CASES: what this machine's torchvision makes of random pictures by the
+"""live_policies.py OUTPUT CASES: random pictures changed by this machine's torchvision: by the
 operations of its policies, CASES of each of three spaces, and by AugMix's mixture.
 
-For each case it writes: number of the space, of the operation in it, of the magnitude and of all
-magnitudes, minus or not, number of the filter, red, green and blue of the fill, width, height
-(int32), the magnitude (float64), the picture's RGB rows and what is made of them; a mixture is of
-the picture, its negative and the picture solarized, and has its three weights (float32) instead of
-the magnitude, and 3 for its space. Exits with 77 where there is no torchvision.
+Writes for each case these int32 numbers: the space, the operation in it, the magnitude, the number
+of magnitudes, minus or not, the filter, the fill's red, green and blue, width, height. Then it
+writes the magnitude (float64), the picture's RGB rows and the changed rows. A mixture has the
+space 3 and its three weights (float32) instead of the magnitude. It mixes the picture, its negative
+and the picture solarized. Exits with 77 without torchvision.
 """
 
 import random
@@ -41,7 +41,7 @@ def space_of(number, bins, size):
 
 
 def mixture(image, weights):
-    """The sums of AugMix.forward."""
+    """Returns the mixture that AugMix.forward computes."""
     batch = functional.pil_to_tensor(image)
     mix = weights[0] * batch
     mix.add_(weights[1] * functional.pil_to_tensor(functional.invert(image)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The operations of policies, their magnitudes, and mixtures beside the torchvision of this
+// The operations of policies, their magnitudes, and mixtures, compared with the torchvision of this
 // machine's Python.
 #include <gtest/gtest.h>
 
