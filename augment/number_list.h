@@ -22,7 +22,7 @@ inline nlohmann::ordered_json json_of(const std::vector<double>& value, const Nu
   return value.size() == 1 ? parts[0] : parts;
 }
 
-/// Returns what the numbers of such a list must be, if these numbers break its rules; otherwise an
+/// Returns the requirement that the numbers of such a list must meet, if these do not; otherwise an
 /// empty text.
 inline std::string list_problem(const std::vector<double>& value, const NumberList& list) {
   for (const double number : value)

@@ -30,7 +30,7 @@ std::unique_ptr<ImageDecoder> make(const std::shared_ptr<DecodeBudget>& budget) 
   return std::make_unique<Decoder>(budget);
 }
 
-/// Reads an image of one kind. Keeps of its information only what all kinds have in common.
+/// Reads an image of one kind. Keeps only the information that all kinds have in common.
 template <typename Info, Status (*read)(std::span<const std::byte>, Info&)>
 Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
   Info found;

@@ -81,8 +81,8 @@ struct Fold {
     y = std::max(-top, 0);
   }
 
-  /// Returns the largest of 8, 4 and 2 by which the box can be reduced and still have at least as
-  /// many columns and rows as it is resized to. 1: no reduction.
+  /// Returns the largest reduction, 8, 4 or 2, at which the box is at least as large as the size
+  /// that it is resized to. Returns 1 if no reduction is possible.
   int reduction() const {
     if (resampling.turn != Turn{} || resampling.interpolation == Interpolation::nearest) return 1;
     for (const int by : {8, 4, 2})

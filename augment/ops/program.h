@@ -65,7 +65,7 @@ class Program {
  private:
   Size output_;
   Like like_;
-  std::vector<Operation> ops_;  // holds what the others point to
+  std::vector<Operation> ops_;  // owns the operations that the others point to
   std::vector<const GeometricOperation*> geometric_;
   std::vector<const PixelOperation*> folded_;
   std::vector<const PixelOperation*> in_place_;

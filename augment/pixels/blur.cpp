@@ -55,7 +55,7 @@ BlurBox box_of(double radius) {
 }
 
 /// Repeats the outermost pixels `margin` times on both sides. The pixels begin `margin` pixels
-/// behind `row`.
+/// after `row`.
 void extend(std::uint8_t* row, std::size_t margin, std::size_t width) {
   for (std::size_t n = 0; n < margin; ++n) {
     std::memcpy(row + 3 * n, row + 3 * margin, 3);

@@ -11,7 +11,7 @@ namespace millrace {
 inline constexpr std::size_t blur_slack = 32;
 
 /// Makes `count` sums of values that lie `step` values apart. Each is weights[0] times the value,
-/// plus weights[n] times the sum of the values n steps before and behind it.
+/// plus weights[n] times the sum of the values n steps before and after it.
 void blur_row(const float* row, std::size_t step, std::span<const float> weights, float* made,
               std::size_t count);
 /// Makes the same sums over rows: rows[half] of 2 x half + 1 rows holds the value itself. Rounds
@@ -27,7 +27,7 @@ struct BlurBox {
   std::uint32_t end_weight;
 };
 
-/// Makes `count` box sums of RGB pixels' values. The first value lies radius + 1 pixels behind
+/// Makes `count` box sums of RGB pixels' values. The first value lies radius + 1 pixels after
 /// `row`, and as many pixels follow the last one. `sums` has room for `count` numbers.
 void box_blur_row(const std::uint8_t* row, const BlurBox& box, std::uint32_t* sums,
                   std::uint8_t* made, std::size_t count);

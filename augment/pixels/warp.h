@@ -26,9 +26,9 @@ using AffineMap = std::array<double, 6>;
 using PerspectiveMap = std::array<double, 8>;
 
 /// Returns the map that rotates clockwise by `degrees`, scales by `scale` and shears by the degrees
-/// `shear` along both axes, all around `centre`, and then moves by `translation`. Source:
-/// `_get_inverse_affine_matrix` in torchvision's transforms/functional.py. Its `functional.affine`
-/// takes the image's `middle` for the centre.
+/// `shear` along both axes. All that is around `centre`. Then the map moves by `translation`.
+/// Source: `_get_inverse_affine_matrix` in torchvision's transforms/functional.py. Its
+/// `functional.affine` takes the image's `middle` for the centre.
 AffineMap affine_map(Point centre, double degrees, Point translation, double scale, Point shear);
 inline Point middle(Size size) { return {size.width * 0.5, size.height * 0.5}; }
 

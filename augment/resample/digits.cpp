@@ -11,7 +11,7 @@
 #ifdef __x86_64__
 #ifdef __clang__
 #include <immintrin.h>
-#else  // GCC 12 takes what its own header leaves undefined on purpose for a fault.
+#else  // GCC 12 warns of a value that its own header leaves uninitialised on purpose.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>

@@ -32,7 +32,7 @@ class RasterDecoder : public ImageDecoder {
   /// Reads the header of bytes that begin as those of the codec's kind do. Sets all members of
   /// `header`.
   virtual Status read_header(std::span<const std::byte> encoded, ImageHeader& header) = 0;
-  /// Returns the memory that decoding takes beside the region's pixels (3 bytes each), for the
+  /// Returns the memory that decoding takes besides the region's pixels (3 bytes each), for the
   /// image whose header was read last.
   virtual std::uint64_t bytes_beside(const Region& region) const = 0;
   /// Sets `view` to the region, in memory of `reserve` or in the encoded bytes.

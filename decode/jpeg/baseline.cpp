@@ -112,7 +112,7 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
                             std::uint8_t* pixels, SeekIndex* index) {
   frame_ = &frame;
   pixels_ = pixels;
-  // Whether damage before a region is seen must not depend on the number of noted points.
+  // The number of noted points must not decide whether damage before a region is seen.
   const auto is_whole = [&] {
     return static_cast<std::int64_t>(index->points.size()) == Tiles(frame, index->of).count;
   };
@@ -192,7 +192,7 @@ void BaselineDecoder::finish_rows(int count) {
   }
 }
 
-/// Skips the remaining MCUs. Returns whether the image ends behind them.
+/// Skips the remaining MCUs. Returns whether the image ends after them.
 bool BaselineDecoder::reach_end() {
   return entropy_.aim(mcus_of(*frame_), 0, rows_.front()) && entropy_.finish() &&
          entropy_.is_at_end();

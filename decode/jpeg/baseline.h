@@ -25,9 +25,9 @@ class BaselineDecoder {
   /// Returns the bytes from one row of `width` pixels to the next in the output of `decode`.
   static std::size_t stride_of(int width);
 
-  /// Decodes a region of the frame into rows of RGB, `stride_of` the region's width apart. With a
-  /// `reduction` of 2, 4 or 8 instead of 1, the region lies in the frame at 1/`reduction` of its
-  /// resolution, its sides rounded up. The pixels then differ from those of other decoders. An
+  /// Decodes a region of the frame into rows of RGB, `stride_of` the region's width apart.
+  /// `reduction` is 1, 2, 4 or 8. Above 1, the region lies in the frame at 1/`reduction` of its
+  /// resolution, with its sides rounded up. The pixels then differ from those of other decoders. An
   /// index saves time where it has points, and gets the new points.
   bool decode(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
               SeekIndex* index = nullptr);
@@ -36,8 +36,8 @@ class BaselineDecoder {
   void begin(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index = nullptr);
   bool finish();
-  /// Continues two decodes that have begun, interleaved, until one of them has no such work left,
-  /// which may be at once. This takes less time than one decode after the other.
+  /// Continues two decodes that have begun, interleaved, until one of them has no such work left.
+  /// That may be at once. This takes less time than one decode after the other.
   static void take_turns(BaselineDecoder& a, BaselineDecoder& b);
   /// Returns whether `take_turns` has work left. It has none where the index or restart markers
   /// tell where all rows begin. `finish` then decodes two rows of the image interleaved, which is

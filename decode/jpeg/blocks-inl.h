@@ -97,7 +97,7 @@ struct Symbol {
 };
 
 /// Takes any symbol that follows the coefficient at `place`. Any number of bits may be left before.
-/// At least 56 are left behind a value. Arguments and result are passed by value, since variables
+/// At least 56 are left after a value. Arguments and result are passed by value, since variables
 /// with an address are not kept in registers.
 inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std::uint32_t place) {
   refill(bits);
@@ -127,7 +127,7 @@ inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std:
   return {bits, place, value, place > last_place ? Symbol::nothing : Symbol::value_of_place};
 }
 
-/// Ensures that the bits of a block can be taken. Returns false behind the scan's end.
+/// Ensures that the bits of a block can be taken. Returns false past the scan's end.
 HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
   if (bits.next < bytes.limit()) [[likely]]
     return true;
@@ -189,7 +189,7 @@ HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* b
   return place == last_place ? Turn::ends : Turn::goes_on;
 }
 
-/// Decodes a block's AC coefficients behind `place`. Returns false if they are corrupt.
+/// Decodes a block's AC coefficients after `place`. Returns false if they are corrupt.
 HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
                                     std::uint32_t place = 0) {
   // Each look-up takes at most as many bits as the index has.
@@ -242,7 +242,7 @@ HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable
   return symbol.kind == Symbol::end || place == last_place ? Turn::ends : Turn::goes_on;
 }
 
-/// Skips a block's AC coefficients behind `place`. Returns false if they are corrupt.
+/// Skips a block's AC coefficients after `place`. Returns false if they are corrupt.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
                                   std::uint32_t place = 0) {
   static_assert(4 * SkipTable::most_bits <= 56);
@@ -277,7 +277,7 @@ HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
       drop(bits, entry);
       return true;
     }
-    if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies behind the limit
+    if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies after the limit
     const Symbol symbol = take_symbol(bits, table, place);
     bits = symbol.rest;
     if (symbol.kind == Symbol::nothing) return false;

@@ -6,7 +6,7 @@
 
 namespace millrace::jpeg {
 
-/// Limit on samples that may be read, and pixels that may be written, behind a row's width.
+/// Limit on samples that may be read, and pixels that may be written, after a row's width.
 inline constexpr std::size_t row_slack = 64;
 
 /// Makes a row of `width` RGB pixels from rows of Y, Cb and Cr, as libjpeg-turbo does, to the bit.

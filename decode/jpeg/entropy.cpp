@@ -267,7 +267,7 @@ bool EntropyDecoder::seek(const SeekPoint& point, std::size_t wanted, std::int64
   return true;
 }
 
-/// Returns whether a segment begins behind a restart marker, and all earlier ones begin behind
+/// Returns whether a segment begins after a restart marker, and all earlier ones begin after
 /// theirs.
 bool EntropyDecoder::knows_segment(std::int64_t segment) {
   while (static_cast<std::int64_t>(segments_.size()) <= segment) {

@@ -20,14 +20,14 @@ class EntropyDecoder {
  public:
   /// Begins with the frame's first MCU. The frame must outlive the following calls. `skipped` is
   /// the approximate number of MCUs that will be skipped: tables for that are made if they save
-  /// time. Coefficients of a component behind its last place, in the zigzag order, are skipped. An
+  /// time. Coefficients of a component after its last place, in the zigzag order, are skipped. An
   /// index, if given, must outlive the following calls, too. `aim` then seeks by its points, and
-  /// tiles behind its last one are noted. Returns false for bad Huffman tables.
+  /// tiles after its last one are noted. Returns false for bad Huffman tables.
   bool begin(const Frame& frame, std::int64_t skipped,
              std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
 
   /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on. `first` is at or
-  /// behind the next MCU. The following calls skip the MCUs before `first` and decode the others
+  /// after the next MCU. The following calls skip the MCUs before `first` and decode the others
   /// into `row`, which must be shaped for them. The index may let them begin further on; without an
   /// index, a restart marker may. Returns false where the index has a bad position, or the data
   /// decoded so far is corrupt.
@@ -43,14 +43,14 @@ class EntropyDecoder {
   /// must be wanted.
   bool can_take_two(std::int64_t second, int mcus);
   /// Decodes `mcus` MCUs of a row and of a later one interleaved, which takes less time than one
-  /// after the other. The next MCU is then the one behind those of the later row.
+  /// after the other. The next MCU is then the one after those of the later row.
   bool decode_two(std::int64_t first, std::int64_t second, int mcus, CoefficientRow& first_row,
                   CoefficientRow& second_row);
   /// Returns whether the data decoded so far lies before the scan's end.
   bool is_sound() const { return is_sound(state()); }
   /// Returns whether all MCUs of the image are decoded or skipped, and EOI is the next marker.
   bool is_at_end();
-  /// Returns whether stray bytes were skipped between an MCU and the marker behind it.
+  /// Returns whether stray bytes were skipped between an MCU and the marker after it.
   bool skipped_stray_bytes() const { return skipped_stray_bytes_; }
   /// Adds the noted points to the index. Call it when all decoded data is known to be valid.
   void extend_index();

@@ -88,7 +88,7 @@ bool AcTable::set(const HuffmanCode& code) {
 }
 
 void SkipTable::set(const HuffmanCode& code) {
-  // Tables with an index of 0, 1 ... bits, one behind the other. The symbols behind a symbol are
+  // Tables with an index of 0, 1 ... bits, one after the other. The symbols after a symbol are
   // looked up in the table for the number of bits that the symbol leaves.
   std::array<std::uint16_t, std::size_t{2} << index_bits> all;
   const auto table = [&](int bits) { return all.data() + (std::size_t{1} << bits); };

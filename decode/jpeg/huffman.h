@@ -71,8 +71,8 @@ struct DcTable {
 ///   does not fit into the index; or `end`;
 /// - bits 16 to 31: the value, as an int16; with `other`, the value's number of bits. Sixteen zeros
 ///   are a coefficient of 0.
-/// The remaining entries are `long_code`, for a code that does not fit into the index or does not
-/// exist, and `unsound`, for symbols that a valid scan does not have.
+/// The remaining entries are `long_code` and `unsound`. `long_code` means a code that does not fit
+/// into the index or does not exist. `unsound` means a symbol that a valid scan does not have.
 struct AcTable {
   static constexpr int index_bits = 11;
   static constexpr std::uint32_t end = 64;

@@ -131,8 +131,8 @@ HWY_INLINE void transpose(V16 (&rows)[8]) {
   // Now vector 0 has the columns 0 to 3 of rows 0 and 1, vector 1 the columns 4 to 7. Vectors 2 and
   // 3 have those of rows 2 and 3, and so on.
   for (const int n : {0, 1, 4, 5}) interleave(D32(), rows[n], rows[n + 2]);
-  // Vector 0 has columns 0 and 1 of rows 0 to 3, vector 2 columns 2 and 3, vector 1 columns 4 and
-  // 5, vector 3 columns 6 and 7.
+  // Columns 0 and 1 of rows 0 to 3 are in vector 0, columns 2 and 3 in vector 2. Columns 4 and 5
+  // are in vector 1, columns 6 and 7 in vector 3.
   for (int n = 0; n < 4; ++n) interleave(D64(), rows[n], rows[n + 4]);
   const V16 made[8] = {rows[0], rows[4], rows[2], rows[6], rows[1], rows[5], rows[3], rows[7]};
   for (int n = 0; n < 8; ++n) rows[n] = made[n];

@@ -133,7 +133,7 @@ class BitReader {
     count_ -= ones + 1;
     return ones << parameter | take(parameter);
   }
-  /// Returns whether more bits were read than exist. Bits behind the end are ones.
+  /// Returns whether more bits were read than exist. Bits past the end are ones.
   bool is_past_end() const { return past_end_ > count_; }
 
  private:
@@ -164,7 +164,7 @@ class BitReader {
   std::size_t read_ = 0;
   std::uint64_t held_ = 0;
   unsigned count_ = 0;
-  /// Bits that were added behind the end.
+  /// Bits that were added past the end.
   unsigned past_end_ = 0;
 };
 
@@ -174,7 +174,7 @@ unsigned parameter_for(std::uint64_t mean) {
   return std::min(static_cast<unsigned>(std::bit_width(mean * 71 / 102)), most_parameter);
 }
 
-/// Writes the points and their columns' parameters, and cuts `packed` behind them.
+/// Writes the points and their columns' parameters, and cuts `packed` after them.
 template <std::size_t columns>
 void pack_points(const std::vector<SeekPoint>& points, std::vector<std::byte>& packed) {
   // Computed from some of the points: a parameter need not be the best.

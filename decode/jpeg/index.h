@@ -17,8 +17,8 @@ namespace millrace::jpeg {
 
 /// The state that the entropy stage needs to continue with an MCU.
 struct SeekPoint {
-  /// Bits of the scan before the MCU, including stuffed zeros and markers. An MCU behind a restart
-  /// marker begins behind the marker.
+  /// Bits of the scan before the MCU, including stuffed zeros and markers. An MCU after a restart
+  /// marker begins after the marker.
   std::uint64_t bit = 0;
   /// The DC coefficients before the MCU, by component, modulo 2^16.
   std::array<std::uint16_t, 3> predictors{};
@@ -40,7 +40,7 @@ struct Tiles {
   std::int64_t of(std::int64_t mcu) const {
     return mcu / row_mcus * across + mcu % row_mcus / mcus;
   }
-  /// Returns a tile's first MCU. For the tile behind the last one it returns the number of MCUs.
+  /// Returns a tile's first MCU. For the tile after the last one it returns the number of MCUs.
   std::int64_t first_mcu(std::int64_t tile) const {
     return tile / across * row_mcus + tile % across * mcus;
   }

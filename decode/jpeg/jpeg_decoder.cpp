@@ -105,8 +105,7 @@ Status JpegDecoder::check_header(std::size_t encoded_bytes) const {
                       needed_bytes({0, 0, header_.width, header_.height}), budget_->limits());
 }
 
-/// Returns the largest memory, among that which depends on the image's size, in use during the
-/// decode of a region.
+/// Returns the peak memory for the decode of a region, as far as it depends on the image's size.
 std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   const jpeg_decompress_struct& image = libjpeg_->image();
   const std::uint64_t coefficients = libjpeg_->coefficient_bytes();

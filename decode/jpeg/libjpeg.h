@@ -44,7 +44,7 @@ class Libjpeg {
   Status skip(unsigned rows);
   /// Reads rows that are `stride` bytes apart; with a stride of 0 each overwrites the one before.
   Status read(unsigned rows, std::uint8_t* to, std::size_t stride);
-  /// Reads the data behind the last row, up to the image's end. For images of one scan, after all
+  /// Reads the data after the last row, up to the image's end. For images of one scan, after all
   /// rows.
   Status finish();
   /// Frees the image's memory and tables.

@@ -28,7 +28,7 @@ struct BlockKind {
   const AcTable* ac = nullptr;
   /// nullptr: skipped blocks are decoded to a scratch block.
   const SkipTable* skip = nullptr;
-  /// Coefficients behind this place are skipped.
+  /// Coefficients after this place are skipped.
   std::uint32_t last_place = 0;
   /// The kind of the next block, in the same MCU or the next one.
   const BlockKind* next = nullptr;
@@ -63,7 +63,7 @@ struct McuRun {
   State state = State::done;
   ScanState* scan = nullptr;
   bool skips = false;
-  /// Blocks that are not open yet, and the MCUs behind them. If points are noted, the blocks end
+  /// Blocks that are not open yet, and the MCUs after them. If points are noted, the blocks end
   /// with the tile. Then the next block's kind and the place of its coefficients.
   std::int64_t blocks = 0;
   std::int64_t later_mcus = 0;

@@ -52,7 +52,7 @@ bool ScanBytes::ensure(const std::uint8_t*& next) {
   return true;
 }
 
-/// Fills the window behind the `kept` bytes, up to `wanted` bytes in all.
+/// Fills the window after the `kept` bytes, up to `wanted` bytes in all.
 void ScanBytes::fill(std::size_t kept, std::size_t wanted) {
   std::uint8_t* to = window_.data() + kept;
   std::uint8_t* const full = window_.data() + std::min(wanted, window_bytes);

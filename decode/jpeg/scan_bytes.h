@@ -17,16 +17,16 @@ inline constexpr int first_restart = 0xD0;
 inline constexpr std::size_t max_stray_bytes = 4;
 
 /// Returns whether bytes before a marker are stray and may be skipped: at most `max_stray_bytes`,
-/// or all zero. `in_file` is their number in the file, with the zeros that are stuffed behind each
+/// or all zero. `in_file` is their number in the file, with the zeros that are stuffed after each
 /// FF.
 bool are_stray(std::span<const std::uint8_t> bytes, std::size_t in_file);
 
-/// Returns the offset behind the first marker of a scan from byte `begin` on, if it is `marker`. A
+/// Returns the offset after the first marker of a scan from byte `begin` on, if it is `marker`. A
 /// fill byte FF before a marker counts as another marker.
 std::optional<std::size_t> offset_behind(int marker, std::span<const std::uint8_t> scan,
                                          std::size_t begin);
 
-/// The entropy-coded bytes of a scan without the zeros that are stuffed behind each FF (T.81,
+/// The entropy-coded bytes of a scan without the zeros that are stuffed after each FF (T.81,
 /// B.1.1.5). They are in a window, so that bits can be taken without checks of their values. Zeros
 /// follow the last byte before a marker or before the file's end.
 class ScanBytes {
@@ -45,8 +45,8 @@ class ScanBytes {
   /// The window's first byte, and the limit before which `reach` bytes may be read.
   const std::uint8_t* first() const { return window_.data(); }
   const std::uint8_t* limit() const { return limit_; }
-  /// Moves the window on if `next` is at or behind the limit, and `next` with it. Returns false if
-  /// only zeros are left: `next` is then more than 8 bytes behind the last byte.
+  /// Moves the window on if `next` is at or after the limit, and `next` with it. Returns false if
+  /// only zeros are left: `next` is then more than 8 bytes after the last byte.
   bool ensure(const std::uint8_t*& next);
 
   /// Returns the number of bytes before `next` from the begin of reading on: in the window and in
@@ -55,20 +55,20 @@ class ScanBytes {
     return before_ + static_cast<std::size_t>(next - window_.data());
   }
   /// Returns the offset in the scan of the byte at a place of `place_of`. For a marker's place it
-  /// is the offset behind the marker. Places must not decrease from one call to the next.
+  /// is the offset after the marker. Places must not decrease from one call to the next.
   std::size_t offset_of(std::size_t place);
 
   /// Returns the number of bits from the byte `next` to the last byte's end; negative if `next` is
-  /// behind it. If the window does not have the last byte, the result is more than 64.
+  /// after it. If the window does not have the last byte, the result is more than 64.
   std::ptrdiff_t bits_left(const std::uint8_t* next) const;
 
   /// Returns the number of whole bytes between the last used bit and the scan's next marker. It is
   /// 0 in a valid scan, which has only padding there. The bits from `next` on and `unused` bits
-  /// before it are left. Returns nullopt if more bits were used than exist, if the next marker is
-  /// not `marker`, if the window lacks some of the bytes, or if they are not stray.
+  /// before it are left. Returns nullopt if more bits were used than exist, or if the next marker
+  /// is not `marker`. It also does if the window lacks some of the bytes, or if they are not stray.
   std::optional<std::size_t> stray_before(int marker, const std::uint8_t* next,
                                           unsigned unused) const;
-  /// Skips the marker at the end, and begins again behind it.
+  /// Skips the marker at the end, and begins again after it.
   void pass_marker();
 
  private:
@@ -80,8 +80,8 @@ class ScanBytes {
   std::size_t read_ = 0;
   /// Bytes of earlier windows.
   std::size_t before_ = 0;
-  /// The places before which a byte was removed, in order, then a place behind all. `passed_` is
-  /// the number of them that `offset_of` has passed.
+  /// The places before which a byte was removed, in order, then a place after all others. `passed_`
+  /// is the number of places that `offset_of` has passed.
   bool with_offsets_ = false;
   std::vector<std::size_t> removed_;
   std::size_t passed_ = 0;

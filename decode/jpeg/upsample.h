@@ -15,7 +15,7 @@ void widen_row(const std::uint8_t* row, std::int16_t* sums, std::size_t count);
 
 /// Smooths 2 x `count` samples from `count` sums, as libjpeg-turbo's "fancy" upsampling does: each
 /// sample is 3 parts of its own sum and 1 part of the neighbouring sum. Reads `sums[-1]`,
-/// `sums[count]` and `row_slack` more. May write 2 x `row_slack` samples behind the last one.
+/// `sums[count]` and `row_slack` more. May write 2 x `row_slack` samples after the last one.
 /// `of_two_rows`: the sums are those of `sum_rows`.
 void smooth_across(const std::int16_t* sums, std::uint8_t* samples, std::size_t count,
                    bool of_two_rows);

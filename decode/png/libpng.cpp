@@ -55,7 +55,7 @@ Status Libpng::open(std::span<const std::byte> encoded) {
       std::longjmp(jump_, 1);
     }
     png_set_read_fn(png_, this, read_bytes);
-    png_set_benign_errors(png_, 1);  // ignores benign errors
+    png_set_benign_errors(png_, 1);  // treats benign errors as warnings
     png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
     // The decoder checks the limits on images itself.
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);

@@ -33,7 +33,7 @@ class Libpng {
   /// Reads the next row to a buffer of the whole width; nullptr drops the row. An interlaced image
   /// has its rows pass by pass, with each pass's number of rows and row length.
   Status read_row(std::uint8_t* row);
-  /// Reads the data behind the last row, up to the image's end.
+  /// Reads the data after the last row, up to the image's end.
   Status finish();
   /// Frees the image's memory.
   void end();

@@ -81,7 +81,7 @@ Status MaskDecoder::decode(std::span<const std::byte> encoded, Size size, MaskVi
   PngInfo info;
   if (Status read = read_mask_info(encoded, size, budget_->limits(), info); !read.is_ok())
     return read;
-  // Memory beside the values: libpng's row, the row before it, the row that both become, and ours.
+  // Memory besides the values: libpng's row, the row before it, the row that both become, and ours.
   const auto pixels = static_cast<std::uint64_t>(pixels_of(size));
   const std::uint64_t needed =
       2 * pixels + std::uint64_t{4} * 2 * static_cast<unsigned>(size.width);

@@ -12,7 +12,7 @@ namespace millrace {
 /// equal Pillow's `convert("RGB")`: alpha and tRNS are dropped. Of 16 bits the higher 8 are used,
 /// but grey of 16 bits is clamped to 255. Gamma and profiles are ignored. Colours that a palette
 /// lacks are black (Pillow 13; grey before that version). A wrong checksum makes the image bad if
-/// its chunk is read to the end, that is, lies before the chunk in which the region ends.
+/// its chunk is read to the end. Those are the chunks before the one in which the region ends.
 class PngDecoder final : public RasterDecoder {
  public:
   using RasterDecoder::RasterDecoder;

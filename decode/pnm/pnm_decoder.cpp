@@ -18,7 +18,7 @@ class PnmHeader {
  public:
   explicit PnmHeader(Bytes bytes) : bytes_(bytes) {}
 
-  /// Reads a number and the one character behind it. As in Netpbm, a comment counts as the end of
+  /// Reads a number and the one character after it. As in Netpbm, a comment counts as the end of
   /// its line, also in the middle of a number.
   Status read(const char* name, int& number) {
     char c = next();

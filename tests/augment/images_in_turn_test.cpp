@@ -134,7 +134,7 @@ std::vector<Bytes> images() {
   const auto bytes = std::as_bytes(std::span(pixmap));
   const Bytes large = encode(noise(700, 500, seed), {});
   for (std::size_t at = 0; at < images.size(); at += 7) {
-    // Images of both kinds, now behind one that can be interleaved and now behind another.
+    // Images of both kinds, now after one that can be interleaved and now after another.
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at), {bytes.begin(), bytes.end()});
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at + at % 3), large);
   }

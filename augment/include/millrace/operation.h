@@ -13,15 +13,14 @@
 
 namespace MILLRACE_API millrace {
 
-/// The filter that makes an image's pixels when it is resized. The filters are Pillow's; all but
-/// `nearest` are antialiased where the image shrinks.
+/// The filter of a resize: Pillow's filters. All but `nearest` are antialiased where the image
+/// shrinks.
 enum class Interpolation { bilinear, bicubic, box, hamming, lanczos, nearest };
 
 /// The version of Pillow whose pixels a resized image equals to the bit. The versions differ in the
-/// order of the two passes. Versions before 13 always resize horizontally first. Version 13 and
-/// later resize vertically first where the height h is above the new height H and h - H > 2 x (w -
-/// W), for widths w and W. The result of the first pass has 8 bits, so some pixels differ by a
-/// level.
+/// order of the two passes. Versions before 13 always resize horizontally first. Let w x h be the
+/// old size and W x H the new one: version 13 and later resize vertically first for h > H and h - H
+/// > 2 x (w - W). The result of the first pass has 8 bits, so some pixels differ by a level.
 enum class Like {
   pillow_13,  ///< 13.0 and later
   pillow_12,  ///< before 13.0
@@ -118,8 +117,7 @@ struct RandomCrop {
   PaddingMode padding_mode = PaddingMode::constant;
 };
 
-/// by the device that converts it; needs `PipelineOptions::conversion`; the result has the same
-/// bits
+/// The place where images are flipped.
 enum class FlipOn {
   worker,  ///< by the worker that makes the sample
   device,  ///< by the device that converts it; needs `PipelineOptions::conversion`; the result has
@@ -179,7 +177,7 @@ struct ThreeAugment;
 
 class ImageOperation;
 
-/// One operation of a recipe. Immutable; copies share what they hold.
+/// One operation of a recipe. Immutable; copies share their parameters.
 class Operation {
  public:
   // Not explicit, so that a recipe reads as a list: {Resize{256}, CenterCrop{}}.

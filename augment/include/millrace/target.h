@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a sample beside its image, and how they move with the image. These are values: they
-// may be copied, and read from any thread.
+// The fields of a sample besides its image, and how they move with the image. These are values:
+// they may be copied, and read from any thread.
 #pragma once
 
 #include <millrace/detail/export.h>

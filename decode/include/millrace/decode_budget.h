@@ -21,8 +21,8 @@ constexpr std::uint64_t decode_bytes_for(std::uint64_t memory_bytes) {
   constexpr std::uint64_t most = std::uint64_t{512} << 20;
   return memory_bytes == 0 || memory_bytes / 4 > most ? most : memory_bytes / 4;
 }
-/// Returns that default for this process. The memory is the machine's, or what the process's
-/// control groups leave of it.
+/// Returns that default for this process. The memory is the machine's, or the part of it that the
+/// process's control groups allow.
 std::uint64_t default_decode_bytes();
 
 /// Limits on the cost of a hostile or damaged image. An image beyond a limit is bad. The reason

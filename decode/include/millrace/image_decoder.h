@@ -94,7 +94,7 @@ class ImageDecoder {
   bool has_turns();
   /// Continues two images that were begun, one symbol of each at a time. So neither waits for its
   /// own table look-ups alone, which takes less time than one image after the other. Returns as
-  /// soon as one of them has no work left for it, which may be at once.
+  /// soon as one image has no such work left. That may be at once.
   static void take_turns(ImageDecoder& a, ImageDecoder& b);
 
   /// Uses an index of the opened image, and extends it. An index says where in the image's bytes
@@ -117,9 +117,9 @@ class ImageDecoder {
   virtual std::span<const std::byte> new_index();
 
   /// Reads the opened image to its end without keeping pixels. Returns a bad status where a decode
-  /// of the whole image would, where data is left after the last row, and where the end itself is
-  /// missing. After `use_index` it makes the index of the whole image; it is then also bad if the
-  /// given index differs. May be called once per `open`, instead of `decode`.
+  /// of the whole image would. It is also bad if data is left after the last row, or if the end
+  /// itself is missing. After `use_index` it makes the index of the whole image; it is then also
+  /// bad if the given index differs. May be called once per `open`, instead of `decode`.
   virtual Status check() = 0;
 
   /// Ends the view, and gives the memory for a large image back to the budget. Other threads may

@@ -85,7 +85,7 @@ std::vector<float> numbers_in(const V2Case& rows) {
   return numbers;
 }
 
-/// Expects equal bits. Behind a warp, whose matrix torchvision has in float32, expects nearly equal
+/// Expects equal bits. After a warp, whose matrix torchvision has in float32, expects nearly equal
 /// numbers.
 void expect_numbers(std::span<const float> made, const std::vector<float>& expected, bool warped) {
   ASSERT_EQ(made.size(), expected.size());

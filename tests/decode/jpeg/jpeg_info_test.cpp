@@ -40,7 +40,7 @@ Bytes operator+(Bytes bytes, std::string_view more) {
   return bytes;
 }
 
-/// Returns a small image with a segment behind its beginning.
+/// Returns a small image with a segment after its beginning.
 Bytes with_segment(unsigned char marker, std::string_view contents) {
   const Bytes image = encode(noise(8, 8, 1), {});
   Bytes bytes(image.begin(), image.begin() + 2);
@@ -172,7 +172,7 @@ TEST(JpegInfo, TakesAnOrientationInEitherByteOrderAndNothingElse) {
   };
   EXPECT_EQ(orientation("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   EXPECT_EQ(orientation("Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0"sv), 8);
-  // Pillow 11 to 13 find it. Pillow 10 and older find nothing behind a second name.
+  // Pillow 11 to 13 find it. Pillow 10 and older find nothing after a second name.
   EXPECT_EQ(
       orientation("Exif\0\0Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0"sv), 6);
   // Integers of other types.

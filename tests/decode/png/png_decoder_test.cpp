@@ -131,7 +131,7 @@ TEST(PngDecoder, SaysWhatIsWrong) {
   EXPECT_THAT(why_unsound(png({header(1, 1), text, pixel, end_chunk})), HasSubstr("CRC error"));
 }
 
-// Data beside the pixels is neither decompressed nor kept.
+// Data besides the pixels is neither decompressed nor kept.
 TEST(PngDecoder, TextAndProfilesCostNothing) {
   const Bytes pixel = chunk("IDAT", deflated({0, 1, 2, 3}));
   auto bomb = deflated(std::vector<std::uint8_t>(std::size_t{16} << 20));

@@ -46,7 +46,7 @@ struct BilinearWeights {
   /// For each pixel: the source pixel of its first weight.
   std::vector<std::int32_t> begins;
   /// The first weights of all pixels, then all second ones, and so on: `taps` lists that are
-  /// `stride` numbers apart. Weights behind a pixel's own are 0.
+  /// `stride` numbers apart. Weights after a pixel's own are 0.
   std::vector<std::int32_t> weights;
   int taps = 0;
   std::size_t stride = 0;
@@ -82,9 +82,9 @@ class ResampleAxis {
   /// The source pixels that have a weight in any pixel: `needed` of them from `first` on.
   int first() const { return first_; }
   int needed() const { return end_ - first_; }
-  /// The number of weights that each pixel has, zeros behind its own included.
+  /// The number of weights that each pixel has, zeros after its own included.
   int taps() const { return taps_; }
-  /// Returns the source pixel, counted from `first`, of a pixel's first weight. The zeros behind
+  /// Returns the source pixel, counted from `first`, of a pixel's first weight. The zeros after
   /// the pixel's own weights may reach beyond `needed`.
   int begin(int pixel) const { return begins_[static_cast<std::size_t>(pixel)]; }
   std::span<const std::int32_t> weights(int pixel) const {
@@ -99,7 +99,7 @@ class ResampleAxis {
   void pick_nearest(const Wanted& wanted);
   /// Changes the weights to those of `from` pixels that are stored backwards.
   void reverse_source(int from);
-  /// Adds a pixel's weights without the zeros before and behind them: a weight of zero needs no
+  /// Adds a pixel's weights without the zeros before and after them: a weight of zero needs no
   /// source pixel.
   void add(int place, int begin, int length);
 
@@ -186,7 +186,7 @@ class Resampler {
   struct Unchecked {};
   explicit Resampler(Unchecked) {}
 
-  /// Writes each row `step` bytes behind the row before.
+  /// Writes each row `step` bytes after the row before.
   void make_rows(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   void rows_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
   void columns_first(const PixelView& source, std::uint8_t* row_to, std::ptrdiff_t step);
@@ -213,7 +213,7 @@ class Resampler {
   /// Rows that passed the horizontal pass and are still needed, in a ring of `kept_rows_`.
   std::size_t kept_rows_ = 0;
   std::vector<std::uint8_t> rows_;
-  /// Copies of the last rows, with room behind them for reads beyond a row's end.
+  /// Copies of the last rows, with room after them for reads beyond a row's end.
   std::vector<std::uint8_t> last_rows_;
   std::vector<const std::uint8_t*> taps_;  // the rows that a row is made of
   std::vector<std::uint8_t> stored_;       // a window before it is transposed
