@@ -45,7 +45,7 @@ std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
 FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const Program& program) {
   if (const ImageOperation* random = program.random_geometry(); random != nullptr)
     return {.why_none = std::string("the recipe's ") + random->name() +
-                        " gives an image other pixels each time"};
+                        " gives an image different pixels each time"};
   if (has_moving(recipe.targets))
     return {.why_none = "the recipe has masks, boxes or keypoints, which are made with the image"};
   Recipe geometry = recipe;

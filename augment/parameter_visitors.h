@@ -191,7 +191,7 @@ class ParameterReader final : public Parameters {
                integer_in(parts.back(), key, what, 1, largest_side)};
     if (output_->width != output_->height)
       fail(key, *json,
-           "one number; of a size that is not square the recipe's \"output\" is "
+           "one number; give a size that is not square as the recipe's \"output\", "
            "[width, height]");
   }
   /// Returns the size of the output if a member gave it.

@@ -110,7 +110,7 @@ void check_owner(const std::vector<Target>& targets, const Target& target,
   if (const auto* values = std::get_if<ValuesTarget>(&target.is);
       values != nullptr && values->max_length != 0)
     refuse_parameter(place, "\"max_length\" is " + std::to_string(values->max_length) +
-                                ", and the boxes that these are \"of\" have theirs");
+                                "; leave it out, since the boxes that these are \"of\" have one");
 }
 
 /// Throws `Error` for operations that move an image's pixels in a way that targets cannot follow.
@@ -135,8 +135,9 @@ void check_operations(const Recipe& recipe, std::string_view source) {
       refuse_operation("moves pixels, and masks, boxes and keypoints cannot follow it");
   }
   if (const int views = views_of(recipe.ops); views > 1)
-    refuse_parameter(source, "the operations make " + std::to_string(views) +
-                                 " images of one, and its masks, boxes and keypoints are of one");
+    refuse_parameter(source,
+                     "the operations make " + std::to_string(views) +
+                         " images of a sample, but masks, boxes and keypoints need one image");
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ std::string order_problem(std::span<const Operation> ops) {
     const std::string place = place_of(ops, number);
     if (on_device && !(runs_on_device(ops[number]) && !flips_on_device(ops[number])))
       return place + " comes after " + place_of(ops, *on_device) +
-             ", which runs on the device; only what else runs there may follow, a flip before the "
-             "others";
+             ", which runs on the device; only other operations on the device may follow, a flip "
+             "before the others";
     const GeometricOperation* geometric = as_geometric(ops[number]);
     if (geometric == nullptr) {
       if (!makes_output)
@@ -69,7 +69,7 @@ std::string order_problem(std::span<const Operation> ops) {
       return place + " cannot be folded with " + place_of(ops, *makes_output) +
              ", which makes the output already";
     if (const char* reason = geometric->fold(fold, random); reason != nullptr)
-      return place + " cannot be folded with what comes before it: " + reason;
+      return place + " cannot be folded with the operations before it: " + reason;
     if (geometric->makes_output()) makes_output = number;
   }
   if (!makes_output)

@@ -52,8 +52,8 @@ HWY_INLINE V16 is_truncated(V16 hue) {
 /// division, which is slow on x86.
 HWY_INLINE VF reciprocal(VF number) {
 #if HWY_ARCH_X86
-  const VF about = hn::ApproximateReciprocal(number);  // relative error below 2^-11; the next step
-                                                       // squares it
+  const VF about = hn::ApproximateReciprocal(number);  // error below 2^-11, squared by the next
+                                                       // step
   return hn::Mul(about, hn::Sub(hn::Set(DF(), 2), hn::Mul(number, about)));
 #else
   return hn::Div(hn::Set(DF(), 1), number);

@@ -116,8 +116,7 @@ Libjpeg::Libjpeg(std::uint64_t max_scan_pixels) : max_scan_pixels_(max_scan_pixe
   const Status made = guarded([this] {
     jpeg_create_decompress(&handle_);
     constexpr unsigned char none = 0;
-    jpeg_mem_src(&handle_, &none, 1);  // allocates its object in the permanent pool, as the last
-                                       // one
+    jpeg_mem_src(&handle_, &none, 1);  // its object is the last one in the permanent pool
   });
   if (!made.is_ok()) throw Error(ErrorCode::internal, made.reason(), "decode");
   allocate_ = std::exchange(handle_.mem->alloc_small, allocate);

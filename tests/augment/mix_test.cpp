@@ -242,12 +242,13 @@ TEST(DeviceErasing, StandsBehindWhatWorkersDo) {
   EXPECT_EQ(
       testing::why_no_list("[" + crop + erase + R"(, {"op": "random_erasing"}])"),
       "train.json: ops[2] (random_erasing) comes after ops[1] (random_erasing), which runs on "
-      "the device; only what else runs there may follow, a flip before the others");
+      "the device; only other operations on the device may follow, a flip before the others");
   EXPECT_EQ(
       testing::why_no_list("[" + crop + erase +
                            R"(, {"op": "random_horizontal_flip", "on": "device"}])"),
       "train.json: ops[2] (random_horizontal_flip) comes after ops[1] (random_erasing), which "
-      "runs on the device; only what else runs there may follow, a flip before the others");
+      "runs on the device; only other operations on the device may follow, a flip before the "
+      "others");
 }
 
 TEST(Mix, IsWrittenAndReadWithTheRecipe) {

@@ -145,12 +145,14 @@ TEST(ExifTransposeOperation, ComesThroughJsonAndIsTheFirst) {
   const std::string center = R"({"op": "center_crop"})";
   EXPECT_EQ(testing::operations_of("[" + text + ", " + center + "]").front(),
             Operation(ExifTranspose{}));
-  EXPECT_EQ(testing::why_no_list(R"([{"op": "resize"}, )" + text + ", " + center + "]"),
-            "train.json: ops[1] (exif_transpose) cannot be folded with what comes before it: the "
-            "image must be turned before it is resized");
-  EXPECT_EQ(testing::why_no_list("[" + text + ", " + text + ", " + center + "]"),
-            "train.json: ops[1] (exif_transpose) cannot be folded with what comes before it: the "
-            "image is upright already");
+  EXPECT_EQ(
+      testing::why_no_list(R"([{"op": "resize"}, )" + text + ", " + center + "]"),
+      "train.json: ops[1] (exif_transpose) cannot be folded with the operations before it: the "
+      "image must be turned before it is resized");
+  EXPECT_EQ(
+      testing::why_no_list("[" + text + ", " + text + ", " + center + "]"),
+      "train.json: ops[1] (exif_transpose) cannot be folded with the operations before it: the "
+      "image is upright already");
   EXPECT_EQ(testing::why_no_list(R"([{"op": "random_resized_crop"}, )" + text + "]"),
             "train.json: ops[1] (exif_transpose) cannot be folded with ops[0] "
             "(random_resized_crop), which makes the output already");

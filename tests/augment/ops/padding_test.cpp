@@ -136,13 +136,15 @@ TEST(Padding, NamesWhatIsWrong) {
             "train.json: ops[1] (pad) cannot be folded with ops[0] (center_crop), which makes the "
             "output already"},
            {R"({"op": "pad"}, {"op": "resize"})" + center,
-            "train.json: ops[1] (resize) cannot be folded with what comes before it: a border "
+            "train.json: ops[1] (resize) cannot be folded with the operations before it: a border "
             "would be resampled"},
            {R"({"op": "pad"}, {"op": "random_resized_crop"})",
-            "train.json: ops[1] (random_resized_crop) cannot be folded with what comes before it: "
+            "train.json: ops[1] (random_resized_crop) cannot be folded with the operations before "
+            "it: "
             "a border would be resampled"},
            {R"({"op": "pad"}, {"op": "exif_transpose"})" + center,
-            "train.json: ops[1] (exif_transpose) cannot be folded with what comes before it: the "
+            "train.json: ops[1] (exif_transpose) cannot be folded with the operations before it: "
+            "the "
             "image must be turned before it gets a border"},
            {R"({"op": "pad"})",
             "train.json: no operation makes an image of the output's size; random_resized_crop, "

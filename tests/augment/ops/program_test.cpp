@@ -59,8 +59,8 @@ TEST(Program, RefusesAnOrderThatCannotRun) {
             "runs on pixels; geometric operations must come first");
   EXPECT_EQ(why({center, device, flip}),
             "train.json: ops[2] (random_horizontal_flip) comes after ops[1] "
-            "(random_horizontal_flip), which runs on the device; only what else runs "
-            "there may follow, a flip before the others");
+            "(random_horizontal_flip), which runs on the device; only other "
+            "operations on the device may follow, a flip before the others");
   const std::string no_output =
       "train.json: no operation makes an image of the output's size; random_resized_crop, "
       "random_crop and center_crop do";

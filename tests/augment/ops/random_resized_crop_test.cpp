@@ -71,9 +71,10 @@ TEST(RandomResizedCropOperation, RefusesWhatIsNoNumber) {
 
 // A crop of the resized image would be another resampling than a crop of the image.
 TEST(RandomResizedCropOperation, CannotBeFoldedWithAResize) {
-  EXPECT_EQ(why_no_list(R"([{"op": "resize"}, {"op": "random_resized_crop"}])"),
-            "train.json: ops[1] (random_resized_crop) cannot be folded with what comes before it: "
-            "the image would be resampled twice");
+  EXPECT_EQ(
+      why_no_list(R"([{"op": "resize"}, {"op": "random_resized_crop"}])"),
+      "train.json: ops[1] (random_resized_crop) cannot be folded with the operations before it: "
+      "the image would be resampled twice");
 }
 
 }  // namespace

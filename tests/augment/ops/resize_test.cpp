@@ -74,7 +74,7 @@ TEST(ResizeOperation, NamesWhatIsWrong) {
 
 TEST(ResizeOperation, IsDoneOnce) {
   EXPECT_EQ(why_no_list(R"([{"op": "resize"}, {"op": "resize"}, {"op": "center_crop"}])"),
-            "train.json: ops[1] (resize) cannot be folded with what comes before it: the image "
+            "train.json: ops[1] (resize) cannot be folded with the operations before it: the image "
             "would be resampled twice");
 }
 

@@ -63,7 +63,7 @@ TEST(ResizedCropOperation, NamesWhatIsWrong) {
   EXPECT_THROW(image_transform({{8, 8}, {ResizedCrop{}}}), Error);
   EXPECT_EQ(
       why_no_list(R"([{"op": "resize"}, {"op": "resized_crop", "box": [0, 0, 1, 1]}])"),
-      "train.json: ops[1] (resized_crop) cannot be folded with what comes before it: the image "
+      "train.json: ops[1] (resized_crop) cannot be folded with the operations before it: the image "
       "would be resampled twice");
 }
 

@@ -265,8 +265,8 @@ TEST(TorchvisionForms, GiveTheOutput) {
       "train.json: ops[1] (random_crop) has \"size\" 64 and the recipe \"output\" [96,96]; "
       "leave one out");
   EXPECT_EQ(why_no_list(R"([{"op": "center_crop", "size": [96, 80]}])"),
-            "train.json: ops[0] (center_crop): \"size\" is [96,80], must be one number; of a size "
-            "that is not square the recipe's \"output\" is [width, height]");
+            "train.json: ops[0] (center_crop): \"size\" is [96,80], must be one number; give a "
+            "size that is not square as the recipe's \"output\", [width, height]");
 }
 
 TEST(TorchvisionForms, ThatMakeOtherImagesAreRefused) {

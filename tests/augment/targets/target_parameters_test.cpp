@@ -77,11 +77,11 @@ TEST(TargetParameters, NameWhatIsWrong) {
   EXPECT_EQ(
       why_no_targets(R"({"labels": {"is": "values", "of": "boxes"}})"),
       "train.json: targets: \"labels\": \"of\" is \"boxes\", must name boxes among the targets");
-  EXPECT_EQ(
-      why_no_targets(
-          R"({"b": {"is": "boxes"}, "l": {"is": "values", "of": "b", "max_length": 2}})"),
-      "train.json: targets: \"l\": \"max_length\" is 2, and the boxes that these are \"of\" have "
-      "theirs");
+  EXPECT_EQ(why_no_targets(
+                R"({"b": {"is": "boxes"}, "l": {"is": "values", "of": "b", "max_length": 2}})"),
+            "train.json: targets: \"l\": \"max_length\" is 2; leave it out, since the boxes that "
+            "these are "
+            "\"of\" have one");
   EXPECT_EQ(why_no_targets(R"({"image": {"is": "mask"}})"),
             "train.json: targets: \"image\": \"image\" is the image's own field");
   EXPECT_EQ(why_no_targets(R"({"v": {"is": "values", "shape": [2, 0]}})"),
@@ -110,10 +110,9 @@ TEST(TargetParameters, RefuseWhatTheyCannotFollow) {
                                       {"op": "random_horizontal_flip", "on": "device"}])"),
             "train.json: ops[1] (random_horizontal_flip) flips images on the device, where masks, "
             "boxes and keypoints do not follow");
-  EXPECT_EQ(
-      why_no_targets(boxes, R"([{"op": "five_crop"}])"),
-      "train.json: the operations make 5 images of one, and its masks, boxes and keypoints are "
-      "of one");
+  EXPECT_EQ(why_no_targets(boxes, R"([{"op": "five_crop"}])"),
+            "train.json: the operations make 5 images of a sample, but masks, boxes and keypoints "
+            "need one image");
   const std::string mix = R"(, "mix": {"classes": 3, "mixup": 1}})";
   EXPECT_EQ(
       why_not(R"({"targets": {"label": {"is": "values"}, "mask": {"is": "mask"}})" + mix),
