@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring a trainer from within: how fast its data comes, what bounds it, and what to set, over
-// its own dataset, transform, device and step. `millrace bench`, `tune` and `diagnose` are the same
-// measurements over a step that they make up.
+// Measurements of a trainer from within its own process: how fast batches arrive, which stage
+// limits the rate, and which settings to use. They run over the trainer's own dataset, transform,
+// device and step. `millrace bench`, `tune` and `diagnose` run the same measurements over a
+// synthetic step.
 //
-// Threads: `bench`, `tune` and `diagnose` take the calling thread as the trainer's; the step is
-// called by it alone. They may be called from any thread, one at a time in a process, and with
-// nothing else running: they measure the machine. A `ReportFeed` is for the thread that takes the
-// batches.
-// Lifetimes: results are plain data, which refers to nothing. What a workload shares is let go when
-// the call returns. A `ReportFeed` refers to its pipeline, which outlives it.
+// Threads: `bench`, `tune` and `diagnose` may be called from any thread, one at a time in a
+// process. The calling thread acts as the trainer's thread; only this thread calls the step.
+// Nothing else should run meanwhile, since the whole machine is measured. A `ReportFeed` belongs to
+// the thread that takes the batches.
+// Lifetimes: results are plain data without references. A call releases the objects that a workload
+// shares when it returns. A `ReportFeed` refers to its pipeline, which must outlive it.
 #pragma once
 
 #include <millrace/batch.h>
@@ -32,79 +33,84 @@
 namespace MILLRACE_API millrace {
 namespace measure {
 
-/// A trainer's step on a batch. On a device that copies batches (`Device::copies`) it puts its work
-/// on the stream and returns; the step is what the stream does then. On one that does not, the
-/// batch lies in host memory, and the step is over when the call returns. What it throws ends the
-/// measurement and is thrown by it. It is also called for batches that it had before, and by
-/// `diagnose` for samples of zeros, so it should not look at how well it learns.
+/// A trainer's step on a batch. On a device that copies batches (`Device::copies`), the callable
+/// enqueues its work on the stream and returns; the step is that work. On any other device the
+/// batch lies in host memory, and the step ends when the callable returns. An exception of the step
+/// ends the measurement, which rethrows it. The step is also called with batches that it had
+/// before, and by `diagnose` with samples of zeros. So it should not check whether the model
+/// learns.
 using Step = std::function<void(const Batch& batch, Stream& stream)>;
 
-/// What a trainer does.
+/// A trainer's dataset, transform, device and step, and the options of its pipeline.
 struct Workload {
   std::shared_ptr<const Dataset> dataset{};
   std::shared_ptr<const Transform> transform{};
   std::shared_ptr<Device> device{};
-  /// What it computes on; null = a stream that the measurement makes of the device.
+  /// Stream of the step. Null = the measurement makes a stream of the device.
   std::shared_ptr<Stream> stream{};
-  /// Without one, batches are taken as fast as they come.
+  /// Empty = no step: batches are taken as fast as they come.
   Step step{};
-  /// How its pipeline is set. `epochs`, `last_batch`, `resume` and `debug.trace` are not looked at:
-  /// a measurement runs as long as it is told, over batches that are full.
+  /// Options of the pipeline. `epochs`, `last_batch`, `resume` and `debug.trace` are ignored: the
+  /// length of a measurement is given by its own options, and all its batches are full.
   PipelineOptions pipeline{};
 };
 
-/// How long to measure.
+/// Length of a measurement.
 struct BenchOptions {
-  /// Batches before measuring begins.
+  /// Batches before the measurement begins.
   std::uint64_t warmup = 10;
-  /// Measure so many batches; 0 = for as long as `duration`.
+  /// Number of batches to measure. 0 = as many as fit into `duration`.
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration = std::chrono::seconds(5);
-  /// Whether to make `BenchResult::page`. It shows every span, and tracing all of them takes a
-  /// little time of the workers'.
+  /// Whether to make `BenchResult::page`. The page shows every span; tracing them takes a little
+  /// time of the workers.
   bool page = false;
 };
 
-/// What a trainer reached.
+/// Result of `bench`.
 struct BenchResult {
-  /// Of the measured time.
+  /// Report of the measured time.
   Report report{};
-  /// Which stage bounds it; with a step it knows how idle the device was.
+  /// The stage that limits the rate. With a step, the verdict takes the device's idle time into
+  /// account.
   Verdict verdict{};
   double samples_per_second = 0;
-  /// The share of time between steps, 0 to 1: from the end of one to the start of the next.
-  /// Nullopt without a step, or if the device tells no times.
+  /// Share of time between steps, 0 to 1: from the end of one step to the start of the next.
+  /// Nullopt without a step, or if the device cannot measure times.
   std::optional<double> device_idle{};
-  /// What a step took, a mean; on a device that does not copy, with workers beside it.
+  /// Mean time of a step. On a device that does not copy, it is measured while workers run beside
+  /// it.
   std::optional<double> step_ms{};
-  /// 1 - the time of the same steps on a batch that is there already / that of the measured ones.
+  /// 1 - (time of the same steps on a batch that is already there) / (time of the measured steps).
   std::optional<double> idle_by_synthetic{};
-  /// `device_idle` of the same steps on a batch that is there already: the least for any loader.
+  /// `device_idle` of the same steps on a batch that is already there: the lowest value that any
+  /// loader can reach.
   std::optional<double> idle_floor{};
-  /// From one batch handed out to the next, each.
+  /// Time of each measured batch, in milliseconds, from one hand-out to the next.
   std::vector<double> batch_ms{};
-  /// Processor time of the trainer's thread for the loader, a batch's mean, in microseconds.
+  /// Mean processor time that the trainer's thread spends in the loader for a batch, in
+  /// microseconds.
   double consumer_us = 0;
-  /// Of the process, all threads.
+  /// Processor time of the process, all threads.
   double cpu_seconds = 0;
-  /// The share of the machine's processor time, 0 to 1, that other programs took while none was
-  /// left over.
+  /// Share of the machine's processor time, 0 to 1, that other programs took while no processor was
+  /// free.
   double disturbed = 0;
-  /// What is not as it should be, a sentence each.
+  /// Conditions that make the result less reliable, a sentence each.
   std::vector<std::string> warnings{};
-  /// For people, for programs (the keys of `millrace bench --json`), and for people as one HTML
-  /// file, which is empty unless it was asked for.
+  /// The result as text, as JSON (the keys of `millrace bench --json`), and as an HTML page. The
+  /// page is empty unless `BenchOptions::page` is set.
   std::string text{};
   std::string json{};
   std::string page{};
 };
 
-/// Runs the trainer's loop: a batch, a step on it, and so on, one step ahead of the one that is
-/// waited for. Throws `Error` (`invalid_argument`) for a workload without dataset, transform or
-/// device, and what pipelines, devices and the step throw.
+/// Runs the trainer's loop: takes a batch, runs a step on it, and so on. The loop enqueues each
+/// step before it waits for the step before. Throws `Error` (`invalid_argument`) for a workload
+/// without dataset, transform or device. Also throws the errors of pipelines, devices and the step.
 BenchResult bench(const Workload& workload, const BenchOptions& options = {});
 
-/// What `tune` searches for.
+/// The variables that `tune` searches over.
 struct Setting {
   unsigned workers = 1;
   std::size_t prefetch = 8;
@@ -114,134 +120,144 @@ struct Setting {
   friend bool operator==(const Setting&, const Setting&) = default;
 };
 
-/// What to search, and for how long.
+/// Search space and time limit of `tune`.
 struct TuneOptions {
-  /// Tries no more workers; 0 = one per usable processor.
+  /// Largest number of workers to try. 0 = one per usable processor.
   unsigned max_workers = 0;
-  /// Whether the batch size is searched, from `PipelineOptions::batch_size` on. It always is with
-  /// one of the limits.
+  /// Whether to search the batch size, starting from `PipelineOptions::batch_size`. Setting one of
+  /// the two limits below turns this on.
   bool batch_size = false;
-  /// The largest batch that takes no longer at the 99th percentile.
+  /// Limit for the batch time's 99th percentile; the largest batch size within it is searched.
   std::optional<double> p99_ms{};
-  /// The largest batch with which slots and scratch keep within so many bytes.
+  /// Limit for the memory of slots and scratch, in bytes; the largest batch size within it is
+  /// searched.
   std::optional<std::size_t> memory_bytes{};
-  /// Time for everything; what does not fit in is said.
+  /// Time limit for the whole search. The result names the settings that were left out.
   std::chrono::duration<double> budget = std::chrono::seconds(100);
-  /// Told of each setting that is about to run, if it is given.
+  /// Callback before each run of a setting. Empty = none.
   std::function<void(const Setting&)> on_run{};
 };
 
-/// What the runs of a setting came to.
+/// Statistics of the runs of a setting.
 struct MeasuredSetting {
   Setting setting{};
-  /// Those that count; runs that other programs disturbed do not, if there are enough others.
+  /// Number of runs that count. Runs that other programs disturbed do not count if enough others
+  /// are left.
   std::size_t runs = 0;
   double samples_per_second = 0;
   double samples_per_second_sd = 0;
   double batch_p50_ms = 0;
   double batch_p99_ms = 0;
-  /// A mean; nullopt where throughput decides.
+  /// Mean; nullopt where throughput decides.
   std::optional<double> device_idle{};
   std::size_t memory_bytes = 0;
 };
 
-/// What was found.
+/// Result of `tune`.
 struct TuneResult {
   Setting chosen{};
   /// The chosen setting with its reasons, for `save_options`.
   SavedOptions options{};
-  /// What the step takes alone, for a batch of `PipelineOptions::batch_size`; 0 without one.
+  /// Time of the step alone for a batch of `PipelineOptions::batch_size`; 0 without a step.
   double step_ms = 0;
-  /// All that were tried.
+  /// All settings that were tried.
   std::vector<MeasuredSetting> settings{};
-  /// Whether the device is surely idle for no more than 2% of the time.
+  /// Whether the device is idle for at most 2% of the time, with 95% confidence.
   bool feeds_step = false;
-  /// Nothing surely feeds the step, noise hid the best setting, or other programs disturbed runs.
+  /// True if no setting feeds the step with certainty, if noise hid the best setting, or if other
+  /// programs disturbed runs.
   bool doubtful = false;
-  /// A sentence: what was chosen and why; and the same with all that is to say.
+  /// `verdict`: one sentence with the choice and its reason. `why`: the same with all warnings and
+  /// reasons.
   std::string verdict{};
   std::string why{};
   std::vector<std::string> warnings{};
-  /// For people, for programs (as `millrace tune --json`), and for people as one HTML file.
+  /// The result as text, as JSON (the keys of `millrace tune --json`), and as an HTML page.
   std::string text{};
   std::string json{};
   std::string page{};
 };
 
-/// Finds the smallest setting that serves the trainer: workers, then prefetch, micro-batches, and
-/// the batch size if it is to.
-/// - On a device that copies, the step's time is the device's, whatever the workers do: the
-///   smallest setting is taken that feeds it (idle for at most 2% of the time, with 95%
-///   confidence).
-/// - On one that does not, the step and the workers share the processors, and a setting may make
-///   the step slower: the fewest workers, and the least prefetch, are taken with which the trainer
-///   surely loses no more than 5% of its best throughput.
-/// `workload.pipeline.runtime` is not looked at. Throws what `bench` throws.
+/// Finds the smallest setting that serves the trainer. It searches the number of workers, then
+/// prefetch, micro-batches and, if asked for, the batch size.
+/// - On a device that copies, the step's time does not depend on the workers. `tune` takes the
+///   smallest
+///   setting that feeds the step: the device is idle for at most 2% of the time, with 95%
+///   confidence.
+/// - On any other device the step and the workers share the processors, so more workers may make
+///   the
+///   step slower. `tune` takes the fewest workers, then the least prefetch, that lose at most 5% of
+///   the
+///   best throughput, with 95% confidence. `workload.pipeline.runtime` is ignored. Throws the same
+///   errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 
-/// How long to look.
+/// Phases and rounds of `diagnose`.
 struct DiagnoseOptions {
-  /// How often each phase is measured; more find smaller stalls. At least 2.
+  /// Number of rounds, at least 2. Each round measures every phase once; more rounds find smaller
+  /// stalls.
   unsigned rounds = 3;
-  /// How many batches a phase of a round has; 0 = as many as `duration` takes.
+  /// Number of batches in a phase of a round. 0 = as many as fit into `duration`.
   std::uint64_t batches = 0;
   std::chrono::nanoseconds duration = std::chrono::seconds(2);
-  /// Opens the dataset anew, which nobody else in the process may have open then: so its pages can
-  /// be dropped from the page cache, and fetching is measured. `Workload::dataset` may be null.
-  /// Without it the fetch stall is left out.
+  /// Opens the dataset. The fetch stall is measured only if this is set: nothing else in the
+  /// process may have the dataset open, so that its pages can be dropped from the page cache. With
+  /// it, `Workload::dataset` may be null. Empty = the fetch stall is left out.
   std::function<std::shared_ptr<const Dataset>()> open{};
 };
 
-/// A part of an epoch's time.
+/// One part of an epoch's time.
 struct EpochTime {
   /// "compute", "trainer", "copy", "preparation" or "fetch".
   std::string name{};
   double batch_ms = 0;
-  /// Half of the 95% confidence interval of its mean.
+  /// Half the width of the 95% confidence interval of the mean.
   double noise_ms = 0;
-  /// Of the epoch, 0 to 1.
+  /// Share of the epoch, 0 to 1.
   double share = 0;
-  /// Whether noise hides what matters.
+  /// Whether noise is too large to judge this part.
   bool unsure = false;
 };
 
-/// Where an epoch's time goes.
+/// Result of `diagnose`.
 struct DiagnoseResult {
   std::vector<EpochTime> parts{};
-  /// Their sum.
+  /// Sum of the parts.
   double batch_ms = 0;
-  /// Why there is no part "fetch", a sentence; empty if there is one.
+  /// The reason, a sentence, if the part "fetch" is missing; else empty.
   std::string no_fetch{};
   Verdict verdict{};
   std::vector<std::string> warnings{};
-  /// For people, for programs (as `millrace diagnose --json`), and for people as one HTML file.
+  /// The result as text, as JSON (the keys of `millrace diagnose --json`), and as an HTML page.
   std::string text{};
   std::string json{};
   std::string page{};
 };
 
-/// Divides an epoch's time by differences: the step alone, on a batch that is there already, with
-/// copies of samples that need no making, with the whole loader, and from storage. Throws `Error`
-/// (`invalid_argument`) also for a workload without a step, and what `bench` throws.
+/// Divides an epoch's time into parts by differences between phases. The phases are: the step alone
+/// on a batch that is already there; with copies of samples that need no making; with the whole
+/// loader; with records from storage. Throws `Error` (`invalid_argument`) for a workload without a
+/// step or fewer than 2 rounds. Also throws the errors of `bench`.
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options = {});
 
-/// Tells a trainer in production what happened since it last told, every so many batches. Reports
-/// begin anew each time (`Pipeline::take_report`): of a pipeline with a feed,
-/// `Pipeline::report` tells what happened since then. What it costs is on bench/'s page.
+/// Calls back with a report of the last batches, for monitoring in production. Each report covers
+/// only the batches since the one before: the feed restarts the pipeline's report
+/// (`Pipeline::take_report`), and `Pipeline::report` then also begins there. bench/'s page has the
+/// cost.
 class ReportFeed {
  public:
-  /// Given a report of these batches alone: its times, counts, percentiles and verdict are theirs,
-  /// its bad records those found meanwhile. Memory and warnings are those of now.
+  /// Callback for a report. Times, counts, percentiles, verdict and bad records cover only the
+  /// batches since the last report. Memory and warnings are the current ones.
   using Told = std::function<void(const Report& delta)>;
 
-  /// Tells `told` at every `every` batches, from the next one on. Throws `Error`
-  /// (`invalid_argument`) if `every` is 0 or nobody is to be told.
+  /// Calls `told` after every `every` batches, counted from now. Throws `Error`
+  /// (`invalid_argument`) if `every` is 0 or `told` is empty.
   ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told);
 
-  /// To be called for each batch that was taken. Calls `told` on this thread if it was the last one
-  /// of so many; what that throws is thrown here.
+  /// Counts a batch; call it for each one. After `every` batches it calls `told` on this thread,
+  /// and rethrows its exceptions.
   void count();
-  /// Tells of the batches since it last told, if there are any: at the end of a run.
+  /// Reports the batches since the last report, if there are any. Call it at the end of a run.
   void flush();
 
  private:
@@ -251,7 +267,7 @@ class ReportFeed {
   std::uint64_t every_;
   Told told_;
   std::uint64_t counted_ = 0;
-  /// Of the bad records: what was told, and how many of the report's list.
+  /// Number of bad records already reported, and the length of their list at that time.
   std::uint64_t bad_records_ = 0;
   std::size_t listed_ = 0;
 };
