@@ -9,12 +9,12 @@ class App;
 
 namespace millrace::cli {
 
-/// A sub-command of `millrace`. Each has a file of its own, named as it is, with a function that
-/// adds it to the command line.
+/// A sub-command of `millrace`. Each has a source file of the same name with a function that adds
+/// it to the command line.
 struct Command {
   CLI::App* arguments;
-  /// What it does, when it is the one that was named, with the arguments as parsed. Returns the
-  /// exit code; what it throws is printed and makes the exit code 1.
+  /// Runs the sub-command with the parsed arguments. Returns the exit code. An exception is printed
+  /// and gives exit code 1.
   std::function<int()> run;
 };
 

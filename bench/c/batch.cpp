@@ -11,7 +11,7 @@
 namespace millrace::c {
 namespace {
 
-/// A share of a handle's batch, for the calling thread alone.
+/// Returns a share of the handle's batch for the calling thread.
 Batch share_of(const millrace_batch* handle) {
   const auto held = get(handle);
   const std::lock_guard lock(held->mutex);

@@ -11,7 +11,7 @@
 
 namespace millrace::c {
 
-/// Callbacks of the caller's, and the end of what they are given as `user`.
+/// The caller's callbacks. The destructor calls their `free_user` once `take` was called.
 template <typename Callbacks>
 struct CallbackOwner {
   Callbacks calls{};
@@ -23,29 +23,31 @@ struct CallbackOwner {
     if (taken_ && getpid() == process_ && calls.free_user != nullptr) calls.free_user(calls.user);
   }
 
-  /// From here on `user` is freed with this object: it was made into what the caller asked for.
+  /// Takes ownership of `user`: from here on it is freed with this object. Call it when the
+  /// caller's handle has been made.
   void take() { taken_ = true; }
 
  private:
   bool taken_ = false;
-  /// The child of a fork() frees nothing: what `user` stands for is its parent's.
+  /// Process that made this object. A child of fork() frees nothing, since its parent owns `user`.
   const pid_t process_ = getpid();
 };
 
-/// What one thread's callbacks are given: made by a callback, or `user` where there is none.
+/// State that is passed to one thread's callbacks: the result of `make`, or `user` if `make` is
+/// null.
 class CallbackState {
  public:
   using Make = millrace_status (*)(void* user, void** state, millrace_error* error);
   using Free = void (*)(void* state);
 
-  /// `where` comes before the message of an error.
+  /// `where` is the prefix of error messages.
   CallbackState(Make make, Free free, void* user, const std::string& where) : state_(user) {
     if (make == nullptr) return;
     millrace_error error{};
     if (const millrace_status status = make(user, &state_, &error); status != MILLRACE_OK) {
       const Error failed = callback_error(where, status, error);
       if (failed.code() != ErrorCode::bad_record) throw failed;
-      throw Error(ErrorCode::internal, failed.what());  // there is no record yet
+      throw Error(ErrorCode::internal, failed.what());  // no record exists yet
     }
     free_ = free;
   }

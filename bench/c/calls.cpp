@@ -31,7 +31,8 @@ millrace_status status_of(ErrorCode code) {
   return found == std::end(codes) ? MILLRACE_INTERNAL : found->status;
 }
 
-/// Of a callback. What only a pipeline can say, and would not end the run, it cannot.
+/// Error code for a callback's status. Codes that only a pipeline may report (some do not end a
+/// run) count as `internal`.
 ErrorCode code_of(millrace_status status) {
   constexpr millrace_status theirs[] = {
       MILLRACE_INVALID_ARGUMENT, MILLRACE_NOT_FOUND, MILLRACE_IO,    MILLRACE_CORRUPT,
@@ -40,7 +41,7 @@ ErrorCode code_of(millrace_status status) {
   return std::ranges::find(codes, status, &Code::status)->code;
 }
 
-/// Copies as much as there is room for, and cuts between two characters of UTF-8.
+/// Truncates the text to the space in `to`, between two UTF-8 characters.
 void copy_text(std::string_view text, char* to, std::size_t room) noexcept {
   std::size_t bytes = std::min(text.size(), room - 1);
   const auto inside_character = [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the C header have in common: no exception leaves them, and what they are
-// given is looked at first.
+// Shared by the functions of the C header: they let no exception out and check their arguments
+// first.
 #pragma once
 
 #include <millrace/error.h>
@@ -14,7 +14,7 @@
 
 namespace millrace::c {
 
-/// Says how a call went. `error` may be null.
+/// Writes the result of a call into `error`, which may be null. Returns `status`.
 millrace_status tell(millrace_error* error, millrace_status status,
                      std::string_view message) noexcept;
 /// The same for the exception that is being handled.
@@ -35,29 +35,32 @@ millrace_status guarded(millrace_error* error, Body&& body) noexcept {
   }
 }
 
-/// What a callback returned, as an error. `where` comes before what it says in `error`.
+/// Error for a status that a callback returned. The message is `where` followed by the text in
+/// `error`.
 Error callback_error(const std::string& where, millrace_status status, millrace_error& error);
 
 [[noreturn]] void throw_argument(const std::string& message);
 
-/// An argument that must not be null.
+/// Returns the argument. Throws `Error` (`invalid_argument`) if it is null.
 template <typename Value>
 Value* required(Value* value, const char* name) {
   if (value == nullptr) throw_argument(std::string("the argument ") + name + " is null");
   return value;
 }
 
-/// Where a result goes: cleared, so that a call that fails has given nothing.
+/// Clears an output argument, so that it is null or 0 after a failure. Throws `Error`
+/// (`invalid_argument`) if it is null.
 template <typename Value>
 Value& result_at(Value* value, const char* name) {
   return *required(value, name) = Value{};
 }
 
-/// For `copied`.
+/// Size check for `copied`.
 void check_struct_bytes(const void* from, std::size_t bytes, std::size_t known, const char* name);
 
-/// A struct that the caller filled, of this or a later millrace. Throws `Error`
-/// (`invalid_argument`) if its size says otherwise, or it sets members that are not known here.
+/// Copies a struct that the caller filled, of this or a later version. Throws `Error`
+/// (`invalid_argument`) if `struct_bytes` is wrong, or if members are set that this version does
+/// not know.
 template <typename Struct>
 Struct copied(const Struct* from, const char* name) {
   required(from, name);
@@ -67,7 +70,7 @@ Struct copied(const Struct* from, const char* name) {
   return copy;
 }
 
-/// The text for `millrace_text_free`.
+/// Copies a text into memory that `millrace_text_free` frees.
 char* text_of(const std::string& text);
 
 }  // namespace millrace::c

@@ -19,7 +19,7 @@ struct DatasetCallbacks : CallbackOwner<millrace_dataset_callbacks> {
   std::string name;
 };
 
-/// One of the caller's readers.
+/// A reader that the caller's callbacks implement.
 class CallbackReader final : public DatasetReader {
  public:
   explicit CallbackReader(std::shared_ptr<const DatasetCallbacks> callbacks)

@@ -8,15 +8,17 @@
 
 namespace millrace::c {
 
-/// "host" (also null) or "cuda:N". Throws `Error` (`invalid_argument`) for another name.
+/// Opens the device "host" (also null) or "cuda:N". Throws `Error` (`invalid_argument`) for another
+/// name.
 std::shared_ptr<Device> open_device(const char* name);
-/// The caller's stream on the device that batches are on; null for 0, which is the host. Throws
-/// `Error` (`invalid_argument`) for a stream of the host.
+/// Returns the caller's stream on the device of the batches; null for 0, the host. Throws `Error`
+/// (`invalid_argument`) for a stream on the host device.
 std::shared_ptr<Stream> stream_of(const DeviceId& device, std::uintptr_t stream);
 
-// One of two sources has these: with CUDA and without.
+// Two functions with a source for builds with CUDA and one for builds without.
 
-/// CUDA device `ordinal`. Throws `Error` (`device`) where there is none, or millrace has no CUDA.
+/// Opens CUDA device `ordinal`. Throws `Error` (`device`) if it does not exist or millrace was
+/// built without CUDA.
 std::shared_ptr<Device> open_cuda(int ordinal);
 /// The caller's stream of that device, a cudaStream_t as an integer.
 std::shared_ptr<Stream> cuda_stream(int ordinal, std::uintptr_t stream);

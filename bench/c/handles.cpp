@@ -20,12 +20,13 @@ struct HandleTable {
   std::uintptr_t next = 1;
 };
 
-/// The one table of the process: C has no other place from which a handle could be told from a
-/// number. It is never destroyed, since a program may end with handles that it did not free, whose
-/// threads still run.
+/// The process's only handle table. C gives a number, so its object must be found through a global.
+/// The table is never destroyed: a program may end without freeing its handles, whose threads then
+/// still run.
 HandleTable& table() {
   static HandleTable* const the_table = [] {
-    // The child of a fork() has none of the threads that may hold the mutex.
+    // Holds the mutex during fork(): a child could inherit it locked by a thread that it does not
+    // have.
     pthread_atfork([] { table().mutex.lock(); }, [] { table().mutex.unlock(); },
                    [] { table().mutex.unlock(); });
     return new HandleTable;

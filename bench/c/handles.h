@@ -16,21 +16,22 @@
 
 namespace millrace::c {
 
-/// A run, and the device that its streams are of.
+/// A pipeline and the device of its streams.
 struct HeldPipeline {
   Pipeline pipeline;
   DeviceId device;
 };
 
-/// One `Batch` object is not for two threads at once, a handle is.
+/// A batch and its mutex: a handle may be used by several threads at once, a `Batch` object may
+/// not.
 struct HeldBatch {
   std::mutex mutex;
   Batch batch;
-  /// Those that it is used on, by their numbers: each is told to the batch once.
+  /// Streams that use the batch, by number. Each is recorded once.
   std::map<std::uintptr_t, std::shared_ptr<Stream>> streams;
 };
 
-/// What each kind of handle stands for. The address of its name tells it from the others.
+/// The type behind each kind of handle. The address of `name` identifies the kind.
 template <typename Handle>
 struct Held;
 template <>
@@ -59,23 +60,23 @@ struct Held<millrace_batch> {
   static constexpr char name[] = "batch";
 };
 
-/// Of no kind. A handle is no address but a number that is never given twice, so that one which was
-/// freed, made up or of another kind is found out, and never followed. `kind` is one of
-/// `Held::name`, which is a constant.
+/// Adds an object to the table and returns its handle. A handle is a number that is never used
+/// twice, not an address, and is never dereferenced. So a handle that was freed, made up or of
+/// another kind is detected. `kind` is one of the constants `Held::name`.
 std::uintptr_t put_object(std::shared_ptr<const void> object, const char* kind);
-/// Throws `Error` (`invalid_argument`) that says what is wrong with the handle.
+/// Returns the object of a handle. Throws `Error` (`invalid_argument`) if the handle is not valid.
 std::shared_ptr<const void> get_object(std::uintptr_t handle, const char* kind);
-/// Null if there is no such handle.
+/// Removes a handle from the table and returns its object; null if the handle is not valid.
 std::shared_ptr<const void> take_object(std::uintptr_t handle, const char* kind) noexcept;
 
-/// A new handle, which shares the object.
+/// Makes a handle that shares the object.
 template <typename Handle>
 Handle* put(std::shared_ptr<typename Held<Handle>::Type> object) {
   const std::uintptr_t number = put_object(std::move(object), Held<Handle>::name);
   return reinterpret_cast<Handle*>(number);  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// The handle's object, which stays as long as the caller has it.
+/// Returns the handle's object, which lives at least as long as the returned pointer.
 template <typename Handle>
 std::shared_ptr<typename Held<Handle>::Type> get(const Handle* handle) {
   using Type = typename Held<Handle>::Type;
@@ -83,7 +84,7 @@ std::shared_ptr<typename Held<Handle>::Type> get(const Handle* handle) {
   return std::static_pointer_cast<Type>(std::const_pointer_cast<void>(std::move(object)));
 }
 
-/// The handle is no more. Its object goes here if nobody else has it.
+/// Frees the handle, and its object if nothing else shares it.
 template <typename Handle>
 void drop(Handle* handle) noexcept {
   take_object(reinterpret_cast<std::uintptr_t>(handle), Held<Handle>::name);

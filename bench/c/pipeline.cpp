@@ -23,7 +23,7 @@ std::shared_ptr<Runtime> runtime_of(const LoadedOptions& options) {
 }
 
 std::optional<std::chrono::nanoseconds> timeout_of(double seconds) {
-  constexpr double longest = 1e9;  // 32 years
+  constexpr double longest = 1e9;  // seconds: 32 years
   if (std::isnan(seconds)) throw_argument("timeout_seconds is not a number");
   if (seconds < 0) return std::nullopt;
   return std::chrono::nanoseconds(std::llround(std::min(seconds, longest) * 1e9));
@@ -73,14 +73,14 @@ millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t st
     millrace_batch*& handle = result_at(batch, "batch");
     const auto held = get(pipeline);
     const auto on = stream_of(held->device, stream);
-    // All memory is taken before the batch, which a failure would lose.
+    // Allocates before the batch is taken: a failure after that would lose the batch.
     const auto next = std::make_shared<HeldBatch>();
     if (on != nullptr) next->streams.emplace(stream, on);
     std::unique_ptr<millrace_batch, decltype(&drop<millrace_batch>)> made(put<millrace_batch>(next),
                                                                           &drop<millrace_batch>);
     next->batch = held->pipeline.next({.stream = on.get(), .timeout = timeout_of(timeout_seconds)});
     if (!next->batch) return MILLRACE_END;
-    if (on != nullptr) next->batch.record_stream(on);  // it keeps the stream's object
+    if (on != nullptr) next->batch.record_stream(on);  // the batch keeps the stream's object alive
     handle = made.release();
     return MILLRACE_OK;
   });

@@ -49,7 +49,7 @@ SampleSpec spec_of(const millrace_transform_callbacks& callbacks) {
   return SampleSpec(std::move(fields));
 }
 
-/// One of the caller's workers.
+/// A worker that the caller's callbacks implement.
 class CallbackWorker final : public TransformWorker {
  public:
   explicit CallbackWorker(std::shared_ptr<const TransformCallbacks> callbacks)
@@ -78,7 +78,7 @@ class CallbackWorker final : public TransformWorker {
   }
 
  private:
-  /// Names end in 0 there.
+  /// The record as a C struct, with names that end in 0.
   millrace_record c_record(const Record& record) {
     const std::span<const RecordField> fields = record.fields();
     names_.resize(fields.size());
@@ -117,7 +117,7 @@ class CallbackTransform final : public Transform {
   const std::shared_ptr<const TransformCallbacks> callbacks_;
 };
 
-/// A text that does not begin as JSON is the name of a preset.
+/// Parses a recipe. A text that does not begin as JSON is the name of a preset.
 Recipe recipe_of(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos || text[begin] == '{' || text[begin] == '[')

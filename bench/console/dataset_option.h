@@ -12,14 +12,15 @@ namespace millrace::cli {
 /// A dataset as given on the command line: where it lies and how it is opened.
 struct DatasetArguments {
   std::string path{};
-  /// `map`, `format`, `images` and `labels` are given; the others are the command's own.
+  /// The options set `map`, `format`, `images` and `labels`; a command sets the others.
   OpenOptions options{};
 };
 
-/// DATASET, --no-map, --format, --images, --labels: what all commands that read a dataset have.
+/// Adds the options that all commands with a dataset share: DATASET, --no-map, --format, --images,
+/// --labels.
 void add_dataset(CLI::App& command, DatasetArguments& arguments);
 
-/// Opens it. Throws as `open_dataset` does.
+/// Opens the dataset. Throws as `open_dataset` does.
 std::shared_ptr<const Dataset> open_as_given(const DatasetArguments& arguments);
 
 }  // namespace millrace::cli

@@ -9,8 +9,8 @@ std::string json_text(const nlohmann::ordered_json& json) {
   std::string text;
   for (const char byte : json.dump(2, ' ', false, Figures::Json::error_handler_t::replace)) {
     const auto letter = static_cast<unsigned char>(byte);
-    // JSON has escapes of its own for those below a space. Those from U+0080 to U+009F are two
-    // bytes of UTF-8, the first of which is this one.
+    // JSON already escapes characters below the space. U+0080 to U+009F are two bytes of UTF-8, of
+    // which this one is the first.
     const bool is_second = text.ends_with('\xc2');
     if (letter != 0x7F && !(is_second && letter < 0xA0)) {
       text += byte;

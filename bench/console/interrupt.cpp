@@ -6,8 +6,8 @@
 namespace millrace::cli {
 namespace {
 
-// A signal handler has nothing but the process to leave word in: the signal's number. Orders
-// nothing else.
+// Number of the first signal; 0 = none. A signal handler can reach only global state. Relaxed order
+// suffices, since no other data depends on it.
 std::atomic<int> signalled{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -22,7 +22,7 @@ Interrupt::Interrupt() {
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigaction(SIGINT, &action, &old_int_);
   sigaction(SIGTERM, &action, &old_term_);
-  // Who started us to ignore it (nohup, a shell's background job) goes on being obeyed.
+  // Keeps SIG_IGN if the parent process set it (nohup, a background job of a shell).
   if (old_int_.sa_handler == SIG_IGN) sigaction(SIGINT, &old_int_, nullptr);
   if (old_term_.sa_handler == SIG_IGN) sigaction(SIGTERM, &old_term_, nullptr);
 }

@@ -5,8 +5,8 @@
 
 namespace millrace::cli {
 
-/// While it lives, the first SIGINT or SIGTERM only sets a flag, so that a command can stop where
-/// its files are in order; a second one ends the process. One at a time.
+/// Catches SIGINT and SIGTERM during its lifetime. The first one only sets a flag, so that a
+/// command can leave its files complete; the second one ends the process. One object at a time.
 class Interrupt {
  public:
   Interrupt();
@@ -14,9 +14,9 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  /// From any thread.
+  /// Thread-safe.
   bool requested() const;
-  /// What a shell expects of a command that was interrupted: 130 or 143.
+  /// The exit code that shells expect after the signal: 130 or 143.
   int exit_code() const;
 
  private:

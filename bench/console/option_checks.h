@@ -14,15 +14,16 @@
 
 namespace millrace::cli {
 
-/// "64", "500kB", "1.5G", "2GiB" in bytes: kB and k are 1000 or 1024, kiB and ki are 1024, and so
-/// on up to E. Nothing for any other text, for no whole byte, and from 2^63 on.
+/// Parses "64", "500kB", "1.5G" or "2GiB" as bytes. kB and k are 1000 or 1024 (`kilobyte`), kiB and
+/// ki are 1024, and so on up to E. Nullopt for any other text, a fraction of a byte, or 2^63 and
+/// more.
 std::optional<std::uint64_t> parse_bytes(std::string_view text, std::uint64_t kilobyte);
 
-/// What an option's check says of a value: "must be a file to write, not \"-\"".
+/// Message of an option's check: "must be a file to write, not \"-\"".
 std::string must_be(const std::string& what, const std::string& value);
 
-/// For `Option::transform`, so that the number is read as it is checked here (CLI11 itself takes
-/// "010" for 8 and 2^64 for one less). Whole numbers, unless the limits are none.
+/// Range check for `Option::transform`. It also rewrites the number, since CLI11 itself reads "010"
+/// as 8 and 2^64 as 2^64 - 1. Integer limits accept only whole numbers.
 template <typename Number>
 CLI::Validator between(Number low, Number high) {
   using Parsed = std::conditional_t<std::is_integral_v<Number>, std::uint64_t, Number>;
@@ -40,7 +41,7 @@ CLI::Validator between(Number low, Number high) {
       "");
 }
 
-/// Adds an option for a number from `low` to `high`, whose default is what `value` has.
+/// Adds an option for a number from `low` to `high`. The default is the current `value`.
 template <typename Value, typename Limit>
 CLI::Option* add_number(CLI::App& command, const char* name, Value& value, const char* text,
                         Limit low, Limit high, const char* type = "N") {
@@ -50,12 +51,12 @@ CLI::Option* add_number(CLI::App& command, const char* name, Value& value, const
       ->transform(between(low, high));
 }
 
-/// For an option that takes bytes as `parse_bytes` does; for `Option::transform`.
+/// Check for an option in bytes, read by `parse_bytes`; for `Option::transform`.
 CLI::Validator bytes_check(std::uint64_t kilobyte);
 
-/// For the name of what is read: no name is empty or longer than any file's.
+/// Check for the name of an input: not empty and not longer than file names can be.
 CLI::Validator input_check();
-/// For the name of a file to write; "-", which is standard output, only if that may be.
+/// Check for the name of an output file. "-" (standard output) passes only if `may_be_stdout`.
 CLI::Validator output_check(bool may_be_stdout);
 
 }  // namespace millrace::cli

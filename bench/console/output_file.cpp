@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where a file is written that shall replace the one at `path`, or where that one's link leads.
+/// Temporary name beside the file to replace. For a symbolic link: beside its target.
 fs::path name_beside(const fs::path& path) {
   const fs::path file = fs::exists(path) ? fs::canonical(path) : path;
   return fmt::format("{}.{}.new", file.string(), getpid());
@@ -31,7 +31,7 @@ fs::path name_beside(const fs::path& path) {
   throw Error(code, path.string() + ": cannot be written: " + reason);
 }
 
-/// 0, or why no file can be made at `path`, where there is none.
+/// Tries to create a file that does not exist yet, and deletes it. Returns 0 or the error number.
 int try_to_create(const fs::path& path) {
   const int created = retry_interrupted(
       [&] { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600); });
@@ -107,8 +107,8 @@ bool is_dataset(const fs::path& path) {
   constexpr std::size_t most_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
     return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;
-  // LMDB's mark lies behind the header of the first page, which has another size in 32-bit programs
-  // and in LMDB 1.0.
+  // LMDB's magic number follows the header of the first page. The header's size differs in 32-bit
+  // programs and in LMDB 1.0.
   const std::string begin = read_text(file, 28);
   if (begin.empty()) return true;
   for (const std::size_t header_bytes : {16UL, 12UL, 24UL})

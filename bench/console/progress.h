@@ -8,7 +8,7 @@
 
 namespace millrace::cli {
 
-/// How far a task over many files has come.
+/// Progress of a task over many files.
 struct ProgressState {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
@@ -18,11 +18,11 @@ struct ProgressState {
 
 /// "230 of 500 (46%), 371 images/s, 41.2 MB/s, 0:12 left"
 std::string progress_text(const ProgressState& state);
-/// The same behind a bar, no wider than `columns`.
+/// The same text after a bar, at most `columns` wide.
 std::string progress_bar(const ProgressState& state, int columns);
 
-/// Shows progress on a stream: on a terminal as one line that is drawn again and again, elsewhere
-/// as a line every few seconds. For one thread at a time.
+/// Shows progress on a stream: on a terminal as one line that is redrawn, else as a new line every
+/// few seconds. Not thread-safe.
 class Progress {
  public:
   Progress(std::FILE* stream, std::string verb, std::uint64_t total);
@@ -31,7 +31,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// One more file is done; shown only when the last time is long enough ago.
+  /// Counts one finished file. Redraws only if the last time is long enough ago.
   void advance(std::uint64_t bytes);
   double seconds() const;
 

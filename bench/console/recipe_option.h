@@ -9,18 +9,18 @@
 
 namespace millrace::cli {
 
-/// What a recipe may be given as: the names of all presets, or a JSON file.
+/// The values that a recipe option takes, for help: the names of all presets, or a JSON file.
 std::string recipe_names();
 
-/// For the name of a recipe: a preset's, or a JSON file.
+/// Adds an option for a recipe: the name of a preset, or a JSON file.
 CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe,
                         const std::string& text);
 
-/// --size, of presets.
+/// Adds --size, the output size of a preset.
 void add_size(CLI::App& command, std::optional<int>& size);
 
-/// The recipe of that name; `size` is the output's side of a preset, nullopt = its own. Throws
-/// `Error` naming the file, and the key and value where these are wrong.
+/// Loads a recipe by name. `size` is the output side of a preset, nullopt = the preset's own.
+/// Throws `Error` with the file, and with the key and value that are wrong.
 Recipe load_recipe(const std::string& name, std::optional<int> size = std::nullopt);
 
 }  // namespace millrace::cli

@@ -17,7 +17,7 @@
 namespace millrace::cli {
 namespace {
 
-/// Why writing to standard output failed first; the stream itself keeps only that it did.
+/// Error number of the first failed write to standard output; the stream keeps only a flag.
 int first_failure = 0;
 
 void write_out(std::string_view bytes) {
@@ -39,7 +39,7 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0)
       (void)open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY);
   std::signal(SIGPIPE, SIG_IGN);
-  // What hwloc finds odd in the machine it would write on standard error, and so would oneTBB's.
+  // Keeps hwloc from writing warnings about the machine to standard error, also within oneTBB.
   setenv("HWLOC_HIDE_ERRORS", "2", 0);
 }
 

@@ -3,27 +3,27 @@
 
 #include <string_view>
 
-// The standard streams, as all commands use them. For one thread.
+// The standard streams of all commands. Not thread-safe.
 
 namespace millrace::cli {
 
-/// Opens what is closed of the standard streams, so that no file of a command gets their numbers.
-/// Writing to standard output stays an error. From here on a closed pipe is an error, no signal,
-/// and hwloc stays silent. Before any thread is started.
+/// Opens closed standard streams on /dev/null, so that no file of a command gets their numbers.
+/// Writing to such a standard output still fails. It also turns SIGPIPE into an error of write, and
+/// silences hwloc. Call it before any thread is started.
 void open_standard_streams();
 
 /// Throws `Error` (`io`) if standard output was closed when the process began.
 void check_can_print();
-/// Writes to standard output what people read, as `printable_lines` shows it.
+/// Writes text for people to standard output, escaped by `printable_lines`.
 void print_text(std::string_view text);
-/// Writes to standard output what another program reads.
+/// Writes bytes for other programs to standard output.
 void print_bytes(std::string_view bytes);
-/// Throws `Error` (`io`) if something of all that was for standard output is not there.
+/// Throws `Error` (`io`) if any write to standard output failed.
 void check_printed();
 
-/// Writes a line on standard error, "millrace: " before it. Where that fails nobody can be told.
+/// Writes a line to standard error, prefixed with "millrace: ". Ignores failures.
 void print_note(std::string_view line);
-/// Writes on standard error what people read, as `printable_lines` shows it.
+/// Writes text for people to standard error, escaped by `printable_lines`.
 void print_error_text(std::string_view text);
 
 }  // namespace millrace::cli

@@ -15,22 +15,20 @@
 
 namespace millrace::cli {
 
-/// Consecutive numbers, without `end`.
+/// Half-open range [begin, end) of indices.
 struct IndexRange {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 
-/// How many numbers a range should have, at most `longest`: few enough that all workers end at
-/// about the same time.
+/// Length of a range, at most `longest`: short enough that all workers end at about the same time.
 inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime,
                                   std::uint64_t longest) {
   constexpr std::uint64_t ranges_per_worker = 64;
   return std::clamp<std::uint64_t>(count / (ranges_per_worker * runtime.workers()), 1, longest);
 }
 
-/// One range's work, as a job of its own. It holds all it needs, so that it may outlive who
-/// submitted it.
+/// The work on one range, as a job. It owns all its data, so that it may outlive the caller.
 template <typename Make, typename Made>
 class RangeJob final : public Job {
  public:
@@ -46,7 +44,7 @@ class RangeJob final : public Job {
     }
   }
 
-  /// Waits for it, once. Throws what the work threw.
+  /// Waits for the result; call it once. Rethrows the exceptions of the work.
   Made take() { return made_.get_future().get(); }
 
  private:
@@ -55,10 +53,11 @@ class RangeJob final : public Job {
   std::promise<Made> made_;
 };
 
-/// Cuts the numbers 0 .. count-1 into ranges of `range_length`, calls `make(range, worker)` for
-/// each on the runtime's workers and `take(made)` for what it returned on this thread, in the order
-/// of the ranges. Ends early, with false, when `take` returns false; what either of them throws is
-/// thrown. `make` must own what it uses: a call may still run when this has returned.
+/// Runs work over the numbers 0 .. count-1 on the runtime's workers, in ranges of `range_length`.
+/// Calls `make(range, worker)` on a worker for each range, and `take(made)` with the result on this
+/// thread, in the order of the ranges. Ends early and returns false when `take` returns false.
+/// Rethrows the exceptions of both. `make` must own all its data: a call may still run after this
+/// has returned.
 template <typename Make, typename Take>
 bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make,
                  const Take& take) {
@@ -67,7 +66,7 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
   const auto shared_make = std::make_shared<const Make>(std::move(make));
   const auto& pools = runtime.pools();
 
-  // Drops what has not begun, however this ends.
+  // Cancels the jobs that have not begun, on every way out.
   struct Cancel {
     Runtime& runtime;
     ~Cancel() {
@@ -84,7 +83,7 @@ bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_leng
     next = end;
     pool->submit(&owner, begun.back().first);
   };
-  // Enough that no worker waits for this thread, and no more is in memory than that.
+  // Jobs ahead: enough to keep all workers busy, and a bound for the memory.
   for (const auto& pool : pools)
     for (unsigned ahead = 0; ahead < 4 * pool->workers(); ++ahead) begin_on(pool.get());
   while (!begun.empty()) {

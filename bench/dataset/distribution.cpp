@@ -14,7 +14,7 @@ using Counts = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 constexpr std::size_t most_bins = 10;
 
-/// The smallest number that `share` of all are not above.
+/// The smallest number with at least `share` of all numbers at or below it.
 std::uint64_t quantile(const Counts& counts, std::uint64_t total, double share) {
   const auto rank = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(total)));
   std::uint64_t passed = 0;
@@ -40,7 +40,7 @@ std::vector<std::uint64_t> even_limits(std::uint64_t low, std::uint64_t high, st
   return limits;
 }
 
-/// The same with these numbers times each power of ten.
+/// The same, with limits at these mantissas times each power of ten.
 std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
                                           std::span<const double> mantissas) {
   std::vector<std::uint64_t> limits;
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> growing_limits(std::uint64_t low, std::uint64_t high,
 }
 
 std::vector<std::uint64_t> round_limits(std::uint64_t low, std::uint64_t high) {
-  // One bin at each end is kept for what lies outside.
+  // One bin at each end is reserved for outliers.
   constexpr std::size_t most_limits = most_bins - 1;
   if (high < 4 * low || high < 10) {
     for (std::uint64_t power = 1;; power *= 10)

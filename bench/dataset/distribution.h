@@ -10,20 +10,20 @@
 
 namespace millrace::cli {
 
-/// How often each number came: all numbers, so that what is asked of them is exact.
+/// Counts how often each number occurs. It keeps all numbers, so that statistics are exact.
 class Distribution {
  public:
   void add(std::uint64_t number) { ++counts_[number]; }
 
   bool empty() const { return counts_.empty(); }
-  /// Numbers and how often they came, ascending.
+  /// Numbers and their counts, ascending.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> sorted() const;
 
  private:
   std::unordered_map<std::uint64_t, std::uint64_t> counts_;
 };
 
-/// Of a distribution that is not empty.
+/// Statistics of a distribution that is not empty.
 struct Summary {
   std::uint64_t count = 0;
   std::uint64_t min = 0;
@@ -35,18 +35,18 @@ struct Summary {
 };
 Summary summarize(const Distribution& distribution);
 
-/// The numbers from `begin` up, without `end`.
+/// Half-open range [begin, end) of numbers.
 struct Bin {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   std::uint64_t count = 0;
 };
 
-/// At most ten bins with round limits over all numbers: even ones where they are close together,
-/// else growing ones (1, 2, 5 ...). A hundredth at each end does not widen them but goes into one
-/// bin.
+/// Makes at most ten bins with round limits over all numbers. The bins are even if the numbers are
+/// close together, else growing (1, 2, 5 ...). The lowest and highest hundredth do not widen the
+/// bins: each goes into one bin.
 std::vector<Bin> bins_of(const Distribution& distribution);
-/// With these limits, ascending. Empty bins at both ends are left out.
+/// Makes bins with these ascending limits. Leaves out empty bins at both ends.
 std::vector<Bin> bins_of(const Distribution& distribution,
                          const std::vector<std::uint64_t>& limits);
 
@@ -56,12 +56,12 @@ struct Bar {
   std::uint64_t count = 0;
 };
 
-/// "     10.0 kB .. 20.0 kB" for each bin; the unit's text is that of `number`.
+/// Names each bin, such as " 10.0 kB .. 20.0 kB", with `number` for the texts.
 std::vector<Bar> bars_of(const std::vector<Bin>& bins,
                          const std::function<std::string(std::uint64_t)>& number);
 
-/// Bars in lines with a name, a count and a share of `total` each, under a title; no wider than 80
-/// columns where the names are short.
+/// Draws bars under a title, a line each with name, count and share of `total`. At most 80 columns
+/// wide if the names are short.
 std::string chart(const std::string& title, const std::vector<Bar>& bars, std::uint64_t total);
 
 }  // namespace millrace::cli

@@ -24,7 +24,7 @@ namespace millrace::cli {
 namespace {
 
 struct IndexOptions {
-  /// What is stored is replaced, so it is not looked at.
+  /// Stored hints are replaced, so they are not loaded.
   DatasetArguments dataset{.options = {.notes = false}};
   IndexPoints points = IndexPoints::tiles;
   unsigned workers = 0;
@@ -37,7 +37,7 @@ int run_index(const IndexOptions& options) {
     print_text(fmt::format("stored where the samples of {} lie\n", count_text(tars, "tar")));
   const Interrupt interrupt;
   Runtime runtime({.workers = options.workers});
-  // Of another program's LMDB: then opening need not read its pages.
+  // For another program's LMDB: opening then skips reading its pages.
   if (save_page_table(*dataset))
     print_text(printable(fmt::format("stored where the pages of {} lie", options.dataset.path)) +
                "\n");

@@ -20,17 +20,17 @@
 namespace millrace::cli {
 namespace {
 
-/// What a worker keeps.
+/// State of a worker.
 struct IndexPlace {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
 };
 
-/// What became of one record.
+/// Result for one record.
 struct IndexedRecord {
   std::uint64_t image_bytes = 0;
   bool bad = false;
-  /// Empty if it has none.
+  /// Empty if the record has no index.
   std::vector<std::byte> index{};
 };
 

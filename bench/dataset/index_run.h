@@ -14,13 +14,13 @@
 
 namespace millrace::cli {
 
-/// What became of making the seek index of a dataset's images.
+/// Result of making the seek indices of a dataset's images.
 struct IndexResult {
   std::uint64_t records = 0;
   std::uint64_t indexed = 0;
-  /// Images that libjpeg-turbo decodes, which no index helps.
+  /// Images that libjpeg-turbo or another library decodes; an index does not speed these up.
   std::uint64_t others = 0;
-  /// Records that cannot be read or have no image that decodes.
+  /// Records that cannot be read or whose image does not decode.
   std::uint64_t bad = 0;
   std::uint64_t image_bytes = 0;
   std::uint64_t index_bytes = 0;
@@ -28,10 +28,10 @@ struct IndexResult {
   bool interrupted = false;
 };
 
-/// Reads all images of a dataset that was opened with checksums and stores their seek index beside
-/// its files, on the runtime's workers; shows its progress on stderr. Where it was interrupted, the
-/// file that was begun is not stored, and what was there before stays. Throws what
-/// `DatasetReader::read` throws that is no `bad_record`, and as `NotesWriter`.
+/// Makes the seek index of each image and stores all indices beside the dataset's files. The
+/// dataset must be opened with checksums. Uses the runtime's workers, and shows progress on stderr.
+/// After an interrupt the new file is not stored and an existing one stays. Throws the errors of
+/// `NotesWriter` and of `DatasetReader::read`, except `bad_record`.
 IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 

@@ -33,7 +33,7 @@ struct InspectOptions {
   unsigned workers = 0;
 };
 
-/// Why the record's bytes are not those that were written; empty where they are.
+/// Returns why the record's bytes are corrupt; empty if the checksum matches.
 std::string fault_of(DatasetArguments dataset, std::uint64_t index) {
   dataset.options.verify_checksums = true;
   try {
@@ -57,7 +57,7 @@ int inspect_record(const InspectOptions& options, const Dataset& dataset) {
       view.no_image = read.reason();
     }
   }
-  // What goes to stdout is one thing alone.
+  // Standard output gets only one result.
   if (options.out != "-" && options.json != "-") print_text(to_text(dataset, view));
   if (!options.json.empty()) write_text(options.json, to_json(dataset, view));
   if (!options.out.empty()) {

@@ -15,19 +15,19 @@ namespace millrace::cli {
 std::string to_text(const Dataset& dataset, const Survey& survey);
 std::string to_json(const Dataset& dataset, const Survey& survey);
 
-/// One record, looked at in full.
+/// All details of one record.
 struct RecordView {
   Record record;
   std::string key{};
   std::optional<StoredRecord> stored{};
-  /// Why the record's bytes are bad; empty where its checksum matches.
+  /// Why the record's bytes are corrupt; empty if its checksum matches.
   std::string fault{};
-  /// Of the field "image", or why it cannot be told.
+  /// Header of the field "image", or why it cannot be read.
   std::optional<ImageInfo> image{};
   std::string no_image{};
 };
 
-/// A record's label and its class, for people: "3 (cat)"; "none".
+/// A record's label and class for people: "3 (cat)"; "none".
 std::string label_text(const Dataset& dataset, const Record& record);
 std::string to_text(const Dataset& dataset, const RecordView& view);
 std::string to_json(const Dataset& dataset, const RecordView& view);

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Text in a field, as far as it fits a line; nothing where the field holds something else.
+/// Text of a field, as much as fits a line; nullopt if the field is not text.
 std::optional<std::string> short_text(const RecordField& field) {
   constexpr std::size_t most = 56;
   const std::string_view text(reinterpret_cast<const char*>(field.bytes.data()),
@@ -73,7 +73,7 @@ std::string value_text(DType dtype, std::span<const std::byte> bytes) {
   return "";
 }
 
-/// The first values of a field whose dtype is known.
+/// The first values of a field with a known dtype.
 std::string values_text(const FieldSpec& spec, std::span<const std::byte> bytes) {
   constexpr std::size_t most = 8;
   const std::size_t each = size_of(spec.dtype);

@@ -13,25 +13,25 @@
 namespace millrace::cli {
 namespace {
 
-/// What one record's header says.
+/// Facts from one record's header.
 struct Glance {
   std::uint64_t index = 0;
   std::uint64_t bytes = 0;
   std::vector<std::int64_t> labels{};
   std::optional<std::uint64_t> image_bytes{};
   std::optional<ImageInfo> image{};
-  /// Why there is nothing more, and the record's key; empty where there is.
+  /// Why the record could not be read, and its key; both are empty if it could.
   std::string reason{};
   std::string key{};
 };
 
-/// One worker's own.
+/// State of a worker.
 struct Looker {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
 };
 
-/// A record's label; of one without a class, those of its boxes, each once.
+/// A record's label. For a record without a class: the distinct labels of its boxes.
 std::vector<std::int64_t> labels_of(const Record& record) {
   const std::optional<std::int64_t> label = label_of(record);
   std::vector<std::int64_t> labels;
@@ -58,7 +58,7 @@ Glance glance_at(const Dataset& dataset, std::uint64_t index, const Looker& look
     glance.image_bytes = image.size();
     if (const Status read = read_image_info(image, glance.image.emplace()); !read.is_ok())
       glance.reason = read.reason();
-    // `read_image_info` knows also what no decoder takes.
+    // `read_image_info` also knows formats that no decoder accepts.
     else if (looker.decoder->open(image).is_ok())
       glance.image->decoder = looker.decoder->header().decoder;
     else
@@ -99,14 +99,13 @@ void take(Survey& survey, Glance&& glance) {
   ++survey.orientations[image.orientation.value_or(0)];
 }
 
-/// Where the n-th of `count` parts of the numbers below `all` begins; without a product that could
-/// overflow.
+/// Start of the n-th of `count` parts of the numbers below `all`; computed without overflow.
 std::uint64_t begin_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   return all / count * n + all % count * n / count;
 }
 
-/// Any number of that part, the same each time: always the first would meet a period of the
-/// dataset's own.
+/// A pseudo-random number of that part, the same each time. Always taking the first could hit a
+/// period in the dataset.
 std::uint64_t one_of_part(std::uint64_t n, std::uint64_t count, std::uint64_t all) {
   const std::uint64_t begin = begin_of_part(n, count, all);
   return begin + Random(0, n).below(begin_of_part(n + 1, count, all) - begin);
@@ -137,7 +136,7 @@ Survey survey(const std::shared_ptr<const Dataset>& dataset, std::uint64_t sampl
   const std::uint64_t length = range_length(count, runtime, 2048);
   found.interrupted = !over_ranges(runtime, count, length, look, [&](std::vector<Glance> glances) {
     for (Glance& glance : glances) {
-      // Bytes that were read, not those of the whole image.
+      // Counts the bytes that were read, not the whole image.
       progress.advance(glance.image ? glance.image->header_bytes : 0);
       take(found, std::move(glance));
     }

@@ -29,7 +29,7 @@ bool is_text(std::span<const std::byte> bytes) {
       bytes, [](std::byte byte) { return std::iscntrl(std::to_integer<int>(byte)) != 0; });
 }
 
-/// Values that lie in a field, the first of so many of them.
+/// The first `count` values of a field, as text.
 template <typename Value>
 std::string first_of(std::span<const std::byte> bytes, std::size_t count) {
   if (bytes.empty()) return "";
@@ -42,7 +42,7 @@ std::string first_of(std::span<const std::byte> bytes, std::size_t count) {
   return ", the first" + text;
 }
 
-/// By its name and length, where nothing else says what bytes are.
+/// Describes a field by name and length, where nothing else gives its type.
 std::string field_text(const Record& record, const RecordField& field, bool is_typed) {
   constexpr std::size_t most_shown = 40;
   if (std::string text = is_typed ? "" : annotation_text(record, field); !text.empty()) return text;
@@ -112,7 +112,7 @@ SampleRecord look_at_record(const Dataset& dataset) {
         sample.fields.push_back(
             {std::string(field.name), field.bytes.size(), field_text(record, field, is_typed)});
       }
-      // Arrays are for a transform of values.
+      // Datasets of arrays are meant for transforms of values.
       if (record.has("image") || specs.empty()) find_missing(record, sample);
       if (reader->intact().is_ok()) return sample;
     } catch (const Error& error) {

@@ -9,7 +9,7 @@
 
 namespace millrace::cli {
 
-/// A field of a record, as a trainer would find it.
+/// A field of a record, as a trainer sees it.
 struct SampleField {
   std::string name{};
   std::uint64_t bytes = 0;
@@ -17,22 +17,22 @@ struct SampleField {
   std::string holds{};
 };
 
-/// What one record looks like.
+/// The fields of one record.
 struct SampleRecord {
   std::uint64_t index = 0;
   std::string key{};
-  /// Empty if none of the first records can be read.
+  /// Empty if the first records cannot be read.
   std::vector<SampleField> fields{};
-  /// What an image transform lacks to train on such records, a sentence each.
+  /// Reasons why an image transform cannot train on such records, a sentence each.
   std::vector<std::string> missing{};
 };
 
-/// What a field holds that has the name and the length of an annotation: "2 boxes, the first 0 1 9
-/// 12", "2 integers, the first 4", "2 x 17 keypoints, the first 20 31 2", or a mask's kind and
-/// size. Empty for all others.
+/// Describes a field with the name and length of an annotation: "2 boxes, the first 0 1 9 12", "2
+/// integers, the first 4", "2 x 17 keypoints, the first 20 31 2", or a mask's kind and size. Empty
+/// for all other fields.
 std::string annotation_text(const Record& record, const RecordField& field);
 
-/// Looks at the first record that can be read. Throws what `DatasetReader::read` throws that is no
+/// Describes the first record that can be read. Throws the errors of `DatasetReader::read`, except
 /// `bad_record`.
 SampleRecord look_at_record(const Dataset& dataset);
 

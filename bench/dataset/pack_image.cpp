@@ -20,16 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Enough to tell what a file is that is no image: whatever else lies in a folder is not read as a
-// whole.
+// Bytes that suffice to recognise an image. Other files of a folder are not read further.
 constexpr std::size_t head_bytes = 4096;
 
 [[noreturn]] void throw_unread(const fs::path& path, const std::string& reason) {
   throw Error(ErrorCode::io, path.string() + " cannot be read: " + reason);
 }
 
-/// An error of the path's own is a bad status, one of the system's is thrown: it says nothing of
-/// the image.
+/// Returns a bad status if the error concerns the path. Throws if it is an error of the system,
+/// which does not make the image bad.
 Status not_there(const fs::path& path, int error) {
   const std::string reason = std::generic_category().message(error);
   for (const int its_own : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG})
@@ -41,7 +40,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// Reads on up to `end` bytes in all.
+/// Continues reading up to byte `end`. Throws `Error` (`io`) if the file is shorter.
 void read_up_to(std::FILE* file, std::size_t end, std::vector<std::byte>& bytes,
                 const fs::path& path) {
   const std::size_t begin = bytes.size();
@@ -51,7 +50,7 @@ void read_up_to(std::FILE* file, std::size_t end, std::vector<std::byte>& bytes,
   throw_unread(path, "it was changed: it is shorter than it was a moment ago");
 }
 
-/// Reads a file if `check_kind` finds nothing bad in its first bytes.
+/// Reads a file if `check_kind` accepts its first bytes.
 Status read_regular(const fs::path& path, Status (*check_kind)(std::span<const std::byte>),
                     std::vector<std::byte>& bytes) {
   struct stat there {};
@@ -93,7 +92,8 @@ Status check_png(std::span<const std::byte> head) {
                          : fmt::format("is a {} image, and masks are PNG", to_string(kind)));
 }
 
-/// A mask goes in as it is: which values of its pixels stand for what, only a trainer knows.
+/// Reads a mask and checks that it decodes and has the image's size. Its bytes are stored
+/// unchanged: only the trainer knows the meaning of its values.
 Status read_mask(const fs::path& path, Size size, ImageDecoder& decoder,
                  std::vector<std::byte>& bytes) {
   struct stat there {};
@@ -112,7 +112,7 @@ Status read_mask(const fs::path& path, Size size, ImageDecoder& decoder,
   return sound.is_ok() ? sound : Status::bad(mask + "does not decode: " + sound.reason());
 }
 
-/// Checks what annotations say of an image, and adds its mask.
+/// Compares an image with its annotations, and adds its mask.
 Status check_annotations(const UncheckedImage& unchecked, ImageDecoder& decoder,
                          CheckedImage& image) {
   const auto is_another = [](std::int64_t said, int side) { return said != 0 && said != side; };

@@ -17,10 +17,10 @@
 
 namespace millrace::cli {
 
-/// The longest file that is packed.
+/// Maximum size of a file to pack.
 inline constexpr std::uintmax_t max_image_bytes = std::uintmax_t{1} << 30;
 
-/// An image's bytes, if they decode; else the reason.
+/// An image's bytes if it decodes; else `status` has the reason.
 struct CheckedImage {
   Status status = Status::ok();
   std::vector<std::byte> bytes;
@@ -28,34 +28,35 @@ struct CheckedImage {
   std::optional<RecordRest> rest;
 };
 
-/// An image that nobody has looked at: in a file, or its bytes where no file is named.
+/// An image to check: a file, or its bytes if `file` is empty.
 struct UncheckedImage {
   std::filesystem::path file = {};
   std::vector<std::byte> bytes = {};
-  /// Of a record of a dataset; `status` is bad if that could not be read. Or of annotations.
+  /// Other fields from a dataset's record or from annotations. `status` is bad if a dataset's
+  /// record could not be read.
   std::optional<RecordRest> rest = {};
   Status status = Status::ok();
-  /// What annotations say of its size in pixels, as it is stored; 0 = nothing.
+  /// Size in pixels by the annotations, before EXIF orientation; 0 = unknown.
   std::int64_t width = 0;
   std::int64_t height = 0;
-  /// The PNG file that becomes its field `mask`; empty = it has none.
+  /// PNG file for the field `mask`; empty = no mask.
   std::filesystem::path mask = {};
 
-  /// In memory before it is read.
+  /// Bytes in memory before the file is read.
   std::size_t held_bytes() const;
 };
 
-/// A decoder for each worker of a runtime.
+/// One decoder for each worker of a runtime.
 using Decoders = std::vector<std::unique_ptr<ImageDecoder>>;
 std::shared_ptr<Decoders> make_decoders(std::size_t workers, const DecodeLimits& limits);
 
-/// Bad is what was read and does not decode, a path without a regular file, and an image whose mask
-/// or size is not as it must be. Throws `Error`
-/// (`io`) where the system refused to read, or the file was changed meanwhile.
+/// Reads and decodes an image. The status is bad if the image does not decode, if the path is not a
+/// regular file, or if mask or size do not match. Throws `Error` (`io`) if the system cannot read
+/// the file, or if the file changes meanwhile.
 CheckedImage check_image(UncheckedImage image, ImageDecoder& decoder);
 
-/// Reads and checks some images on a pool's workers. It holds all it needs, so that it may outlive
-/// who submitted it.
+/// Reads and checks some images on a pool's workers. It owns all its data, so that it may outlive
+/// the caller.
 class ReadImages final : public Job {
  public:
   ReadImages(std::vector<UncheckedImage> unchecked, std::shared_ptr<Decoders> decoders);
@@ -63,7 +64,7 @@ class ReadImages final : public Job {
   std::size_t items() const override { return unchecked_.size(); }
   void run(std::size_t item, unsigned worker) override;
 
-  /// Waits for an image and takes what became of it, once. Throws what its reading threw.
+  /// Waits for an image; call it once for each. Rethrows the exceptions of reading it.
   CheckedImage take(std::size_t item) { return images_[item].get_future().get(); }
 
  private:

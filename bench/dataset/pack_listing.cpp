@@ -25,7 +25,7 @@ class Walk {
  public:
   Walk(const fs::path& folder, const std::vector<fs::path>& without) : folder_(folder) {
     for (const fs::path& one : without) without_.insert(id_of_file(one));
-    without_.erase(FileId());  // of what is not there
+    without_.erase(FileId());  // the id of files that do not exist
   }
 
   Listing run() {
@@ -53,7 +53,7 @@ class Walk {
     listing_.left_out.push_back({path, reason});
   }
 
-  /// What lies in a folder; what is neither file nor folder is left out.
+  /// Reads a folder. Entries that are neither a file nor a folder are left out.
   FolderEntries read_folder(const std::string& relative) {
     const fs::path here = relative.empty() ? folder_ : folder_ / relative;
     FolderEntries entries = millrace::read_folder(here, [](const std::string&) { return true; });
@@ -84,7 +84,8 @@ class Walk {
 
   fs::path folder_;
   std::set<FileId> without_;
-  /// The folders of a class, and whether each is being walked, so that links in circles end.
+  /// Folders of a class that were visited; true while one is being walked, which detects cyclic
+  /// links.
   std::map<FileId, bool> walked_;
   Listing listing_;
 };

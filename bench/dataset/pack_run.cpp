@@ -36,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One run of the command. Images are read and checked in parallel and written in their order.
+/// One run of the command. Workers read and check images; this thread writes them in order.
 class Packing {
  public:
   explicit Packing(const PackOptions& options) : options_(options) {}
@@ -62,22 +62,22 @@ class Packing {
   const Listing& listing() const { return source_->listing(); }
 
   const PackOptions& options_;
-  /// From when there is something to keep in order; until then a signal ends the process.
+  /// Set as soon as an interrupt must leave files complete; until then a signal ends the process.
   std::optional<Interrupt> interrupt_;
   std::optional<PackSource> source_;
   std::optional<Progress> progress_;
-  /// Made with the first image, so that no file is left if there is none; made at once if there is
-  /// a dataset to resume.
+  /// Made with the first image, so that no file is left if no image can be packed. Made at once if
+  /// a dataset is to be resumed.
   std::optional<DatasetWriter> writer_;
-  /// In the order of the listing, behind what the listing leaves out itself.
+  /// Files left out by the listing, then those left out by checks, in the order of the listing.
   std::vector<LeftOut> left_out_;
   std::set<std::int64_t> labels_;
   std::uint64_t bytes_ = 0;
-  /// Images packed now that libraries decode and not millrace's own stages, by
-  /// `ImageHeader::decoder`.
+  /// Images that a library decodes instead of millrace's own stages, by `ImageHeader::decoder`.
+  /// Counts only this run.
   std::map<std::string, std::uint64_t> other_decoders_;
   std::uint64_t repaired_ = 0;
-  /// How many of the listing's images are done, those from before a resume among them.
+  /// Number of the listing's images that are done, including those before a resume.
   std::size_t done_ = 0;
   std::uint64_t records_before_ = 0;
 };
@@ -102,7 +102,7 @@ int Packing::run() {
   if (writer_ && writer_->complete()) {
     const int code = end_complete(fmt::format("{} is complete already, with {} records ({})",
                                               options_.out, writer_->size(), classes_text()));
-    // Perhaps it was its index that was interrupted.
+    // The earlier run may have been interrupted while it made the index.
     const bool indexed = !is_indexed() || open_dataset(options_.out)->has_stored_notes();
     return indexed || store_index() ? code : interrupt_->exit_code();
   }
@@ -131,7 +131,7 @@ int Packing::run() {
   return is_indexed() && !store_index() ? interrupt_->exit_code() : code;
 }
 
-/// False if it was interrupted.
+/// Returns false if it was interrupted.
 bool Packing::store_index() const {
   try {
     Runtime runtime({.workers = options_.workers});
@@ -163,7 +163,7 @@ void Packing::check_arguments() const {
   const bool is_there = fs::exists(options_.out, ignored);
   if (is_there && !fs::is_regular_file(options_.out))
     throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
-  // A dataset or a tar finds its index by this name.
+  // An index file has the name of its dataset or tar with this extension.
   fs::path indexed = options_.out;
   indexed.replace_extension();
   if ((is_there && is_notes_file(options_.out)) ||
@@ -209,7 +209,7 @@ void Packing::tell_annotations_left_out() const {
                            coco->empty_boxes));
 }
 
-/// Goes to where the interrupted pack was.
+/// Continues where an interrupted pack ended.
 void Packing::take_up() {
   open_writer();
   records_before_ = writer_->size();
@@ -232,7 +232,7 @@ void Packing::take_up() {
                            listing().images.size(), records_before_));
 }
 
-/// Reads by `call`; an error says what is there.
+/// Calls `call`, and adds to errors what was packed so far.
 template <typename Call>
 auto Packing::read(const Call& call) const {
   const auto with_rest = [&](ErrorCode code, const std::string& what) {
@@ -253,12 +253,13 @@ void Packing::pack_all() {
   const std::shared_ptr<Decoders> decoders = make_decoders(runtime.workers(), options_.limits);
   std::deque<std::shared_ptr<ReadImages>> reading;
   std::size_t begun = done_;
-  // Workers have something to do while this thread writes, and no more is in memory than that.
+  // Queues a job of images: enough for workers to stay busy while this thread writes, and bounded
+  // in memory.
   const auto read_on = [&](WorkerPool& pool) {
     const std::size_t end =
         std::min(listing().images.size(), begun + std::size_t{4} * pool.workers());
     std::vector<UncheckedImage> images;
-    // Of tars and datasets the bytes are read here.
+    // The bytes of tars and datasets are read on this thread.
     constexpr std::size_t most_bytes = 64 << 20;
     for (std::size_t bytes = 0; begun < end && bytes < most_bytes; ++begun)
       bytes += images.emplace_back(read([&] { return source_->image(begun); })).held_bytes();

@@ -13,15 +13,15 @@
 
 namespace millrace::cli {
 
-/// The command line of `millrace pack`.
+/// Arguments of `millrace pack`.
 struct PackOptions {
   std::vector<std::string> inputs;
   std::string out;
   std::string list;
-  /// Of a folder's images: the folder of their masks, and a JSON file of COCO's form.
+  /// For a folder of images: the folder of their masks, and a JSON file in COCO's format.
   std::string masks;
   std::string coco;
-  /// How an input that is a dataset is opened.
+  /// Options for opening an input that is a dataset.
   OpenOptions dataset;
   bool force = false;
   bool resume = false;
@@ -32,11 +32,11 @@ struct PackOptions {
   unsigned workers = 0;
   DecodeLimits limits;
   std::uint64_t max_expansion = 100;
-  /// The seek index of the images that is stored, too; nullopt = none is.
+  /// The kind of seek index to store; nullopt = none.
   std::optional<IndexPoints> index = IndexPoints::tiles;
 };
 
-/// Packs as the options say, tells what was done, and returns the exit code.
+/// Packs, prints the result, and returns the exit code.
 int run_pack(const PackOptions& options);
 
 }  // namespace millrace::cli

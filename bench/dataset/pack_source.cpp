@@ -30,11 +30,11 @@ std::string message_of(int error) { return std::generic_category().message(error
 
 bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
 
-/// All that matches a pattern, sorted by bytes, whatever the locale.
+/// The paths that match a pattern, sorted bytewise in any locale.
 std::vector<fs::path> matches_of(const std::string& pattern) {
   glob_t found{};
   const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
-  // Passing over a folder that cannot be read would leave out its files.
+  // Skipping an unreadable folder would leave out its files without a message.
   const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
   const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) return {};
@@ -45,8 +45,8 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
   return {names.begin(), names.end()};
 }
 
-/// Throws `Error` (`io`) if one of the folders through which a pattern leads cannot be searched:
-/// for glob(3) nothing lies there then.
+/// Throws `Error` (`io`) if a folder on the way of a pattern cannot be searched. glob(3) would
+/// treat such a folder as empty.
 void check_searched(const std::string& pattern) {
   for (std::size_t slash = pattern.find('/', 1); slash != std::string::npos;
        slash = pattern.find('/', slash + 1))
@@ -57,8 +57,8 @@ void check_searched(const std::string& pattern) {
     }
 }
 
-/// The files that a name stands for: itself, or for a pattern those of its braces in their order,
-/// and those that wildcards match sorted by name.
+/// The files of a name: the name itself, or the files of a pattern. Braces expand in their order;
+/// matches of wildcards are sorted by name.
 std::vector<fs::path> expand(const std::string& name) {
   if (fs::exists(name)) return {name};
   if (!is_pattern(name)) throw Error(ErrorCode::not_found, name + " does not exist");
@@ -86,7 +86,7 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
       };
       if (fs::is_directory(tar))
         refuse(" is a folder; several inputs are tars, or one is a folder");
-      // It is read twice.
+      // The file is read twice, so it must not be a pipe.
       if (!fs::is_regular_file(tar)) refuse(" is neither a folder nor a file");
       if (fs::file_size(tar) == 0) refuse(" is empty, and no tar");
       if (is_dataset(tar))
@@ -96,7 +96,7 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
   return tars;
 }
 
-/// Whether a file has the name of a shard of `out`, or of what is written beside such a one.
+/// Whether a file has the name of a shard of `out`, or of its replacement or index.
 bool is_shard_of(const fs::path& out, const fs::path& file) {
   static const std::regex digits("-[0-9]{5}(-of-[0-9]{5})?([.][1-9][0-9]*)?");
   const std::string begin = out.stem().string();
@@ -110,7 +110,7 @@ bool is_shard_of(const fs::path& out, const fs::path& file) {
                           digits);
 }
 
-/// The dataset at `out` from the last time, with what lies beside it.
+/// The dataset at `out` of an earlier run, with its shards, replacements and indices.
 std::vector<fs::path> datasets_at(const fs::path& out) {
   std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
   std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
@@ -118,7 +118,7 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   for (const std::string& name : {index, index + ".replacement"})
     if (fs::exists(name)) datasets.emplace_back(name);
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
-  std::error_code ended;  // who cannot list the folder finds nothing of its own there
+  std::error_code ended;  // an unreadable folder has no files of an earlier run
   for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end;
        entry.increment(ended))
     if (is_shard_of(out, entry->path()) &&
@@ -127,19 +127,19 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   return datasets;
 }
 
-/// Of a record with an image: pack writes a field of its own of this name.
+/// Whether pack itself writes a field of this name into a record with an image.
 bool is_made_anew(std::string_view field) {
   return field == "path" || field == "width" || field == "height";
 }
 
-/// The mask of an image by its path in its folder.
+/// The mask of an image with this path in its folder.
 fs::path mask_of(const fs::path& masks, const std::string& image) {
   return (masks / image).replace_extension(".png");
 }
 
 }  // namespace
 
-/// Of all that records depend on.
+/// Hash of everything that the records depend on.
 class ListingHash {
  public:
   void add(std::string_view text) {
@@ -172,7 +172,7 @@ class ListingHash {
 
 namespace {
 
-/// Adds what changes when a file is written anew.
+/// Adds size and modification time of a file.
 void add_state_of(const std::string& file, ListingHash& hash) {
   struct stat found {};
   if (stat(file.c_str(), &found) != 0)
@@ -193,7 +193,7 @@ bool is_pattern(const std::string& name) { return has_wildcard(name) || has_brac
 std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const OpenOptions& how) {
   if (!how.format.empty() || !how.images.empty()) return open_dataset(input, how);
   if (fs::is_directory(input)) return is_image_folder(input) ? nullptr : open_dataset(input, how);
-  // What is packed by other code, which also knows of compressed tars.
+  // Tars are packed by other code, which can also decompress.
   if (!fs::is_regular_file(input) || fs::path(input).extension() == ".tar") return nullptr;
   if (is_dataset(input)) return fs::file_size(input) == 0 ? nullptr : open_dataset(input, how);
   try {
@@ -203,7 +203,7 @@ std::shared_ptr<const Dataset> PackSource::open(const std::string& input, const 
     return is_tar ? nullptr : found;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::corrupt) throw;
-    return nullptr;  // A compressed tar, say.
+    return nullptr;  // Such as a compressed tar.
   }
 }
 
@@ -219,7 +219,7 @@ PackSource::PackSource(const PackOptions& options) {
                            : is_folder ? take_folder(options, hash)
                                        : take_tars(options, hash);
   hash.add(listing_);
-  // As the dataset keeps it, which is text.
+  // Printable, since the dataset stores it as text.
   identity_ = fmt::format("{}: {} images, listing {:016x}", printable(what), listing_.images.size(),
                           hash.value());
 }
@@ -234,7 +234,7 @@ std::string PackSource::take_dataset(const PackOptions& options, ListingHash& ha
   if (const auto image = std::ranges::find(kept_, "image"); image != kept_.end()) {
     kept_.erase(image);
     has_images_ = true;
-    // These are made anew.
+    // Pack writes these itself.
     std::erase_if(kept_, is_made_anew);
   }
   listing_.images.resize(static_cast<std::size_t>(dataset_->size()));
@@ -342,7 +342,7 @@ bool PackSource::is_packed(std::string_view field) const {
 
 UncheckedImage PackSource::record(std::uint64_t index) {
   UncheckedImage image{.rest = RecordRest{.has_image = has_images_}};
-  // Only what was read may be left out; a later try may find the rest.
+  // After an I/O error the record must not be left out: a later try may read it.
   const auto check_read = [&] {
     if (const Status intact = reader_->intact(); !intact.is_ok())
       throw Error(ErrorCode::io,

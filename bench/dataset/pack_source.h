@@ -21,42 +21,42 @@ namespace millrace::cli {
 
 class ListingHash;
 
-/// What there is to pack: a folder of images, by a list or without one, with annotations or without
-/// any, tars, or the records of a dataset.
+/// The input of a pack: a folder of images, with or without a list and annotations, or tars, or a
+/// dataset.
 class PackSource {
  public:
-  /// Looks through all of it. The options' inputs are one folder, tars and patterns (glob(7)) of
-  /// tars, or what `open_dataset` takes and is neither; OUT is passed over if it is a dataset, with
-  /// its index. Throws `Error`: `invalid_argument` if OUT is among the inputs, or if annotations
-  /// are given for anything else than a folder of images, `not_found` if these are not there, and
-  /// as `list_folder`, `read_list`, `read_coco`, `list_tars` and `open_dataset` do.
+  /// Lists all images. The inputs are one folder; or tars and patterns (glob(7)) of tars; or any
+  /// other dataset that `open_dataset` opens. OUT is skipped if it is a dataset, and so is its
+  /// index. Throws `Error`: `invalid_argument` if OUT is among the inputs, or if annotations are
+  /// given without a folder of images; `not_found` if annotations do not exist. Also throws the
+  /// errors of `list_folder`, `read_list`, `read_coco`, `list_tars` and `open_dataset`.
   explicit PackSource(const PackOptions& options);
 
   const Listing& listing() const { return listing_; }
-  /// For a person, with a hash of all that is listed.
+  /// Text for people that identifies the input, with a hash of the listing.
   const std::string& identity() const { return identity_; }
-  /// An image of the listing. Asked for in order, though not from the first on.
+  /// Returns an image of the listing. Call it with ascending numbers; they need not begin at 0.
   UncheckedImage image(std::size_t item);
   bool has_images() const { return !dataset_ || has_images_; }
-  /// What a dataset says of the fields that are kept.
+  /// Specs of the fields that a dataset's records keep.
   std::vector<FieldSpec> field_specs() const;
-  /// What a person can find it by.
+  /// Name for people: a path or a record's key.
   std::string path(std::size_t item) const;
-  /// The boxes' annotations; null if there are none.
+  /// Annotations of boxes; null if none were given.
   const CocoFile* coco() const { return coco_ ? &*coco_ : nullptr; }
-  /// "file", or what else the listing counts.
+  /// "file" or "record".
   const char* noun() const { return dataset_ ? "record" : "file"; }
 
  private:
-  // These return what a person calls it.
+  // These return the source's name for people.
   std::string take_dataset(const PackOptions& options, ListingHash& hash);
   std::string take_folder(const PackOptions& options, ListingHash& hash);
   std::string take_tars(const PackOptions& options, ListingHash& hash);
   std::string take_masks(const PackOptions& options, ListingHash& hash);
-  /// Throws `Error` as the constructor does.
+  /// Throws the errors of the constructor.
   static std::shared_ptr<const Dataset> open(const std::string& input, const OpenOptions& how);
   UncheckedImage record(std::uint64_t index);
-  /// Whether records of a dataset have the field when they are packed, or one that is made anew.
+  /// Whether packed records of a dataset have this field, kept or made by pack.
   bool is_packed(std::string_view field) const;
 
   std::filesystem::path folder_;
@@ -65,14 +65,14 @@ class PackSource {
   std::optional<TarImages> tars_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<DatasetReader> reader_;
-  /// The dataset's fields that each record keeps.
+  /// Fields of the dataset that records keep.
   std::vector<std::string> kept_;
   bool has_images_ = false;
   Listing listing_;
   std::string identity_;
 };
 
-/// Whether an input is a folder, and not an LMDB folder.
+/// Whether an input is a folder, but not an LMDB folder.
 bool is_image_folder(const std::filesystem::path& input);
 /// Whether a name has the wildcards of glob(7).
 bool is_pattern(const std::string& name);

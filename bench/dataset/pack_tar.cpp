@@ -34,11 +34,11 @@ constexpr std::size_t block_bytes = 512;
               tar.string() + " cannot be read: " + std::generic_category().message(error));
 }
 
-/// What libarchive failed at: the system's error, or else what is wrong with the tar.
+/// Throws libarchive's error: a system error, or what is wrong with the tar.
 [[noreturn]] void throw_unreadable(const fs::path& tar, archive* opened, const char* what,
                                    const char* advice) {
   const int error = archive_errno(opened);
-  // These two are libarchive's own, for what is no tar.
+  // libarchive itself uses these two for files that are not tars.
   if (error > 0 && error != EILSEQ && error != EINVAL) throw_unread(tar, error);
   const char* reason = archive_error_string(opened);
   throw Error(ErrorCode::corrupt, fmt::format("{} {}: {}{}", tar.string(), what,
@@ -56,7 +56,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_support_filter_bzip2(opened.get());
   archive_read_support_filter_xz(opened.get());
   archive_read_support_filter_zstd(opened.get());
-  // Names are bytes, whatever the locale.
+  // Names are bytes in any locale.
   archive_read_set_options(opened.get(), "hdrcharset=BINARY");
   archive_read_set_format_option(opened.get(), "tar", "read_concatenated_archives", "1");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
@@ -79,8 +79,8 @@ std::string name_of(archive_entry* entry) {
   return std::string(without_here(name == nullptr ? "" : name));
 }
 
-/// The bytes that a member's header claims. Sizes of sparse members may be negative in damaged
-/// tars: libarchive hands them on.
+/// Size of a member by its header. Damaged sparse members may have a negative size, which
+/// libarchive returns unchecked.
 std::int64_t member_bytes(const fs::path& tar, archive_entry* entry) {
   const std::int64_t size = archive_entry_size(entry);
   if (size < 0)
@@ -93,13 +93,13 @@ std::int64_t member_bytes(const fs::path& tar, archive_entry* entry) {
 
 std::vector<std::byte> read_data(const fs::path& tar, archive* opened, std::int64_t size) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
-  // A hole at the end is not read; its bytes are zeros already.
+  // Holes at the end are not read; the bytes are already zero.
   if (archive_read_data(opened, bytes.data(), bytes.size()) < 0) throw_cut(tar, opened);
   return bytes;
 }
 
-// Of a tar that was cut between two members libarchive says nothing. A compressed one has an end of
-// its own.
+// Checks the end mark of a plain tar: libarchive accepts a tar that is truncated between two
+// members. A compressed tar has an end mark of its own.
 void check_end_mark(const fs::path& tar, archive* opened) {
   if (archive_filter_count(opened) > 1) return;
   std::array<char, block_bytes> last{};
@@ -114,14 +114,14 @@ void check_end_mark(const fs::path& tar, archive* opened) {
                             tar.string()));
 }
 
-/// A sample while its members come.
+/// A sample whose members are being read.
 struct TarSample {
   std::string key;
   std::optional<std::string> image;
   std::uint64_t image_member = 0;
   std::optional<std::string> cls;
   std::optional<std::string> json;
-  /// Why it cannot be packed; empty so far.
+  /// Why it cannot be packed; empty if it can.
   std::string reason;
 
   void refuse(const std::string& why) {
@@ -144,7 +144,7 @@ std::optional<std::int64_t> label_of(TarSample& sample) {
   return sample.reason.empty() ? label : std::nullopt;
 }
 
-/// Gathers the samples of one tar.
+/// Collects the samples of one tar.
 class TarListing {
  public:
   TarListing(const fs::path& tar, std::size_t number, std::uint64_t max_expansion, Listing& listing)
@@ -192,7 +192,8 @@ class TarListing {
     sample_->image_member = member;
   }
 
-  /// Holes of sparse images, and zeros that were compressed, are no bytes of the tar.
+  /// Leaves a sample out if its image expands too far: holes of sparse files and compressed zeros
+  /// take almost no bytes of the tar.
   void check_expansion(archive* opened, std::int64_t size) {
     constexpr double always_allowed = 64 << 20;
     if (archive_read_data_skip(opened) != ARCHIVE_OK) throw_cut(tar_, opened);
@@ -238,7 +239,7 @@ class TarListing {
   std::size_t number_;
   std::uint64_t max_expansion_;
   Listing& listing_;
-  /// Of the images that are not left out so far.
+  /// Bytes of the images that are kept so far.
   double image_bytes_ = 0;
   std::optional<TarSample> sample_;
   std::unordered_set<std::string> keys_;

@@ -13,26 +13,27 @@ struct archive;
 
 namespace millrace::cli {
 
-/// The samples of WebDataset tars (also compressed ones), in the order of their members: members
-/// whose paths are the same up to the first dot of the file's name are a sample, and lie together.
-/// It has one image (`is_image_extension`) and a label: .cls, a decimal number, or else "label"
-/// or "cls" of a .json. What is no such sample is left out with the reason, and so is an image with
-/// which all of a tar are more than 64 MiB and `max_expansion` times the bytes of the tar so far:
-/// it is sparse, or was compressed. There are no class names. Throws `Error`: `corrupt` for what is
-/// no tar or was cut short, `io` for what the system refuses to read.
+/// Lists the samples of WebDataset tars, also compressed ones, in the order of their members. A
+/// sample is the adjacent members whose paths are equal up to the first dot of the file name. It
+/// has one image (`is_image_extension`) and a label: a decimal number in .cls, or "label" or "cls"
+/// in a .json. Anything else is left out with the reason. An image is also left out if it would
+/// bring the images of its tar above a limit: 64 MiB plus `max_expansion` times the bytes of the
+/// tar read so far. Such images are sparse or compressed. Class names are not known. Throws
+/// `Error`: `corrupt` for a file that is not a tar or is truncated, `io` if the system cannot read
+/// it.
 Listing list_tars(const std::vector<std::filesystem::path>& tars, std::uint64_t max_expansion);
 
 struct ArchiveDeleter {
   void operator()(archive* opened) const;
 };
 
-/// Reads the images that `list_tars` found. For one thread.
+/// Reads the images that `list_tars` found. Not thread-safe.
 class TarImages {
  public:
   explicit TarImages(std::vector<std::filesystem::path> tars) : tars_(std::move(tars)) {}
 
-  /// The bytes of an image, which must lie behind that of the last call. Throws `Error`: `corrupt`
-  /// if the tar is not what it was when it was listed, and `io`.
+  /// Returns the bytes of an image, which must lie behind that of the last call. Throws `Error`:
+  /// `corrupt` if the tar has changed since it was listed, and `io`.
   std::vector<std::byte> read(const ListedImage& image);
 
  private:

@@ -7,9 +7,8 @@
 
 namespace millrace::cli {
 
-/// Reads a byte of each page that a record's fields lie in. A record of mapped files without
-/// checksums has not been read by `DatasetReader::read` alone; afterwards `intact` knows whether it
-/// can be.
+/// Reads a byte of each page of a record's fields. `DatasetReader::read` does not touch the bytes
+/// of mapped files without checksums. After this call `intact` tells whether they can be read.
 inline void touch_bytes(const Record& record) {
   constexpr std::size_t smallest_page = 4096;
   for (const RecordField& field : record.fields()) {

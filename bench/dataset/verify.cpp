@@ -55,7 +55,7 @@ std::string bad_records_text(const VerifyResult& result, std::size_t limit) {
   return text;
 }
 
-/// What was done to each record that was read.
+/// The checks that were made on each record.
 std::string done_text(const VerifyOptions& options, const VerifyResult& result) {
   std::string text = bytes_text(static_cast<double>(result.bytes)) + " read, ";
   text += result.compared == 0 && result.checked > result.bad.size() ? "without checksums"

@@ -21,23 +21,23 @@
 namespace millrace::cli {
 namespace {
 
-/// What a worker keeps.
+/// State of a worker.
 struct Place {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
   std::vector<std::byte> index{};
 };
 
-/// What became of one record.
+/// Result for one record.
 struct Checked {
   std::uint64_t bytes = 0;
   bool decoded = false;
-  /// Stray bytes of its image were skipped.
+  /// Whether the decoder skipped stray bytes of its image.
   bool repaired = false;
   bool proved = false;
-  /// With a checksum.
+  /// Whether the record has a checksum, which was compared.
   bool compared = false;
-  /// As it is stored; nothing where the record was not found.
+  /// Stored checksum; nullopt if the record was not found.
   std::optional<std::uint64_t> checksum{};
   std::optional<BadRecord> bad{};
 };
@@ -46,7 +46,7 @@ std::string size_text(std::int64_t width, std::int64_t height) {
   return fmt::format("{} x {}", width, height);
 }
 
-/// Whether the record's fields "width" and "height", where it has them, are those of the image.
+/// Compares the fields "width" and "height", if present, with the image.
 Status check_size(const Record& record, const ImageHeader& header) {
   constexpr std::size_t integer_bytes = sizeof(std::int64_t);
   const auto is_integer = [&](std::string_view name) {
@@ -66,7 +66,8 @@ Status decode_image(const Record& record, ImageDecoder& decoder) {
   return decoder.check();
 }
 
-/// A PNG in the field "mask", as `pack --masks` stores it; other bytes are a trainer's own.
+/// Decodes the field "mask" if it is a PNG, as `pack --masks` stores it. Other masks belong to the
+/// trainer.
 Status decode_mask(const Record& record, ImageDecoder& decoder) {
   if (!record.has("mask") || image_kind(record["mask"]) != ImageKind::png) return Status::ok();
   Status sound = decoder.open(record["mask"]);
@@ -74,7 +75,7 @@ Status decode_mask(const Record& record, ImageDecoder& decoder) {
   return sound.is_ok() ? sound : Status::bad("its mask does not decode: " + sound.reason());
 }
 
-/// Decodes the image that the decoder has opened, and makes a checksum of its pixels.
+/// Decodes the opened image, and computes a checksum of its pixels.
 Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
   const Size size = decoder.header().size();
   PixelView view;
@@ -88,8 +89,8 @@ Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
   return Status::ok();
 }
 
-/// Proves the index that is stored of an image: that it says what a decoder comes across, and that
-/// the pixels are the same with it and without.
+/// Verifies the stored index of an image: a decoder must find the same positions, and the pixels
+/// must be equal with and without the index.
 Status prove_index(const Record& record, const Place& place) {
   ImageDecoder& decoder = *place.decoder;
   const std::optional<std::uint64_t> checksum = image_checksum(record);
@@ -145,8 +146,8 @@ Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Pl
   return checked;
 }
 
-/// Records that are sound by themselves but hold the same as another: where the fingerprint does
-/// not match, the pointer to one of them is damaged.
+/// Finds records with equal checksums. If the fingerprint does not match, a pointer to one of them
+/// is damaged.
 std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> records;
   for (std::uint64_t index = 0; index < dataset.size(); ++index)

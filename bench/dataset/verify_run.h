@@ -21,35 +21,36 @@ struct BadRecord {
   std::string reason{};
 };
 
-/// How much of a record is looked at.
+/// Depth of the checks on a record.
 enum class VerifyDepth : std::uint8_t {
   records,  ///< it is read
   images,   ///< its image and mask are decoded, too
   indices,  ///< and once more with the stored seek index, which is proved
 };
 
-/// What became of verifying a dataset.
+/// Result of verifying a dataset.
 struct VerifyResult {
   std::uint64_t records = 0;
   std::uint64_t checked = 0;
-  /// Of the checked records' fields.
+  /// Bytes of the checked records' fields.
   std::uint64_t bytes = 0;
   /// Records that have a checksum, which was compared.
   std::uint64_t compared = 0;
   /// Images that decoded.
   std::uint64_t decoded = 0;
-  /// Images of these that have stray bytes, which were skipped.
+  /// Decoded images with stray bytes, which the decoder skipped.
   std::uint64_t repaired = 0;
-  /// Stored seek indices that are right.
+  /// Stored seek indices that were verified.
   std::uint64_t proved = 0;
   /// A sentence for each file of stored seek indices that has a damaged table.
   std::vector<std::string> damaged_tables{};
   double seconds = 0;
   bool interrupted = false;
-  /// In the order of their numbers.
+  /// In the order of indices.
   std::vector<BadRecord> bad{};
-  /// The dataset's own, and the one of its records as they are now; neither where the dataset has
-  /// none, the second not where a record cannot be found or the run was interrupted.
+  /// The dataset's fingerprint, and the fingerprint of its records as they are now. Both are
+  /// nullopt if the dataset has none. The second is also nullopt if a record was not found or the
+  /// run was interrupted.
   std::optional<std::uint64_t> fingerprint{};
   std::optional<std::uint64_t> found_fingerprint{};
 
@@ -59,10 +60,10 @@ struct VerifyResult {
   }
 };
 
-/// Reads all records of a dataset that was opened with checksums, decodes their fields "image" and
-/// "mask" within `limits` by `depth`, and compares the dataset's fingerprint, on the runtime's
-/// workers; shows its progress on stderr. A record whose stored index is not right is bad. Throws
-/// what `DatasetReader::read` throws that is no `bad_record`.
+/// Reads all records of a dataset, which must be opened with checksums. Decodes their fields
+/// "image" and "mask" within `limits`, as `depth` says, and compares the dataset's fingerprint. A
+/// record with a wrong stored index is bad. Uses the runtime's workers, and shows progress on
+/// stderr. Throws the errors of `DatasetReader::read`, except `bad_record`.
 VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth depth,
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 

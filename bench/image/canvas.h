@@ -12,11 +12,11 @@ namespace millrace::cli {
 
 using Colour = std::array<std::uint8_t, 3>;
 
-/// Colours that stay apart for those who tell red from green badly, again and again. Source: Okabe
-/// and Ito, "Color universal design", 2008.
+/// Colours that people with colour blindness can tell apart; they repeat. Source: Okabe and Ito,
+/// "Color universal design", 2008.
 Colour colour_of(std::size_t number);
 
-/// An image that is drawn on. What does not lie on it is left out.
+/// An image to draw on. Drawing is clipped to it.
 class Canvas {
  public:
   Canvas(Size size, Colour background);
@@ -24,10 +24,10 @@ class Canvas {
 
   void place(const MadeImage& image, int x, int y);
   void fill(const Region& region, Colour colour);
-  /// The edge of a region, inside of it.
+  /// Draws the edge of a region, inside it.
   void frame(const Region& region, int width, Colour colour);
-  /// A line of text whose top left corner is (x, y), `text_height` high. It has ASCII's characters;
-  /// a "?" stands for all others.
+  /// Draws a line of text with the top left corner (x, y), `text_height` high. Characters outside
+  /// ASCII are drawn as "?".
   void write(const std::string& text, int x, int y, Colour colour);
 
   static constexpr int text_height = 18;
@@ -39,7 +39,7 @@ class Canvas {
   MadeImage image_;
 };
 
-/// The image with its longer side at most that long.
+/// Scales the image down so that its longer side is at most `longest`.
 MadeImage shrunk(const MadeImage& image, int longest);
 
 }  // namespace millrace::cli

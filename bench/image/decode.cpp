@@ -43,7 +43,7 @@ struct DecodeArguments {
   DecodeLimits limits{};
 };
 
-/// The numbers of a text as "10,20,300,200"; nullopt for any other text.
+/// Parses numbers such as "10,20,300,200"; nullopt for any other text.
 template <std::size_t count>
 std::optional<std::array<int, count>> numbers_of(const std::string& text, char separator) {
   std::array<int, count> numbers{};
@@ -74,7 +74,7 @@ Value named(const std::string& name, const Names& names) {
   return static_cast<Value>(std::ranges::find(names, name) - names.begin());
 }
 
-/// The recipe that the options stand for.
+/// The recipe for the options.
 Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   if (!arguments.recipe.empty()) return load_recipe(arguments.recipe);
   const Region box = crop_of(arguments.crop).value_or(Region{0, 0, image.width, image.height});
@@ -85,10 +85,10 @@ Recipe recipe_of(const DecodeArguments& arguments, Size image) {
   return recipe;
 }
 
-/// The longest side that a recipe makes.
+/// Maximum side of a recipe's output.
 constexpr int longest_made_side = 16384;
 
-/// Copies a box of the upright image. Makes longer images than a recipe does.
+/// Copies a box of the upright image. It has no limit on the side, unlike recipes.
 Status copy_box(ImageDecoder& decoder, std::span<const std::byte> bytes, const Region& box,
                 Turn turn, MadeImage& made) {
   if (Status opened = decoder.open(bytes); !opened.is_ok()) return opened;
@@ -141,7 +141,7 @@ void decode(const DecodeArguments& arguments, const std::string& file, ImageDeco
   check(read_image_info(image.bytes, info));
   const Turn turn = arguments.upright ? turn_of(info.orientation.value_or(1)) : Turn{};
   Recipe recipe = recipe_of(arguments, turned(image.header.size(), turn));
-  recipe.targets.clear();  // A file has nothing but its image.
+  recipe.targets.clear();  // An image file has no targets.
   MadeImage made;
   const bool is_resized = !arguments.recipe.empty() || !arguments.size.empty();
   if (!is_resized && std::max(recipe.output.width, recipe.output.height) > longest_made_side) {
@@ -166,7 +166,7 @@ void decode(const DecodeArguments& arguments, const std::string& file, ImageDeco
   print_text(text);
 }
 
-/// A file that cannot be decoded does not keep the others from it.
+/// A file that does not decode is reported; the others are still decoded.
 int run(const DecodeArguments& arguments) {
   check_outputs({arguments.png, arguments.raw}, arguments.files);
   const auto decoders = make_decoders(1, arguments.limits);

@@ -13,7 +13,7 @@ namespace {
 constexpr int box_frame = 2;
 constexpr int point_size = 3;
 
-/// The numbers of a mask or of labels.
+/// The integers of a mask or of labels.
 std::vector<std::int64_t> integers_in(const Tensor& tensor, std::size_t count) {
   const auto copied = [&](auto values) {
     const auto shown = values.first(count);
@@ -31,7 +31,7 @@ std::vector<std::int64_t> integers_in(const Tensor& tensor, std::size_t count) {
   }
 }
 
-/// Mixes the pixels of a mask's numbers with their colours.
+/// Blends the colour of each mask value into the image.
 void draw_mask(const Tensor& mask, MadeImage& image) {
   const std::vector<std::int64_t> numbers = integers_in(mask, mask.shape.elements());
   for (std::size_t pixel = 0; pixel < numbers.size(); ++pixel) {
@@ -44,7 +44,7 @@ void draw_mask(const Tensor& mask, MadeImage& image) {
   }
 }
 
-/// The numbers of the colours that a sample's boxes have.
+/// The colour number of each box of a sample.
 std::vector<std::size_t> box_colours(const MadeSample& sample, const std::string& boxes,
                                      const std::vector<Target>& targets) {
   const std::size_t count = sample.length(boxes);
@@ -86,7 +86,7 @@ void draw_points(const MadeSample& sample, const std::string& field, const Keypo
   for (std::size_t n = 0; n < sample.length(field) * points; ++n) {
     const float x = numbers[n * step];
     const float y = numbers[n * step + 1];
-    // Points may lie anywhere.
+    // Points may lie outside the image.
     if (!(x > -point_size && y > -point_size && x < static_cast<float>(size.width + point_size) &&
           y < static_cast<float>(size.height + point_size)))
       continue;

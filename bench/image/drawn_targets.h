@@ -9,9 +9,9 @@
 
 namespace millrace::cli {
 
-/// A sample's image with its masks, boxes and keypoints drawn on it, in the order of the targets. A
-/// mask's number has a colour, and 0 has none; boxes have that of the integer that belongs to each
-/// ("of"), or of their own number if there is none.
+/// Draws masks, boxes and keypoints on a sample's image, in the order of the targets. Each value of
+/// a mask has a colour; 0 is transparent. A box has the colour of its integer target ("of"), or of
+/// its own number if no such target exists.
 MadeImage with_targets(const MadeSample& sample, const std::vector<Target>& targets);
 
 }  // namespace millrace::cli

@@ -12,24 +12,25 @@
 
 namespace millrace::cli {
 
-/// What a recipe makes of an image: 8-bit RGB rows without gaps.
+/// An image that a recipe made: 8-bit RGB rows without gaps.
 struct MadeImage {
   Size size;
   std::vector<std::uint8_t> rgb;
 };
 
-/// A sample in memory of its own, made as a pipeline's worker does.
+/// A sample in its own memory, made as a pipeline's worker does.
 class MadeSample {
  public:
-  /// Makes one of a record. `random` is the sample's. Bad for a record that the transform refuses.
-  /// Throws what it throws.
+  /// Makes a sample from a record. `random` is the sample's generator. Returns a bad status if the
+  /// transform rejects the record. Rethrows the exceptions of the transform.
   Status make(const Transform& transform, const Record& record, Random& random);
 
-  /// A field, valid until the next sample is made; of one that varies in length all of the longest.
+  /// Returns a field, valid until the next sample is made. A field of variable length has its
+  /// maximal length here.
   const Tensor& operator[](std::string_view field) const;
-  /// The length of a field that varies.
+  /// Length of a variable field.
   std::size_t length(std::string_view field) const;
-  /// The field "image"; several images of a sample come below each other.
+  /// The field "image"; several images of a sample are stacked vertically.
   MadeImage image() const;
 
  private:
@@ -38,9 +39,9 @@ class MadeSample {
   std::vector<Tensor> places_;
 };
 
-/// The image as a PNG file. Throws `Error` (`io`) where libpng cannot write it.
+/// Encodes the image as PNG. Throws `Error` (`io`) if libpng fails.
 std::string png_of(const MadeImage& image);
-/// The SHA-256 of the rows in hexadecimal digits.
+/// SHA-256 of the rows, in hexadecimal digits.
 std::string sha256_of(const MadeImage& image);
 
 }  // namespace millrace::cli

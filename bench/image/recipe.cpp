@@ -24,7 +24,7 @@ struct RecipeArguments {
   std::string out = "-";
 };
 
-/// The recipe with a line for each operation.
+/// Formats the recipe with one operation per line.
 std::string pretty(const Recipe& recipe) {
   const Json json = Json::parse(recipe.to_json());
   std::string text;

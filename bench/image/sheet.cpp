@@ -35,7 +35,7 @@ MadeImage draw_sheet(const std::vector<std::string>& titles, const MadeImage& or
   std::vector<MadeImage> tiles;
   tiles.reserve(samples.size());
   for (const ShownSample& sample : samples) tiles.push_back(shrunk(sample.image, longest_sample));
-  // All have one size.
+  // All images have the same size.
   const int tile_width = tiles.front().size.width + 2 * frame_width;
   const int tile_height = tiles.front().size.height + 2 * frame_width + Canvas::text_height;
   const int count = static_cast<int>(tiles.size());

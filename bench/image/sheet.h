@@ -10,14 +10,14 @@
 
 namespace millrace::cli {
 
-/// A sample, and what it shows of its image.
+/// A sample and the region of its image that it shows.
 struct ShownSample {
   MadeImage image;
   SampleGeometry geometry;
 };
 
-/// Draws samples beside the image that they are made of, with their boxes in it, each in a colour
-/// of its own that frames the sample, too. The titles stand above, a line each.
+/// Draws samples beside their original image. Each sample's region is drawn in the original in its
+/// own colour, which also frames the sample. The titles are above, a line each.
 MadeImage draw_sheet(const std::vector<std::string>& titles, const MadeImage& original,
                      const std::vector<ShownSample>& samples);
 

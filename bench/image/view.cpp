@@ -54,7 +54,7 @@ class Samples {
 
   const ImageInfo& info() const { return info_; }
 
-  /// The one at this position of a run.
+  /// Makes the sample at this position of a run.
   ShownSample sample(std::uint64_t position) const {
     ShownSample shown;
     Random random(arguments_.seed, position);
@@ -64,7 +64,7 @@ class Samples {
     return shown;
   }
 
-  /// The whole image, turned as the samples are.
+  /// The whole image in upright orientation, like the samples.
   MadeImage original(Size size) const {
     Recipe recipe{.output = size,
                   .ops = {ResizedCrop{{0, 0, size.width, size.height}}},

@@ -31,8 +31,8 @@ std::string version_text(Number major, Number minor, Number patch) {
   return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
-/// Of the library that is loaded, which notes it in the topologies that it makes; its API's version
-/// is older.
+/// Version of the loaded library, which it stores in its topologies. The version of its API is
+/// older.
 std::string hwloc_version() {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return HWLOC_VERSION;
@@ -44,7 +44,7 @@ std::string hwloc_version() {
   return version != nullptr ? version : HWLOC_VERSION;
 }
 
-/// Adds what the topology tells of cores and caches.
+/// Adds the numbers of cores and caches.
 void count_cores(const Topology& topology, Machine& machine) {
   std::uint64_t cache_bytes = 0;
   for (const NumaNode& node : topology.nodes) {
@@ -56,12 +56,12 @@ void count_cores(const Topology& topology, Machine& machine) {
   if (cache_bytes > 0) machine.last_level_cache_bytes = cache_bytes;
 }
 
-/// A fact about a machine, with its name for programs and for people.
+/// A fact about a machine, with its key for programs and its name for people.
 struct MachineFact {
   const char* key;
   const char* label;
   nlohmann::ordered_json value;
-  /// Behind a number, for people.
+  /// Unit after a number, for people.
   const char* unit = "";
 };
 

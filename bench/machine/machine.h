@@ -13,17 +13,17 @@
 
 namespace millrace::cli {
 
-/// Where a result was measured.
+/// The machine and software of a measurement.
 struct Machine : MachineIdentity {
-  /// Cores that have usable processors, and the most processors of one: 2 = two hardware threads.
-  /// 0 = not known.
+  /// Number of cores with usable processors, and the maximum of processors per core (2 = two
+  /// hardware threads). 0 = unknown.
   std::size_t physical_cores = 0;
   std::size_t threads_per_core = 0;
-  /// All caches of the last level on the nodes that the process may use; nullopt = not known.
+  /// Total size of the last-level caches on the nodes that the process may use; nullopt = unknown.
   std::optional<std::uint64_t> last_level_cache_bytes{};
   std::string kernel;
   std::string compiler;
-  /// The commit that millrace was built from, with "-dirty" if the tree had changes then.
+  /// Commit of the millrace build, with "-dirty" if the tree had changes.
   std::string commit;
   /// Name and version of each library.
   std::vector<std::pair<std::string, std::string>> libraries;
@@ -31,10 +31,10 @@ struct Machine : MachineIdentity {
 
 Machine describe_machine(const Topology& topology);
 
-/// The machine's facts by their keys.
+/// The facts by key.
 nlohmann::ordered_json facts_json(const Machine& machine);
 
-/// The same facts for people: a row of name and value for each.
+/// The same facts for people: rows of name and value.
 std::vector<std::vector<std::string>> fact_rows(const Machine& machine);
 
 }  // namespace millrace::cli

@@ -15,7 +15,7 @@ namespace {
 
 using Json = Figures::Json;
 
-/// "32 KiB", "1.5 MiB": memory as makers of processors count it.
+/// "32 KiB", "1.5 MiB": sizes as processor makers give them.
 std::string memory_text(std::uint64_t bytes) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);

@@ -10,23 +10,23 @@
 
 namespace millrace::cli {
 
-/// What `topology` has to say, however it is written.
+/// The contents of `topology`, in any format.
 struct TopologyView {
   Topology machine{};
   RuntimeOptions options{};
   Placement placement{};
-  /// Whether the workers could be bound to their nodes' processors; false on a made-up
-  /// machine, on which that was not tried.
+  /// Whether workers could be bound to their nodes' processors. False on a simulated machine, where
+  /// it is not tried.
   bool bound = false;
-  /// After their self-checks; nullopt on a made-up machine.
+  /// Instruction sets after their self-checks; nullopt on a simulated machine.
   std::optional<InstructionSets> instructions{};
-  /// Warnings of the placement, of the attempt to bind the workers, and of the process.
+  /// Warnings of the placement, of binding the workers, and of the process.
   std::vector<std::string> warnings{};
 };
 
 std::string to_text(const TopologyView& view);
 
-/// For programs; README.md lists the keys.
+/// Formats as JSON; README.md lists the keys.
 std::string to_json(const TopologyView& view);
 
 }  // namespace millrace::cli

@@ -14,12 +14,12 @@
 
 namespace millrace::cli {
 
-/// page.html with style and script, as page_template.cpp.in has it.
+/// page.html with style and script, from page_template.cpp.in.
 extern const char* const page_template;
 
 namespace {
 
-/// An element around `content`, or nothing if that is empty.
+/// Wraps `content` in an element; empty if `content` is.
 std::string element(const char* opening, const std::string& content, const char* closing) {
   return content.empty() ? "" : opening + content + closing;
 }
@@ -65,8 +65,8 @@ std::string table_html(const Table& table) {
   return element("<h3>", title, "</h3>\n") + html;
 }
 
-/// The data stands in a script of a type that no browser runs. "<" is written as an escape of JSON,
-/// so that no text can end the script.
+/// The data is in a script element of a type that browsers do not run. "<" is written as a JSON
+/// escape, so that no text can end the script.
 std::string chart_html(const Chart& chart) {
   std::string data;
   for (const char letter : chart.data)
@@ -108,8 +108,8 @@ std::string numbers_html(const std::vector<KeyNumber>& numbers) {
   return element("<dl class=\"numbers\">\n", html, "</dl>\n");
 }
 
-/// Puts a text in the place of a mark of the template. No text that is put in holds a mark, as each
-/// begins with "<!".
+/// Replaces a placeholder of the template by a text. Placeholders begin with "<!", which no
+/// inserted text contains.
 void fill(std::string& html, std::string_view mark, const std::string& text) {
   html.replace(html.find(mark), mark.size(), text);
 }

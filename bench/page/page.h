@@ -10,8 +10,8 @@
 
 namespace millrace::cli {
 
-/// One of the few numbers at the top of a page. All texts of a page are plain: `page_html` escapes
-/// them.
+/// One of the few numbers at the top of a page. All texts of a page are plain text; `page_html`
+/// escapes them.
 struct KeyNumber {
   std::string name;
   std::string value;
@@ -20,84 +20,83 @@ struct KeyNumber {
   std::string detail{};
 };
 
-/// A table. Its first column names the row, the last `text_columns` hold texts, and those between
-/// hold numbers.
+/// A table. Its first column names the row. The last `text_columns` columns hold texts, those
+/// between hold numbers.
 struct Table {
   std::string title{};
-  /// Empty for a table of names and values, which needs no head.
+  /// Empty for a table of names and values.
   std::vector<std::string> head{};
   std::vector<std::vector<std::string>> rows{};
   std::size_t text_columns = 0;
-  /// Whether the chart above says the same. The script folds such a table after it has drawn the
-  /// chart; without the script the table stands in the chart's place.
+  /// Whether the chart above shows the same data. After drawing the chart, the script collapses
+  /// such a table; without the script the table replaces the chart.
   bool repeats_chart = false;
 };
 
-/// A picture that page.js draws in the reader's browser. The data of each kind is an object:
+/// A chart that page.js draws in the browser. The data of each kind is an object:
 ///
 /// bars: a bar per stage, {rows: [{name, note, busy, waits_input, waits_output}]}, the last three
-///     as shares of the stage's time from 0 to 1. What the last row waits for input is what the run
-///     loses, if that is the trainer or the device.
-/// shares: the parts of a whole, {rows: [{name, note, from, share, lost}]}: a bar from `from` on,
-///     both from 0 to 1, red if that part is lost.
-/// timeline: what each lane did when; `timeline_section` makes it.
+///     as shares of the stage's time, 0 to 1. If the last row is the trainer or the device, its
+///     wait for input is the time that the run loses.
+/// shares: the parts of a whole, {rows: [{name, note, from, share, lost}]}: a bar that begins at
+///     `from`. Both numbers are 0 to 1; a lost part is red.
+/// timeline: the spans of each lane over time; `timeline_section` makes it.
 /// histogram: {x, y: titles of the axes, bins: [[from, to, count, text, total]], marks: [[x,
-///     label]]}; x and the total, which is the bar's height, are in milliseconds, and the axis of x
-///     is logarithmic. A mark's first word stands at its line.
+///     label]]}. x and the total (the bar's height) are in milliseconds; the x axis is logarithmic.
+///     The first word of a mark's label is drawn at its line.
 /// lines: {x, y: titles of the axes, whole_x: true if x has whole numbers only, series: [{name,
 ///     style, points: [[x, y]], error: [number], texts: [string], chosen: index, label}]}. The
-///     style "points" draws points with error bars from y - error to y + error and says a point's
-///     text when it is pointed at; one point may be chosen and get the label. The styles "fit",
+///     style "points" draws points with error bars from y - error to y + error, and a tooltip with
+///     the point's text. At most one point is chosen; it gets the label. The styles "fit",
 ///     "reference" and "needed" draw a line through their points. The scale follows the series
-///     "points" and "needed"; other lines are cut off. A series without points stands in the legend
-///     alone.
+///     "points" and "needed"; other lines are clipped. A series without points appears only in the
+///     legend.
 struct Chart {
   std::string kind{};
   /// JSON.
   std::string data{};
 };
 
-/// A chart from its data. Bytes that are no UTF-8 become U+FFFD.
+/// Makes a chart from its data. Bytes that are not UTF-8 become U+FFFD.
 Chart make_chart(std::string kind, const nlohmann::ordered_json& data);
 
-/// A part of a page under a heading of its own: its chart, then its tables and its list, then a
-/// text that is folded.
+/// A part of a page with a heading: a chart, then tables and a list, then a collapsed text.
 struct Section {
   std::string title{};
-  /// A sentence or two that say how to read it.
+  /// A sentence or two on how to read it.
   std::string text{};
   std::optional<Chart> chart{};
-  /// Tables of names and values stand beside each other if there is room.
+  /// Tables of names and values are placed side by side if space permits.
   std::vector<Table> tables{};
   std::vector<std::string> list{};
-  /// Printed as it is under the title `folded_title`; empty if there is nothing to fold.
+  /// Printed unchanged under the title `folded_title`; empty = no such text.
   std::string folded_title{};
   std::string folded{};
 };
 
-/// All that a page shows.
+/// The contents of a page.
 struct Page {
   std::string title{};
-  /// What the page is about, in small print above the verdict.
+  /// The subject of the page, in small print above the verdict.
   std::string subject{};
-  /// What to know first, in words.
+  /// The main result, in words.
   std::string verdict{};
-  /// What to do next.
+  /// The next step to take.
   std::string advice{};
   std::vector<std::string> warnings{};
   std::vector<KeyNumber> numbers{};
   std::vector<Section> sections{};
 };
 
-/// The page as one file that needs nothing else: no network, and no script for the verdict and the
-/// tables. It is light or dark as the reader's system is.
+/// Returns the page as one self-contained file. It needs no network; verdict and tables need no
+/// script. Its theme follows the reader's system.
 std::string page_html(const Page& page);
 
-/// A text as HTML shows it as it is, within elements and quoted attributes. Control characters
-/// become U+FFFD, and bytes that are not UTF-8 are written as "\xe9".
+/// Escapes a text for HTML elements and quoted attributes. Control characters become U+FFFD, and
+/// bytes that are not UTF-8 are written as "\xe9".
 std::string escape(std::string_view text);
 
-/// A duration for people, with three digits or so and the unit that fits: "0", "412 µs", "12.3 ms",
+/// A duration for people, with about three digits and a suitable unit: "0", "412 µs", "12.3 ms",
 /// "1.25 s".
 std::string duration_text(double milliseconds);
 

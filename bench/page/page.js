@@ -1,7 +1,7 @@
 "use strict";
 
-// Draws the charts of a page from the data that stands in their places, and adds a switch of the
-// theme. Verdict and tables need no script.
+// Draws the charts of a page from the data in their elements, and adds a switch for the theme.
+// Verdict and tables need no script.
 
 const tip = {
   box: document.getElementById("tip"),
@@ -30,7 +30,7 @@ function svg(name, attributes, ...children) {
       document.createElementNS(document.querySelector("svg").namespaceURI, name), attributes,
       children);
 }
-// An element that says `text` when it is pointed at.
+// An element with `text` as its tooltip.
 function saying(element, text) {
   element.setAttribute("aria-label", text);
   element.addEventListener("pointermove", (event) => tip.show(text, event));
@@ -42,16 +42,16 @@ function legend(items) {
   return html(
       "ul", {class: "legend"}, ...items.map(([picture, text]) => html("li", {}, picture, text)));
 }
-// An SVG is as large as the plot itself, and texts hang over its edges into a margin: so x can be
-// told in percent, and a chart fits any width without its texts being scaled.
+// An SVG has the size of the plot; texts overflow its edges into a margin. So x can be given in
+// percent, and a chart fits any width without scaling its texts.
 function chartBox(height, title, ...children) {
   return html(
       "div", {class: "chart"},
       svg("svg", {width: "100%", height, role: "img", "aria-label": title}, ...children));
 }
 
-// How spans of a name are drawn: the class of their colour, and how much of the lane's height they
-// take, which tells them apart without colour.
+// Style of spans by name: the class of their colour, and their share of the lane's height. The
+// height tells them apart without colour.
 const spanStyles = {
   read: ["kind-read", 0.4],
   decode: ["kind-decode", 1],
@@ -66,7 +66,7 @@ const spanStyles = {
   stall: ["kind-stall", 1],
   ahead: ["kind-ahead", 0.4],
 };
-// Stages of other transforms get one of these, always the same for a name.
+// Styles for stages of other transforms; a name always gets the same style.
 const otherStyles = [["kind-other", 0.85], ["kind-other-2", 0.55], ["kind-other-3", 0.3]];
 function spanStyle(name) {
   if (name.startsWith("wait")) return ["kind-wait", 0.2];
@@ -78,7 +78,7 @@ function spanStyle(name) {
 
 // ---- bars ----
 
-// A bar of the parts [what, style, share] from the share `from` on, each said in words above it.
+// Draws a bar of parts [name, style, share] from the share `from` on, each with a tooltip.
 function bar({name, note, from = 0}, parts) {
   const words = parts.map(([what, , share]) => `${what} ${(100 * share).toFixed(1)}%`.trim());
   const said = words.filter((_, i) => i === 0 || parts[i][2] >= 0.0005);
@@ -110,7 +110,7 @@ function bars(place, {rows}) {
   const swatch = (style) =>
       svg("svg", {class: "bar", width: 26, height: 14},
           svg("rect", {class: style, width: 26, height: 14}));
-  // What the run loses is what its last part waits: the device, or a trainer without one.
+  // The run loses the time that its last part (the device, or a trainer without one) waits.
   const last = rows[rows.length - 1];
   const loss = {device: "the device is idle", trainer: "the trainer waits for data"}[last?.name];
   const items = [
@@ -134,12 +134,12 @@ function shares(place, {rows}) {
       ...rows.map((row) => bar(row, [["", row.lost ? "lost" : "kind-step", row.share]])));
 }
 
-// ---- charts of x over y ----
+// ---- charts of x and y ----
 
 const plotHeight = 240;
 
-// Marks within a range: 1, 2 or 5 times a power of ten apart, or at least 1 apart if they are
-// whole.
+// Tick marks within a range: 1, 2 or 5 times a power of ten apart; at least 1 apart for whole
+// numbers.
 function roundMarks(low, high, most, whole) {
   if (!(high > low)) return [{value: low, text: String(low)}];
   const least = (high - low) / most, power = 10 ** Math.floor(Math.log10(least));
@@ -162,7 +162,7 @@ function linearAxis(title, low, high, most, whole) {
     at: (value) => (value - low) / (high - low)
   };
 }
-// Whole decades around a range of milliseconds, at least two of them.
+// Whole decades around a range of milliseconds, at least two.
 function decadesAxis(title, low, high) {
   const first = Math.floor(Math.log10(low) + 1e-9),
         last = Math.max(Math.ceil(Math.log10(high) - 1e-9), first + 2);
@@ -235,7 +235,7 @@ function histogram(place, {x, y, bins, marks}) {
           height: plotHeight - picture.yAt(total / size)
         }),
         text));
-  // Each line begins at its own label, and labels stand to the right: so that none strikes another.
+  // Each line begins at its label, which is to the right of it. So no line crosses a label.
   marks.forEach(([at, text], number) => {
     const top = 12 + 15 * number;
     picture.marks.append(svg(
@@ -294,7 +294,7 @@ function lines(place, {x, y, whole_x: whole, series}) {
             svg("line", {x1: cx, x2: cx, y1: ends[0], y2: ends[1]}),
             ...ends.map((end) => svg("svg", {x: cx, y: end}, svg("line", {x1: -4, x2: 4}))));
       }
-      // The wide circle is only there to be pointed at.
+      // The wide circle only enlarges the area for the tooltip.
       group.append(
           svg("circle", {cx, cy: picture.yAt(value), r: 4}),
           svg("circle", {class: "target", cx, cy: picture.yAt(value), r: 12}));

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The stretch of time that is shown, in nanoseconds since the trace began.
+/// The interval that is shown, in nanoseconds since the trace began.
 struct ShownStretch {
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
@@ -23,7 +23,7 @@ struct ShownStretch {
   bool shows(const TraceSpan& span) const {
     return span.end_ns > begin_ns && span.begin_ns < end_ns;
   }
-  /// Microseconds since its begin.
+  /// Microseconds since the interval began.
   std::int64_t microseconds(std::int64_t at_ns) const {
     return (std::clamp(at_ns, begin_ns, end_ns) - begin_ns + 500) / 1000;
   }
@@ -33,7 +33,7 @@ std::string seconds_text(std::int64_t nanoseconds) {
   return duration_text(static_cast<double>(nanoseconds) / 1e6);
 }
 
-/// Drops the worker lanes of each group that are too many; returns how many.
+/// Drops the excess worker lanes of each group; returns their number.
 std::size_t drop_worker_lanes(std::vector<const TraceLane*>& lanes, std::size_t most) {
   std::map<std::size_t, std::size_t> workers;
   return std::erase_if(lanes, [&](const TraceLane* lane) {
@@ -41,7 +41,7 @@ std::size_t drop_worker_lanes(std::vector<const TraceLane*>& lanes, std::size_t 
   });
 }
 
-/// The longest stall of a trainer; null if there is none worth looking at.
+/// The longest stall of a trainer; null if none lasts a millisecond.
 const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
   constexpr std::int64_t worth_a_look_ns = 1'000'000;
   const TraceSpan* longest = nullptr;
@@ -54,8 +54,8 @@ const TraceSpan* longest_stall(const std::vector<const TraceLane*>& lanes) {
   return longest;
 }
 
-/// The last stretch with no more events than allowed; with a stall, one in which that is, with a
-/// fifth of what is allowed behind it.
+/// The last interval within the event limit. If there is a stall: an interval that contains it,
+/// with a fifth of the limit after its end.
 ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const TimelineLimits& limits,
                         const TraceSpan* stall) {
   std::vector<std::int64_t> ends;
@@ -81,14 +81,14 @@ ShownStretch stretch_of(const std::vector<const TraceLane*>& lanes, const Timeli
   return {begin, last};
 }
 
-/// Whole numbers as differences to the one before, which keeps them short.
+/// Delta coding of whole numbers, which shortens them.
 class Differences {
  public:
   void add(std::uint64_t value) {
     numbers_.push_back(static_cast<std::int64_t>(value - last_));
     last_ = value;
   }
-  /// Adds the number of a batch or a record, or null for a span that has none.
+  /// Adds the number of a batch or record; null if the span has none.
   void add_number(std::uint64_t number) {
     if (number == TraceSpan::none)
       numbers_.push_back(nullptr);
@@ -105,7 +105,7 @@ class Differences {
   Json numbers_ = Json::array();
 };
 
-/// The spans of one name in a lane, as the gap before each and its length in microseconds.
+/// Spans of one name in a lane, each as the gap before it and its length, in microseconds.
 class Kind {
  public:
   void add(const TraceSpan& span, const ShownStretch& stretch) {
@@ -141,7 +141,7 @@ class Kind {
   Differences records_;
 };
 
-/// Adds a lane's spans to the table, and returns them for the chart.
+/// Adds a lane's spans to the table, and returns them as JSON for the chart.
 Json spans_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   std::map<std::string_view, Kind> kinds;
   for (const TraceSpan& span : lane.spans)
@@ -154,7 +154,7 @@ Json spans_json(const TraceLane& lane, const ShownStretch& stretch, Table& table
   return json;
 }
 
-/// The same for a counter's values; the one that it had before the stretch counts from its begin.
+/// The same for a counter's values. The value at the start of the interval counts from there.
 Json counter_json(const TraceLane& lane, const ShownStretch& stretch, Table& table) {
   const auto first = std::ranges::find_if(
       lane.values, [&](const TraceValue& value) { return value.at_ns > stretch.begin_ns; });

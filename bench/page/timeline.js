@@ -1,6 +1,6 @@
 "use strict";
 
-// Draws the chart "timeline": a row for each lane with a bar for each span, and a curve for each
+// Draws the chart "timeline": a row per lane with a bar for each span, and a curve for each
 // counter. CMake puts it before page.js.
 
 const laneHeight = 16, counterHeight = 34, laneGap = 4, groupHeight = 26, ticksHeight = 24;
@@ -10,13 +10,13 @@ function duration(microseconds) {
   if (microseconds >= 1e3) return (microseconds / 1e3).toFixed(microseconds >= 1e5 ? 0 : 2) + " ms";
   return microseconds <= 1 ? "1 µs or less" : microseconds + " µs";
 }
-// Numbers from their differences; null stands for none.
+// Decodes numbers from differences; null = no number.
 function summed(differences) {
   let sum = 0;
   return differences &&
       differences.map((difference) => difference === null ? null : (sum += difference));
 }
-// The index of the last of the sorted times that is not after `time`; -1 before the first.
+// Index of the last of the sorted times that is not after `time`; -1 if all are after it.
 function lastBefore(times, time) {
   let low = 0, high = times.length;
   while (low < high) {
@@ -29,7 +29,7 @@ function lastBefore(times, time) {
   return low - 1;
 }
 
-// One path for the spans of one name in a lane.
+// One path for all spans of a name in a lane.
 function spansPath(kind, middle) {
   const [style, thickness] = spanStyle(kind.name);
   let path = `M0 ${middle}`;
@@ -127,7 +127,7 @@ function timeline(place, {begin: start, length, groups}) {
     }
   }
 
-  // Names into bars that are wide enough.
+  // Writes names into bars that are wide enough.
   function drawNames() {
     names.replaceChildren();
     const pixel = shown / outer.clientWidth;
@@ -165,7 +165,7 @@ function timeline(place, {begin: start, length, groups}) {
     from = Math.max(0, Math.min(length - shown, newFrom));
     if (!drawing) drawing = requestAnimationFrame(draw);
   }
-  // `share`: which place of the view stays where it is, 0 to 1.
+  // `share`: the fixed point of the view, 0 to 1.
   function zoom(factor, share) {
     const newShown = Math.max(leastLength, Math.min(length, factor ? shown * factor : length));
     show(from + share * (shown - newShown), newShown);
@@ -201,7 +201,7 @@ function timeline(place, {begin: start, length, groups}) {
     tip.show(text, event);
   }
 
-  // One pointer moves, two zoom.
+  // One pointer pans, two zoom.
   const pointers = new Map();
   target.addEventListener("pointerdown", (event) => {
     pointers.set(event.pointerId, event.clientX);

@@ -25,10 +25,10 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::size_t numbers_of_a_box = 4;
 constexpr std::size_t numbers_of_a_keypoint = 3;
 constexpr std::size_t most_keypoints = 1000;
-/// For the fields of one image, which are made of a few bytes of JSON each.
+/// Limit for the fields of one image: a few bytes of JSON can make large fields.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-/// An annotation until all images and categories are known; its place is its number.
+/// An annotation, kept until all images and categories are known. Its index is its number.
 struct CocoAnnotation {
   std::int64_t image_id = 0;
   std::int64_t category_id = 0;
@@ -141,7 +141,7 @@ class CocoReader {
       file_.keypoint_numbers.push_back(static_cast<float>(number));
   }
 
-  /// Finds the annotations' images and categories.
+  /// Assigns annotations to images and labels.
   void connect() {
     std::int64_t label = 0;
     for (auto& [id, category] : categories_) {
@@ -182,9 +182,9 @@ class CocoReader {
 
   const fs::path& path_;
   CocoFile file_;
-  /// The place of each image, by its id.
+  /// Index of each image, by id.
   std::unordered_map<std::int64_t, std::size_t> images_;
-  /// Name and label of each category, by its id.
+  /// Name and label of each category, by id.
   std::map<std::int64_t, std::pair<std::string, std::int64_t>> categories_;
   std::vector<CocoAnnotation> annotations_;
 };

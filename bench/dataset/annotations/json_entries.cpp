@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file's bytes from the first to the last, for the parser, which asks for one at a time.
+/// Reads a file sequentially for the parser, which takes one byte at a time.
 class FileBytes {
  public:
   explicit FileBytes(const fs::path& path) : path_(path), file_(open_stdio(path.c_str(), "rbe")) {
@@ -32,7 +32,7 @@ class FileBytes {
   bool at_end() { return at_ == read_ && !read_on(); }
   char here() const { return part_[at_]; }
   void step() { ++at_; }
-  /// The parser has made something of what it was given.
+  /// Call when the parser has completed a value.
   void note_value() { quiet_parts_ = 0; }
   std::uint64_t hash() const { return XXH3_64bits_digest(hash_.get()); }
 
@@ -49,7 +49,7 @@ class FileBytes {
 
   bool read_on() {
     constexpr int most_parts = 64;
-    // The parser holds a text until it ends.
+    // The parser buffers a text to its end, so texts are limited.
     if (++quiet_parts_ > most_parts)
       throw Error(ErrorCode::invalid_argument,
                   path_.string() + " has a value of more than 4 MiB, which no annotation has");
@@ -69,7 +69,7 @@ class FileBytes {
   int quiet_parts_ = 0;
 };
 
-/// The next byte, or with no file the end.
+/// Iterator to the next byte. Without a file it is the end iterator.
 class ByteIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -96,13 +96,13 @@ class ByteIterator {
   FileBytes* bytes_;
 };
 
-/// Follows the parser, and builds no more than the values of one entry.
+/// SAX handler of the parser. It builds only the values of one entry.
 class EntryReader final : public nlohmann::json_sax<EntryValue> {
  public:
   EntryReader(const fs::path& file, const std::vector<EntryList>& lists, FileBytes& bytes)
       : file_(file), lists_(lists), bytes_(bytes), seen_(lists.size()) {}
 
-  /// That nothing is missing.
+  /// Throws if a list is missing.
   void check_lists() const {
     for (std::size_t list = 0; list < lists_.size(); ++list)
       if (!seen_[list]) fail_file(fmt::format("it has no \"{}\"", lists_[list].name));
@@ -155,7 +155,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
   }
 
  private:
-  // Levels of what is open: the whole object, a list of it, an entry, and a list of numbers.
+  // Nesting levels: the whole object, a list, an entry, a list of numbers.
   enum Level : std::size_t { outside, in_whole, in_list, in_entry, in_numbers };
 
   [[noreturn]] void fail_file(const std::string& problem) const {
@@ -170,13 +170,13 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
     return values_[static_cast<std::size_t>(key_ - list_->keys.data())];
   }
 
-  /// Whether it is within something that is passed over.
+  /// Whether the parser is inside a skipped value.
   bool passes() {
     bytes_.note_value();
     return passed_from_ > 0;
   }
 
-  /// A value that is neither an object nor a list.
+  /// Takes a value that is neither an object nor a list.
   bool take(EntryValue taken) {
     switch (levels_) {
       case outside:
@@ -257,15 +257,15 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
   const fs::path& file_;
   const std::vector<EntryList>& lists_;
   FileBytes& bytes_;
-  /// Which of the lists came.
+  /// The lists found so far.
   std::vector<bool> seen_;
   std::size_t levels_ = 0;
-  /// The level of what is passed over; 0 = it is not.
+  /// Level of the skipped value; 0 = nothing is skipped.
   std::size_t passed_from_ = 0;
-  /// What the last key names; null if it names nothing that is taken.
+  /// The list and the key of the current value; null if it is not read.
   const EntryList* list_ = nullptr;
   const EntryKey* key_ = nullptr;
-  /// Of the entry, in its list.
+  /// Number of the entry in its list.
   std::uint64_t number_ = 0;
   std::vector<std::optional<EntryValue>> values_;
 };

@@ -15,7 +15,7 @@ namespace millrace::cli {
 
 using EntryValue = nlohmann::ordered_json;
 
-/// What messages are about: "instances.json: annotations[17]: ...".
+/// Location of an entry, for messages: "instances.json: annotations[17]: ...".
 struct EntryPlace {
   const std::filesystem::path& file;
   std::string_view list;
@@ -23,7 +23,7 @@ struct EntryPlace {
 
   /// "annotations[17]".
   std::string text() const;
-  /// These throw `Error` (`invalid_argument`).
+  /// Both throw `Error` (`invalid_argument`).
   [[noreturn]] void fail(const std::string& problem) const;
   [[noreturn]] void fail(std::string_view key, const EntryValue& value,
                          std::string_view must_be) const;
@@ -32,14 +32,14 @@ struct EntryPlace {
 /// A key of an entry.
 struct EntryKey {
   std::string_view name;
-  /// What its value is, for messages: "an integer".
+  /// Expected value, for messages: "an integer".
   std::string_view must_be;
   bool required = true;
-  /// The most numbers of its list; 0: its value is no list.
+  /// Maximum length of its list of numbers; 0 = the value is not a list.
   std::size_t most_numbers = 0;
 };
 
-/// An object with values for some keys, of a list.
+/// An entry of a list: an object with the values of the keys that were asked for.
 class JsonEntry {
  public:
   JsonEntry(EntryPlace place, const std::vector<EntryKey>& keys,
@@ -47,14 +47,15 @@ class JsonEntry {
       : place_(place), keys_(keys), values_(values) {}
 
   const EntryPlace& place() const { return place_; }
-  /// Null if the entry has no such key.
+  /// Returns null if the entry does not have the key.
   const EntryValue* find(std::string_view key) const;
-  /// Of a key that is required. These throw `Error` (`invalid_argument`) for another value.
+  /// Values of required keys. Both throw `Error` (`invalid_argument`) if the value has another
+  /// type.
   std::int64_t integer(std::string_view key) const;
   const std::string& text(std::string_view key) const;
   /// The numbers of a list.
   const EntryValue& numbers(std::string_view key) const { return *find(key); }
-  /// Says what the value of `key` must be.
+  /// Throws `Error` (`invalid_argument`) that says what the value of `key` must be.
   [[noreturn]] void refuse(std::string_view key) const;
 
  private:
@@ -65,20 +66,20 @@ class JsonEntry {
   const std::vector<std::optional<EntryValue>>& values_;
 };
 
-/// A list of entries that the whole object must have.
+/// A required list of entries in the top-level object.
 struct EntryList {
   std::string_view name;
   std::vector<EntryKey> keys;
-  /// Called for each entry in the file's order. What it throws ends the reading.
+  /// Called for each entry in the file's order. An exception ends the reading.
   std::function<void(const JsonEntry&)> take;
 };
 
-/// Reads a JSON object that is larger than what of it is of use, such as {"images": [{"id": 1}]}:
-/// one entry at a time of its `lists`, and of that the keys which the list names. All else is
-/// passed over. It takes memory for one entry, or for a value that is passed over (4 MiB at most),
-/// and stack for none. Returns a hash of the file's bytes. Throws `Error`: `not_found`,
-/// `invalid_argument` with file, place, key and value for another text, and for one that is nested
-/// in more than 64 levels, `io` if it cannot be read.
+/// Reads parts of a large JSON object, such as {"images": [{"id": 1}]}, one entry of `lists` at a
+/// time. It keeps only the keys that the list names and skips everything else. Memory: one entry,
+/// or one skipped value of at most 4 MiB; the stack does not grow with the input. Returns a hash of
+/// the file's bytes. Throws `Error`: `not_found`; `io` if the file cannot be read;
+/// `invalid_argument` with file, entry, key and value if the text is not of this form or has more
+/// than 64 levels.
 std::uint64_t read_json_entries(const std::filesystem::path& file,
                                 const std::vector<EntryList>& lists);
 

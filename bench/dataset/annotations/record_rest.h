@@ -7,15 +7,15 @@
 
 namespace millrace::cli {
 
-/// What a record has beside its image: of a dataset's record all others, of an image what is told
-/// of it elsewhere. A dataset's record without an image is copied as it is.
+/// Fields of a record beside its image. For a dataset's record: all other fields. For an image
+/// file: its annotations. A dataset's record without an image is copied unchanged.
 struct RecordRest {
   struct Field {
     std::string name;
     std::vector<std::byte> bytes;
   };
   bool has_image = true;
-  /// As they are stored, but for the image and what is said of it anew.
+  /// Fields as stored, without the image and the fields that pack makes itself.
   std::vector<Field> fields = {};
 };
 
