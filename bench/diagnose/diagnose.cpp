@@ -15,7 +15,7 @@
 namespace millrace::cli {
 namespace {
 
-/// The command line as given.
+/// Arguments of the command line.
 struct DiagnoseArguments {
   SourceArguments source;
   PipelineArguments pipeline;
@@ -40,7 +40,7 @@ int run(const DiagnoseArguments& arguments) {
   bench.duration = std::chrono::nanoseconds(std::llround(arguments.seconds * 1e9));
   static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, bench);
   bench.step = step_of(arguments.step_ms, bench);
-  bench.dataset.reset();  // whose pages could not be dropped while it is open
+  bench.dataset.reset();  // its pages cannot be dropped while it is open
 
   diagnose(record);
   if (arguments.json != "-") print_text(to_text(record));

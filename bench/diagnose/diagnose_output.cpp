@@ -16,16 +16,16 @@ namespace {
 using Json = Figures::Json;
 
 constexpr double bytes_per_mb = 1e6;
-/// Above this share of what a cold cache costs, what was fetched with a warm one is worth a remark.
+/// Bytes fetched in warm phases are reported above this share of the sampled records' bytes.
 constexpr double much_fetched = 0.05;
 
-/// Batches of an epoch, the last one counted as what it has.
+/// Batches of an epoch; the last one counts as a fraction.
 double epoch_batches(const DiagnoseRecord& record) {
   return static_cast<double>(record.result.records) /
          static_cast<double>(record.settings.bench.batch_size);
 }
 
-/// Each phase with its name for people and for programs.
+/// A phase with its name for people and its key for programs.
 struct Phase {
   const char* name;
   const char* key;

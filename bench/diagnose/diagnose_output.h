@@ -10,7 +10,7 @@
 
 namespace millrace::cli {
 
-/// All that `diagnose` has to say, however it is written.
+/// All contents of a `diagnose` result, in any format.
 struct DiagnoseRecord : RunSetup {
   DiagnoseSettings settings;
   DiagnoseResult result;
@@ -18,25 +18,25 @@ struct DiagnoseRecord : RunSetup {
   Verdict verdict;
 };
 
-/// Measures what the record's settings say, and judges it.
+/// Measures with the record's settings, and fills in results and verdict.
 void diagnose(DiagnoseRecord& record);
 
-/// Rows for people. Of an epoch's parts and the epoch: name, milliseconds per batch, noise, share
-/// of an epoch, seconds per epoch, how sure that is.
+/// Rows for people. A row for each part of an epoch, and one for the epoch: name, milliseconds per
+/// batch, noise, share of the epoch, seconds per epoch, certainty.
 std::vector<std::vector<std::string>> part_rows(const DiagnoseRecord& record);
-/// Of the phases that were measured: name, mean and deviation in milliseconds per batch.
+/// Rows of the measured phases: name, mean and deviation in milliseconds per batch.
 std::vector<std::vector<std::string>> phase_rows(const DiagnoseRecord& record);
-/// Sentences on how it was measured.
+/// Sentences on the conditions of the measurement.
 std::vector<std::string> remarks(const DiagnoseRecord& record);
 std::vector<std::string> warnings_of(const DiagnoseRecord& record);
 
-/// For people: a table of an epoch's time, how it was measured, and the verdict in the last lines.
+/// Formats as text: a table of an epoch's time, the conditions, and the verdict in the last lines.
 std::string to_text(const DiagnoseRecord& record);
 
-/// For programs; README.md lists the keys.
+/// Formats as JSON; README.md lists the keys.
 std::string to_json(const DiagnoseRecord& record);
 
-/// For people, as one file that needs no other.
+/// Formats as a self-contained HTML page.
 std::string to_html(const DiagnoseRecord& record);
 
 }  // namespace millrace::cli

@@ -20,13 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A phase has no fewer batches than that, however long they take.
+/// Minimum number of batches in a phase, however long they take.
 constexpr std::uint64_t fewest_batches = 3;
-/// A short pass is repeated, but no more often than that: each costs a new pipeline.
+/// Maximum number of repetitions of a short pass: each costs a new pipeline.
 constexpr std::uint64_t most_passes = 10;
-/// Steps that are queued at most to time them.
+/// Maximum number of steps in the phase of steps alone.
 constexpr std::uint64_t most_steps = 10000;
-/// Of the dataset's files, what may stay in the page cache for a pass to count as cold.
+/// Maximum share of the dataset's pages left in the page cache for a cold pass.
 constexpr double may_stay = 0.02;
 
 /// Bytes fetched from storage between two readings.
@@ -46,7 +46,7 @@ std::vector<std::filesystem::path> files_with_records(const Dataset& dataset) {
   std::vector<std::filesystem::path> files(named.begin(), named.end());
   const std::optional<StoredRecord> first = dataset.stored(0);
   if (!first || std::ranges::find(named, first->file) != named.end()) return files;
-  // Each record is a file of its own.
+  // Here each record is a file of its own.
   files.clear();
   for (std::uint64_t index = 0; index < dataset.size(); ++index)
     if (const auto record = dataset.stored(index)) files.emplace_back(record->file);
@@ -58,7 +58,8 @@ class Diagnosis {
   explicit Diagnosis(const DiagnoseSettings& settings)
       : settings_(settings), bench_(settings.bench) {
     bench_.dataset.reset();
-    // Each phase opens the dataset anew: with nothing kept, all are of an epoch like the first.
+    // Each phase opens the dataset anew and keeps no hints or samples, so that it measures a first
+    // epoch.
     bench_.index_bytes = 0;
     bench_.cache_bytes = 0;
   }
@@ -81,7 +82,7 @@ class Diagnosis {
   }
 
  private:
-  /// How a loop went.
+  /// Result of a loop.
   struct Loop {
     double batch_ms = 0;
     Report report{};
@@ -99,7 +100,7 @@ class Diagnosis {
   std::unique_ptr<TrainerStream> make_stream() const {
     return bench_.device->make_trainer_stream(bench_.step_work());
   }
-  /// A batch of the sample, if the step looks at one.
+  /// Returns a batch of the sample if the step uses its batch; else an empty one.
   Batch ready(TrainerStream& stream);
 
   Loop time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
@@ -113,7 +114,7 @@ class Diagnosis {
   double time_pass();
 
   const DiagnoseSettings& settings_;
-  /// Its dataset is there while it is open.
+  /// Its dataset is set only while it is open.
   BenchSettings bench_;
   std::vector<std::filesystem::path> files_;
   DiagnoseResult result_;
@@ -132,7 +133,7 @@ void Diagnosis::look_at_dataset() {
     result_.cold.missing = "the dataset stays open, so its pages stay in the page cache";
 }
 
-/// How many batches a pass has and how many records stand for the dataset.
+/// Chooses the number of batches in a pass and of records to sample.
 void Diagnosis::choose_lengths() {
   std::uint64_t wanted = bench_.batches;
   if (wanted == 0) {
@@ -159,17 +160,17 @@ void Diagnosis::open_sample() {
       std::make_shared<SampledDataset>(open(), result_.sampled_records, settings_.bench.seed);
 }
 
-/// Lets go of the dataset and waits until its file is mapped no more: a worker may still be on the
-/// way out of its last job.
+/// Releases the dataset and waits until its file is unmapped: a worker may still be finishing its
+/// last job.
 void Diagnosis::close_dataset() {
   const std::weak_ptr<const Dataset> closing = std::exchange(bench_.dataset, nullptr);
-  if (!settings_.open) return;  // others have it open anyway
+  if (!settings_.open) return;  // the caller keeps it open
   const Clock::time_point deadline = Clock::now() + std::chrono::seconds(5);
   while (!closing.expired() && Clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Brings every record into the page cache.
+/// Reads every record into the page cache.
 void Diagnosis::read_all() const {
   const auto reader = bench_.dataset->make_reader();
   for (std::uint64_t index = 0; index < bench_.dataset->size(); ++index)
@@ -184,8 +185,8 @@ Batch Diagnosis::ready(TrainerStream& stream) {
   return batch;
 }
 
-/// Trains on what the pipeline gives, or where there is none on batches that are there already, and
-/// times it after a warm-up.
+/// Times the training loop after a warm-up. Without a pipeline, every step uses a batch that is
+/// already there.
 Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, SyntheticTrainer& trainer,
                                      std::chrono::nanoseconds duration) const {
   for (std::uint64_t batch = 0; batch < bench_.prefetch + 2; ++batch) trainer.train_one();
@@ -205,7 +206,7 @@ Diagnosis::Loop Diagnosis::time_loop(Pipeline* pipeline, SyntheticTrainer& train
   return loop;
 }
 
-/// The device's steps alone, queued one after the other.
+/// Times the device's steps alone, queued one after the other.
 double Diagnosis::time_steps() {
   const std::uint64_t steps =
       bench_.batches > 0 ? bench_.batches
@@ -228,8 +229,8 @@ double Diagnosis::time_ready_batch() {
   return time_loop(nullptr, trainer, bench_.duration).batch_ms;
 }
 
-/// The whole road but reading and making: slots, copies, double buffering and handing out are the
-/// loader's own.
+/// Times the pipeline without reading and making. Slots, copies, double buffering and hand-out are
+/// the loader's own.
 double Diagnosis::time_copies() const {
   BenchSettings ready = bench_;
   ready.dataset = std::make_shared<EmptyRecords>(result_.sampled_records);
@@ -263,8 +264,8 @@ double Diagnosis::time_loader() {
   return loop.batch_ms;
 }
 
-/// Cold and warm passes in turn, from the pipeline's start: only then are all of the records read
-/// for the first time within the pass. The time that a start takes is in both.
+/// Runs cold and warm passes in turn, each from a pipeline's start. Only so does a cold pass read
+/// all its records for the first time. Both include the time of the start.
 void Diagnosis::time_passes() {
   double cold_ms = 0;
   double warm_ms = 0;
@@ -285,7 +286,7 @@ void Diagnosis::time_passes() {
   result_.times.warm_pass.push_back(warm_ms / result_.passes_per_round);
 }
 
-/// Empties the page cache of the dataset's files; where that fails, says why in the result.
+/// Drops the dataset's pages from the page cache. If that fails, stores the reason in the result.
 bool Diagnosis::drop_pages() {
   try {
     drop_from_cache(files_);

@@ -13,24 +13,25 @@
 namespace millrace::cli {
 
 struct DiagnoseSettings {
-  /// Opens the dataset, many times; nobody else in this process may have it open, or its pages
-  /// cannot be dropped from the page cache. Without it the bench's dataset is used, which stays
-  /// open: there are no cold passes.
+  /// Opens the dataset; called many times. Nothing else in the process may have the dataset open:
+  /// else its pages cannot be dropped from the page cache. Empty = the bench's dataset is used and
+  /// stays open, without cold passes.
   std::function<std::shared_ptr<const Dataset>()> open{};
-  /// The pipeline and the step, and how many batches or how long each phase of a round is; its
-  /// dataset is not used if one is opened.
+  /// The pipeline and the step, and the batches or the duration of each phase in a round. Its
+  /// dataset is not used if `open` is set.
   BenchSettings bench;
-  /// How often each phase is measured, in turn with the others.
+  /// Number of rounds. Each measures every phase once.
   unsigned rounds = 3;
 };
 
-/// The passes over records that are read for the first time.
+/// Result of the passes that read records from storage.
 struct ColdPasses {
-  /// A sentence that says why there are none; empty if there are.
+  /// The reason, a sentence, if cold passes are missing; else empty.
   std::string missing{};
-  /// Of the dataset's files, what stayed in the page cache at most, 0 to 1.
+  /// Largest share of the dataset's pages that stayed in the page cache, 0 to 1.
   double kept = 0;
-  /// Fetched from storage in all passes, and their time; nullopt if the system does not count.
+  /// Bytes fetched from storage in all cold passes, and their time. Nullopt if the system does not
+  /// count.
   std::optional<std::uint64_t> storage_bytes{};
   double seconds = 0;
 };
@@ -38,27 +39,28 @@ struct ColdPasses {
 struct DiagnoseResult {
   std::uint64_t records = 0;
   std::uintmax_t dataset_bytes = 0;
-  /// So many records, drawn at random, stand for the dataset; a pass reads all of them once, in so
-  /// many batches.
+  /// Number of records that are drawn at random to represent the dataset. A pass reads each once,
+  /// in `pass_batches` batches.
   std::uint64_t sampled_records = 0;
   std::uint64_t pass_batches = 0;
   unsigned passes_per_round = 0;
   PhaseTimes times;
   ColdPasses cold;
-  /// Fetched from storage while records should all have been in the page cache; nullopt if the
-  /// system does not count.
+  /// Bytes fetched from storage in warm phases, in which all records should be in the page cache.
+  /// Nullopt if the system does not count.
   std::optional<std::uint64_t> warm_storage_bytes;
-  /// Of the last round's loader phase.
+  /// Report of the last round's loader phase.
   Report report;
-  /// Share of the time that the stream had no step to run in all loader phases, 0 to 1: the stalls
-  /// but fetch, seen another way.
+  /// Share of the time without a step on the stream in all loader phases, 0 to 1. It is another
+  /// measure of all stalls except fetch.
   double device_idle = 0;
-  /// The most that others took of the processors in a loader phase (see `taken_by_others`).
+  /// Largest share of the processors that other programs took in a loader phase (see
+  /// `taken_by_others`).
   double disturbed = 0;
 };
 
 /// Measures all phases in turn, `rounds` times. If the page cache cannot be emptied, the cold
-/// passes are left out and `cold` says why. Throws what the pipeline throws.
+/// passes are left out and `cold` has the reason. Throws the errors of the pipeline.
 DiagnoseResult run_diagnose(const DiagnoseSettings& settings);
 
 }  // namespace millrace::cli

@@ -9,11 +9,11 @@
 
 namespace millrace::cli {
 
-/// The first `size` records of a dataset in a random order: a few that stand for all of it, lying
-/// as scattered over its files as an epoch reads them. Their numbers are 0 to size - 1 here.
+/// A random sample of `size` records that represents a dataset: as scattered over the files as an
+/// epoch reads them. Their indices here are 0 to size - 1.
 class SampledDataset final : public Dataset {
  public:
-  /// `size` is at most the dataset's. The same seed draws the same records.
+  /// `size` is at most the dataset's size. The same seed draws the same records.
   SampledDataset(std::shared_ptr<const Dataset> all, std::uint64_t size, std::uint64_t seed);
 
   std::uint64_t size() const override { return size_; }
@@ -34,7 +34,7 @@ class SampledDataset final : public Dataset {
   Sampler drawn_;
 };
 
-/// Records that take no time to read: they have no fields.
+/// Records without fields, which take no time to read.
 class EmptyRecords final : public Dataset {
  public:
   explicit EmptyRecords(std::uint64_t size) : size_(size) {}
@@ -47,9 +47,8 @@ class EmptyRecords final : public Dataset {
   std::uint64_t size_;
 };
 
-/// Samples of the shape that `like` makes, which take next to no time to make: of each page of a
-/// sample one byte is written, for the page to be memory of the slot's own, as it is where a sample
-/// was made.
+/// A transform that makes samples of the same shape as `like` in next to no time. It writes one
+/// byte of each page of a sample, so that the slot gets memory of its own, as with real samples.
 std::shared_ptr<const Transform> ready_samples(std::shared_ptr<const Transform> like);
 
 }  // namespace millrace::cli

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Mapped and asked about at a time: a dataset may be larger than what is good to map at once.
+/// Size of a window to map and query at a time: a dataset may be too large to map at once.
 constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
 
 [[noreturn]] void throw_io(const fs::path& path, const char* what, int reason) {
@@ -30,7 +30,7 @@ constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
               path.string() + ": " + what + ": " + std::generic_category().message(reason));
 }
 
-/// A file open for reading.
+/// A file opened for reading.
 class OpenFile {
  public:
   explicit OpenFile(const fs::path& path)
@@ -57,10 +57,10 @@ class OpenFile {
   int number_;
 };
 
-/// Cached pages of `bytes` from `offset` on, a multiple of the page size.
+/// Number of cached pages in `bytes` from `offset` on, which is a multiple of the page size.
 std::uintmax_t cached_pages(const OpenFile& file, const fs::path& path, std::uintmax_t offset,
                             std::size_t bytes, std::size_t page_bytes) {
-  // Some file systems refuse shared maps (FUSE with direct I/O).
+  // Private, since some file systems refuse shared maps (FUSE with direct I/O).
   void* window =
       mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.number(), static_cast<off_t>(offset));
   if (window == MAP_FAILED) throw_io(path, "cannot be mapped", errno);

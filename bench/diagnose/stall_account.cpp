@@ -14,7 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// The share of an epoch from which on a stall matters.
+/// Share of an epoch at which a stall begins to matter.
 constexpr double matters = 0.02;
 
 std::vector<double> difference(const std::vector<double>& of, const std::vector<double>& less) {
@@ -42,12 +42,11 @@ EpochShare difference_of(EpochPart part, const std::vector<double>& of,
   return {.part = part, .measured = repeated(difference(of, less))};
 }
 
-/// Decides what of a stall counts.
+/// Decides how much of a measured stall counts.
 void count(EpochShare& stall, double measured_epoch_ms) {
   stall.within_noise = std::abs(stall.measured.mean) <= stall.measured.noise;
   stall.unsure = stall.within_noise && stall.measured.noise >= matters * measured_epoch_ms;
-  // A phase that is faster than the one with less to do says that there is no stall, however sure
-  // it is.
+  // A negative difference means that this stall is absent, even if that is uncertain.
   stall.batch_ms = stall.within_noise && !stall.unsure ? 0 : std::max(0.0, stall.measured.mean);
 }
 

@@ -7,40 +7,41 @@
 
 namespace millrace::cli {
 
-/// What was measured: milliseconds per batch, a value per round; the rounds' values at the same
-/// place were taken one after the other, so that a slow spell of the machine is in all of them.
+/// Measured times of the phases: milliseconds per batch, one value per round. Values of the same
+/// round were measured in succession, so that a slow period of the machine affects all of them.
 struct PhaseTimes {
-  /// Steps queued one after the other, nothing else.
+  /// Steps queued one after the other, without anything else.
   std::vector<double> step{};
-  /// A trainer that has every step's batch on the device already.
+  /// A trainer with every step's batch already on the device.
   std::vector<double> ready_batch{};
-  /// Every batch is copied, but none has to be read or made.
+  /// Every batch is copied, but nothing is read or made.
   std::vector<double> copies{};
   /// The whole loader, with records in the page cache.
   std::vector<double> loader{};
-  /// The whole loader over an epoch from its start (see `from_start_ms`), with records in the page
-  /// cache, and with records that come from storage. Both are empty if the page cache could not be
-  /// emptied.
+  /// The whole loader over an epoch from its start (see `from_start_ms`): with records in the page
+  /// cache, and with records from storage. Both are empty if the page cache could not be emptied.
   std::vector<double> warm_pass{};
   std::vector<double> cold_pass{};
 };
 
-/// A time that was measured several times, or the difference of two: milliseconds.
+/// Statistics of a time that was measured several times, or of the difference of two, in
+/// milliseconds.
 struct Repeated {
   double mean = 0;
   /// Standard deviation of the values.
   double deviation = 0;
-  /// Half of the 95% confidence interval of the mean (Student's t); infinite for a single value.
+  /// Half the width of the 95% confidence interval of the mean (Student's t); infinite for a single
+  /// value.
   double noise = 0;
 };
 Repeated repeated(const std::vector<double>& values);
 
-/// Milliseconds per batch of an epoch that begins with a start, from a pass of `pass_batches` over
-/// a part of it or all: `first_ms` from the start to the first batch, which an epoch has once, and
-/// `rest_ms` from there to the last one.
+/// Milliseconds per batch of an epoch that begins with a pipeline's start, extrapolated from a pass
+/// of `pass_batches`. `first_ms` is the time from the start to the first batch, which occurs once
+/// in an epoch. `rest_ms` is the time from there to the last batch.
 double from_start_ms(double first_ms, double rest_ms, double pass_batches, double epoch_batches);
 
-/// Where the time of an epoch goes.
+/// Parts of an epoch's time.
 enum class EpochPart {
   compute,      ///< the device's steps
   trainer,      ///< what the trainer's thread adds to them
@@ -51,32 +52,32 @@ enum class EpochPart {
 
 struct EpochShare {
   EpochPart part = EpochPart::compute;
-  /// Of the rounds' differences.
+  /// Statistics of the rounds' differences.
   Repeated measured{};
-  /// Whether the difference is no larger than its noise. Never so for compute.
+  /// Whether the difference is at most its noise. Always false for compute.
   bool within_noise = false;
-  /// Whether the noise hides what matters: within noise, and the noise is 2% of an epoch or more.
-  /// The difference then counts as it was measured; one that is within a smaller noise counts as
-  /// none.
+  /// Whether the result is too noisy: the difference is within noise, and the noise is 2% of an
+  /// epoch or more. The difference then counts as measured. A difference within a smaller noise
+  /// counts as 0.
   bool unsure = false;
-  /// Milliseconds per batch that count.
+  /// Milliseconds per batch that this part counts for.
   double batch_ms = 0;
-  /// Of the time of an epoch that counts, 0 to 1.
+  /// Share of the sum of all parts, 0 to 1.
   double share = 0;
 };
 
-/// The time of an epoch, divided up. Fetch is missing if no cache was cold.
+/// An epoch's time divided into parts. Fetch is missing if no cache was cold.
 struct StallAccount {
   /// In the order of `EpochPart`.
   std::vector<EpochShare> parts;
   /// Sum of the parts.
   double batch_ms = 0;
 
-  /// Null for a part that was not measured.
+  /// Returns null for a part that was not measured.
   const EpochShare* find(EpochPart part) const;
-  /// Of the epoch's time, 0 to 1; 0 if it was not measured.
+  /// Share of the epoch, 0 to 1; 0 for a part that was not measured.
   double share(EpochPart part) const;
-  /// Share of all but compute: the device waits.
+  /// Share of all parts except compute, in which the device waits.
   double waiting() const;
   /// Whether any part is unsure.
   bool unsure() const;
@@ -91,7 +92,7 @@ struct StallAccount {
 /// The method of differences is that of DS-Analyzer (Mohan, Phanishayee, Raniwala, Chidambaram:
 /// "Analyzing and Mitigating Data Stalls in DNN Training", VLDB 2021), which measures a step
 /// without data, with data in memory, and with data in storage. Throws `Error`
-/// (`invalid_argument`) if a phase has no values or another number of them than the others.
+/// (`invalid_argument`) if a phase has no values, or not as many as the others.
 StallAccount account_stalls(const PhaseTimes& times);
 
 }  // namespace millrace::cli

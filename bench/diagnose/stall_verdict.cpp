@@ -13,14 +13,14 @@
 namespace millrace::cli {
 namespace {
 
-/// Below this share of time without work the device counts as fed.
+/// The device counts as fed below this share of time without work.
 constexpr double fed = 0.02;
-/// A speedup that is not worth a sentence.
+/// Speedups up to this are not mentioned.
 constexpr double no_speedup = 1.02;
-/// Above this share of their time without a processor, that is what holds the workers up.
+/// Workers count as short of cores above this share of time without a processor.
 constexpr double short_of_cores = 0.25;
 
-/// The largest of those parts that `counts` lets through; compute if it lets none through.
+/// The largest part that `counts` accepts; compute if it accepts none.
 template <typename Counts>
 const EpochShare& largest(const StallAccount& account, Counts counts) {
   const EpochShare* found = nullptr;
@@ -46,7 +46,7 @@ const StageReport* slowest_stage(const Report& report) {
   return slowest == report.stages.end() || slowest->share <= 0 ? nullptr : &*slowest;
 }
 
-/// "45.0% for preparation, 1.2% for fetch": the stalls there are, the largest first.
+/// "45.0% for preparation, 1.2% for fetch": all stalls, the largest first.
 std::string stalls_text(const StallAccount& account) {
   std::vector<EpochShare> stalls(account.parts.begin() + 1, account.parts.end());
   std::erase_if(stalls, [](const EpochShare& part) { return part.batch_ms <= 0; });
@@ -140,8 +140,7 @@ bool stays_cached(const StallContext& context) {
 
 Verdict judge_stalls(const StallAccount& account, const StallContext& context) {
   const bool waits = account.waiting() >= fed;
-  // Waiting for storage ends with the first epoch if the dataset stays cached; what else there is
-  // to wait for goes on.
+  // Fetch stalls end with the first epoch if the dataset stays cached; all other stalls continue.
   const double passing = stays_cached(context) ? account.share(EpochPart::fetch) : 0;
   const bool goes_on = account.waiting() - passing >= fed;
   const auto lasts = [&](EpochPart part) {

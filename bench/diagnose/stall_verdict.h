@@ -9,36 +9,37 @@
 
 namespace millrace::cli {
 
-/// What a part of an epoch is called.
+/// Names of a part of an epoch.
 struct PartNames {
-  /// In JSON.
+  /// Key in JSON.
   const char* key;
-  /// In the table.
+  /// Name in the table.
   const char* row;
-  /// In a sentence, for what the device waits for.
+  /// Name in a sentence that says what the device waits for.
   const char* stall;
-  /// In `Verdict::stage`.
+  /// Value of `Verdict::stage`.
   const char* stage;
   Bound bound;
 };
 const PartNames& names_of(EpochPart part);
 
-/// What an account was measured with: it decides what can be changed.
+/// Conditions of the measurement, which decide what can be changed.
 struct StallContext {
-  /// Of the loader with records in the page cache: workers, cores and their stages.
+  /// Report of the loader with records in the page cache: workers, cores and their stages.
   Report report{};
   std::uintmax_t dataset_bytes = 0;
   std::uintmax_t memory_bytes = 0;
 };
 
-/// Why the device waits: the largest stall, its share of an epoch, how many times faster more
-/// workers make an epoch at most (they take away no more than the preparation stall), what holds
-/// the run up then, and what to change. The device counts as fed below 2% of waiting. Of a dataset
-/// that stays in the page cache, the fetch stall is named first only if there is no other: it
-/// ends with the first epoch.
+/// Judges why the device waits. The verdict has the largest stall, its share of an epoch, and
+/// advice. It also has the largest speedup of an epoch by more workers, which can only remove the
+/// preparation stall, and the bound after that. The device counts as fed below 2% of waiting. If
+/// the dataset stays in the page cache, the fetch stall ends with the first epoch: it is then named
+/// first only if all others are absent.
 Verdict judge_stalls(const StallAccount& account, const StallContext& context);
 
-/// Whether the page cache keeps a dataset once it was read: it takes at most half of the memory.
+/// Whether the page cache keeps a dataset after reading it: the dataset is at most half of the
+/// memory.
 bool stays_cached(const StallContext& context);
 
 }  // namespace millrace::cli

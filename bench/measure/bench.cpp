@@ -24,17 +24,17 @@
 namespace millrace::cli {
 namespace {
 
-/// The command line as given.
+/// Arguments of the command line.
 struct BenchArguments {
   SourceArguments source;
   PipelineArguments pipeline;
   std::string step_ms = "0";
-  /// "gemm:N"; empty = none.
+  /// "gemm:N"; empty = no such step.
   std::string step;
   std::uint64_t epochs = 0;
   std::uint64_t batches = 0;
   double seconds = 5;
-  /// 10 is the default, and 0 where whole epochs are measured.
+  /// Nullopt = the default: 10, or 0 if whole epochs are measured.
   std::optional<std::uint64_t> warmup;
   std::string json;
   std::string html;
@@ -48,7 +48,7 @@ struct BenchArguments {
 constexpr std::string_view gemm_prefix = "gemm:";
 constexpr std::size_t most_rows = 65536;
 
-/// "gemm:4096" -> 4096; 0 for another text.
+/// Parses "gemm:4096" as 4096; 0 for any other text.
 std::size_t parse_gemm(std::string_view text) {
   return text.starts_with(gemm_prefix)
              ? parse_number<std::size_t>(text.substr(gemm_prefix.size())).value_or(0)
@@ -62,7 +62,7 @@ std::string check_gemm(const std::string& text) {
              : must_be(fmt::format("gemm:N with N from 1 to {}", most_rows), text);
 }
 
-/// What options together do not allow, as a usage error.
+/// Checks combinations of options. Throws a usage error.
 void check_together(const BenchArguments& arguments) {
   const bool host = arguments.source.device == "host";
   if (arguments.digest && arguments.batches == 0 && arguments.epochs == 0)
@@ -99,7 +99,7 @@ int run(const BenchArguments& arguments) {
     record.reduced = measure_reduced_quality(settings, Recipe::from_json(settings.recipe),
                                              arguments.source.limits);
   if (arguments.ceiling) {
-    // T is the plain decode: only the loader compares checksums.
+    // T only decodes; only the loader compares checksums.
     DatasetArguments unchecked = arguments.source.dataset;
     unchecked.options.verify_checksums = false;
     record.ceiling =
@@ -117,7 +117,7 @@ int run(const BenchArguments& arguments) {
   return 0;
 }
 
-/// Options of the measurement.
+/// Adds the options of the measurement.
 void add_measuring_options(CLI::App& command, BenchArguments& arguments) {
   auto* step_ms = command
                       .add_option("--step-ms", arguments.step_ms,

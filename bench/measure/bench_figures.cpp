@@ -128,7 +128,7 @@ void add_copies(Figures& figures, const BenchRecord& record) {
   if (by_driver.under_steps) figures.row("of driver's, under steps", both(*by_driver.under_steps));
 }
 
-/// How large the dataset is beside the caches: what fits in them is read faster than what does not.
+/// Adds sizes of the dataset and of caches: a dataset that fits into a cache is read faster.
 void add_sizes(Figures& figures, const BenchRecord& record) {
   const auto& bytes = record.dataset_bytes;
   const auto& caches = record.machine.last_level_cache_bytes;
@@ -144,7 +144,7 @@ void add_sizes(Figures& figures, const BenchRecord& record) {
   figures.row("dataset beside caches", text);
 }
 
-/// The device and the trainer's thread.
+/// Adds figures of the device and the trainer's thread.
 void add_device(Figures& figures, const BenchRecord& record) {
   const BenchResult& result = record.result;
   const auto& floor = record.beside.idle_floor;
@@ -224,7 +224,7 @@ void add_workers(Figures& figures, const Report& report) {
   if (!ways.empty()) figures.row("samples decoded", ways);
 }
 
-/// The NUMA nodes; a row for each if there are several.
+/// Adds the NUMA nodes, with rows if there are several.
 void add_nodes(Figures& figures, const Report& report) {
   Json nodes = Json::array();
   for (const NodeReport& node : report.nodes) {

@@ -70,8 +70,8 @@ Section circumstances(const BenchRecord& record) {
           .folded = record.settings.recipe};
 }
 
-/// What each call waited for data, in milliseconds, a microsecond at least. A call that was ahead
-/// in between has two spans of stall.
+/// How long each call waited for data, in milliseconds, at least a microsecond. A call may have two
+/// such spans, with a span of being ahead between them.
 std::vector<double> stalls_ms(const TracePicture& picture) {
   std::vector<std::int64_t> stalls;
   for (const TraceLane& lane : picture.lanes) {
@@ -137,11 +137,11 @@ Section stage_section(const Report& report, std::optional<double> device_idle) {
 
 Section stall_section(const TracePicture& picture, const Report& report) {
   constexpr int bins_per_decade = 10;
-  /// Below this share of the time there is nothing to look at.
+  /// Stalls below this share of the time get no chart.
   constexpr double worth_a_chart = 0.001;
   Section section{.title = "How long the trainer waited for data"};
   const std::vector<double> stalls = stalls_ms(picture);
-  // A report may know of waits that a full trace does not.
+  // A report may count waits that a full trace has lost.
   if (stalls.empty()) {
     section.text = fmt::format(
         "The trace holds no wait for data; by the report, the longest of {} batches was waited for "

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Hashes batches in the order the stream reaches them.
+/// Hashes batches in the order in which the stream reaches them.
 class Digest {
  public:
   Digest() { XXH3_64bits_reset(state_.get()); }
@@ -43,7 +43,7 @@ class Digest {
   void add_bytes(const void* data, std::size_t bytes) {
     XXH3_64bits_update(state_.get(), data, bytes);
   }
-  /// Labels and images, where there are both; else all that the transform makes.
+  /// Labels and images if both exist; else all fields of the transform.
   static std::vector<std::string> digested(std::vector<std::string> names) {
     const auto has = [&](const char* name) { return std::ranges::count(names, name) > 0; };
     if (has("label") && has("image")) return {"label", "image"};
@@ -71,7 +71,7 @@ ConsumerTime consumer_time(std::vector<double> values_us) {
   return {sum / static_cast<double>(values_us.size()), percentile(0.5), percentile(0.99)};
 }
 
-/// Samples per second of each epoch.
+/// Samples per second of each whole epoch.
 std::vector<double> epoch_rates(std::span<const double> batch_ms, std::uint64_t batches,
                                 std::uint64_t samples) {
   std::vector<double> rates;
@@ -82,7 +82,7 @@ std::vector<double> epoch_rates(std::span<const double> batch_ms, std::uint64_t 
   return rates;
 }
 
-/// What the device did, after the last step.
+/// Adds figures of the device, after the last step.
 void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult& result) {
   const StepStatistics steps = stream.statistics();
   result.device_idle = idle_share(steps);
@@ -134,7 +134,7 @@ BenchResult run_bench(const BenchSettings& settings) {
   Pipeline pipeline = make_bench_pipeline(settings);
   SyntheticTrainer trainer(&pipeline, *stream, settings.trace.get());
   for (std::uint64_t batch = 1; batch < settings.warmup; ++batch) trainer.train_one(look);
-  // Before the last one of the warm-up: what this takes would be a head start for the device.
+  // Read before the last warm-up batch: during these readings the loader would get ahead.
   const ResidentMemory memory(settings.dataset->facts().files);
   const std::optional<std::size_t> own_before = own_memory();
   const std::optional<std::size_t> device_before = settings.device->memory_in_use();
@@ -162,7 +162,7 @@ BenchResult run_bench(const BenchSettings& settings) {
     result.rss_growth = growth(*own_before, *own_after);
   result.consumer = consumer_time(trainer.consumer_us());
   trainer.finish();
-  // The last step may begin only while the trainer finishes: its copy may end late.
+  // Called after `trainer.finish()`: the last step may begin only there, if its copy ends late.
   if (settings.trace) settings.trace->finish();
   if (device_before)
     result.device_memory_growth = growth(*device_before, *settings.device->memory_in_use());
@@ -184,7 +184,7 @@ std::chrono::nanoseconds measure_batch_time(const BenchSettings& settings) {
   constexpr std::uint64_t fewest = 20;
   BenchSettings plain = settings;
   plain.trace = nullptr;
-  plain.index_bytes = 0;  // the run that follows begins with nothing kept
+  plain.index_bytes = 0;  // the following run must begin without stored hints and samples
   plain.cache_bytes = 0;
   const auto stream = plain.device->make_trainer_stream({});
   Pipeline pipeline = make_bench_pipeline(plain);

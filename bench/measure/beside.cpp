@@ -22,14 +22,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Times of the steps without a loader.
+/// Times of steps without a loader.
 struct StepsAlone {
   double step_ms = 0;
   std::optional<double> idle;
 };
 
-/// The same trainer, with every step's batch there already: as many steps as were measured, but for
-/// no longer than 10 s.
+/// Runs the same trainer with every step's batch already there: as many steps as were measured, but
+/// at most for 10 s.
 std::optional<StepsAlone> steps_alone(const BenchSettings& settings, const BenchResult& result) {
   constexpr std::chrono::seconds enough{10};
   constexpr int warmup = 3;
@@ -49,7 +49,7 @@ std::optional<StepsAlone> steps_alone(const BenchSettings& settings, const Bench
   return StepsAlone{step_ms, idle_share(stream->statistics())};
 }
 
-/// Makes a call again and again on a thread of its own.
+/// Repeats a call on its own thread.
 class Repeater {
  public:
   explicit Repeater(std::function<void()> call)
@@ -64,7 +64,7 @@ class Repeater {
   Repeater(const Repeater&) = delete;
   Repeater& operator=(const Repeater&) = delete;
 
-  /// Ends the thread after the call that is being made. Throws what a call threw.
+  /// Ends the thread after the current call. Rethrows an exception of a call.
   void finish() {
     thread_.request_stop();
     thread_.join();
@@ -76,7 +76,7 @@ class Repeater {
   std::jthread thread_;
 };
 
-/// A pipeline of the same samples on the host, which keeps the workers busy without copies.
+/// Makes a pipeline of the same samples on the host, which keeps the workers busy without copies.
 Pipeline host_pipeline(BenchSettings settings) {
   settings.conversion.reset();
   settings.index_bytes = 0;
@@ -101,7 +101,7 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   beside.plain_copies.idle = rate(pinned);
   if (by_driver.data() == nullptr) return;
   beside.driver_copies.idle = rate(by_driver);
-  // A trainer's own step stays on the trainer's thread.
+  // A trainer's own step must stay on the trainer's thread.
   if (settings.step_work().any() && !settings.own_step) {
     const auto stream = settings.device->make_trainer_stream(settings.step_work());
     SyntheticTrainer trainer(Batch(), *stream);
@@ -120,7 +120,7 @@ void measure_plain_copies(const BenchSettings& settings, const BenchResult& resu
   workers.finish();
 }
 
-/// Of a new pipeline. None where the device tells no times.
+/// Measures with a new pipeline. Nullopt if the device cannot measure times.
 std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream& steps,
                                     bool in_parts) {
   Pipeline pipeline = make_bench_pipeline(settings);
@@ -143,7 +143,7 @@ std::optional<double> first_step_ms(const BenchSettings& settings, TrainerStream
 }
 
 std::optional<FirstStep> first_step(const BenchSettings& settings) {
-  // A trainer's own step takes whole batches.
+  // A trainer's own step takes only whole batches.
   if (settings.micro_batches < 2 || settings.own_step) return std::nullopt;
   constexpr std::size_t times = 3;
   const auto steps = settings.device->make_trainer_stream(settings.step_work());

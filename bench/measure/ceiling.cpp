@@ -25,16 +25,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A window is as long as it takes for some images per thread, between these.
+/// Length of a window: long enough for `images_per_thread`, within these limits.
 constexpr std::chrono::milliseconds shortest_window{200};
 constexpr std::chrono::milliseconds longest_window{1600};
 constexpr std::uint64_t images_per_thread = 25;
-/// So many pairs are measured, and further ones until both medians are known this well or the time
-/// is over.
+/// Minimum number of pairs. More pairs follow until both intervals are within this share of their
+/// medians, or until the time is over.
 constexpr std::size_t fewest_pairs = 20;
 constexpr double well_known = 0.02;
 
-/// What was done in a window. Work under way at its end counts in its processor time alone.
+/// Result of a window. Images unfinished at its end count only in its processor time.
 struct Window {
   std::uint64_t images = 0;
   double per_second = 0;
@@ -65,7 +65,7 @@ class LoaderSide {
   LoaderSide(const LoaderSide&) = delete;
   LoaderSide& operator=(const LoaderSide&) = delete;
 
-  /// Where in its order the next window begins.
+  /// Position in the order where the next window begins.
   std::uint64_t position() const {
     const std::uint64_t epoch = pipeline_.batches_per_epoch() * settings_.batch_size;
     const std::uint64_t records = settings_.dataset->size();
@@ -97,7 +97,7 @@ class LoaderSide {
     }
   }
 
-  /// Until no made batch is left and nothing runs any more: the process takes no processor time.
+  /// Waits until all batches are taken and the process uses no processor time.
   void pause() {
     constexpr std::chrono::milliseconds look{20};
     constexpr double next_to_nothing = 0.001;  // seconds
@@ -119,15 +119,16 @@ class LoaderSide {
   Pipeline pipeline_;
 };
 
-/// The decode of T: of whole images to RGB by libjpeg-turbo's own simple interface, with handle and
-/// buffer reused. Not for two threads at once.
+/// T, the reference decode: whole images to RGB by libjpeg-turbo's simple interface, with handle
+/// and buffer reused. Not thread-safe.
 class TurboJpeg {
  public:
   TurboJpeg() : handle_(tjInitDecompress()) {
     if (handle_ == nullptr) throw Error(ErrorCode::internal, "libjpeg-turbo gives no decompressor");
   }
 
-  /// Throws `Error` (`bad_record`) with libjpeg-turbo's text if it fails, and for all but JPEGs.
+  /// Throws `Error` (`bad_record`) with libjpeg-turbo's message if decoding fails, or if the image
+  /// is not a JPEG.
   void decode(std::span<const std::byte> encoded) {
     if (const ImageKind kind = image_kind(encoded);
         kind != ImageKind::jpeg && kind != ImageKind::unknown)
@@ -158,7 +159,7 @@ class TurboJpeg {
   std::vector<unsigned char> pixels_;
 };
 
-/// T, on as many threads.
+/// T on the same number of threads.
 class ReferenceSide {
  public:
   ReferenceSide(const Dataset& dataset, std::uint64_t seed, unsigned threads)
@@ -189,7 +190,7 @@ class ReferenceSide {
   struct Reader {
     std::unique_ptr<TurboJpeg> decoder;
     std::unique_ptr<DatasetReader> records;
-    // Of the last window.
+    // Counts of the last window.
     std::uint64_t in_time = 0;
     std::uint64_t all = 0;
     std::chrono::nanoseconds cpu{0};
@@ -215,7 +216,7 @@ class ReferenceSide {
 
   Sampler sampler_;
   std::vector<Reader> readers_;
-  std::atomic<std::uint64_t> position_{0};  // only handed out, orders nothing
+  std::atomic<std::uint64_t> position_{0};  // a mere counter: relaxed order suffices
   std::mutex mutex_;
   std::exception_ptr error_;
 };

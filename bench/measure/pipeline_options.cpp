@@ -49,14 +49,14 @@ std::string check_device(const std::string& name) {
   return is_bench_device(name) ? std::string() : must_be("host or cuda:N, such as cuda:0", name);
 }
 
-/// Whether records are made into samples as they are.
+/// Whether records become samples unchanged.
 bool is_raw(const std::string& transform, const Dataset& dataset) {
   if (transform != "auto") return transform == "raw";
   const std::vector<std::string> fields = dataset.facts().fields;
   return !fields.empty() && std::ranges::count(fields, "image") == 0;
 }
 
-/// Hands on the fields that the dataset describes, or those that its records have.
+/// Makes a raw transform with the fields that the dataset describes, or else those of its records.
 void set_raw_transform(BenchSettings& settings) {
   const Dataset& dataset = *settings.dataset;
   std::vector<RawField> fields;
@@ -69,7 +69,7 @@ void set_raw_transform(BenchSettings& settings) {
                                 "bytes as they are stored");
 }
 
-/// Takes over an options file, and says where it may not fit.
+/// Applies an options file, and warns where it may not fit. Returns its number of workers.
 unsigned apply_config(const std::string& path, BenchSettings& settings) {
   const LoadedOptions loaded = load_options(path);
   for (const std::string& difference : loaded.machine_differences)
@@ -218,7 +218,7 @@ CLI::Validator step_check(bool may_be_none) {
 }
 
 std::chrono::nanoseconds step_of(const std::string& step_ms, const BenchSettings& settings) {
-  /// How much slower than the loader the step of "auto" is.
+  /// Ratio of the step of "auto" to the loader's time.
   constexpr double auto_step = 1.25;
   if (step_ms != "auto")
     return std::chrono::nanoseconds(std::llround(1e6 * parse_number<double>(step_ms).value()));

@@ -13,44 +13,44 @@
 
 namespace millrace::cli {
 
-/// Processor time up to now.
+/// Processor time so far.
 struct ProcessorTimes {
-  /// Of this process, all threads.
+  /// Time of this process, all threads.
   double process_seconds = 0;
-  /// Of the machine, in clock ticks (see `ticks_per_second`): all, what nothing ran in, and what
-  /// the hypervisor gave to other machines.
+  /// Times of the machine, in clock ticks (see `ticks_per_second`): all time, unused time, and time
+  /// that the hypervisor gave to other machines.
   double machine_ticks = 0;
   double unused_ticks = 0;
   double stolen_ticks = 0;
 };
 ProcessorTimes processor_times();
 double ticks_per_second();
-/// Stolen share of the machine's time between two readings, 0 to 1.
+/// Share of the machine's time that was stolen between two readings, 0 to 1.
 double steal_between(const ProcessorTimes& before, const ProcessorTimes& after);
 /// Share of the machine's time between two readings, 0 to 1, that other programs and machines took
-/// while none was left over; 0 below a second of processor time, which ticks are too coarse for.
+/// while no processor was free. 0 below a second of processor time, for which ticks are too coarse.
 double taken_by_others(const ProcessorTimes& before, const ProcessorTimes& after);
 /// A run counts as disturbed if others took more than this share.
 constexpr double disturbed_share = 0.03;
 
-/// Processor time of the calling thread up to now.
+/// Processor time of the calling thread so far.
 std::chrono::nanoseconds thread_time();
 
-/// Resident memory that is this process's own, in bytes: all but pages of mapped files. nullopt
-/// where the system does not tell, for lack of /proc. `process` is the process's folder there.
+/// Resident memory of this process, without pages of mapped files, in bytes. Nullopt without /proc.
+/// `process` is the process's folder there.
 std::optional<std::size_t> own_memory(const std::filesystem::path& process = "/proc/self");
 
-/// Watches this process's resident memory while it lives.
+/// Monitors this process's resident memory during its lifetime.
 class ResidentMemory {
  public:
-  /// Pages of `mapped_files` in memory are left out: they are the page cache's.
+  /// Excludes pages of `mapped_files`, which belong to the page cache.
   explicit ResidentMemory(const std::vector<std::string>& mapped_files,
                           std::filesystem::path process = "/proc/self");
   ~ResidentMemory();
   ResidentMemory(const ResidentMemory&) = delete;
   ResidentMemory& operator=(const ResidentMemory&) = delete;
 
-  /// The largest so far, in bytes; nullopt where the system does not tell.
+  /// The maximum so far, in bytes; nullopt if the system does not tell.
   std::optional<std::size_t> peak() const;
 
  private:

@@ -27,7 +27,7 @@ void ReportFeed::flush() {
 void ReportFeed::tell() {
   counted_ = 0;
   Report delta = pipeline_.take_report();
-  // These alone do not begin anew. The list has the first of all of them.
+  // `take_report` does not restart these two. The list has the first bad records of the whole run.
   delta.bad_records -= std::exchange(bad_records_, delta.bad_records);
   std::vector<BadRecord>& list = delta.bad_record_list;
   const std::size_t told = std::exchange(listed_, list.size());

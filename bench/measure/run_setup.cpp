@@ -14,8 +14,7 @@
 namespace millrace::cli {
 namespace {
 
-/// A warning where decoders of other libraries took most of the time of samples whose decoder is
-/// known; else empty.
+/// Warns if other libraries' decoders took most of the decoding time; else empty.
 std::string other_decoders_warning(const Report& report) {
   std::uint64_t samples = 0;
   std::uint64_t by_others = 0;

@@ -5,8 +5,7 @@
 
 namespace millrace::cli {
 
-/// A median with the smallest and largest value it is of, and the 95% interval in which that of all
-/// possible ones lies.
+/// Median, minimum and maximum of a sample, and the 95% confidence interval of the true median.
 struct Spread {
   double median = 0;
   double min = 0;
@@ -14,7 +13,7 @@ struct Spread {
   double low = 0;
   double high = 0;
 };
-/// Of at least one value. The interval follows from the values' order alone.
+/// Computes it from at least one value. The interval uses only the order of the values.
 Spread spread_of(std::vector<double> values);
 
 }  // namespace millrace::cli

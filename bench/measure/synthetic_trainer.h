@@ -14,17 +14,16 @@
 
 namespace millrace::cli {
 
-/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before
-/// that one, as a trainer does that reads the loss one step late. What it is given must outlive it.
-/// For one thread.
+/// A trainer without a model: takes a batch, enqueues a step on it, and waits for the step before,
+/// as a trainer that reads the loss one step late. Its arguments must outlive it. Not thread-safe.
 class SyntheticTrainer {
  public:
-  /// Sees a batch before its step is enqueued.
+  /// Callback with a batch before its step is enqueued.
   using Look = std::function<void(const Batch&)>;
 
-  /// Steps become spans of a lane of `trace`, if there is one, in the pipeline's group.
+  /// If `trace` is given, steps are recorded as spans of a lane in the pipeline's group.
   SyntheticTrainer(Pipeline* pipeline, TrainerStream& stream, Trace* trace = nullptr);
-  /// Without a pipeline every step has its batch already.
+  /// Without a pipeline every step uses `ready`.
   SyntheticTrainer(Batch ready, TrainerStream& stream)
       : SyntheticTrainer(static_cast<Pipeline*>(nullptr), stream) {
     ready_ = std::move(ready);
@@ -34,10 +33,10 @@ class SyntheticTrainer {
   /// Waits for the last step.
   void finish();
 
-  /// Forgets the times so far, after a warm-up.
+  /// Discards the times so far, after a warm-up.
   void restart();
-  /// Processor time of the calling thread for each batch, in microseconds: in `next` and in letting
-  /// the batch go.
+  /// Processor time of the calling thread for each batch, in microseconds: in `next` and in
+  /// releasing the batch.
   const std::vector<double>& consumer_us() const { return consumer_us_; }
 
  private:
@@ -47,9 +46,9 @@ class SyntheticTrainer {
   TrainerStream& stream_;
   Batch ready_;
   Trace::Lane* lane_ = nullptr;
-  /// The numbers of the batches whose steps are queued.
+  /// Numbers of the batches whose steps are queued.
   std::deque<std::uint64_t> batches_;
-  /// What looking at the thread's clock twice adds to a time.
+  /// Cost of reading the thread's clock twice, which is subtracted from times.
   std::chrono::nanoseconds clock_cost_;
   std::vector<double> consumer_us_;
 };

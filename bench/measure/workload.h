@@ -7,15 +7,15 @@
 
 namespace millrace::cli {
 
-/// A trainer's own workload as the commands measure theirs. A runtime is made where it has none.
-/// Throws `Error` (`invalid_argument`) that names what is missing; of the dataset only if it is
-/// needed.
+/// Converts a trainer's workload to the settings of the commands. Makes a runtime if the workload
+/// has none. Throws `Error` (`invalid_argument`) with the missing member; the dataset may be
+/// missing unless `needs_dataset`.
 BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset = true);
 
-/// What it is called in results.
+/// The workload's names in results.
 RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings);
 
-/// What a trainer's own step takes on a batch that is there already, a median; 0 without one.
+/// Median time of a trainer's own step on a batch that is already there; 0 without a step.
 std::chrono::nanoseconds measure_own_step(const BenchSettings& settings);
 
 }  // namespace millrace::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast images are converted on a GPU, beside a copy on the device that reads and writes as many
-// bytes, from the same run (`time_beside_copies`). Before a conversion is timed, some of its
-// samples are compared with `ConversionWork::run_on_host`.
+// Rate of image conversion on a GPU, compared with a device copy of the same number of bytes in the
+// same run (`time_beside_copies`). Before a conversion is timed, some of its samples are compared
+// with `ConversionWork::run_on_host`.
 #include <millrace/conversion_work.h>
 
 #include <utility>
@@ -12,7 +12,7 @@
 namespace millrace::micro {
 namespace {
 
-/// Samples compared at the batch's beginning, and at its end.
+/// Samples to compare at the batch's beginning, and at its end.
 constexpr std::size_t compared_samples = 2;
 
 enum class Flips { none, half, all };
@@ -29,7 +29,7 @@ void time_copies(benchmark::State& state, std::size_t bytes) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
 }
 
-/// Whether the samples from `first` on are the host's.
+/// Whether the samples from `first` on equal the host's.
 bool are_the_hosts(const ConversionWork& work, std::size_t first,
                    const std::vector<std::uint8_t>& source, const std::vector<std::uint8_t>& flips,
                    CudaStream& stream) {
@@ -61,7 +61,7 @@ void time_conversions(benchmark::State& state, const Shape4& shape, DType dtype,
   const Memory source = device.allocate_device(pixels.size());
   const Memory flips_there = device.allocate_device(flip.size());
   const Memory destination = device.allocate_device(shape.elements() * size_of(dtype));
-  // Not what another benchmark left there.
+  // Overwrites results of other benchmarks.
   const std::vector<std::uint8_t> nothing(destination.bytes(), 0xA5);
   stream.copy(destination.data(), nothing.data(), nothing.size());
   stream.copy(source.data(), pixels.data(), pixels.size());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it costs to decode a photograph as a whole, and the box of a training crop of it: without an
-// index, noting one on the way, and with the index of the whole image; and in turn with another
-// photograph's, as the pipeline's workers do.
+// Cost of decoding a whole photograph, and the box of a training crop: without an index, while
+// making one, and with the index of the whole image. Also of decoding two photographs interleaved,
+// as the pipeline's workers do.
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -19,8 +19,8 @@ Region crop_of(Size size, std::size_t number) { return micro::drawn_crop(size, n
 
 enum class Index { none, noted, whole, rows };
 
-/// The decoder's index of a photograph, noted while it is decoded as a whole. As in a dataset that
-/// compares checksums, it has one already.
+/// The decoder's index of a photograph, made while the whole image is decoded. The checksum is
+/// given, as in a dataset that compares checksums.
 std::vector<std::byte> whole_index(ImageDecoder& decoder, const std::string& photograph,
                                    std::uint64_t checksum, IndexPoints points) {
   const Size size = micro::size_of(decoder, photograph);
@@ -63,7 +63,7 @@ class Regions {
     if (index_ != Index::none) benchmark::DoNotOptimize(decoder_->new_index().size());
     return view;
   }
-  /// Compares with libjpeg-turbo's decode of the whole.
+  /// Compares with libjpeg-turbo's decode of the whole image.
   void verify() {
     micro::WholeDecode whole;
     for (std::size_t n = 0; n < micro::photographs().size(); ++n) {
@@ -75,7 +75,7 @@ class Regions {
         throw std::runtime_error("the bits differ");
     }
   }
-  /// The indices' bytes as a share of the photographs'.
+  /// Size of the indices as a share of the photographs' bytes.
   double index_share() const { return jpeg_bytes_ > 0 ? index_bytes_ / jpeg_bytes_ : 0; }
 
  private:
@@ -100,7 +100,8 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
     state.counters["index_of_jpeg"] = regions.index_share();
 }
 
-/// Decodes crops of photographs, two in turn; each call begins one and ends those that are done.
+/// Decodes crops of photographs, two interleaved. A call begins one crop and ends those that are
+/// done.
 class CropsInTurn {
  public:
   explicit CropsInTurn(Index index) : index_(index) {}
@@ -125,7 +126,7 @@ class CropsInTurn {
     }
     return micro::thread_seconds() - begin;
   }
-  /// Compares with libjpeg-turbo's decodes of the wholes.
+  /// Compares with libjpeg-turbo's decodes of the whole images.
   void verify() {
     micro::WholeDecode whole;
     whole_ = &whole;
@@ -160,7 +161,7 @@ class CropsInTurn {
 
   Index index_;
   std::array<Place, 2> places_;
-  /// Given while pixels are compared.
+  /// Set while pixels are compared.
   micro::WholeDecode* whole_ = nullptr;
 };
 

@@ -12,7 +12,7 @@
 
 namespace millrace {
 
-/// Records of one byte that cost nothing to read.
+/// Records of one byte without a cost of reading.
 class OneByteDataset final : public Dataset {
  public:
   std::uint64_t size() const override { return 1'000'000; }
@@ -30,7 +30,7 @@ class OneByteDataset final : public Dataset {
   };
 };
 
-/// Samples that cost nothing to make, or so many turns of a multiplication.
+/// Samples that cost nothing to make, or `turns` multiplications.
 class EmptyTransform final : public Transform {
  public:
   explicit EmptyTransform(SampleSpec spec = SampleSpec({{"byte", DType::uint8, {1}, false}}),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long it takes from a dataset to the first batch: at the start of a run, and resumed in the
-// middle of its epoch 1,000.
+// Time from opening a dataset to the first batch: at the start of a run, and resumed in the middle
+// of its epoch 1,000.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to open another program's LMDB, whose keys are hashes, and to draw records of it at
-// random, beside our own format with the same bytes. The arguments are how many records there are
-// and their length. All of it lies in the page cache.
+// Cost of opening another program's LMDB whose keys are hashes, and of drawing records at random,
+// compared with millrace's format with the same bytes. Arguments: number of records and their
+// length. All data is in the page cache.
 #include <benchmark/benchmark.h>
 #include <lmdb.h>
 #include <millrace/dataset.h>
@@ -21,7 +21,7 @@
 namespace millrace {
 namespace {
 
-/// Begins as a JPEG, by which the flavour is known.
+/// Begins as a JPEG, by which the schema is recognised.
 std::vector<std::byte> image_of(std::size_t bytes) {
   std::vector<std::byte> image(bytes, std::byte{7});
   constexpr std::array signature = {std::byte{0xFF}, std::byte{0xD8}, std::byte{0xFF}};
@@ -29,7 +29,7 @@ std::vector<std::byte> image_of(std::size_t bytes) {
   return image;
 }
 
-/// A file that goes when the benchmark ends.
+/// A file that is deleted when the benchmark ends.
 class BenchmarkFile {
  public:
   BenchmarkFile(std::uint64_t records, std::size_t bytes, bool foreign) {
@@ -56,7 +56,7 @@ class BenchmarkFile {
       Random random(3, index);
       keys[index] = {random(), random()};
     }
-    // The program's own order of bytes, which LMDB compares.
+    // Bytewise order, which LMDB uses.
     std::ranges::sort(keys, [](const auto& a, const auto& b) {
       return std::memcmp(a.data(), b.data(), sizeof a) < 0;
     });

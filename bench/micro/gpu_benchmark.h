@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared by the benchmarks on a GPU. Each file registers its own once the command line is read.
+// Shared by the benchmarks on a GPU. Each source registers its own after the command line is
+// parsed.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -21,15 +22,15 @@
 
 namespace millrace::micro {
 
-/// How much is measured. The times of one benchmark are those of one launch, so the library would
-/// repeat it for long.
+/// Amount of work. A benchmark reports the time of a single launch, so the library would repeat it
+/// for long.
 struct GpuScale {
   std::size_t most_samples = SIZE_MAX;
   int timings = 30;
   /// Launches that are timed together, so that they do not wait for the host.
   int launches_per_timing = 20;
   int warm_ups = 5;
-  /// Read and written by a copy that no cache holds.
+  /// Bytes to copy, more than any cache holds.
   std::size_t bandwidth_bytes = std::size_t{1} << 30U;
   std::size_t pinned_bytes = std::size_t{256} << 20U;
   int pinned_times = 5;
@@ -37,7 +38,7 @@ struct GpuScale {
   int launch_rounds = 3;
 };
 
-/// For `--small`: the programs run through, and their figures mean nothing.
+/// For `--small`: a quick run whose figures are meaningless.
 inline constexpr GpuScale small_scale{.most_samples = 2,
                                       .timings = 2,
                                       .launches_per_timing = 1,
@@ -48,13 +49,13 @@ inline constexpr GpuScale small_scale{.most_samples = 2,
                                       .blocking_kernel = std::chrono::milliseconds(20),
                                       .launch_rounds = 1};
 
-/// The scale of this run; `main` sets it before anything is registered.
+/// Scale of this run; `main` sets it before benchmarks are registered.
 inline GpuScale& gpu_scale() {
   static GpuScale scale;
   return scale;
 }
 
-/// Whether all results were right; `main` asks at the end.
+/// Whether all results were right; `main` checks it at the end.
 inline bool& all_right() {
   static bool right = true;
   return right;
@@ -75,7 +76,7 @@ struct Shape4 {
   }
 };
 
-/// Batches of about as many pixels, of the sizes that are common in training.
+/// Batches with similar numbers of pixels, in sizes that are common in training.
 inline std::vector<Shape4> image_batches() {
   std::vector<Shape4> batches = {
       {256, 224, 224, 3}, {144, 299, 299, 3}, {64, 384, 384, 3}, {48, 518, 518, 3}};
@@ -83,7 +84,7 @@ inline std::vector<Shape4> image_batches() {
   return batches;
 }
 
-/// Bytes that look random, the same each time.
+/// Pseudo-random bytes, the same each time.
 inline std::vector<std::uint8_t> noise_bytes(std::size_t count) {
   std::vector<std::uint8_t> bytes(count);
   std::uint32_t random = 1;
@@ -96,7 +97,7 @@ inline void check(cudaError_t status) {
   if (status != cudaSuccess) throw Error(ErrorCode::device, cudaGetErrorString(status));
 }
 
-/// Seconds that the stream needs for one of many `launch`es in a row.
+/// Measures the seconds that the stream needs for one of many successive launches.
 class Timer {
  public:
   explicit Timer(CudaStream& stream) : stream_(stream), begin_(make_event()), end_(make_event()) {}
@@ -112,7 +113,7 @@ class Timer {
     return milliseconds / 1e3 / launches;
   }
 
-  /// The same behind some that do not count.
+  /// Runs some launches without measuring.
   void warm_up(const std::function<void()>& launch) {
     for (int n = 0; n < gpu_scale().warm_ups; ++n) seconds(launch);
   }
@@ -133,7 +134,7 @@ class Timer {
   Handle end_;
 };
 
-/// The median rate of copies on the device that read and write `bytes` in all.
+/// Median rate of device copies that read and write `bytes` in all.
 inline double copy_bytes_per_second(CudaDevice& device, CudaStream& stream, std::size_t bytes) {
   const Memory from = device.allocate_device(bytes / 2);
   const Memory to = device.allocate_device(bytes / 2);
@@ -146,7 +147,7 @@ inline double copy_bytes_per_second(CudaDevice& device, CudaStream& stream, std:
   return static_cast<double>(bytes) / seconds[seconds.size() / 2];
 }
 
-/// The bandwidth of the device's memory: what large copies on it reach. Measured once.
+/// Bandwidth of the device's memory, measured once with large copies.
 inline double device_bandwidth() {
   static const double bandwidth = [] {
     CudaDevice device;
@@ -157,7 +158,7 @@ inline double device_bandwidth() {
 }
 
 /// Times `launch`, which reads and writes `bytes`. Counters: of_copy, the ratio of its rate to that
-/// of a copy of as many bytes; of_bandwidth, to that of copies which no cache holds.
+/// of a copy of as many bytes; of_bandwidth, the ratio to copies that exceed every cache.
 inline void time_beside_copies(benchmark::State& state, CudaDevice& device, CudaStream& stream,
                                std::size_t bytes, const std::function<void()>& launch) {
   const double copy_rate = copy_bytes_per_second(device, stream, bytes);
@@ -176,7 +177,7 @@ inline void time_beside_copies(benchmark::State& state, CudaDevice& device, Cuda
   state.counters["of_bandwidth"] = rate / device_bandwidth();
 }
 
-/// A benchmark whose times come from the device.
+/// Registers a benchmark with times from the device.
 template <typename Run, typename... Arguments>
 void register_timed(const std::string& name, Run run, Arguments... arguments) {
   benchmark::RegisterBenchmark(name.c_str(), run, arguments...)

@@ -2,8 +2,8 @@
 //
 //   millrace_gpu_benchmarks [--small] [--benchmark_filter=...]
 //
-// Needs a GPU: without one it says so and ends with 77. With --small every benchmark runs through
-// on few samples, to try the program or to have a sanitizer look at it.
+// Needs a GPU; without one it prints a message and exits with 77. With --small every benchmark runs
+// on few samples, to test the program or to run it under a sanitizer.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -16,7 +16,7 @@ using namespace millrace;
 
 constexpr int no_device = 77;
 
-/// Takes --small from the arguments; returns how many are left.
+/// Removes --small from the arguments; returns the number of arguments left.
 int take_small(int argc, char** argv) {
   char** const end = std::remove_if(argv, argv + argc, [](const char* argument) {
     return std::strcmp(argument, "--small") == 0;

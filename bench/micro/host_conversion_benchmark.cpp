@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast the host converts a batch of 64 images of 224 x 224: one thread by the tables
-// ("of_plain": how many times as fast as value by value, in the same run), and a pipeline whose
-// samples cost nothing, over so many workers.
+// Rate at which the host converts a batch of 64 images of 224 x 224: one thread with the tables
+// ("of_plain": speedup over value by value, in the same run), and a pipeline whose samples cost
+// nothing, over a number of workers.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/plain_conversion.h>
 #include <millrace/host_device.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long a launch takes another thread while slots are given back behind a kernel that runs for
-// long: the driver may hold up all threads meanwhile. Counters: percentiles of single launches of
-// an empty kernel, in microseconds, while that kernel runs.
+// Time that another thread needs for a launch while slots are freed after a kernel that runs for
+// long: the driver may block all threads meanwhile. Counters: percentiles of single launches of an
+// empty kernel, in microseconds, while that kernel runs.
 #include <millrace/pipeline.h>
 #include <millrace/runtime.h>
 
@@ -20,15 +20,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A thread that launches kernels on a stream of its own, some in a row, and times each launch.
+/// A thread that launches kernels on its own stream, some in succession, and times each launch.
 class Launcher {
  public:
-  /// Returns when the first ones, which do not count, are over.
+  /// Returns after the warm-up launches.
   Launcher() : thread_([this](const std::stop_token& stop) { run(stop); }) {
     ready_.wait(false, std::memory_order_acquire);
   }
 
-  /// Ends it; returns the launches' microseconds.
+  /// Ends the thread; returns the launches' times in microseconds.
   std::vector<double> finish() {
     thread_.request_stop();
     thread_.join();
@@ -51,7 +51,7 @@ class Launcher {
   }
 
   void launch_some() {
-    constexpr int in_a_row = 4;  // fewer in all than a stream takes before it makes the thread wait
+    constexpr int in_a_row = 4;  // fewer in all than a stream queues before it blocks the thread
     for (int launch = 0; launch < in_a_row && status_ == cudaSuccess; ++launch) {
       const Clock::time_point begin = Clock::now();
       status_ = cli::launch_step(0, stream_.handle());
@@ -62,7 +62,7 @@ class Launcher {
   CudaStream stream_{0};
   std::vector<double> all_us_;
   cudaError_t status_ = cudaSuccess;
-  std::atomic<bool> ready_{false};  // orders nothing but the warm-up
+  std::atomic<bool> ready_{false};  // signals only the warm-up: no data depends on it
   std::jthread thread_;
 };
 
@@ -71,7 +71,7 @@ enum class Freed { nothing, memory, pipeline };
 constexpr std::size_t slot_samples = 64;
 constexpr std::size_t slot_side = 224;
 
-/// As much memory as slots have, on both sides.
+/// Memory of the size of slots, on host and device.
 std::vector<Memory> slot_memory(CudaDevice& device) {
   const std::size_t samples = std::min(slot_samples, gpu_scale().most_samples);
   std::vector<Memory> slots;
@@ -90,7 +90,7 @@ Pipeline image_pipeline(const std::shared_ptr<CudaDevice>& device,
       {.batch_size = std::min(slot_samples, gpu_scale().most_samples), .runtime = runtime});
 }
 
-/// Launches beside one kernel, behind which `freed` is given back.
+/// Times launches during one kernel, after which `freed` is freed.
 std::vector<double> launches_beside(Freed freed, const std::shared_ptr<CudaDevice>& device,
                                     const std::shared_ptr<Runtime>& runtime, CudaStream& trainer) {
   const auto block = [&] {
@@ -120,11 +120,11 @@ std::vector<double> launches_beside(Freed freed, const std::shared_ptr<CudaDevic
 
 void time_launches(benchmark::State& state, Freed freed) {
   const auto device = std::make_shared<CudaDevice>();
-  // It lives on where pipelines end, as a trainer's does between two evaluations.
+  // The runtime outlives pipelines, as in a trainer between two evaluations.
   const auto runtime = make_runtime({.workers = 1});
   device->bind_thread();
   CudaStream trainer(0);
-  check(cli::launch_step(0, trainer.handle()));  // loads the kernel, which may wait
+  check(cli::launch_step(0, trainer.handle()));  // loads the kernel, which may block
   trainer.synchronize();
   std::vector<double> all_us;
   for ([[maybe_unused]] auto _ : state) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How fast a batch's images are mixed in pairs on a GPU, beside a copy on the device that reads and
-// writes as many bytes, from the same run (`time_beside_copies`). Before that some samples are
-// compared with `MixWork::run_on_host`.
+// Rate of mixing a batch's images in pairs on a GPU, compared with a device copy of the same number
+// of bytes in the same run (`time_beside_copies`). Before that, some samples are compared with
+// `MixWork::run_on_host`.
 #include <millrace/mix_work.h>
 
 #include "micro/gpu_benchmark.h"
@@ -10,10 +10,10 @@
 namespace millrace::micro {
 namespace {
 
-/// The pairs of so few samples are compared.
+/// Number of samples whose pairs are compared.
 constexpr std::size_t compared_mixes = 4;
 
-/// Whether the device mixes the first samples as the host does.
+/// Whether the device mixes the first samples like the host.
 bool mixes_as_the_host(MixWork work, const std::vector<std::uint8_t>& pixels,
                        const std::vector<std::int32_t>& mixes, CudaStream& stream) {
   work.samples = std::min(compared_mixes, work.samples);
@@ -30,8 +30,8 @@ bool mixes_as_the_host(MixWork work, const std::vector<std::uint8_t>& pixels,
   return mixed == expected;
 }
 
-/// With boxes of half the width and height each image has such a box of the other one, else all of
-/// the pair is blended.
+/// With boxes, each image gets a box of half its width and height from the other one. Without boxes
+/// the whole pair is blended.
 void time_mixing(benchmark::State& state, const Shape4& shape, bool boxes) {
   CudaDevice device;
   CudaStream stream(0);

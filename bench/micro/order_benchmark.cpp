@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a draw costs in each order, and what it costs to begin. Argument: the number of records.
-// 1,281,167 is ImageNet's training set; 4^n + 1 is the worst case of a permutation, in which 3 of 4
+// Cost of a draw in each order, and of beginning an order. Argument: the number of records.
+// 1,281,167 is ImageNet's training set. 4^n + 1 is the worst case of a permutation, in which 3 of 4
 // passes through the network are in vain.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
@@ -42,7 +42,7 @@ Order subset(std::uint64_t records) {
   return Order::shuffled().subset(std::move(every_second));
 }
 
-/// As a pipeline draws: the positions of one batch of 256 after the other. Items are draws.
+/// Draws as a pipeline does: the positions of a batch of 256 in succession. Items are draws.
 void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
@@ -61,7 +61,7 @@ void draw(benchmark::State& state, Order (*order)(std::uint64_t)) {
       benchmark::Counter(draws, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-/// One alone, which waits for itself.
+/// Draws one record; each draw waits for the one before.
 void draw_one(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
@@ -69,7 +69,7 @@ void draw_one(benchmark::State& state, Order (*order)(std::uint64_t)) {
   for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(sampler(position++));
 }
 
-/// A million draws one after the other.
+/// Draws a million records in succession.
 void draw_million(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Sampler sampler(order(size), size, 7);
@@ -81,7 +81,7 @@ void draw_million(benchmark::State& state, Order (*order)(std::uint64_t)) {
   }
 }
 
-/// To begin, and to draw the first record. `heap_bytes` is what the sampler then holds.
+/// Begins an order and draws the first record. `heap_bytes` is the sampler's memory after that.
 void begin(benchmark::State& state, Order (*order)(std::uint64_t)) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   for ([[maybe_unused]] auto _ : state) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks of images have in common: photographs, the crops of the train recipe, and the
-// time that libjpeg-turbo takes to decode the same photographs as a whole, which all are told as
-// shares of ("of_decode"). Times are the thread's processor time.
+// Shared by the benchmarks of images: photographs, the crops of the train recipe, and
+// libjpeg-turbo's time to decode the same photographs as a whole. All costs are given as shares of
+// that time ("of_decode"). Times are the thread's processor time.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -65,7 +65,7 @@ inline PixelView decoded(ImageDecoder& decoder, const std::string& photograph,
   return view;
 }
 
-/// The box that the train recipe draws at a position, and whether it flips it.
+/// A crop that the train recipe draws at a position: its box, and whether it is flipped.
 struct DrawnCrop {
   Region box;
   bool mirrored;
@@ -87,7 +87,7 @@ inline double thread_seconds() {
 /// libjpeg-turbo's decode of a whole photograph, by its own interface.
 class WholeDecode {
  public:
-  /// Shows the photograph, until the next one.
+  /// Returns the pixels, which are valid until the next call.
   PixelView run(const std::string& photograph, Size size) {
     pixels_.resize(std::max(pixels_.size(), static_cast<std::size_t>(size.width) * 3 *
                                                 static_cast<std::size_t>(size.height)));
@@ -99,7 +99,7 @@ class WholeDecode {
     if (failed != 0) throw std::runtime_error("a photograph cannot be decoded");
     return {pixels_.data(), size.width, size.height, static_cast<std::size_t>(size.width) * 3};
   }
-  /// What all of them took.
+  /// Total time of all decodes.
   double seconds() const { return seconds_; }
 
  private:
@@ -108,7 +108,7 @@ class WholeDecode {
   double seconds_ = 0;
 };
 
-/// The part of a view that a region shows.
+/// The part of a view inside a region.
 inline PixelView part_of(const PixelView& view, const Region& region) {
   return {view.pixels + static_cast<std::size_t>(region.y) * view.stride +
               static_cast<std::size_t>(region.x) * 3,
@@ -125,8 +125,8 @@ inline bool same_pixels(const PixelView& a, const PixelView& b) {
   return true;
 }
 
-/// Times `run(photograph, its number, its size)`, one photograph after the other, beside their
-/// whole decode. `run` returns the seconds it took.
+/// Times `run(photograph, its number, its size)` for one photograph after the other, and the decode
+/// of the whole. `run` returns its time in seconds.
 template <typename Run>
 void beside_whole_decode(benchmark::State& state, const Run& run) {
   if (photographs().empty()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What it takes to read a record that lies in the page cache, and to compare its checksum where it
-// has one: through a map, or call by call (`OpenOptions::map`), of a packed dataset, a tar and a
-// folder. The argument is the length of its image.
+// Cost of reading a record in the page cache, and of comparing its checksum if it has one: mapped,
+// or with pread (`OpenOptions::map`), from a packed dataset, a tar and a folder. Argument: the
+// length of the image.
 #include <benchmark/benchmark.h>
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>

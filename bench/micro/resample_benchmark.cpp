@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a training crop costs once it is decoded: resampled to 224 x 224, flipped or not, stored.
-// The bar is an "of_decode" of 0.08 with AVX2 and 0.04 with AVX-512. Beside it the bilinear filter
-// of OpenCV, which is not antialiased.
+// Cost of a training crop after decoding: resampled to 224 x 224, flipped or not, stored. The
+// target is an "of_decode" of 0.08 with AVX2 and 0.04 with AVX-512. For comparison: the bilinear
+// filter of OpenCV, which is not antialiased.
 #include <millrace/detail/resample.h>
 
 #include <opencv2/imgproc.hpp>
@@ -31,7 +31,7 @@ Crop drawn_crop(Size image, std::uint64_t position) {
            .mirrored = crop.mirrored}};
 }
 
-/// The region within the image that the resampler reads.
+/// The region of the image that the resampler reads.
 Region needed(Resampler& resampler, const Crop& crop) {
   Region region = resampler.prepare(crop.resampling);
   region.x += crop.box.x;

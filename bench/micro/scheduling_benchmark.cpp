@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the road itself costs per sample: an empty transform over records of 1 byte. Each
-// benchmark's "wall_ns" and "cpu_ns" (of the whole process, all threads) are per sample; its time
-// is per batch.
+// Cost of the pipeline itself per sample: an empty transform over records of 1 byte. "wall_ns" and
+// "cpu_ns" (all threads of the process) are per sample; a benchmark's time is per batch.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/host_device.h>
@@ -21,7 +20,7 @@ namespace {
 
 constexpr std::size_t scheduled_batch = 256;
 
-/// The process's time on processors so far, in seconds.
+/// Processor time of the process so far, in seconds.
 double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -56,7 +55,8 @@ void pipeline_of_empty_samples(benchmark::State& state) {
 }
 BENCHMARK(pipeline_of_empty_samples)->Arg(1)->Arg(2)->UseRealTime()->MeasureProcessCPUTime();
 
-/// Samples that take some 100 us of a processor each: two workers should take half the time of one.
+/// Samples that take about 100 us of a processor each: two workers should take half the time of
+/// one.
 void pipeline_of_busy_samples(benchmark::State& state) {
   const auto runtime = make_runtime({.workers = static_cast<unsigned>(state.range(0))});
   Pipeline pipeline(
@@ -82,7 +82,7 @@ class EmptyItems final : public Job {
   std::promise<void> ended_;
 };
 
-/// The pool alone, one worker: jobs of a batch's items, one after the other.
+/// A worker pool alone, with one worker: jobs with the items of a batch, in succession.
 void pool_of_empty_items(benchmark::State& state) {
   WorkerPool pool(0, 1, {});
   const PerSample measured;
@@ -96,7 +96,7 @@ void pool_of_empty_items(benchmark::State& state) {
 }
 BENCHMARK(pool_of_empty_items)->UseRealTime()->MeasureProcessCPUTime();
 
-/// A reading of the clock: what the stages' times cost at least.
+/// Cost of reading the clock: the least cost of measuring stages.
 void clock_reading(benchmark::State& state) {
   while (state.KeepRunning()) benchmark::DoNotOptimize(std::chrono::steady_clock::now());
 }

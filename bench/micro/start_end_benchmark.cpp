@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A pipeline's start, to its first batch, and its end: with host memory that is allocated anew for
+// Time of a pipeline's start, to its first batch, and of its end: with host memory allocated for
 // each pipeline, and with memory that the runtime keeps. A GPU's driver pins memory; here the
-// system locks it, which takes less. CPU times are those of all threads.
+// system locks it, which is faster. CPU times are those of all threads.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -20,7 +20,7 @@
 namespace millrace {
 namespace {
 
-/// The host, with locked memory.
+/// The host device with locked memory.
 class LockingDevice final : public Device {
  public:
   std::string name() const override { return "locking"; }
@@ -63,7 +63,7 @@ void start_and_end(benchmark::State& state, std::shared_ptr<Device> device,
     end += Clock::now() - started;
   };
   try {
-    run();  // the system may have to make room first
+    run();  // the system may have to free memory first
     start = end = Milliseconds(0);
     while (state.KeepRunning()) run();
   } catch (const Error& error) {

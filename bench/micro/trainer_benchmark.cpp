@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the loader costs the trainer's thread: its processor time for a batch, in taking it and in
-// letting it go, without anything of the command around it. "us" is the median in microseconds,
-// "switches" how often the thread slept in that, a batch's mean.
+// Cost of the loader on the trainer's thread: its processor time to take and release a batch,
+// without the command. "us" is the median in microseconds; "switches" is the mean number of sleeps
+// for a batch.
 #include <benchmark/benchmark.h>
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -22,7 +22,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t taken_batch = 32;
-/// Some 20 us of a processor for a sample.
+/// About 20 us of a processor per sample.
 constexpr std::uint64_t turns = 20'000;
 
 double thread_us() {
@@ -37,8 +37,8 @@ long switches() {
   return usage.ru_nvcsw;
 }
 
-/// Takes batches on a device that copies or not, and lets each go. With `ready` it comes back for
-/// the next one when that is made; else it waits for each.
+/// Takes and releases batches on a device that copies or not. With `ready`, it takes the next batch
+/// only when it is made; else it waits for each.
 void trainer_thread(benchmark::State& state, bool copies, bool ready) {
   const auto device = std::make_shared<HostDevice>(HostDeviceOptions{.copies = copies});
   Pipeline pipeline(
@@ -49,7 +49,7 @@ void trainer_thread(benchmark::State& state, bool copies, bool ready) {
   const auto next = [&] { return copies ? pipeline.next(stream) : pipeline.next(); };
   for (int batch = 0; batch < 10; ++batch) next();
   std::vector<double> all;
-  double nothing = thread_us();  // what looking at the thread's clock takes
+  double nothing = thread_us();  // cost of reading the thread's clock
   nothing = thread_us() - nothing;
   long slept = 0;
   while (state.KeepRunning()) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a sample costs, from the encoded bytes to the pixels in its place: the whole of a transform.
-// And what each operation on pixels adds to it, of 224 x 224: its time, its share of
-// libjpeg-turbo's whole decode ("of_decode"), and of the decode and the resampling of the train
-// recipe's crop ("of_crop"). The bars are an "of_decode" of 0.03 for color_jitter_without_hue and
-// of 0.25 for trivial_augment_wide.
+// Cost of a sample from the encoded bytes to the pixels in its slot: a whole transform. Also the
+// cost that each operation on pixels adds, at 224 x 224: its time, its share of libjpeg-turbo's
+// whole decode ("of_decode"), and its share of decode and resampling of the train recipe's crop
+// ("of_crop"). Targets for "of_decode": 0.03 for color_jitter_without_hue and 0.25 for
+// trivial_augment_wide.
 #include <millrace/colour_operations.h>
 #include <millrace/detail/resample.h>
 #include <millrace/image_transform.h>
@@ -18,12 +18,12 @@
 namespace millrace {
 namespace {
 
-/// One worker's transform, and a place for its sample.
+/// The transform of one worker, and memory for its sample.
 class Samples {
  public:
   explicit Samples(const Recipe& recipe) : transform_(image_transform(recipe)) {}
 
-  /// Returns the seconds it took.
+  /// Returns its time in seconds.
   double make(const std::string& photograph, std::uint64_t position) {
     const std::array fields{RecordField{"image", micro::bytes_of(photograph)},
                             RecordField{"label", std::as_bytes(std::span(&label_, 1))}};
@@ -47,7 +47,7 @@ class Samples {
                               Tensor{&label_, DType::int64, {}}};
 };
 
-/// The plain reference's sample of the train recipe.
+/// Reference implementation of a sample of the train recipe.
 void train_plainly(const PixelView& whole, std::size_t number, std::uint8_t* made) {
   const micro::DrawnCrop crop = micro::drawn_crop({whole.width, whole.height}, number);
   resample_plainly({.from = {crop.box.width, crop.box.height},
@@ -57,7 +57,7 @@ void train_plainly(const PixelView& whole, std::size_t number, std::uint8_t* mad
                    micro::part_of(whole, crop.box), made, 672);
 }
 
-/// That of the eval recipe, of a photograph that is no smaller than its window.
+/// The same for the eval recipe, for photographs not smaller than its window.
 void evaluate_plainly(const PixelView& whole, std::size_t, std::uint8_t* made) {
   const Size to = resize_shorter({whole.width, whole.height}, 256);
   resample_plainly(
@@ -94,7 +94,7 @@ BENCHMARK_CAPTURE(transform, eval, Recipe::eval, evaluate_plainly)
     ->UseManualTime()
     ->Iterations(1000);
 
-/// The difference between samples with many runs of an operation, and with none.
+/// Measures the difference between samples with many runs of an operation, and without.
 void operate(benchmark::State& state, const Operation& operation) {
   constexpr std::size_t runs = 16;
   Recipe recipe{{224, 224}, {RandomResizedCrop{}}};

@@ -2,11 +2,11 @@
 //
 //   millrace_tune_check [RUNS] [SAMPLE_US] [BUDGET_S]
 //
-// Compares what `measure::tune` finds with brute force over workers 1 and 2 and prefetch 2, 4 and
-// 8: for a trainer on the host that computes 10 ms a batch, and a dataset of arrays in memory whose
-// samples take SAMPLE_US of computing each. Both look for the cheapest setting, by workers and then
-// by prefetch, that loses no more than 5% of the best throughput. Ends with 0 if they agree in 9 of
-// 10 runs. For a machine with nothing else running.
+// Compares the result of `measure::tune` with brute force over workers 1 and 2 and prefetch 2, 4
+// and 8. The trainer runs on the host and computes 10 ms per batch. The dataset is an array in
+// memory, whose samples take SAMPLE_US of computing each. Both search for the cheapest setting, by
+// workers and then by prefetch, that loses at most 5% of the best throughput. Exits with 0 if they
+// agree in 9 of 10 runs. Needs a machine with nothing else running.
 #include <millrace/error.h>
 #include <millrace/host_device.h>
 #include <millrace/measure.h>
@@ -32,7 +32,7 @@ constexpr std::size_t batch_size = 32;
 constexpr std::size_t pixels = 64;
 constexpr double most_loss = 0.05;
 
-/// Records that are rows of an array.
+/// A dataset whose records are rows of an array.
 class Arrays final : public Dataset {
  public:
   Arrays() {
@@ -62,15 +62,15 @@ class Arrays final : public Dataset {
   Rows rows_{};
 };
 
-/// Computes on some numbers: so many turns, however long they take beside other threads.
+/// Computes a fixed number of turns, which take longer beside other threads.
 float compute(std::uint64_t turns) {
   float sum = 1;
   for (std::uint64_t turn = 0; turn < turns; ++turn) sum = sum * 0.999F + 0.5F;
   return sum;
 }
 
-/// Computes until the calling thread has had a processor for so long: a step of just that much
-/// work, which takes longer where workers want its processor.
+/// Computes until the calling thread has used this much processor time: a step with a fixed amount
+/// of work, which takes longer if workers use its processor.
 float compute_for(std::chrono::nanoseconds time) {
   const auto used = [] {
     timespec now{};
@@ -82,7 +82,7 @@ float compute_for(std::chrono::nanoseconds time) {
   return sum;
 }
 
-/// How many turns a microsecond has, on a processor of its own.
+/// Number of turns in a microsecond on a free processor.
 double turns_per_us() {
   constexpr std::uint64_t turns = 1'000'000;
   volatile float sink = 0;
@@ -125,7 +125,7 @@ class Computed final : public Transform {
 using Cost = std::pair<unsigned, std::size_t>;  // workers, prefetch
 using Rates = std::map<Cost, double>;
 
-/// Median rates of settings that run in turn.
+/// Median rates of settings that are measured in turn.
 Rates brute_force(const measure::Workload& workload, const std::vector<Cost>& settings) {
   constexpr int rounds = 5;
   std::map<Cost, std::vector<double>> measured;
@@ -146,7 +146,7 @@ Rates brute_force(const measure::Workload& workload, const std::vector<Cost>& se
   return rates;
 }
 
-/// Whether the tune's choice is the brute force's, which also tries that one.
+/// Whether `tune` chooses the setting of the brute force, which also tries the choice of `tune`.
 bool agrees(const measure::Workload& workload, double budget_seconds) {
   const auto tuned = measure::tune(
       workload, {.max_workers = 2, .budget = std::chrono::duration<double>(budget_seconds)});

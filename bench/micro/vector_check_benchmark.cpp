@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time of the self-checks that a process makes before its first image: under 1 ms together.
+// Time of the self-checks that a process runs before its first image: under 1 ms in all.
 #include <benchmark/benchmark.h>
 #include <millrace/detail/vector_checks.h>
 

@@ -78,7 +78,8 @@ function spanStyle(name) {
 
 // ---- bars ----
 
-// Draws a bar of parts [name, style, share] from the share `from` on, each with a tooltip.
+// Draws a bar of parts [name, style, share] from the share `from` on, each with a tooltip and a
+// text above.
 function bar({name, note, from = 0}, parts) {
   const words = parts.map(([what, , share]) => `${what} ${(100 * share).toFixed(1)}%`.trim());
   const said = words.filter((_, i) => i === 0 || parts[i][2] >= 0.0005);

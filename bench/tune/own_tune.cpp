@@ -35,7 +35,7 @@ TuneResult tune(const Workload& workload, const TuneOptions& options) {
   goal.memory_bytes = options.memory_bytes;
   goal.budget_seconds = options.budget.count();
   const double step_ms = cli::milliseconds(cli::measure_own_step(settings));
-  // Where the step takes the processors that the workers need, its own time says nothing.
+  // If the step shares the processors with the workers, its time alone is not a target.
   if (workload.device->copies()) goal.step_ms = step_ms;
   settings.runtime = nullptr;
   cli::TuneResult found = cli::run_tune(settings, goal, options.on_run);

@@ -21,7 +21,7 @@
 namespace millrace::cli {
 namespace {
 
-/// The command line as given.
+/// Arguments of the command line.
 struct TuneArguments {
   SourceArguments source;
   std::string batch_size = std::to_string(BenchSettings().batch_size);
@@ -58,7 +58,7 @@ TuneGoal goal_of(const TuneArguments& arguments) {
   return goal;
 }
 
-/// One line on a terminal that says what runs; elsewhere nothing.
+/// On a terminal, a line with the current run; elsewhere nothing.
 class RunLine {
  public:
   ~RunLine() {

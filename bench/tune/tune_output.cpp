@@ -28,7 +28,7 @@ std::string idle_cell(const TuneSummary& summary) {
   return fmt::format("{} (<= {:.1f})", mean_text(percent, 1), 100 * summary.idle_high);
 }
 
-/// What a table says of a setting.
+/// A column of a table of settings.
 struct Column {
   const char* title;
   std::size_t width;
@@ -75,7 +75,7 @@ std::string phase_text(const TuneFindings& findings, const TunePhase& phase) {
   return text + "  " + phase.why + "\n\n";
 }
 
-/// Bars of the rates that were measured, with the step's rate as a mark.
+/// Bars of the measured rates, with a mark at the step's rate.
 std::string plot(const TuneResult& result) {
   const TuneFindings& findings = result.findings;
   const std::vector<std::size_t>& points = findings.phases.front().points;
@@ -154,7 +154,7 @@ Json point_json(const TunePoint& point) {
           {"runs", runs}};
 }
 
-/// Null for what does not hold.
+/// The fit as JSON; null for figures that do not hold.
 Json fit_json(const TuneFindings& findings) {
   const UslFit& fit = findings.fit;
   const auto held = [&](auto value) { return fit.holds() ? Json(value) : Json(); };

@@ -20,7 +20,7 @@ Json lines_of_law(const UslFit& fit, double most_workers) {
   Json curve = Json::array();
   constexpr int steps = 200;
   for (int step = 0; step <= steps; ++step) {
-    // The law says nothing of less than one worker.
+    // The law does not hold for less than one worker.
     const double workers = 1 + (end - 1) * step / steps;
     curve.push_back({workers, fit.rate(workers)});
   }
@@ -60,7 +60,7 @@ Chart sweep_chart(const TuneResult& result, const TunePhase& phase) {
   Json series =
       result.findings.fit.holds() ? lines_of_law(result.findings.fit, most_workers) : Json::array();
   if (const double needed = result.goal.needed_samples_per_second(); needed > 0) {
-    // A rate that is far off would leave no room for what was measured.
+    // A rate far above the measured ones would shrink their part of the chart.
     const bool is_shown = needed < 1.5 * most_rate;
     const Json line = {{0, needed}, {1.06 * most_workers, needed}};
     series.push_back({{"name", is_shown ? "what the step takes"

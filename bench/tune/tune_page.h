@@ -6,8 +6,8 @@
 
 namespace millrace::cli {
 
-/// What a page shows of a tune: the choice and why, the sweep over workers with the fit, a table
-/// for each variable, what could not be measured.
+/// The contents of the page: the choice and its reasons, the sweep over workers with the fit, a
+/// table for each variable, and what could not be measured.
 Page page_of(const TuneResult& result);
 
 }  // namespace millrace::cli

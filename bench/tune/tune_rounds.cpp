@@ -6,7 +6,7 @@
 namespace millrace::cli {
 namespace {
 
-/// A rival's mean loses no more than this share: one that loses more is worse without a doubt soon.
+/// Largest loss of a rival's mean. A setting that loses more is soon found to be worse.
 constexpr double most_rival_loss = 0.15;
 
 }  // namespace
@@ -39,7 +39,8 @@ bool TuneRounds::run_one(std::size_t point) {
 }
 
 bool TuneRounds::run(const Points& points) {
-  // A machine that gets slower must not be to the same one's cost in each round.
+  // Alternates the order, so that a machine that slows down does not always affect the same
+  // settings.
   Points order = points;
   if (++round_ % 2 == 0) std::ranges::reverse(order);
   return std::ranges::all_of(order, [this](std::size_t point) { return run_one(point); });
@@ -58,7 +59,7 @@ bool TuneRounds::judge(const Points& points) {
 
 TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool last_wins) {
   Race race;
-  // Who looks after every round finds by chance what is not there.
+  // Checks at growing intervals: checking after every round would find differences by chance.
   std::size_t next_look = few_runs;
   for (std::size_t round = 1;; ++round) {
     const bool in_time = run(alive);
@@ -79,7 +80,8 @@ TuneRounds::Race TuneRounds::race(Points alive, std::size_t most_rounds, bool la
     if (race.clear) return race;
     if (!in_time || round >= most_rounds) break;
   }
-  // Not as sure of it, but still good: what loses no more than twice that.
+  // Less certain, but still good: the cheapest that loses at most twice the tolerance (once if
+  // `last_wins`).
   const std::size_t winner = last_wins ? alive.back() : race.best;
   const double most_loss = last_wins ? tolerance : 2 * tolerance;
   race.chosen = *std::ranges::find_if(alive, [&](std::size_t point) {

@@ -15,12 +15,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t most_warmup_batches = 10;
 constexpr std::uint64_t fewest_warmup_batches = 2;
-/// A run of fewer batches says nothing, however long they take.
+/// Minimum number of batches in a run, however long they take.
 constexpr double fewest_measured_batches = 5;
-/// So many are measured if they take no more than this share of the budget.
+/// Wanted number of batches, as long as they take at most this share of the budget.
 constexpr double wanted_batches = 20;
 constexpr double most_run_share = 0.02;
-/// Of a run's time.
+/// Share of a run's time for the warm-up.
 constexpr double warmup_share = 0.2;
 
 double seconds_since(Clock::time_point begin) {
@@ -31,19 +31,19 @@ std::size_t difference(std::size_t larger, std::size_t smaller) {
   return larger > smaller ? larger - smaller : 0;
 }
 
-/// Makes the runs.
+/// Makes the runs of settings.
 class Measuring {
  public:
   Measuring(BenchSettings settings, const TuneGoal& goal)
       : settings_(std::move(settings)),
         goal_(goal),
         resident_before_(ResidentMemory(settings_.dataset->facts().files).peak()) {
-    // Else the later runs would be faster than the first ones, whatever their setting.
+    // Kept hints and samples would make later runs faster than the first, whatever their setting.
     settings_.index_bytes = 0;
     settings_.cache_bytes = 0;
   }
 
-  /// `seconds` are for warm-up and measurement together.
+  /// `seconds` is the time for warm-up and measurement together.
   TuneRun run(const TuneSetting& setting, double seconds) {
     set(setting);
     const double batch_seconds = batch_seconds_of(setting);
@@ -62,8 +62,8 @@ class Measuring {
 
  private:
   void set(const TuneSetting& setting) {
-    // A runtime of exactly these workers, as the trainer will have it: which NUMA nodes have
-    // workers follows from their number.
+    // A runtime with exactly these workers, as in the trainer: their number decides which NUMA
+    // nodes have workers.
     if (settings_.runtime == nullptr || settings_.runtime->workers() != setting.workers) {
       settings_.runtime = nullptr;
       settings_.runtime = make_runtime({.workers = setting.workers, .kept_host_bytes = 0});
@@ -76,7 +76,7 @@ class Measuring {
     settings_.step = std::chrono::nanoseconds(std::llround(step_ms * 1e6));
   }
 
-  /// As the last run of as many workers lets expect.
+  /// Estimate from the last run with as many workers.
   double batch_seconds_of(const TuneSetting& setting) const {
     const double step_seconds = std::chrono::duration<double>(settings_.step).count();
     return std::max({step_seconds,
@@ -111,7 +111,7 @@ class Measuring {
   BenchSettings settings_;
   const TuneGoal& goal_;
   const std::optional<std::size_t> resident_before_;
-  /// Of one worker for one sample, as the last run was.
+  /// Time of one worker for one sample in the last run.
   double sample_seconds_ = 1e-3;
 };
 
@@ -129,15 +129,15 @@ TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
   result.goal = goal;
   const Topology topology = read_topology();
   result.machine = describe_machine(topology);
-  // Larger batches than the dataset would only repeat it; more than half the memory would take it
-  // from the page cache.
+  // Batches larger than the dataset would only repeat it. More than half the memory would displace
+  // the dataset from the page cache.
   result.goal.most_batch_size =
       std::max<std::size_t>(goal.batch_size, std::min(goal.most_batch_size, result.records));
   result.goal.most_memory_bytes =
       std::min<std::size_t>(goal.most_memory_bytes, result.machine.memory_bytes / 2);
 
   Measuring measuring(settings, result.goal);
-  // The first run warms up the page cache and the processor; what it measures does not count.
+  // The first run warms up the page cache and the processor; its result does not count.
   TuneSetting first{.workers = goal.max_workers, .batch_size = goal.batch_size};
   const auto tell = [&](const TuneSetting& setting) {
     if (on_run) on_run(setting);

@@ -8,9 +8,9 @@
 
 namespace millrace::cli {
 
-/// Tunes on this machine: `settings` has dataset, transform and seed, `goal` the rest. `on_run` is
-/// told of each setting that is about to run, if it is given. Fills in `goal` and `findings` of the
-/// result, and what is known of dataset, recipe and machine.
+/// Tunes on this machine. `settings` has dataset, transform and seed, `goal` the rest. `on_run`, if
+/// set, is called before each run of a setting. Fills in `goal` and `findings` of the result, and
+/// the facts about dataset, recipe and machine.
 TuneResult run_tune(const BenchSettings& settings, const TuneGoal& goal,
                     const std::function<void(const TuneSetting&)>& on_run);
 

@@ -15,23 +15,21 @@
 namespace millrace::cli {
 namespace {
 
-/// Of the fit's highest throughput.
+/// Share of the fit's highest throughput that defines the knee.
 constexpr double knee_share = 0.95;
-/// The first batch must come earlier by this share to count as a gain: it comes once in a run, so
-/// its time says little.
+/// Smallest gain in the time to the first batch that counts. A run has only one first batch, so
+/// this time is noisy.
 constexpr double least_start_gain = 0.10;
-/// So many runs fit into the budget. Many short ones tell more than a few long ones: what disturbs
-/// the machine lasts longer than a run, and they share it.
+/// Number of runs in the budget. Many short runs give more information than a few long ones:
+/// disturbances last longer than a run, so compared settings share them.
 constexpr double runs_in_budget = 300;
 constexpr double longest_run_seconds = 3;
 constexpr double shortest_run_seconds = 0.02;
-/// The shares of the budget after which each variable ends; what one leaves over is for the next
-/// ones.
+/// Shares of the budget after which each variable ends. The next ones get any time left over.
 constexpr double shares[] = {0.8, 0.9, 0.95, 1};
 constexpr double shares_with_batch_size[] = {0.55, 0.65, 0.7, 1};
-/// Where settings cannot be told apart, no more rounds than these are run: of all values of a
-/// variable before another one comes in between, then of those that are left, and of two that are
-/// close.
+/// Limits for the number of rounds if settings cannot be told apart: of all values of a variable
+/// before a value between them is added, then of the remaining values, and of two close values.
 constexpr std::size_t some_rounds = 24;
 constexpr std::size_t many_rounds = 200;
 constexpr std::size_t few_rounds = 12;
@@ -47,14 +45,14 @@ class Search {
   void begin(TuneVariable variable);
   TunePhase& end();
   const TuneSetting& setting(std::size_t point) const { return rounds_.setting(point); }
-  /// The present variable's value.
+  /// Value of the current variable.
   std::size_t value_at(std::size_t point) const { return value_of(setting(point), variable_); }
-  /// The point of `base` with another value of the present variable.
+  /// The point of `base` with another value of the current variable.
   std::size_t point_of(std::size_t value) {
     return rounds_.point(changed(base_, variable_, value));
   }
   Points points_of(const Values& values);
-  /// Those with runs that differ from `base` in the present variable only, by its value.
+  /// Points with runs that differ from `base` only in the current variable, sorted by its value.
   Points tried() const;
 
   TuneRounds::Race race(Points points, std::size_t most_rounds) {
@@ -64,7 +62,7 @@ class Search {
     const TuneRounds::Race pair = race({cheaper, dearer}, few_rounds);
     return pair.clear && pair.chosen == dearer;
   }
-  /// Each returns a value out of these, or between two of them.
+  /// Both return one of these values, or a value between two of them.
   std::optional<std::size_t> least_that_feeds(const Values& values);
   std::size_t least_without_loss(Values values);
 
@@ -74,7 +72,7 @@ class Search {
   std::string micro_batches_gain(std::size_t more) const;
   void search_batch_size();
   bool is_limited() const { return goal_.p99_ms || goal_.memory_bytes; }
-  /// Why a batch size does not fit; empty if it does.
+  /// Returns why a batch size does not fit; empty if it fits.
   std::string misfit(std::size_t batch_size);
 
   void settle();
@@ -87,7 +85,7 @@ class Search {
   const bool batch_size_is_searched_;
   TuneRounds rounds_;
   TuneFindings findings_;
-  /// What is searched now, and the setting from which it starts.
+  /// The current variable, and the setting from which the search starts.
   TuneVariable variable_ = TuneVariable::workers;
   TuneSetting base_;
   /// The best point so far, and whether it feeds the step.
@@ -154,7 +152,7 @@ Points Search::tried() const {
 
 std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
   const auto is_fed = [this](std::size_t value) { return rounds_.feeds(point_of(value)); };
-  // From the smallest up. Those that are unsure run in turn with the next one.
+  // Starts with the smallest value. Undecided values run in turn with the next one.
   Values tried;
   for (;;) {
     const auto fed = std::ranges::find_if(tried, is_fed);
@@ -169,7 +167,7 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
       unsure.push_back(point_of(tried.back()));
     }
     if (unsure.empty()) break;
-    // What feeds already runs in turn with what may.
+    // A value that already feeds the step runs in turn with those that may.
     if (feeds_ && std::ranges::find(unsure, chosen_) == unsure.end()) unsure.push_back(chosen_);
     if (!rounds_.run(unsure)) break;
   }
@@ -183,8 +181,8 @@ std::optional<std::size_t> Search::least_that_feeds(const Values& values) {
 std::size_t Search::least_without_loss(Values values) {
   TuneRounds::Race all = race(points_of(values), some_rounds);
   if (!all.clear && !rounds_.refused()) {
-    // Rates rise to one top. Where noise hides which of two values is nearer to it, one between
-    // them is about as good, so that the worse one is chosen by chance less often.
+    // Rates have one maximum. If noise hides which of two values is nearer to it, a value between
+    // them is about as good. Adding it lowers the risk of choosing the worse one by chance.
     const std::size_t rival = rounds_.rival(all).value_or(all.best);
     const std::size_t between = (value_at(all.best) + value_at(rival)) / 2;
     if (variable_ == TuneVariable::workers && !std::ranges::binary_search(values, between)) {
@@ -229,7 +227,7 @@ void Search::search_micro_batches() {
   std::string gained;
   for (std::size_t parts = 2; parts <= std::min(goal_.batch_size, most_micro_batches); parts *= 2) {
     const std::size_t more = point_of(parts);
-    // One of several comparisons may come out well by chance: it must do so again with more runs.
+    // One of several comparisons may look good by chance, so it is repeated with more runs.
     std::string gain;
     for (const std::size_t runs : {few_runs, most_runs}) {
       rounds_.run_until(runs, {chosen_, more});
@@ -257,7 +255,7 @@ std::string Search::micro_batches_gain(std::size_t more) const {
 
 void Search::search_batch_size() {
   begin(TuneVariable::batch_size);
-  // A size that fits and a larger one that does not; 0 as long as there is none.
+  // Largest size that fits and smallest that does not; 0 = none yet.
   std::size_t low = 0;
   std::size_t high = 0;
   std::string limit;
@@ -289,7 +287,8 @@ std::string Search::misfit(std::size_t batch_size) {
   const double expected_bytes = static_cast<double>(rounds_.summary(chosen_).memory_bytes) *
                                 static_cast<double>(batch_size) /
                                 static_cast<double>(goal_.batch_size);
-  // Known without a run; the scratch does not grow with the batch, so a little above may still fit.
+  // Estimated without a run. The scratch does not grow with the batch, so slightly larger may still
+  // fit.
   if (expected_bytes > 1.5 * static_cast<double>(most_bytes))
     return fmt::format("{} samples take about {}", batch_size, megabytes(expected_bytes));
   const std::size_t point = point_of(batch_size);
@@ -311,8 +310,8 @@ std::string Search::misfit(std::size_t batch_size) {
   return {};
 }
 
-// The chosen setting runs for all the time that is left, an eighth more each time. If it does not
-// feed the step by all its runs, the cheapest setting that does is taken.
+// Spends the remaining time on the chosen setting, an eighth more runs each time. If all its runs
+// together show that it does not feed the step, the cheapest setting that does is chosen.
 void Search::settle() {
   const std::size_t before = chosen_;
   for (bool goes_on = true; goes_on;) {
@@ -336,8 +335,8 @@ void Search::settle() {
   }
 }
 
-// The time that is left is for the chosen setting and its neighbours in workers and prefetch, in
-// turn: by all their runs the choice is made again.
+// Spends the remaining time on the chosen setting and its neighbours in workers and prefetch, in
+// turn. Then chooses again by all their runs.
 void Search::compare_with_neighbours() {
   base_ = setting(chosen_);
   Points rivals{chosen_};
@@ -371,7 +370,7 @@ void Search::update_phases() {
 TuneFindings Search::finish() {
   std::vector<ScalingPoint> rates;
   for (const std::size_t point : findings_.phases.front().points) {
-    if (rounds_.feeds(point)) continue;  // the step held its rate down
+    if (rounds_.feeds(point)) continue;  // the step limited its rate
     for (const TuneRun* run : counting_runs(rounds_.runs(point)))
       rates.push_back({static_cast<double>(setting(point).workers), run->samples_per_second});
   }

@@ -31,7 +31,7 @@ const char* knee_text(const TuneFindings& findings) {
              : "the best mean, for noise hides the knee of throughput";
 }
 
-/// Of workers and prefetch: what was chosen, and what the others come to.
+/// The reason for workers or prefetch: what was chosen, and the results of the others.
 std::string reason(const TuneFindings& findings, const TunePhase& phase) {
   const TunePoint& chosen = findings.points[phase.chosen];
   const bool feeds = chosen.feeds == Feeds::yes;

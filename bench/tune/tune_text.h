@@ -7,7 +7,7 @@
 
 namespace millrace::cli {
 
-// The words of a tune, and the sentences that say why a setting was chosen.
+// Texts of a tune, and the sentences with the reasons for a setting.
 
 /// "workers", "prefetch", "micro_batches", "batch_size"
 const char* to_string(TuneVariable variable);
@@ -22,10 +22,10 @@ std::string mean_text(Mean value, int digits = 0);
 std::string setting_text(const TuneSetting& setting);
 /// "p99 20 ms and 512 MB"; empty without limits.
 std::string limits_text(const TuneGoal& goal);
-/// What the fit of the worker counts says, or that there is none.
+/// The result of fitting the worker counts, or that the fit does not hold.
 std::string law_text(const UslFit& fit);
 
-/// Fills in the verdict, the warnings, the reasons of the phases that have none yet, and `why`.
+/// Fills in the verdict, the warnings, the missing reasons of phases, and `why`.
 void say_why(const TuneGoal& goal, TuneFindings& findings);
 
 }  // namespace millrace::cli

@@ -9,14 +9,14 @@
 
 namespace millrace::cli {
 
-/// The values of a variable that are tried.
+/// Values of a variable to try.
 using Values = std::vector<std::size_t>;
 
 constexpr std::size_t least_prefetch = 2;
 constexpr std::size_t ample_prefetch = 8;
 constexpr std::size_t most_micro_batches = 16;
 
-/// `least`, twice that ... below `most`, then `most`.
+/// `least`, twice `least` ... below `most`, then `most`.
 inline Values doubling(std::size_t least, std::size_t most) {
   Values values;
   for (std::size_t value = least; value < most; value *= 2) values.push_back(value);
@@ -24,8 +24,8 @@ inline Values doubling(std::size_t least, std::size_t most) {
   return values;
 }
 
-/// The smallest value that fits, given that `high` does, that larger ones do as well, and that the
-/// next smaller one of `values` does not. Neighbours closer than a sixteenth are as good as one.
+/// Finds the smallest value that fits. `high` and larger values must fit, and the next smaller one
+/// of `values` must not. Values closer than a sixteenth are not distinguished.
 template <typename Fits>
 std::size_t bisect(const Values& values, std::size_t high, Fits fits) {
   const auto at = std::ranges::find(values, high);

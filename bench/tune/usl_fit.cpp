@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t terms = 3;
 using Vector = std::array<double, terms>;
 
-/// What multiplies (1 - sigma)/lambda, sigma/lambda and kappa/lambda in N / X(N): none is negative
-/// where contention is a share.
+/// Factors of (1 - sigma)/lambda, sigma/lambda and kappa/lambda in N / X(N). These terms are not
+/// negative if contention is at most 1.
 Vector basis(double n) { return {1, n, n * (n - 1)}; }
 
 double explained(std::span<const ScalingPoint> points, const UslFit& fit) {
@@ -47,7 +47,7 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   std::erase_if(used, [](const ScalingPoint& point) { return point.n <= 0 || point.rate <= 0; });
   UslFit fit;
   if (used.empty()) return fit;
-  // The normal equations for N / X(N), each error relative to its value.
+  // Normal equations for N / X(N), with errors relative to the value.
   std::array<Vector, terms> matrix{};
   Vector right{};
   std::set<double> counts;
@@ -62,8 +62,7 @@ UslFit fit_usl(std::span<const ScalingPoint> points) {
   }
   fit.parameters = static_cast<int>(std::min(counts.size(), terms));
 
-  // The error is convex, so that going to the best value of one term after the other, of those that
-  // are not negative, ends at the solution.
+  // The error is convex, so coordinate descent with non-negative terms converges to the solution.
   Vector solution{};
   constexpr int enough_sweeps = 200'000;
   double moved = 1;

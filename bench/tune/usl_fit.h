@@ -18,27 +18,27 @@ struct UslFit {
   double lambda = 0;
   /// Contention, 0 to 1: the share of the work that is serial.
   double sigma = 0;
-  /// Coherency, 0 or more: the cost of workers that keep each other informed. Above 0 throughput
-  /// has a peak.
+  /// Coherency, 0 or more: the cost of keeping workers consistent. Above 0 throughput has a peak.
   double kappa = 0;
-  /// How many of the three were fitted. One worker count allows lambda alone, two also sigma. It is
-  /// 0 if there was nothing to fit; all rates are 0 then.
+  /// Number of the three parameters that were fitted. One worker count gives only lambda, two also
+  /// sigma. 0 = there were no points to fit; all rates are then 0.
   int parameters = 0;
-  /// The share of the rates' variance that the law explains, up to 1; 1 if they do not vary.
+  /// Share of the rates' variance that the law explains, up to 1; 1 if the rates do not vary.
   double r_squared = 0;
 
-  /// Whether it says more than the rates themselves: it is of three worker counts or more, and
-  /// explains most of what they vary.
+  /// Whether the law is more than the rates themselves: it is fitted to three or more worker
+  /// counts, and explains most of their variance.
   bool holds() const { return parameters >= 3 && r_squared >= 0.8; }
-  /// Of one worker or more.
+  /// The fitted rate; `n` is at least 1.
   double rate(double n) const;
-  /// The worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1. It is
-  /// infinite if throughput only grows.
+  /// Worker count of the highest throughput: sqrt((1 - sigma) / kappa), at least 1. Infinite if
+  /// throughput only grows.
   double peak() const;
 };
 
-/// The law with the least squares of relative errors, its terms within their bounds. Points with a
-/// rate or worker count not above 0 are left out. Several points of one worker count are its runs.
+/// Fits the law by least squares of relative errors, with its terms within bounds. Points with a
+/// rate or worker count not above 0 are left out. Several points with one worker count are its
+/// runs.
 UslFit fit_usl(std::span<const ScalingPoint> points);
 
 /// The smallest worker count from 1 to `most` whose fitted rate is at least `share` of the highest

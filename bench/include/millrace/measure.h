@@ -181,15 +181,12 @@ struct TuneResult {
 /// Finds the smallest setting that serves the trainer. It searches the number of workers, then
 /// prefetch, micro-batches and, if asked for, the batch size.
 /// - On a device that copies, the step's time does not depend on the workers. `tune` takes the
-///   smallest
-///   setting that feeds the step: the device is idle for at most 2% of the time, with 95%
+///   smallest setting that feeds the step: the device is idle for at most 2% of the time, with 95%
 ///   confidence.
 /// - On any other device the step and the workers share the processors, so more workers may make
-///   the
-///   step slower. `tune` takes the fewest workers, then the least prefetch, that lose at most 5% of
-///   the
-///   best throughput, with 95% confidence. `workload.pipeline.runtime` is ignored. Throws the same
-///   errors as `bench`.
+///   the step slower. `tune` takes the fewest workers, then the least prefetch, that surely lose at
+///   most 5% of the best throughput.
+/// `workload.pipeline.runtime` is ignored. Throws the same errors as `bench`.
 TuneResult tune(const Workload& workload, const TuneOptions& options = {});
 
 /// Phases and rounds of `diagnose`.

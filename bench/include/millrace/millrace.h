@@ -105,8 +105,9 @@ typedef struct millrace_record {
 } millrace_record;
 
 /* A dataset that the caller implements. Several threads call the callbacks at once; a reader is
- * used by one thread at a time. Readers and `user` may be freed on any thread. A callback that fails
- * writes a message into `error->message`, which is empty before. It returns
+ * used by one thread at a time. Readers and `user` may be freed on any thread.
+ *
+ * A callback that fails writes a message into `error->message`, which is empty before. It returns
  * MILLRACE_INVALID_ARGUMENT, _NOT_FOUND, _IO, _CORRUPT, _BAD_RECORD, _TRANSFORM or _DEVICE; any
  * other value counts as MILLRACE_INTERNAL. */
 typedef struct millrace_dataset_callbacks {
@@ -161,7 +162,8 @@ MILLRACE_C_API millrace_status millrace_dataset_create(const millrace_dataset_ca
 MILLRACE_C_API millrace_status millrace_dataset_size(const millrace_dataset* dataset,
                                                      uint64_t* size, millrace_error* error);
 /* Returns a JSON object: "name", "records", "classes", "fields", "files", "fingerprint" (16
- * hexadecimal digits or null), "warnings". Bytes of names that are not UTF-8 are written as \xe9. */
+ * hexadecimal digits or null), "warnings". Bytes of a name that are not UTF-8 are written as
+ * "\xe9". */
 MILLRACE_C_API millrace_status millrace_dataset_describe(const millrace_dataset* dataset,
                                                          char** json, millrace_error* error);
 MILLRACE_C_API void millrace_dataset_free(millrace_dataset* dataset);
@@ -278,15 +280,19 @@ typedef struct millrace_pipeline_setup {
 MILLRACE_C_API millrace_status millrace_pipeline_create(const millrace_pipeline_setup* setup,
                                                         millrace_pipeline** pipeline,
                                                         millrace_error* error);
-/* Returns the next batch, or MILLRACE_END. `stream` 0: for use on the host; the call returns when
- * the data can be read. On a GPU, `stream` is a cudaStream_t as an integer: that stream waits for
- * the data, not this thread. The stream must outlive the batch and its tensors. 0 is not CUDA's
- * default stream: where a library gives it as 0, as PyTorch does, pass 1. 2, the per-thread default
- * stream, is refused: it differs for each thread, and batches may be freed on any thread. `timeout_seconds` limits the wait.
- * A negative value waits as long as the data takes, but returns MILLRACE_SLOTS_EXHAUSTED if live
- * batches hold every slot. The run goes on after MILLRACE_INVALID_ARGUMENT for an argument,
- * MILLRACE_TIMEOUT and MILLRACE_SLOTS_EXHAUSTED. Any other failure ends the run; later calls return
- * it again. */
+/* Returns the next batch, or MILLRACE_END.
+ *
+ * `stream` 0: for use on the host; the call returns when the data can be read. On a GPU, `stream`
+ * is a cudaStream_t as an integer: that stream waits for the data, not this thread. The stream must
+ * outlive the batch and its tensors. 0 is never CUDA's default stream: where a library gives that
+ * stream as 0, as PyTorch does, pass 1. The value 2, the per-thread default stream, is refused: it
+ * is another stream on each thread, and batches may be freed on any thread.
+ *
+ * `timeout_seconds` limits the wait. A negative value waits as long as the data takes, but returns
+ * MILLRACE_SLOTS_EXHAUSTED if live batches hold every slot.
+ *
+ * The run goes on after MILLRACE_INVALID_ARGUMENT for an argument, MILLRACE_TIMEOUT and
+ * MILLRACE_SLOTS_EXHAUSTED. Any other failure ends the run; later calls return it again. */
 MILLRACE_C_API millrace_status millrace_pipeline_next(millrace_pipeline* pipeline, uintptr_t stream,
                                                       double timeout_seconds,
                                                       millrace_batch** batch,

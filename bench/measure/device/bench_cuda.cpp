@@ -29,14 +29,14 @@ struct DestroyEvent {
 };
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, DestroyEvent>;
 
-/// With timing, on the current device.
+/// Makes an event with timing on the current device.
 EventHandle make_event_handle() {
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreateWithFlags");
   return EventHandle(event);
 }
 
-/// Between two events that were passed.
+/// Time between two events that have passed.
 std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to) {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, from.get(), to.get()), "cudaEventElapsedTime");
@@ -44,12 +44,12 @@ std::chrono::nanoseconds elapsed(const EventHandle& from, const EventHandle& to)
       std::chrono::duration<float, std::milli>(milliseconds));
 }
 
-/// Steps are kernels between two events each, the first recorded before the launch: where the
-/// device waits for that, some microseconds of it count as busy. Their times are asked for when the
-/// steps are over, so nothing waits for the device but the trainer for its step.
+/// Times each step by two events around its kernel. The first event is recorded before the launch:
+/// if the device waits for the launch, a few microseconds of that count as busy. Times are read
+/// after the steps have ended, so only the trainer waits for the device.
 class CudaTrainerStream final : public TrainerStream {
  public:
-  /// `ordinal` is the current device.
+  /// `ordinal` must be the current device.
   CudaTrainerStream(std::shared_ptr<CudaDevice> device, int ordinal, const StepWork& work)
       : TrainerStream(work), device_(std::move(device)), ordinal_(ordinal), stream_(ordinal) {
     for (Marks& marks : marks_)
@@ -86,7 +86,7 @@ class CudaTrainerStream final : public TrainerStream {
   struct Marks {
     EventHandle begin;
     EventHandle end;
-    /// Behind the end: tells when that was on the host's clock.
+    /// Event after the end, which gives the host's clock time.
     std::unique_ptr<Event> passed;
   };
 
@@ -123,7 +123,7 @@ class CudaTrainerStream final : public TrainerStream {
 
   std::shared_ptr<CudaDevice> device_;
   const int ordinal_;
-  /// One more than may be in flight: the end of the step before the oldest is still asked for.
+  /// One more than can be in flight: the end of the step before the oldest is still read.
   std::array<Marks, most_queued + 1> marks_;
   StepStatistics statistics_;
   std::size_t first_counted_ = 0;

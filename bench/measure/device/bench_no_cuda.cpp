@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of bench_cuda.cpp where millrace is built without CUDA.
+// Replaces bench_cuda.cpp in builds without CUDA.
 #include <millrace/error.h>
 
 #include "measure/device/bench_device.h"

@@ -16,13 +16,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// From one copy's memory to the next one's.
+/// Distance between the memory of two copies.
 std::size_t stride_of(std::size_t bytes) {
   constexpr std::size_t alignment = 4096;
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// A stream with memory to copy from and to, in turn, so that no cache has it all.
+/// A stream with source and destination memory. Copies cycle through it, so that no cache holds all
+/// of it.
 class PlainCopies {
  public:
   PlainCopies(Device& device, const Memory& source, std::size_t bytes)
@@ -37,8 +38,8 @@ class PlainCopies {
 
   std::size_t buffers() const { return source_.bytes() / stride_of(bytes_); }
 
-  /// Bytes per second of so many copies, one at a time and timed as a pipeline's are: by events
-  /// around each, on a stream that has nothing else. Each begins a pause after the one before.
+  /// Bytes per second of `copies` copies, one at a time, with `pause` before each. They are timed
+  /// as a pipeline's copies: by events around each, on a stream without other work.
   std::optional<double> run(std::size_t copies, std::chrono::nanoseconds pause = {}) {
     std::chrono::duration<double> busy{0};
     for (std::size_t copy = 0; copy < copies; ++copy) {
@@ -63,7 +64,7 @@ class PlainCopies {
   Memory destination_;
   std::unique_ptr<Event> begin_;
   std::unique_ptr<Event> end_;
-  /// The last, so that it goes first.
+  /// Declared last, so that it is destroyed first.
   std::unique_ptr<Stream> stream_;
 };
 
@@ -72,7 +73,7 @@ struct Stretch {
   std::int64_t end;
 };
 
-/// Stretches of time that are in any of the spans, in order, with gaps between them.
+/// Union of the spans as disjoint intervals, in order.
 std::vector<Stretch> united(const std::vector<TraceSpan>& spans) {
   std::vector<Stretch> sorted;
   for (const TraceSpan& span : spans)
@@ -111,7 +112,7 @@ std::optional<CopyRates> plain_copy_rates(Device& device, const Memory& source, 
   constexpr std::chrono::milliseconds pause{3};
   PlainCopies copies(device, source, bytes);
   const std::size_t buffers = copies.buffers();
-  copies.run(buffers);  // the memory's first use
+  copies.run(buffers);  // first use of the memory
   const auto first = copies.run(buffers);
   if (!first) return std::nullopt;
   const auto in_a_loop =

@@ -17,8 +17,8 @@
 namespace millrace::cli {
 namespace {
 
-// cuBLAS's own header may not be there where the CUDA runtime's is. Types and values of
-// cublas_api.h, alike in its versions 12 and 13:
+// Types and values of cublas_api.h, equal in versions 12 and 13. cuBLAS's header may be missing
+// where that of the CUDA runtime is installed.
 using Handle = void*;
 using Status = int;
 constexpr int not_transposed = 0;      // CUBLAS_OP_N
@@ -42,13 +42,13 @@ void check_cublas(Status status, const char* call) {
 
 }  // namespace
 
-/// cuBLAS, opened, with a handle.
+/// The loaded cuBLAS library with a handle.
 class MatrixProduct::Library {
  public:
   explicit Library(cudaStream_t stream) {
     std::string tried;
     for (const char* name : cublas_libraries()) {
-      // It stays: to load it takes seconds, and CUDA knows its kernels.
+      // Never unloaded: loading takes seconds, and CUDA keeps references to its kernels.
       library_.reset(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
       if (library_ != nullptr) break;
       tried += (tried.empty() ? "" : ", ") + std::string(name);
@@ -73,7 +73,7 @@ class MatrixProduct::Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// product = left x right, of `size` columns and `rows` rows, column by column.
+  /// product = left x right, with `size` columns and `rows` rows, in column-major order.
   void multiply(std::size_t rows, std::size_t size, const void* left, const void* right,
                 void* product) const {
     constexpr float one = 1;
@@ -109,8 +109,8 @@ MatrixProduct::MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t
   left_ = device.allocate_device(bytes);
   right_ = device.allocate_device(bytes);
   product_ = device.allocate_device(bytes);
-  // Numbers that have nothing in common: a GPU takes less power, and so goes faster, for zeros.
-  // From 1 to 2 with either sign. A block of them, over and over, is as good.
+  // Random numbers: with zeros a GPU uses less power and runs faster. Values are 1 to 2 with either
+  // sign. A repeated block is sufficient.
   constexpr std::size_t most = std::size_t{32} << 20U;
   const std::size_t block = std::min(bytes, most);
   const Memory host = device.allocate_host(block, {});
@@ -129,7 +129,7 @@ MatrixProduct::~MatrixProduct() {
   try {
     stream_.synchronize();
   } catch (...) {
-    // A device that fails has nothing under way any more.
+    // A device that fails has no work left.
   }
 }
 

@@ -8,20 +8,21 @@
 
 namespace millrace::cli {
 
-/// A real load for a GPU: the product of two square bfloat16 matrices by cuBLAS, which is opened
-/// when the first one is made, so that programs start without it.
+/// A real load for a GPU: the product of two square bfloat16 matrices by cuBLAS. The library is
+/// loaded with the first object, so that programs start without it.
 class MatrixProduct {
  public:
-  /// Takes memory for three matrices of `size` x `size` and fills them; waits for the device.
-  /// Throws `Error` (`device`) that names the library if it is missing or refuses. The stream
-  /// outlives the product.
+  /// Allocates and fills three matrices of `size` x `size`; waits for the device. Throws `Error`
+  /// (`device`) with the library's name if it is missing or fails. The stream must outlive the
+  /// object.
   MatrixProduct(CudaDevice& device, CudaStream& stream, std::size_t size);
-  /// Waits for the stream, which works on the matrices.
+  /// Waits for the stream, which uses the matrices.
   ~MatrixProduct();
   MatrixProduct(const MatrixProduct&) = delete;
   MatrixProduct& operator=(const MatrixProduct&) = delete;
 
-  /// Enqueues it on the stream, or so many of its rows, with the stream's device being current.
+  /// Enqueues the product, or this share of its rows, on the stream. The stream's device must be
+  /// current.
   void enqueue(double share);
 
  private:

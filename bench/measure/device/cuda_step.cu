@@ -6,7 +6,8 @@
 namespace millrace::cli {
 namespace {
 
-/// Goes with the device's frequency-independent clock, which ticks at least once a microsecond.
+/// Reads the device's clock, which is independent of its frequency and ticks at least once a
+/// microsecond.
 __device__ std::uint64_t device_nanoseconds() {
   std::uint64_t now = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -14,7 +15,7 @@ __device__ std::uint64_t device_nanoseconds() {
 }
 
 __global__ void spin(std::uint64_t nanoseconds) {
-  /// Not asleep for the last stretch, so that the end is met.
+  /// Final interval without sleep, so that the end is precise.
   constexpr std::uint64_t awake = 10000;
   const std::uint64_t begin = device_nanoseconds();
   for (std::uint64_t passed = 0; passed < nanoseconds; passed = device_nanoseconds() - begin)
@@ -27,7 +28,7 @@ constexpr std::array<const char*, 2> libraries = {"libcublas.so.13", "libcublas.
 
 cudaError_t launch_step(std::uint64_t nanoseconds, cudaStream_t stream) {
   void* parameters[] = {&nanoseconds};
-  // It returns its own status, whatever error another call has left behind.
+  // Returns this launch's status, even if another call has left an error.
   return cudaLaunchKernel(reinterpret_cast<const void*>(spin), dim3(1), dim3(1), parameters, 0,
                           stream);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one seam through which the bench reaches what only a real GPU has. On a GPU it is
-// cuda_step.cu; tests put their own in its place.
+// The only interface of the bench to features of a real GPU. cuda_step.cu implements it; tests link
+// their own version.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,12 +11,11 @@
 
 namespace millrace::cli {
 
-/// Enqueues a kernel on `stream` of the current device that takes `nanoseconds` and next to nothing
-/// else of the device: one block, no memory. Neither allocates nor waits. What is returned is the
-/// launch's status.
+/// Enqueues a kernel on `stream` of the current device that runs for `nanoseconds` with minimal use
+/// of the device: one block, no memory. Neither allocates nor waits. Returns the launch's status.
 cudaError_t launch_step(std::uint64_t nanoseconds, cudaStream_t stream);
 
-/// Names of cuBLAS's library, to be tried in turn.
+/// Names of cuBLAS's library, in the order to try.
 std::span<const char* const> cublas_libraries();
 
 }  // namespace millrace::cli

@@ -11,7 +11,7 @@ namespace {
 
 using OwnClock = std::chrono::steady_clock;
 
-/// Adds up steps that are finished one after the other.
+/// Sums the times of steps that are finished in order.
 class StepSums {
  public:
   void add(std::size_t number, const StepSpan& span) {
@@ -22,7 +22,7 @@ class StepSums {
       statistics_.idle += span.begin - last_end_;
     last_end_ = span.end;
   }
-  /// Steps count from number `first` on.
+  /// Counts only steps from number `first` on.
   void restart(std::size_t first) {
     statistics_ = {};
     first_counted_ = first;
@@ -63,7 +63,7 @@ class OwnStream : public TrainerStream {
   std::shared_ptr<Stream> stream_;
 };
 
-/// The thread that calls is the trainer.
+/// Runs steps on the calling thread.
 class ThreadStream final : public OwnStream {
  public:
   ThreadStream(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream, const StepWork& work)
@@ -86,18 +86,18 @@ class ThreadStream final : public OwnStream {
   std::array<StepSpan, most_queued> spans_;
 };
 
-/// The device's stream is.
+/// Runs steps on the device's stream.
 class TimedStream final : public OwnStream {
  public:
   TimedStream(std::shared_ptr<Device> owner, std::shared_ptr<Stream> stream, const StepWork& work)
       : OwnStream(std::move(owner), std::move(stream), work) {
     for (Marks& marks : marks_) marks = {device().make_timed_event(), device().make_timed_event()};
   }
-  /// The stream may still be on its way to the marks.
+  /// Waits, since the stream may not have reached the events.
   ~TimedStream() override {
     try {
       stream().synchronize();
-    } catch (...) {  // it is the device that failed, and others tell
+    } catch (...) {  // the device has failed, which other calls report
     }
   }
 

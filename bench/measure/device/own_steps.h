@@ -7,12 +7,12 @@
 
 namespace millrace::cli {
 
-/// Any device, with steps of a trainer's own (`StepWork::own`) or none.
-/// - On a device that copies batches, a step is what the callable puts on the stream, between two
-///   timed events. Where the device tells no times there are no statistics.
-/// - On one that does not, it is what the calling thread does in the callable: batches are taken
-///   for the host, and the step is over when the callable returns. Nobody waits for the stream.
-/// All streams are `stream`, or of their own without one.
+/// Wraps a device for a trainer's own steps (`StepWork::own`), or for none.
+/// - On a device that copies batches, a step is the work that the callable enqueues on the stream,
+///   between two timed events. Statistics are missing if the device cannot measure times.
+/// - On any other device, a step is the work of the calling thread in the callable. Batches are
+///   taken for the host, and the step ends when the callable returns. The stream is not waited for.
+/// All trainer streams use `stream`; if it is null, each makes its own.
 std::shared_ptr<const BenchDevice> with_own_steps(std::shared_ptr<Device> device,
                                                   std::shared_ptr<Stream> stream = nullptr);
 
