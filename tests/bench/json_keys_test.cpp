@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of every command's JSON, as programs of others read them: they stay as they are.
+// The keys of every command's JSON, which other programs read: they must not change.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 
@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 using namespace testing;
 using Json = nlohmann::json;
 
-/// What is missing in `json` or too much, a path each. In `expected`, 0 stands for a value that is
-/// no object, "*" for anything, and an array's one element for each of an array's elements.
+/// Paths of keys that are missing in `json` or unexpected. In `expected`, 0 stands for a value that
+/// is not an object, and "*" for anything. The single element of an array stands for each element.
 std::vector<std::string> differences(const Json& expected, const Json& json,
                                      const std::string& path) {
   std::vector<std::string> found;
@@ -50,7 +50,7 @@ Json keys(const std::string& names) {
   return object;
 }
 
-/// The same with further members, whose values have keys of their own.
+/// The same with further members that are objects with keys.
 Json keys(const std::string& names, const Json& further) {
   Json object = keys(names);
   object.update(further);
@@ -90,7 +90,7 @@ class JsonKeys : public ::testing::Test {
     writer.finish();
   }
 
-  /// Runs a command and tells in what its JSON differs.
+  /// Runs a command and returns the differences of its JSON.
   std::vector<std::string> differences_of(const Json& expected,
                                           std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), MILLRACE_COMMAND);

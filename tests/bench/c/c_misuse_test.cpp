@@ -21,7 +21,8 @@ using testing::taken;
 constexpr const char* small = R"({"format": 1, "options": {"batch_size": 4},
                                   "run": {"order": "sequential", "epochs": 1}})";
 
-/// What a batch of the run says that fails; the messages of `expected` are parts of it.
+/// Takes a batch from a run that fails, and returns the error message. The status must be
+/// `expected`.
 std::string failure_of(NumbersRun& run, millrace_status expected) {
   EXPECT_EQ(run.start(small), MILLRACE_OK) << run.error.message;
   millrace_batch* batch = nullptr;
@@ -50,7 +51,7 @@ TEST(CMisuse, NullFreedAndForeignHandlesAreSaidToBe) {
   auto* const transform_as_dataset = reinterpret_cast<millrace_dataset*>(run.transform);
   EXPECT_EQ(millrace_dataset_size(transform_as_dataset, &size, &error), MILLRACE_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "the dataset is the handle of a transform");
-  millrace_dataset_free(transform_as_dataset);  // does nothing
+  millrace_dataset_free(transform_as_dataset);  // no effect
 
   auto* const made_up = reinterpret_cast<millrace_batch*>(&run);
   EXPECT_EQ(millrace_batch_record_stream(made_up, 0, &error), MILLRACE_INVALID_ARGUMENT);
@@ -92,7 +93,7 @@ TEST(CMisuse, SizesOfStructsAreLookedAt) {
   callbacks.struct_bytes = 0;
   EXPECT_EQ(millrace_dataset_create(&callbacks, &dataset, &error), MILLRACE_INVALID_ARGUMENT);
   EXPECT_THAT(error.message, HasSubstr("callbacks->struct_bytes is 0, must be the size"));
-  // Of a later millrace: what is not known here must not be set.
+  // Callbacks of a later version: members that this version does not know must not be set.
   struct Later {
     millrace_dataset_callbacks known;
     void* unknown;
@@ -138,7 +139,7 @@ TEST(CMisuse, WhatIsNotJsonOrNoOptionIsNamed) {
   EXPECT_THAT(run.error.message, HasSubstr("/no/such.lmdb"));
 }
 
-// The stream that C names by 2 is another one on each thread.
+// The value 2 stands for the per-thread default stream, which is another stream on each thread.
 TEST(CMisuse, TheThreadsDefaultStreamIsRefused) {
   const DeviceId gpu{DeviceId::Kind::cuda, 0};
   EXPECT_THAT([&] { (void)c::stream_of(gpu, 2); },
@@ -255,7 +256,7 @@ TEST(CCallbacks, CannotSayWhatOnlyAPipelineCan) {
     run.numbers.read_status = status;
     EXPECT_THAT(failure_of(run, MILLRACE_INTERNAL), HasSubstr(millrace_status_name(status)));
   }
-  // No record is bad where there is no reader.
+  // Without a reader there is not yet a record that could be bad.
   NumbersRun run;
   auto callbacks = numbers_dataset(run.numbers);
   callbacks.make_reader = [](void* /*user*/, void** /*reader*/,

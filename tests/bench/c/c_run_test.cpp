@@ -84,7 +84,7 @@ TEST(CRun, GoesOnFromAStateWithTheSameBatches) {
       const auto labels = rest.labels_left();
       EXPECT_THAT(whole.labels_left(), ElementsAreArray(labels));
       EXPECT_GT(labels.size(), 64u);
-      // Of another seed it is refused, unless it is asked for.
+      // A state of another seed is refused, unless `resume_anyway` is set.
       NumbersRun other;
       other.setup.state = state.c_str();
       EXPECT_EQ(other.start(R"({"format": 1, "options": {"batch_size": 6}, "run": {"seed": 6}})"),
@@ -142,7 +142,7 @@ TEST(CRun, UserDataGoesOnceWhenNothingUsesIt) {
   EXPECT_EQ(run.numbers.freed, 0);
   run.labels_left();
   millrace_pipeline_free(run.pipeline);
-  EXPECT_EQ(run.numbers.freed, 2);  // the dataset's and the transform's
+  EXPECT_EQ(run.numbers.freed, 2);  // the dataset's and the transform's `user`
   EXPECT_EQ(run.numbers.readers, 0);
   EXPECT_EQ(run.numbers.workers, 0);
 }
@@ -172,7 +172,7 @@ TEST(CRun, AHandleMayBeUsedAndFreedByManyThreads) {
         while (millrace_pipeline_next(run.pipeline, 0, -1, &batch, nullptr) == MILLRACE_OK) {
           millrace_batch_facts facts{};
           facts.struct_bytes = sizeof facts;
-          // Two use one handle while a third lets it go.
+          // Two threads use one handle while a third frees it.
           std::jthread other([&] {
             DLManagedTensor* tensor = nullptr;
             if (millrace_batch_field(batch, "label", &tensor, nullptr) == MILLRACE_OK)
@@ -234,7 +234,7 @@ TEST(CRun, StopEndsAWait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(millrace_pipeline_stop(run.pipeline, nullptr), MILLRACE_OK);
   });
-  // However long it would be.
+  // Even with a huge timeout.
   EXPECT_EQ(millrace_pipeline_next(run.pipeline, 0, 1e300, &none, &run.error), MILLRACE_STOPPED);
   stops.join();
   EXPECT_EQ(millrace_pipeline_stop(run.pipeline, &run.error), MILLRACE_OK) << run.error.message;

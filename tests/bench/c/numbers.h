@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-// A dataset and a transform of C's callbacks: record N holds the number N, and its sample has it as
-// "label" (int64) and as many times as N % 3 says in "list" (uint32, up to 3).
+// A dataset and a transform of C callbacks. Record N holds the number N. Its sample has N as
+// "label" (int64), and N % 3 times in "list" (uint32, up to 3).
 namespace millrace::testing {
 
 struct FreeTensor {
@@ -33,15 +33,15 @@ std::vector<Element> elements(const DLManagedTensor& tensor) {
   return {first, first + count};
 }
 
-/// What the callbacks below are given, and what they do beside their work.
+/// State of the callbacks below, with the failures that they simulate.
 struct Numbers {
-  /// Of a reader's and of a worker's call; `bad_record` is that of one record.
+  /// Results of `read` and `make`; of the record `bad_record` they are MILLRACE_BAD_RECORD.
   millrace_status read_status = MILLRACE_OK;
   millrace_status make_status = MILLRACE_OK;
   std::uint64_t bad_record = UINT64_MAX;
   const char* message = "";
   std::size_t length_beyond = 0;
-  // Counts, they order nothing.
+  // Mere counters.
   std::atomic<int> readers{0};
   std::atomic<int> workers{0};
   std::atomic<int> freed{0};
@@ -129,7 +129,7 @@ inline millrace_transform_callbacks numbers_transform(Numbers& numbers) {
   return callbacks;
 }
 
-/// The handles of one run over numbers; what is still there is freed at the end.
+/// The handles of one run over numbers; the destructor frees those that are left.
 struct NumbersRun {
   NumbersRun() {
     const auto records = numbers_dataset(numbers);
@@ -157,7 +157,7 @@ struct NumbersRun {
     EXPECT_EQ(millrace_batch_field(batch, name, &tensor, &error), MILLRACE_OK) << error.message;
     return OwnedTensor(tensor);
   }
-  /// The labels of all batches that are left, with a -1 between two batches.
+  /// Labels of all batches that are left, with -1 between two batches.
   std::vector<std::int64_t> labels_left() {
     std::vector<std::int64_t> labels;
     for (millrace_batch* batch = nullptr; next(batch) == MILLRACE_OK; millrace_batch_free(batch)) {
@@ -182,7 +182,7 @@ struct NumbersRun {
   millrace_pipeline* pipeline = nullptr;
 };
 
-/// A text that a function gave.
+/// Copies and frees a text that a function returned.
 inline std::string taken(char* text) {
   std::string copy = text == nullptr ? "(null)" : text;
   millrace_text_free(text);

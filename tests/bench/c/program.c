@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program in C11 that knows libmillrace.so alone: records of its own, squared by a transform of
- * its own, taken through DLPack.
+ * A program in C11 that uses only libmillrace.so: its own transform squares its own records, and it
+ * takes batches through DLPack.
  */
 #include <dlpack/dlpack.h>
 #include <millrace/millrace.h>
@@ -14,7 +14,7 @@ enum { records = 100 };
 static int32_t numbers[records];
 static int ended;
 
-/* A reader needs no memory of its own here but for the field that a record points to. */
+/* A reader needs memory only for the field that a record points to. */
 static millrace_status make_field(void* user, void** reader, millrace_error* error) {
   (void)user;
   *reader = malloc(sizeof(millrace_field));

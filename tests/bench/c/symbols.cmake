@@ -1,5 +1,5 @@
-# What libmillrace.so shows is what symbols.txt lists, and what its header declares: a change of it
-# is a change of what programs are linked with.
+# Checks that libmillrace.so exports exactly the symbols in symbols.txt and in its header. A change
+# of the list is a change of the library's binary interface.
 #   cmake -DLIBRARY=... -DHEADER=... -DNM=... -P symbols.cmake
 function(expect_symbols whose symbols)
   list(SORT symbols)

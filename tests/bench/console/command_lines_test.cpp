@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines that make no sense, through all commands: each ends in one line that names what is
-// wrong.
+// Invalid command lines for all commands: each ends in one line that names the problem.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 
@@ -27,8 +26,8 @@ std::string text_of(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Runs a command that must be refused: with that exit code, and a message that has `says` in it
-/// and is millrace's own.
+/// Runs a command that must be refused with this exit code and a message by millrace that contains
+/// `says`.
 void expect_refused(const std::vector<std::string>& words, int exit_code, const std::string& says) {
   const std::string line = text_of(words);
   const Result result = millrace_command(words);
@@ -48,7 +47,7 @@ void expect_refused(const std::vector<std::string>& words, int exit_code, const 
 TEST(CommandLines, NumbersAreNumbersInTheirRange) {
   struct Option {
     std::vector<std::string> words;
-    /// Whether a fraction is fine.
+    /// Whether a fraction is valid.
     bool real = false;
   };
   const std::vector<Option> options = {
@@ -114,7 +113,7 @@ TEST(CommandLines, NumbersAreDecimal) {
   for (const char* rank : {"3", "03", "003"})
     EXPECT_EQ(millrace_command({"topology", "--local-world", "4", "--local-rank", rank}).exit_code,
               0);
-  // An octal 010 would be 8.
+  // Read as octal, 010 would be 8.
   expect_refused({"topology", "--local-world", "010", "--local-rank", "10"}, 2,
                  "--local-rank 10 must be below --local-world 10");
 }
@@ -253,7 +252,7 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
 
-// Told at once: the runs would take a minute.
+// The check is immediate: the runs would take a minute.
 TEST_F(Files, OutputsAreTriedBeforehand) {
   const std::string long_name(300, 'n');
   for (const std::string& path : {at("none") + "/x", set_ + "/x", std::string("/proc/x"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a dataset is given on the command line, in all commands that read one.
+// Options for opening a dataset, in all commands that read one.
 #include "console/dataset_option.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 using namespace testing;
 using Words = std::vector<std::string>;
 
-/// All commands that read a dataset, in a run that is short.
+/// A short run of a command that reads a dataset.
 Words line_of(const std::string& command, const std::string& dataset) {
   Words words{command, dataset};
   const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
@@ -40,7 +40,7 @@ class DatasetOption : public ::testing::Test {
     EXPECT_EQ(pack(folder_ / "photos", set_).exit_code, 0);
   }
 
-  /// Opens it as a command does, and tells whether its file is mapped meanwhile.
+  /// Opens the dataset as a command does, and returns whether its file is mapped meanwhile.
   bool is_mapped(Words words) const {
     CLI::App app;
     cli::DatasetArguments arguments;

@@ -49,7 +49,7 @@ std::vector<std::string> hostile_values() {
   return values;
 }
 
-/// Texts with such a value as a whole, under a key and instead of a key.
+/// Texts with such a value at the top, under a key, and in place of a key.
 std::vector<std::string> hostile_texts(const std::string& key, const std::string& others) {
   std::vector<std::string> texts;
   for (const std::string& value : hostile_values()) {
@@ -61,7 +61,7 @@ std::vector<std::string> hostile_texts(const std::string& key, const std::string
   return texts;
 }
 
-/// Runs on a stack that is as small as threads of other programs have it.
+/// Runs on a stack as small as other programs' threads may have.
 void on_small_stack(const std::function<void()>& work) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of standard output and standard error, for every command.
+// Failures of standard output and standard error, for every command.
 #include <gmock/gmock.h>
 
 #include "support/packs.h"
@@ -20,8 +20,7 @@ class Streams : public ::testing::Test {
     EXPECT_EQ(pack(folder_ / "photos", set_).exit_code, 0);
   }
 
-  /// Each command as a shell has it, the program as $0, a dataset as $1 and a folder of images
-  /// as $2.
+  /// Each command in shell syntax: the program is $0, a dataset $1, a folder of images $2.
   static std::vector<std::string> commands() {
     return {"--help",
             "--version",
@@ -56,7 +55,7 @@ TEST_F(Streams, AnOutputThatCannotBeWrittenIsAnError) {
   for (const std::string& command : commands())
     for (const char* out : {" > /dev/full", " >&-", " | true; exit ${PIPESTATUS[0]}"}) {
       const Result result = in_shell("sleep 0.01; \"$0\" " + command + out);
-      // A pipe may be closed only when all is written.
+      // The pipe may be closed after everything is written.
       if (out[1] == '|' && result.exit_code == 0) continue;
       EXPECT_EQ(result.exit_code, 1) << command << out;
       EXPECT_THAT(result.err, HasSubstr("millrace: standard output: cannot be written: "))
@@ -65,7 +64,7 @@ TEST_F(Streams, AnOutputThatCannotBeWrittenIsAnError) {
 }
 
 TEST_F(Streams, APipeThatIsClosedIsNoSignal) {
-  const Result result = in_shell(  // a pipe that nobody reads any more
+  const Result result = in_shell(  // a pipe without a reader
       "mkfifo \"$1.fifo\"; exec 3<>\"$1.fifo\" 4>\"$1.fifo\" 3<&-; "
       "\"$0\" topology >&4; echo $? >&2");
   EXPECT_THAT(result.err, HasSubstr("standard output: cannot be written: Broken pipe\n1\n"));

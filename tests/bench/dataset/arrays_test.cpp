@@ -67,7 +67,7 @@ TEST_F(Arrays, WindowsLongerThanTheirArrayAreNamed) {
               HasSubstr("windows of 128 are longer than the longest array, of 3\n"));
 }
 
-// Numbers of tokens to come are often called so.
+// Numbers of following tokens are often named "labels".
 TEST_F(Arrays, LabelsWithoutBoxesAreNoClasses) {
   write_npy(folder_ / "labels.npy", "<i8", std::vector<std::int64_t>{7, 8, 9, 10, 11, 12});
   write_bytes(folder_ / "labels.json", R"({"format": "arrays", "fields": {"labels":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that are no COCO file: each is an error that says what is wrong, and where.
+// Texts that are not COCO files: each gives an error with the problem and its place.
 #include <gmock/gmock.h>
 #include <millrace/error.h>
 
@@ -24,7 +24,7 @@ using namespace testing;
 
 class CocoErrors : public ::testing::Test {
  protected:
-  /// Without the file's name; "" where there is none.
+  /// Error message without the file's name; "" if reading succeeds.
   std::string error_of(const std::string& text) const {
     write_text(json_, text);
     try {
@@ -143,7 +143,7 @@ TEST_F(CocoErrors, OfCategories) {
          "categories[1]: \"id\" is 9, which another category has, too");
 }
 
-// A few bytes of JSON are to stay a few bytes in memory.
+// A few bytes of JSON must not take much memory.
 TEST_F(CocoErrors, WhatWouldTakeMuchMemory) {
   std::string numbers = "[0";
   for (int number = 1; number < 3000; ++number) numbers += ",0";
@@ -156,7 +156,7 @@ TEST_F(CocoErrors, WhatWouldTakeMuchMemory) {
     for (int box = 1; box < count; ++box) annotations += "," + coco_annotation();
     return error_of(coco_text(coco_image(), annotations, coco_category()));
   };
-  // 64 MiB are 5581 boxes and some of 12,024 bytes.
+  // 64 MiB hold 5581 boxes of 12,024 bytes.
   EXPECT_EQ(of_boxes(5581), "");
   EXPECT_EQ(of_boxes(5582), "images[0]: its boxes with 1000 keypoints each take more than 64 MiB");
   EXPECT_THAT(error_of("{\"info\":\"" + std::string(std::size_t{5} << 20, 'x') + "\"}"),
@@ -190,7 +190,7 @@ TEST_F(CocoErrors, WhatIsNestedDeeply) {
   }
   EXPECT_EQ(error_of(R"({"annotations":[{"segmentation":)" + nested("[", "")),
             "it is nested in more than 64 levels");
-  // As deep as may be.
+  // The maximal depth.
   EXPECT_EQ(error_of("{\"info\":" + std::string(63, '[') + std::string(63, ']') + "," +
                      coco_text(coco_image(), "", "").substr(1)),
             "");

@@ -5,14 +5,14 @@
 
 namespace millrace::testing {
 
-/// A text of COCO's form of these entries, which are separated by commas.
+/// A text in COCO's format with these entries, which are separated by commas.
 inline std::string coco_text(const std::string& images, const std::string& annotations,
                              const std::string& categories) {
   return R"({"info":{"year":2017},"images":[)" + images + R"(],"annotations":[)" + annotations +
          R"(],"categories":[)" + categories + "]}";
 }
 
-/// An image, an annotation of it and its category, each with more keys behind it: ",\"a\":1".
+/// An image, its annotation and its category, each with further keys appended: ",\"a\":1".
 inline std::string coco_image(const std::string& more = "") {
   return R"({"id":5,"file_name":"a.jpg")" + more + "}";
 }

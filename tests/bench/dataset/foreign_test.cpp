@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commands on an LMDB of another program's.
+// The commands on another program's LMDB.
 #include <gmock/gmock.h>
 
 #include <filesystem>

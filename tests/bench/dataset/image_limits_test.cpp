@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What images may cost a command, and the options that say so.
+// Limits for decoding images in a command, and their options.
 #include <gmock/gmock.h>
 
 #include "support/jpeg_bombs.h"
@@ -24,7 +24,7 @@ Result verify_with(const fs::path& dataset, std::vector<std::string> more) {
   return millrace_command(std::move(more));
 }
 
-// 300 MB each, if all were read at once 2.4 GB.
+// 300 MB each; 2.4 GB if all were read at once.
 TEST(ImageLimits, LargeImagesShareTheirMemory) {
   const TemporaryFolder folder;
   const std::vector<Bytes> large(8,
@@ -38,7 +38,7 @@ TEST(ImageLimits, LargeImagesShareTheirMemory) {
 }
 
 #if !defined(MILLRACE_ASAN) && !defined(MILLRACE_TSAN)
-// Not so as if the image were bad, which could be left out for good.
+// Unlike a bad image, which could be left out.
 TEST(ImageLimits, WithoutMemoryTheRunEnds) {
   const TemporaryFolder folder;
   const std::vector<Bytes> large = {

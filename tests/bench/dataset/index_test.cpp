@@ -51,7 +51,7 @@ class Index : public ::testing::Test {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     return Json::parse(result.out);
   }
-  /// The notes as they are stored, by record.
+  /// The stored hints, by record.
   std::vector<std::vector<std::byte>> notes() const {
     const auto dataset = open_dataset(set_);
     std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(dataset->size()));

@@ -42,8 +42,8 @@ Json inspect_json(const fs::path& dataset, std::vector<std::string> more = {}) {
   return Json::parse(result.out);
 }
 
-/// Images of many kinds: 6 of 4:2:0 and quality 90, 2 progressive ones of 4:4:4 and quality 75, 1
-/// grey one, 1 that is none.
+/// Images of many kinds: 6 with 4:2:0 and quality 90, 2 progressive ones with 4:4:4 and quality 75,
+/// 1 grey one, and 1 that is not an image.
 std::vector<Bytes> mixed_images() {
   std::vector<Bytes> images = images_of(6);
   const Encoding full{
@@ -138,7 +138,7 @@ TEST(Inspect, SaysWhatASampleIsOf) {
   EXPECT_EQ(json.at("records"), 100);
   EXPECT_EQ(json.at("looked_at"), 10);
   EXPECT_EQ(json.at("images"), 10);
-  // Labels take turns in the dataset; the sample does not.
+  // Labels alternate in the dataset, but not in the sample.
   EXPECT_GT(json.at("classes")[0].at("records"), 0);
   EXPECT_GT(json.at("classes")[1].at("records"), 0);
   EXPECT_EQ(inspect_json(folder / "a.lmdb", {"--sample", "1000"}).at("looked_at"), 100);

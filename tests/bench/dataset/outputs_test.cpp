@@ -29,7 +29,7 @@ class Outputs : public ::testing::Test {
     EXPECT_EQ(pack(folder_ / "photos", list_, {"--shards", "2"}).exit_code, 0);
   }
 
-  /// That a command says why it does not write `output`, which stays as it is.
+  /// Expects that a command refuses to write `output` for this reason, and leaves it unchanged.
   void expect_refused(const std::vector<std::string>& command, const fs::path& output,
                       const std::string& reason) const {
     const std::string before = text_of(output);
@@ -138,8 +138,8 @@ TEST_F(Outputs, GoWhereALinkLeads) {
   EXPECT_THAT(text_of(folder_ / "real.json"), HasSubstr("\"sound\": true"));
 }
 
-// Without standard streams the numbers 0 to 2 would be those of the dataset's files, and what is
-// said to a person would go into them.
+// With closed standard streams, the dataset's files could get the numbers 0 to 2. Messages would
+// then be written into them.
 TEST_F(Outputs, ClosedStandardStreamsAreNotTheDataset) {
   const fs::path out = folder_ / "out.lmdb";
   {

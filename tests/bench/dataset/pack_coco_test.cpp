@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that are packed with the boxes of a COCO file.
+// Packing images with the boxes of a COCO file.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -98,7 +98,7 @@ TEST_F(PackCoco, TakesBoxesLabelsAndKeypoints) {
                                               "image_id", "boxes", "labels", "keypoints"));
     EXPECT_EQ(record.integer("image_id"), 70);
     EXPECT_EQ(record.integer("width"), 24);
-    // In float32 0.1 + 0.6 is another number.
+    // In float32 the sum 0.1 + 0.6 is another number.
     EXPECT_THAT(values_of<float>(record, "boxes"),
                 ElementsAre(0.1F, 0.2F, static_cast<float>(0.1 + 0.6), 0.3F, -1, -2, 2, 2));
     EXPECT_THAT(values_of<std::int64_t>(record, "labels"), ElementsAre(0, 2));
@@ -122,7 +122,7 @@ TEST_F(PackCoco, TakesBoxesLabelsAndKeypoints) {
               AllOf(ContainsRegex("\n  boxes +32 bytes +2 boxes, the first 0.1 0.2 0.7"),
                     ContainsRegex("\n  labels +16 bytes +2 integers, the first 0\n"),
                     ContainsRegex("\n  keypoints +48 bytes +2 x 2 keypoints, the first 0 0 0\n")));
-  // Of the records with boxes their classes; one has no box.
+  // Counts of classes: records with boxes count for the classes of their boxes; one has no box.
   EXPECT_THAT(millrace_command({"inspect", out_}).out,
               AllOf(ContainsRegex("\n  -1 .no class. +1 "), ContainsRegex("\n  dog +1 "),
                     ContainsRegex("\n  zebra +2 "), Not(HasSubstr("missing"))));
@@ -194,14 +194,14 @@ TEST_F(PackCoco, IsTheSameWhenItGoesOn) {
   ASSERT_EQ(pack_text(text).exit_code, 0);
   const std::vector<std::string> whole = all_bytes(out_);
   fs::remove(out_);
-  // It has a length that is not its own, so that the system's answer is an error.
+  // This file's length is not its real length, so that reading fails with a system error.
   fs::remove(photos_ / "c.jpg");
   fs::create_symlink("/sys/class/net/lo/mtu", photos_ / "c.jpg");
   EXPECT_THAT(pack_text(text, {"--commit-bytes", "1000"}).err, HasSubstr("c.jpg cannot be read: "));
   EXPECT_EQ(refusal(out_), ErrorCode::incomplete);
   fs::remove(photos_ / "c.jpg");
   write_jpeg(photos_ / "c.jpg", 8, 8);
-  // A box that is another by as little as this.
+  // A box with a minimal change.
   std::string changed = text;
   changed.replace(changed.find("2,3,5]"), 6, "2,3,6]");
   EXPECT_THAT(pack_text(changed, {"--resume"}).err,

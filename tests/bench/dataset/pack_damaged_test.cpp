@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Incomplete datasets whose files were damaged, and what `pack --resume` makes of them.
+// Incomplete datasets whose files were damaged, and `pack --resume` on them.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 #include <millrace/random.h>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using namespace testing;
 using Result = RunningProgram::Result;
 
-/// Changes whole pages, a run of bytes, the file's length, or what `damage` does.
+/// Damages whole pages, a range of bytes or the file's length, or as `damage` does.
 void damage_more(std::string& bytes, const FilePages& pages, Random& random) {
   const std::size_t page_bytes = pages.page_bytes();
   const auto page = [&] {
@@ -80,7 +80,7 @@ class DamagedResume : public ::testing::Test {
             "--commit-bytes",   "5KB"};
   }
 
-  /// A pack that ended behind so many items, as it lies in its file.
+  /// The bytes of a pack that ended after `end` items.
   std::string incomplete(std::uint64_t end, std::size_t commit_bytes) const {
     const fs::path path = folder_ / "incomplete.lmdb";
     fs::remove(path);
@@ -100,7 +100,8 @@ class DamagedResume : public ::testing::Test {
     return file_contents(path);
   }
 
-  /// Whether the pack refused to go on. If not, that the dataset is that of an undisturbed one.
+  /// Returns whether the pack refused to resume. If not, expects the records of an undisturbed
+  /// pack.
   bool refused(const std::string& bytes) const {
     const fs::path path = folder_ / "damaged.lmdb";
     write_file(path, bytes);
@@ -129,7 +130,7 @@ class DamagedResume : public ::testing::Test {
   nlohmann::json description_;
 };
 
-// More of them: MILLRACE_DAMAGES.
+// MILLRACE_DAMAGES sets a larger number.
 TEST_F(DamagedResume, RefusesOrEndsWithTheRecordsOfAnUndisturbedPack) {
   const std::string many_commits = incomplete(items - 40, 1);
   const std::string few_commits = incomplete(items - 100, 50'000);
@@ -144,7 +145,7 @@ TEST_F(DamagedResume, RefusesOrEndsWithTheRecordsOfAnUndisturbedPack) {
     refusals += refused(bytes) ? 1 : 0;
   }
   std::cout << count << " damages, " << refusals << " refused\n";
-  // Else the damages hit nothing, or an undamaged file would be refused.
+  // Checks that damages have an effect, and that some files can still be resumed.
   EXPECT_GT(refusals, count / 3);
   EXPECT_LT(refusals, count);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The command over datasets of other formats: what it packs of them, and what else it does.
+// Packing datasets of other formats, and other commands on them.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -126,7 +126,7 @@ TEST_F(PackDataset, WhatDoesNotDecodeIsLeftOut) {
   EXPECT_THAT(contents(out_), ElementsAre("images/cat/1.jpg 4"));
 }
 
-// A path that leads to itself is no missing file: the system refuses to read it.
+// A link to itself is not a missing file: the system refuses to read it.
 TEST_F(PackDataset, WhatCannotBeReadEndsItAndIsTriedAgain) {
   write_classes();
   write_text(folder_ / "list.csv", "images/cat/1.jpg,4\nloop.jpg,5\n");

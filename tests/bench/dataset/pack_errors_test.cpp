@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Errors of the system while images are read: none of them makes an image a bad one.
+// System errors while images are read: they must not make an image a bad one.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using namespace testing;
 using Result = RunningProgram::Result;
 using Words = std::vector<std::string>;
 
-/// A command that has so many open files at most.
+/// Runs a command with this limit of open files.
 Result with_files(int files, const Words& command) {
   Words all = {"/bin/sh", "-c", "ulimit -n " + std::to_string(files) + "; exec \"$0\" \"$@\""};
   all.insert(all.end(), command.begin(), command.end());
@@ -52,8 +52,7 @@ class PackErrors : public ::testing::Test {
     return all;
   }
 
-  /// That a pack is an error with such a message, and goes on to so many records once `mend` was
-  /// called.
+  /// Expects that a pack fails with this message, and resumes to this many records after `mend`.
   template <typename Mend>
   void expect_error(const Words& words, const std::string& message, std::size_t records,
                     const Mend& mend) const {
@@ -76,7 +75,7 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
 #ifdef MILLRACE_ASAN
   GTEST_SKIP() << "the sanitizers' own checks need file handles, too";
 #endif
-  // While one worker looks at this, others open theirs.
+  // While one worker decodes this image, others open theirs.
   write_bytes(folder_ / "photos" / "0" / "00.jpg", jpeg(4000, 3000));
   for (const char* input : {"photos", "samples.tar"}) {
     const fs::path whole = folder_ / "whole.lmdb";
@@ -87,7 +86,7 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
       const fs::path out = folder_ / "out.lmdb";
       const Result result =
           with_files(files, command(folder_ / input, out, {"--workers", "8", "--resume"}));
-      // Without one more the program itself does not start.
+      // With one file fewer the program itself does not start.
       if (result.err.find("shared libraries") != std::string::npos) return false;
       if (result.exit_code != 0) {
         EXPECT_EQ(result.exit_code, 1);
@@ -105,18 +104,18 @@ TEST_F(PackErrors, TooFewOpenFilesLeaveNoImageOut) {
     };
     int packed = 0;
     int enough_for_one = 0;
-    // Eight workers may have a file open each, beside the dataset and the standard streams.
+    // Each of eight workers may have a file open, beside the dataset and the standard streams.
     for (int files = 4; packed < 4 && files < 32; ++files)
       if (packs(files) && ++packed == 1) enough_for_one = files;
     EXPECT_EQ(packed, 4);
     if (std::string(input) != "photos") continue;
-    // Whether two images are open at once is up to who runs when, but not for ever.
+    // Whether two images are open at once depends on scheduling, so it tries several times.
     for (int again = 0; failed_at_an_image == 0 && again < 50; ++again) packs(enough_for_one);
     EXPECT_GT(failed_at_an_image, 0);
   }
 }
 
-/// Without the right to read what may not be read, which root has.
+/// Runs without the permission to read everything, which root has.
 Words without_rights(Words words) {
   if (geteuid() == 0)
     words.insert(words.begin(),
@@ -137,7 +136,7 @@ TEST_F(PackErrors, WhatMayNotBeReadEndsThePack) {
                  images, [&] { fs::permissions(hidden, before); });
     fs::remove(folder_ / "out.lmdb");
   }
-  // Files that are listed where nobody may look, and a link to such a place.
+  // Listed files in a folder that cannot be searched, and a link to such a folder.
   const fs::path secret = folder_ / "secret";
   write_jpeg(secret / "a.jpg");
   fs::create_symlink(secret / "a.jpg", folder_ / "photos" / "0" / "link.jpg");
@@ -150,13 +149,13 @@ TEST_F(PackErrors, WhatMayNotBeReadEndsThePack) {
                   .err,
               HasSubstr("secret/a.jpg cannot be read: Permission denied"));
   fs::remove(folder_ / "out.lmdb");
-  // A mask that is perhaps there.
+  // A mask that may exist.
   EXPECT_THAT(run_program(without_rights(command(folder_ / "photos", folder_ / "out.lmdb",
                                                  {"--masks", secret})))
                   .err,
               HasSubstr("cannot be read: Permission denied"));
   fs::remove(folder_ / "out.lmdb");
-  // A pattern of tars that somebody hid some of is not a pattern of fewer.
+  // A pattern must fail if some of its tars are hidden, instead of matching fewer.
   fs::create_directory(folder_ / "tars");
   fs::copy(folder_ / "samples.tar", folder_ / "tars" / "a.tar");
   for (const char* tar : {"*.tar", "a.tar"})
@@ -166,7 +165,7 @@ TEST_F(PackErrors, WhatMayNotBeReadEndsThePack) {
   fs::permissions(secret, fs::perms::owner_all);
 }
 
-// Files of the kernel's have a length that is not theirs, and some cannot be read.
+// Files of the kernel report a false length, and some cannot be read.
 TEST_F(PackErrors, AFileThatCannotBeReadToItsEndEndsThePack) {
   const fs::path link = folder_ / "photos" / "2" / "x.jpg";
   int tried = 0;
@@ -186,7 +185,7 @@ TEST_F(PackErrors, AFileThatCannotBeReadToItsEndEndsThePack) {
   if (tried == 0) GTEST_SKIP() << "the kernel shows no files of a network's device";
 }
 
-/// A command that has so much memory at most.
+/// Runs a command with this limit of memory.
 Result with_memory(int megabytes, const Words& command) {
   Words all = {"/bin/sh", "-c",
                "ulimit -v " + std::to_string(megabytes * 1024) + "; exec \"$0\" \"$@\""};
@@ -194,7 +193,7 @@ Result with_memory(int megabytes, const Words& command) {
   return run_program(all);
 }
 
-// libjpeg holds the whole of a progressive image, which has 100 MB here.
+// libjpeg buffers a whole progressive image, here 100 MB.
 TEST_F(PackErrors, TooLittleMemoryMakesNoImageABadOne) {
 #ifdef MILLRACE_ASAN
   GTEST_SKIP() << "the sanitizer takes all of the address space";

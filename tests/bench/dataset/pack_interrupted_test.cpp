@@ -20,7 +20,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using namespace testing;
 
-// A pack that takes a while: a few images, listed many times.
+// A slow pack: a few images, listed many times.
 class InterruptedPack : public ::testing::Test {
  protected:
   InterruptedPack() {
@@ -71,7 +71,7 @@ TEST_F(InterruptedPack, StopsInOrderWhenAsked) {
   for (const int signal : {SIGINT, SIGTERM}) {
     RunningProgram program(command());
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    // In one look: pack first tries whether it can create its file, and removes it again.
+    // In a single system call: pack first creates its file as a test, and removes it again.
     const auto committed = [&] {
       std::error_code missing;
       const std::uintmax_t bytes = std::filesystem::file_size(out_, missing);
@@ -95,7 +95,7 @@ TEST_F(InterruptedPack, StopsInOrderWhenAsked) {
   }
 }
 
-// A list that never comes stands for a folder that takes long.
+// A list that never ends stands for a folder that takes long to list.
 TEST_F(InterruptedPack, EndsAtOnceWhileItsInputIsListed) {
   ASSERT_EQ(mkfifo((folder_ / "never").c_str(), 0600), 0);
   for (const int signal : {SIGINT, SIGTERM}) {
@@ -104,7 +104,7 @@ TEST_F(InterruptedPack, EndsAtOnceWhileItsInputIsListed) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     program.send(signal);
     std::this_thread::sleep_for(std::chrono::seconds(2));
-    program.send(SIGKILL);  // does nothing to what has ended
+    program.send(SIGKILL);  // no effect on a process that has ended
     EXPECT_EQ(program.wait().signal, signal);
     EXPECT_FALSE(std::filesystem::exists(out_));
   }
@@ -139,7 +139,7 @@ TEST_F(KilledReplacement, LeavesTheOldDatasetOrTheNewOne) {
                            std::chrono::steady_clock::now() - start)
                            .count();
   int old_ones = 0;
-  // The way of the old one and of the new one.
+  // Options of the old pack and of the new one.
   const std::vector<std::string> whole, three = {"--shards", "3"}, small = {"--shard-bytes", "3MB"};
   for (const auto& [before, after] : {std::pair{whole, whole},
                                       {whole, three},
@@ -161,13 +161,13 @@ TEST_F(KilledReplacement, LeavesTheOldDatasetOrTheNewOne) {
       const std::string found = error_of(out_).what();
       ASSERT_TRUE(found == "60 records" || (!ended && found == "10 records")) << found;
       old_ones += found == "10 records" ? 1 : 0;
-      // What was interrupted is gone on with as if nothing had been there before.
+      // In every second round, resumes the interrupted pack, despite the old dataset.
       if (round % 2 == 0) continue;
       const RunningProgram::Result resumed = run_program(command(60, with(after, "--resume")));
       if (resumed.exit_code == 0) {
         EXPECT_EQ(std::string(error_of(out_).what()), "60 records");
       } else {
-        // It was killed before it had made a file.
+        // It was killed before it had created a file.
         EXPECT_THAT(resumed.err, HasSubstr("cannot be resumed"));
         EXPECT_EQ(std::string(error_of(out_).what()), "10 records");
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images that are packed with their masks.
+// Packing images with their masks.
 #include <gmock/gmock.h>
 #include <millrace/dataset_writer.h>
 
@@ -26,14 +26,14 @@ using namespace testing;
 
 using Result = RunningProgram::Result;
 
-/// A PNG file, each of another content.
+/// A PNG file whose pixels have this value.
 std::string png(int width, int height, std::uint8_t value) {
   return cli::png_of(
       {{width, height},
        std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), value)});
 }
 
-/// Its header is sound, its pixels are not.
+/// Its header is sound, its pixels are corrupt.
 std::string broken_png() {
   std::string bytes = png(20, 20, 1);
   bytes.resize(bytes.size() - 20);
@@ -139,7 +139,7 @@ TEST_F(PackMasks, VerifyDecodesThem) {
     writer.append(fields);
   }
   writer.finish();
-  // A sound index makes no sound mask.
+  // A sound index does not make a mask sound.
   ASSERT_EQ(millrace_command({"index", out_}).exit_code, 0);
   for (const char* how : {"--deep", "--limit=20"}) {
     const Result result = millrace_command({"verify", out_, how});
@@ -150,7 +150,7 @@ TEST_F(PackMasks, VerifyDecodesThem) {
   EXPECT_EQ(millrace_command({"verify", out_, "--quick"}).exit_code, 0);
 }
 
-// A file of the kernel's has a length that is not its own.
+// A file of the kernel reports a false length.
 TEST_F(PackMasks, WhatCannotBeReadEndsThePackAndIsTriedAgain) {
   const fs::path mask = masks_ / "cat" / "deep" / "2.x.png";
   if (!fs::exists("/sys/class/net/lo/mtu"))

@@ -24,7 +24,7 @@ using Result = RunningProgram::Result;
 
 constexpr const char* commit_bytes = "100KB";
 
-/// How a pack is told to read and write.
+/// Options for reading and writing a pack.
 struct Way {
   const char* name;
   bool tar = false;
@@ -33,8 +33,8 @@ struct Way {
 
 void PrintTo(const Way& way, std::ostream* stream) { *stream << way.name; }
 
-/// A pack of some hundred small images, some of them bad, and what becomes of it when nothing
-/// disturbs it.
+/// A pack of several hundred small images, some of them bad, and the records of an undisturbed
+/// pack.
 class ResumedPack : public ::testing::TestWithParam<Way> {
  protected:
   static constexpr int images = 300;
@@ -69,7 +69,7 @@ class ResumedPack : public ::testing::TestWithParam<Way> {
     return all;
   }
 
-  /// What a pack that nothing disturbs writes, and how long it takes.
+  /// Packs without interruption; keeps the records and the time.
   void pack_undisturbed(const Way& way) {
     const Stopwatch stopwatch;
     const Result result = run_program(command(folder_ / "whole.lmdb", way));
@@ -80,8 +80,9 @@ class ResumedPack : public ::testing::TestWithParam<Way> {
     ASSERT_EQ(whole_.size(), static_cast<std::size_t>(images - bad_images));
   }
 
-  /// That what is committed is what an undisturbed pack begins with, and all of it in a complete
-  /// dataset: the index is noted after the last commit. Returns how many records that are.
+  /// Expects that the committed records are a prefix of those of an undisturbed pack, and all of
+  /// them in a complete dataset. The index is made after the last commit. Returns the number of
+  /// records.
   std::size_t expect_committed(const fs::path& out) const {
     const RawFile raw = read_raw(out);
     if (raw.description.is_null()) return 0;
@@ -124,7 +125,7 @@ class ResumedPack : public ::testing::TestWithParam<Way> {
   std::chrono::nanoseconds time_{};
 };
 
-// More moments: --gtest_repeat.
+// --gtest_repeat tests more moments.
 TEST_P(ResumedPack, KilledAtAnyMomentGoesOnToTheSameRecords) {
   constexpr int kills = 3;
   static std::uint64_t run = 0;
@@ -160,10 +161,10 @@ INSTANTIATE_TEST_SUITE_P(Ways, ResumedPack,
                                            Way{"ShardsByBytes", true, {"--shard-bytes", "700KB"}}),
                          [](const auto& parameter) { return std::string(parameter.param.name); });
 
-/// Tests that need the data only.
+/// Tests that need only the data.
 class ResumePack : public ResumedPack {
  protected:
-  /// Packs into a file that may not grow to what is to be in it.
+  /// Packs with a limit of the file size that is too small.
   Result pack_in_part() const {
     rlimit before{};
     EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -187,7 +188,7 @@ TEST_F(ResumePack, BeginsWhereNothingWasWrittenAndLeavesACompleteDatasetAlone) {
   EXPECT_EQ(again.out, out_.string() + " is complete already, with 288 records (7 classes)\n");
   EXPECT_THAT(again.err, HasSubstr(left_out_));
   EXPECT_EQ(fs::last_write_time(out_), written);
-  // A file that was made and nothing else.
+  // An empty file.
   write_text(out_, "");
   ASSERT_NO_FATAL_FAILURE(expect_resumed(out_, {}));
 }
@@ -225,7 +226,7 @@ TEST_F(ResumePack, RefusesWhatIsNotTheSamePack) {
 
 TEST_F(ResumePack, LetsNoSecondPackIn) {
   ASSERT_NO_FATAL_FAILURE(pack_undisturbed({}));
-  // On a busy machine the first may be done before it is stopped.
+  // On a busy machine the first pack may end before it is stopped.
   for (int attempt = 0; attempt < 20; ++attempt) {
     RunningProgram first(command(out_, {}));
     ASSERT_TRUE(eventually([&] {
@@ -287,7 +288,7 @@ TEST_F(ResumePack, GoesOnWhenThereIsRoomOnTheDiskAgain) {
     EXPECT_THAT(result.err, ContainsRegex("No space left on device.* records are committed and "
                                           "stay in it.*make room and resume it"));
     EXPECT_EQ(refusal(out), ErrorCode::incomplete);
-    // Full still.
+    // The disk is still full.
     const Result again = run_program(command(out, way, {"--resume"}));
     EXPECT_EQ(again.exit_code, 1);
     EXPECT_THAT(again.err, ContainsRegex("No space left on device.*make room and resume it"));

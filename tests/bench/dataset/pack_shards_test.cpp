@@ -26,7 +26,7 @@ class ShardedPack : public ::testing::Test {
                  60 + image * 20, 50);
   }
 
-  /// Names of what lies beside the photographs.
+  /// Names of the files beside the photographs.
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder_.path()))
@@ -103,11 +103,11 @@ TEST_F(ShardedPack, KeepsFilesBelowTheirBytes) {
     EXPECT_EQ(raw.description.at("bytes"), bytes);
     EXPECT_LE(bytes, limit);
     if (shard + 1 == shards.size()) continue;
-    // One more would have been too much.
+    // The next record would have exceeded the limit.
     const RawFile next = read_raw(folder_ / shards[shard + 1].at("file").get<std::string>());
     EXPECT_GT(bytes + next.values.at(0).size(), limit);
   }
-  // A record that is larger has a file to itself.
+  // A record above the limit gets a file of its own.
   ASSERT_EQ(pack_out({"--shard-bytes", "1", "--force"}).exit_code, 0);
   EXPECT_EQ(record_counts(), std::vector<std::uint64_t>(10, 1));
 }
@@ -159,7 +159,7 @@ TEST_F(ShardedPack, PassesOverItsOwnShardsAmongTheImages) {
   }
 }
 
-// JSON, which lists the shards, has no such texts.
+// The list of shards is JSON, which cannot hold such names.
 TEST_F(ShardedPack, TakesNamesThatAreNoText) {
   const fs::path folder = folder_ / "s\xe4\n\x1b[2J";
   fs::create_directory(folder);

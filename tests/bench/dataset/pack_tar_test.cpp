@@ -167,7 +167,7 @@ TEST(PackTar, LeavesOutImagesThatDoNotDecode) {
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("s.tar/a.jpg 0", "s.tar/d.jpg 2"));
 }
 
-// A hole is no byte in the tar. Each of these would be 70 MB in the dataset.
+// A hole takes no bytes of the tar. Each of these images would be 70 MB in the dataset.
 TEST(PackTar, LeavesOutImagesThatAreFarLongerThanTheTar) {
   const TemporaryFolder folder;
   const Bytes picture = jpeg(24, 16);

@@ -112,7 +112,7 @@ TEST(Pack, AFlatFolderHasNoLabels) {
   const TemporaryFolder folder;
   write_jpeg(folder / "photos" / "b.jpg");
   write_jpeg(folder / "photos" / "a.jpg");
-  // The dataset may lie in the folder, also when it is there from the last time.
+  // The dataset may be in the packed folder, also one from an earlier run.
   for (int round = 0; round < 2; ++round) {
     const Result result = pack(folder / "photos", folder / "photos" / "out.lmdb", {"--force"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -167,7 +167,7 @@ TEST(Pack, FollowsLinksToFoldersAndFiles) {
   EXPECT_THAT(contents(folder / "out.lmdb"), ElementsAre("a/y.jpg 0", "b/x.jpg 1"));
 }
 
-// Each of ten folders has links to all others. By their names alone there are ten factorial paths.
+// Each of ten folders has links to all others: ten factorial paths by names alone.
 TEST(Pack, LinksInCirclesEnd) {
   const TemporaryFolder folder;
   constexpr int folders = 10;
@@ -185,7 +185,7 @@ TEST(Pack, LinksInCirclesEnd) {
   const Result result = run_program({"/usr/bin/timeout", "20", MILLRACE_COMMAND, "pack",
                                      folder / "photos", folder / "out.lmdb", "--skip-bad"});
   EXPECT_EQ(result.exit_code, 0);
-  // Each image once for each class.
+  // Each image once per class.
   EXPECT_THAT(result.out, StartsWith("packed 20 records (2 classes, "));
   EXPECT_THAT(result.err, HasSubstr("  a/in/to-f0: is a link back to a folder above it\n"));
   EXPECT_THAT(result.err, HasSubstr("  a/in/to-f2: is a folder of this class by another name\n"));

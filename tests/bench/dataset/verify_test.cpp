@@ -37,7 +37,7 @@ Result verify(const fs::path& dataset, std::vector<std::string> more = {}) {
   return millrace_command(std::move(more));
 }
 
-/// Numbers of the bad records in the command's JSON.
+/// Indices of the bad records in the command's JSON.
 std::vector<std::uint64_t> bad_in(const Json& json) {
   std::vector<std::uint64_t> bad;
   for (const Json& record : json.at("bad")) bad.push_back(record.at("index"));
@@ -94,7 +94,7 @@ TEST(Verify, ListsBadImagesInOrderWithKeyAndReason) {
   EXPECT_EQ(json.at("bad")[0].at("key"), "dog/3.jpg");
   EXPECT_EQ(json.at("bad")[0].at("reason"), "Premature end of JPEG file");
 
-  // They are as they were written: without decoding nothing is wrong with them.
+  // Their bytes are as written: only decoding finds the errors.
   const Result quick = verify(folder / "a.lmdb", {"--quick"});
   EXPECT_EQ(quick.exit_code, 0);
   EXPECT_THAT(quick.out, HasSubstr("nothing decoded (--quick), fingerprint matches"));
@@ -124,7 +124,7 @@ TEST(Verify, FindsEveryFlippedBitWithAnyNumberOfWorkers) {
   while (spoiled.size() < 30) {
     const std::uint64_t index = random.below(images.size());
     if (!spoiled.insert(index).second) continue;
-    // Checksum, number of fields and their five lengths lie before the image.
+    // The checksum, the number of fields and their five lengths precede the image.
     constexpr std::size_t header = 8 + 4 + 5 * 4;
     const std::size_t at =
         place_of(contents, images[index]) - header + random.below(header + images[index].size());
@@ -149,7 +149,7 @@ TEST(Verify, FindsEveryFlippedBitWithAnyNumberOfWorkers) {
   EXPECT_THAT(first_out, HasSubstr("its bytes do not match its checksum"));
 }
 
-// Two records of one length, of which both keys lead to one: each is sound by itself.
+// Two records of equal length whose keys point to the same one: each is sound by itself.
 TEST(Verify, FindsARecordThatStandsInForAnother) {
   const TemporaryFolder folder;
   Bytes image(9000, std::byte{1});
@@ -198,13 +198,13 @@ TEST(Verify, SaysWhereThereIsNothingToDecode) {
   EXPECT_THAT(verify(folder / "empty.lmdb").out, HasSubstr("all 0 records are sound"));
 }
 
-/// A file that no command can take for a sound dataset, and what all of them say of it.
+/// A damaged file that every command must refuse, and their common message.
 struct Damaged {
   std::string name;
   std::string said;
 };
 
-/// Makes them in a folder of a sound dataset `sound`.
+/// Makes such files in the folder of the sound dataset `sound`.
 std::vector<Damaged> make_damaged(const TemporaryFolder& folder, const std::string& sound) {
   const auto write = [&](const std::string& name, std::string contents, auto change) {
     change(contents);
@@ -291,7 +291,7 @@ TEST(DamagedFiles, PackingOntoThemIsRefusedOrReplacesThem) {
   }
 }
 
-/// A command as a user who may not do everything.
+/// Runs a command as an unprivileged user.
 std::vector<std::string> unprivileged(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), MILLRACE_COMMAND);
   if (geteuid() == 0)
@@ -333,7 +333,7 @@ TEST(DamagedFiles, DamagedPagesOfRecordsAreFoundByVerify) {
       contents[page + 13] ^= 0x40;
       write_contents(folder / "b.lmdb", contents);
       const Result verified = verify(folder / "b.lmdb");
-      // Free pages, left of earlier commits, are looked at by nobody.
+      // Free pages, left by earlier commits, are not checked.
       EXPECT_THAT(verified.exit_code, ::testing::AnyOf(0, 1));
       EXPECT_THAT(verified.out + verified.err, HasSubstr((folder / "b.lmdb").string()));
       if (kind == 1) {

@@ -46,7 +46,7 @@ TEST(SampledDataset, PassesPrefetchOnInTheDatasetsNumbers) {
     told.assign(indices.begin(), indices.end());
   };
   const SampledDataset sample(all, 10, 5);
-  const std::vector<std::uint64_t> wanted{0, 7, 99};  // the last is none of its records
+  const std::vector<std::uint64_t> wanted{0, 7, 99};  // the last is not among its records
   sample.prefetch(wanted);
   const auto reader = sample.make_reader();
   ASSERT_EQ(told.size(), 2u);

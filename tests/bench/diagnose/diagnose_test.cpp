@@ -103,7 +103,7 @@ TEST_F(Diagnose, WritesTheSameAsJson) {
 
 TEST_F(Diagnose, WritesAPage) {
   const fs::path file = folder_ / "result.html";
-  // More workers than any machine has processors: one thing is not as it should be.
+  // More workers than any machine has processors, which gives a warning.
   const Result result =
       diagnose(brief({"--batches", "3", "--workers", "600", "--html", file.string()}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -128,7 +128,7 @@ TEST_F(Diagnose, MeasuresAColdCache) {
   EXPECT_EQ(json.at("rounds_ms_per_batch").at("cold_pass").size(), 2u);
   EXPECT_EQ(json.at("rounds_ms_per_batch").at("warm_pass").size(), 2u);
   EXPECT_TRUE(json.at("parts").at("fetch").contains("ms_per_batch"));
-  // An epoch has 5 batches: no pass is longer, or it would read records that are cached already.
+  // An epoch has 5 batches. A longer pass would read cached records.
   EXPECT_EQ(json.at("pass_batches"), 5);
   EXPECT_EQ(json.at("passes_per_round"), 2);
 }

@@ -49,7 +49,7 @@ TEST_F(PageCache, AFileThatWasJustWrittenAndReadIsCached) {
 TEST_F(PageCache, DroppedPagesAreGoneUntilTheyAreRead) {
   if (lies_in_memory(folder_.path()))
     GTEST_SKIP() << "the folder for temporary files lies in memory";
-  write(file_);  // not written back yet: the pages are dirty
+  write(file_);  // dirty pages, not written back yet
   drop_from_cache(files_);
   EXPECT_EQ(cached_bytes(files_).cached, 0u);
   read(file_);

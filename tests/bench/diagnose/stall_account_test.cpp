@@ -55,7 +55,7 @@ TEST(StallAccount, IsTheDifferencesOfThePhases) {
 }
 
 TEST(StallAccount, TakesDifferencesRoundByRound) {
-  // A slow round is slow in both phases, so the difference is as sure as ever.
+  // A slow round is slow in both phases, so the difference has no more noise.
   PhaseTimes times = exact_times();
   times.copies = {35, 55};
   times.loader = {80, 101};
@@ -125,9 +125,9 @@ TEST(StallAccount, RefusesPhasesOfDifferentLengths) {
 }
 
 TEST(FromStart, CountsTheStartOncePerEpoch) {
-  // A pass over all of the epoch: its time, whatever is of the start.
+  // A pass over the whole epoch: its time, however it is divided.
   EXPECT_DOUBLE_EQ(from_start_ms(100, 60, 7, 7), 160.0 / 7);
-  // A pass over a tenth: the start is not ten times as long.
+  // A pass over a tenth: the start is not multiplied by ten.
   EXPECT_DOUBLE_EQ(from_start_ms(100, 90, 10, 100), (100 + 10 * 99.0) / 100);
   EXPECT_DOUBLE_EQ(from_start_ms(100, 0, 1, 1), 100);
   // Fewer records than a batch has.

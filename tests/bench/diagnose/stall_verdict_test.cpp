@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// An account of exactly these milliseconds per batch.
+/// An account with exactly these milliseconds per batch.
 StallAccount account_of(double compute, double copy, double preparation, double fetch) {
   const double loader = compute + copy + preparation;
   return account_stalls({.step = {compute, compute},
@@ -85,7 +85,7 @@ TEST(StallVerdict, WhereTheDatasetStaysCachedTheStallThatLastsIsNamedFirst) {
   context.dataset_bytes = 1000;
   const Verdict verdict = judge_stalls(account_of(40, 0, 20, 40), context);
   EXPECT_EQ(verdict.bound, Bound::transform);
-  EXPECT_NEAR(verdict.speedup_limit, 1.5, 1e-9);  // of an epoch of 60 ms, the first one aside
+  EXPECT_NEAR(verdict.speedup_limit, 1.5, 1e-9);  // of an epoch of 60 ms after the first one
   EXPECT_EQ(verdict.next_bound, "step");
   EXPECT_THAT(verdict.text, HasSubstr("40.0% for fetch"));
 

@@ -27,7 +27,7 @@ class Decode : public ::testing::Test {
     words.insert(words.begin(), {"decode", file_});
     return millrace_command(words);
   }
-  /// The raw rows by --raw -, which are all of the output.
+  /// The raw rows by --raw -, which must be the only output.
   std::vector<std::uint8_t> rows(std::vector<std::string> words) const {
     words.insert(words.end(), {"--raw", "-"});
     const Result result = decode(words);
@@ -61,7 +61,7 @@ TEST_F(Decode, MakesThePixelsThatAreAskedFor) {
 }
 
 TEST_F(Decode, MakesThePixelsOfEitherPillow) {
-  // So much flatter that the columns come first, since Pillow 13.
+  // So much flatter that the columns come first since Pillow 13.
   const auto newer = rows({"--size", "90x7"});
   EXPECT_EQ(newer, bilinear(whole_, {90, 7}).pixels);
   const auto both = rows({"--size", "88x7"});
@@ -136,7 +136,7 @@ TEST_F(Decode, MakesImagesOfAnyLengthThatAreNotResized) {
       millrace_command({"decode", wide, "--upright", "--crop", "3,2,16386,5", "--raw", "-"}).out;
   EXPECT_EQ(std::vector<std::uint8_t>(part.begin(), part.end()),
             cut(whole, {3, 2, 16'386, 5}).pixels);
-  // Orientation 6: a row of the upright image is a column of the stored one, from below.
+  // Orientation 6: a row of the upright image is a column of the stored one, from the bottom up.
   const std::string high = folder_ / "high.jpg";
   const std::string exif(
       "\xff\xe1\0\x22"

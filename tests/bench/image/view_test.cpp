@@ -37,7 +37,7 @@ Image read_png(const std::string& bytes) {
   return image;
 }
 
-/// Where an image lies in another, from the left and from the top; nullopt if it does not.
+/// Position of an image in another, from the left and from the top; nullopt if it is not in it.
 std::optional<Region> place_of(const Image& part, const Image& sheet) {
   for (int y = 0; y + part.height <= sheet.height; ++y)
     for (int x = 0; x + part.width <= sheet.width; ++x) {
@@ -94,7 +94,7 @@ TEST_F(View, DrawsTheBoxIntoTheImage) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Image sheet = read_png(result.out);
   Image whole = reference_decode(encoded_);
-  // The image's lower part, of which the box covers nothing, tells where it lies.
+  // The lower part of the image, which the box does not cover, locates it.
   const auto place = place_of(cut(whole, {0, 65, 120, 15}), sheet);
   ASSERT_TRUE(place);
   const int left = place->x + 30;

@@ -9,7 +9,7 @@
 namespace millrace::cli {
 namespace {
 
-// Its API's version, 2.8.0, is another.
+// The version of its API, 2.8.0, differs.
 TEST(Machine, NamesTheVersionOfHwlocItself) {
   EXPECT_THAT(describe_machine({}).libraries,
               ::testing::Contains(::testing::Pair("hwloc", HWLOC_VERSION)));

@@ -111,7 +111,7 @@ TEST(TopologyCommand, BoundsMadeUpMachines) {
   }
 }
 
-// Without sysfs, as in some containers. HWLOC_HIDE_ERRORS=0 has hwloc tell what it can.
+// Without sysfs, as in some containers. HWLOC_HIDE_ERRORS=0 makes hwloc print all warnings.
 TEST(TopologyCommand, KeepsHwlocSilent) {
   const auto without_sysfs = [](const std::string& command) {
     return run_program({"/usr/bin/unshare", "-rm", "/bin/sh", "-c",

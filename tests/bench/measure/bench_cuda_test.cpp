@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bench on a GPU that is a stand-in: what it measures there, and that the batches are those of
-// the host.
+// The bench on a stand-in for a GPU: its measurements there, and that batches equal those of the
+// host.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class BenchOnCuda : public OverPictures {
     return json_of(bench(std::move(arguments)));
   }
 
-  /// Plain copies were measured from both kinds of memory, with idle and busy workers.
+  /// Expects rates of plain copies from both kinds of memory, with idle and busy workers.
   static void expect_copies_beside_plain_ones(const Json& json) {
     const double copied = json.at("h2d_gb_per_second").get<double>();
     EXPECT_GT(copied, 0);
@@ -127,8 +127,8 @@ TEST_F(BenchOnCuda, PrintsRowsForTheDevice) {
     EXPECT_THAT(result.out, HasSubstr(row));
 }
 
-// On the host over a bus that takes 150 ms for a batch, which a busy machine does not hide: its
-// first half is there 75 ms earlier.
+// On the host over a bus that takes 150 ms for a batch. Its first half arrives 75 ms earlier, a
+// difference that a busy machine does not hide.
 TEST_F(BenchOnCuda, TellsHowMuchEarlierTheFirstStepBeginsOnParts) {
   const std::vector<std::string> arguments = {
       "--batches",  "2", "--warmup",  "0", "--batch-size", "10", "--micro-batches", "2",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `bench --epochs`, and what is noted of images meanwhile.
+// `bench --epochs`, and the hints and samples that it keeps between epochs.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ TEST_F(BenchEpochs, TakeImagesFromMemoryWhereTheyAreTheSame) {
                                       "--batch-size", "10",   "--digest", "--json", "-"};
   const auto run = [&](const std::string& cache_bytes) {
     std::vector<std::string> arguments = eval;
-    // By one worker: of two, one may come to a record again while the other still makes it.
+    // With one worker: one of two could take a record again while the other still makes it.
     arguments.insert(arguments.end(), {"--workers", "1", "--cache-bytes", cache_bytes});
     const Result result = bench(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -74,7 +74,7 @@ TEST(BenchFigures, HaveAllKeysWhateverWasMeasured) {
     EXPECT_TRUE(json.at(key).is_null()) << key;
 }
 
-// In a sandbox without /proc: no figure says 0 MB.
+// In a sandbox without /proc, figures must not be 0 MB.
 TEST(BenchFigures, DoNotKnowMemoryThatTheSystemDoesNotTell) {
   EXPECT_EQ(own_memory("/no/such/folder"), std::nullopt);
   EXPECT_EQ(ResidentMemory({}, "/no/such/folder").peak(), std::nullopt);
@@ -193,7 +193,7 @@ TEST(Ceiling, KnowsBetweenWhichPairsTheMedianLies) {
   EXPECT_EQ(spread_of({3}).high, 3);
 }
 
-// Of lopsided values, as slow spells make them: the interval has the median in 95 of 100 runs.
+// With skewed values, as from slow periods, the interval has the median in 95 of 100 runs.
 TEST(Ceiling, IsRightInNineteenOfTwentyRuns) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> draw(0, 0.3);  // its median is 1

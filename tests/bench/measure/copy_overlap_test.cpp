@@ -28,7 +28,7 @@ TEST(HiddenShare, IsNoneOfACopyBetweenSteps) {
   EXPECT_THAT(hidden_share(spans({{40, 50}}), spans({{0, 40}, {50, 90}})), Optional(0.0));
 }
 
-// A copy of 700 us that runs while the device goes from one step of 100 ms to the next, for 15 us.
+// A copy of 700 us that spans the gap of 15 us between two steps of 100 ms.
 TEST(HiddenShare, LeavesOutAShortGapBetweenLongSteps) {
   const auto steps = spans({{0, 100'000'000}, {100'015'000, 200'000'000}});
   EXPECT_THAT(hidden_share(spans({{99'900'000, 100'600'000}}), steps), Optional(685.0 / 700));

@@ -15,7 +15,7 @@ using ::testing::Optional;
 
 TEST(CopyRate, IsBytesOverTheTimeOfCopies) {
   Report report;
-  report.copied_bytes = 4000;  // of 4 copies, of which 3 are over
+  report.copied_bytes = 4000;  // of 4 copies, of which 3 have ended
   report.stages = {{.name = "read", .busy_seconds = 7},
                    {.name = "copy", .busy_seconds = 0.5, .each = {.count = 3}}};
   const auto rate = copy_rate(report, 4);
@@ -30,13 +30,13 @@ TEST(CopyRate, IsUnknownWhereNothingWasCopiedOrTimed) {
   report.stages = {{.name = "copy"}};
   EXPECT_FALSE(copy_rate(report, 1));
   report.stages[0].busy_seconds = 1;
-  EXPECT_FALSE(copy_rate(report, 1));  // a copy that ended here and began before the report
+  EXPECT_FALSE(copy_rate(report, 1));  // a copy that ended in the report's time and began before it
   report.copied_bytes = 1000;
   EXPECT_FALSE(copy_rate(report, 0));
   EXPECT_TRUE(copy_rate(report, 1));
 }
 
-// A bus of 1 GB/s is not exceeded; how near a busy machine comes is not asserted.
+// The rate must not exceed the bus of 1 GB/s; a busy machine may stay far below.
 TEST(CopyRate, OfPlainCopiesIsThatOfTheBus) {
   HostDevice device({.copies = true, .copy_bytes_per_second = 1e9});
   const Memory source = device.allocate_host(plain_copy_memory(100'000, 3), {});

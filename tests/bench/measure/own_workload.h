@@ -14,12 +14,12 @@
 
 namespace millrace::testing {
 
-/// A trainer over made-up records: its samples take no time to make unless they are to, and its
-/// step sleeps.
+/// A trainer over simulated records. Samples take no time unless a test sets one, and its step
+/// sleeps.
 struct OwnWorkload {
   std::shared_ptr<MemoryDataset> dataset = std::make_shared<MemoryDataset>(640);
   std::shared_ptr<StampTransform> transform = std::make_shared<StampTransform>();
-  /// Steps so far, and those that had no batch or one of the wrong size.
+  /// Number of steps, and of steps with an empty batch or one of the wrong size.
   std::atomic<std::uint64_t> steps{0};
   std::atomic<std::uint64_t> wrong{0};
 
@@ -43,9 +43,9 @@ struct OwnWorkload {
   }
 
   static constexpr std::size_t batch_size = 8;
-  /// Whether steps are work of the stream's.
+  /// Whether steps are work on the stream.
   bool on_stream = false;
-  /// The trainer's own, if it has one.
+  /// The trainer's own stream; null if it has none.
   std::shared_ptr<HostStream> stream{};
 };
 

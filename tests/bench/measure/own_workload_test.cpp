@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// millrace/measure.h over trainers of the tests' own. It is linked without the command.
+// millrace/measure.h with trainers of the tests. Linked without the command.
 #include "measure/own_workload.h"
 
 #include <gmock/gmock.h>
@@ -42,10 +42,10 @@ TEST(OwnBench, RunsTheTrainersStepOnFullBatchesInHostMemory) {
   EXPECT_EQ(result.report.batches, 20U);
   EXPECT_EQ(result.report.samples, 20 * OwnWorkload::batch_size);
   EXPECT_EQ(result.batch_ms.size(), 20U);
-  // Further ones run beside it, on a batch that is there.
+  // Further steps run on a batch that is already there.
   EXPECT_GT(own.steps, 23U);
   EXPECT_EQ(own.wrong, 0U);
-  // A step sleeps for a millisecond at least.
+  // A step sleeps for at least a millisecond.
   EXPECT_THAT(result.step_ms, Optional(Ge(1.0)));
   EXPECT_THAT(result.device_idle, Optional(AllOf(Ge(0.0), Le(1.0))));
   EXPECT_TRUE(result.idle_by_synthetic);
@@ -114,7 +114,7 @@ TEST(OwnBench, GivesThePipelineTheTrainersOptions) {
   measure::Workload workload = own.workload(host(false));
   workload.pipeline.name = "mine";
   workload.pipeline.order = Order::sequential();
-  workload.pipeline.epochs = 1;  // not looked at: 640 records are 80 batches
+  workload.pipeline.epochs = 1;  // ignored: 640 records are 80 batches
   workload.pipeline.runtime = make_runtime({.workers = 2});
   std::vector<std::uint64_t> first;
   workload.step = [&](const Batch& batch, Stream&) {
@@ -160,7 +160,7 @@ TEST(OwnBench, ThrowsWhatTheStepThrows) {
   }
 }
 
-/// The setting that a tune of half a second or more finds for samples that take `sample_time` each.
+/// Runs a tune of half a second or more for samples that take `sample_time` each.
 measure::TuneResult tuned(OwnWorkload& own, std::chrono::microseconds sample_time,
                           std::chrono::microseconds step_time) {
   if (sample_time.count() > 0)
@@ -171,7 +171,7 @@ measure::TuneResult tuned(OwnWorkload& own, std::chrono::microseconds sample_tim
 
 TEST(OwnTune, TakesMoreWorkersWhereTheTrainerWaitsForThem) {
   OwnWorkload own;
-  // A batch takes one worker 16 ms or more, and the step 1 ms.
+  // A batch takes one worker at least 16 ms, and the step 1 ms.
   const auto result = tuned(own, 2ms, 1ms);
   EXPECT_EQ(result.chosen.workers, 2U) << result.text;
 }
@@ -179,7 +179,7 @@ TEST(OwnTune, TakesMoreWorkersWhereTheTrainerWaitsForThem) {
 TEST(OwnTune, TakesOneWorkerWhereThatIsEnough) {
   OwnWorkload own;
   const auto result = tuned(own, 0ms, 8ms);
-  // Beside other work it may not be able to tell, and says so.
+  // Beside other work `tune` may be unable to decide, and then says so.
   EXPECT_TRUE(result.chosen.workers == 1 || result.doubtful) << result.text;
   EXPECT_EQ(own.wrong, 0U);
 }

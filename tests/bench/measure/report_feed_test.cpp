@@ -55,7 +55,7 @@ TEST_F(ReportFeed, TellsOfSoManyBatchesAtATime) {
     EXPECT_FALSE(delta.verdict.text.empty());
   }
   EXPECT_THAT(batches, ElementsAre(4, 4, 2));
-  // Of each batch's wait by itself; the last one asked for after the run's end.
+  // The wait of each batch counts in one report; the last report is taken after the run's end.
   EXPECT_EQ(deltas_[0].stall.count, 4U);
   EXPECT_EQ(deltas_[1].stall.count, 4U);
   EXPECT_EQ(run.report().batches, 0U);
@@ -103,7 +103,7 @@ TEST_F(ReportFeed, TellsEachBadRecordOnce) {
     for (const BadRecord& record : delta.bad_record_list)
       EXPECT_TRUE(records.insert(record.index).second) << record.index;
   }
-  // Those that were found before it began, by workers ahead of the trainer, are not told.
+  // Bad records that workers found before the feed began are not reported.
   EXPECT_GT(count, 0U);
   EXPECT_EQ(records.size(), count);
   EXPECT_EQ(run.report().bad_records, 16U);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A library that the bench takes for cuBLAS, on the stand-in for CUDA: a product takes 2 ms and
-// must be one of square bfloat16 matrices, or of some rows of one. Found only where LD_LIBRARY_PATH
-// names its folder.
+// A library that the bench loads as cuBLAS, on the stand-in for CUDA. A product takes 2 ms; it must
+// be of square bfloat16 matrices, or of some rows of one. Found only if LD_LIBRARY_PATH names its
+// folder.
 #include <library_types.h>
 
 #include <chrono>

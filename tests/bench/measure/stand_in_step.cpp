@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The bench's kernels on the stand-in for CUDA: steps that sleep, and a cuBLAS that is not
-// installed.
+// The bench's kernels on the stand-in for CUDA: steps sleep, and cuBLAS is not installed.
 #include <array>
 #include <chrono>
 #include <thread>

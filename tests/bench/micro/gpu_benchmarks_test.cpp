@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The benchmarks of a GPU over the stand-in for CUDA: each runs through, compares its result with
-// the host's, and has the counters that the table of tests/gpu takes.
+// The benchmarks on a GPU over the stand-in for CUDA. Each runs to its end, compares its result
+// with the host's, and has the counters for the table of tests/gpu.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::run_program;
 using Json = nlohmann::json;
 
-/// The runs of the benchmarks that `filter` names, by name.
+/// Runs the benchmarks that match `filter`; returns the results by name.
 std::map<std::string, Json> runs_of(const std::string& filter) {
   const auto result = run_program({MILLRACE_GPU_BENCHMARKS, "--small", "--benchmark_format=json",
                                    "--benchmark_filter=" + filter});

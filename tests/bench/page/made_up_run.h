@@ -17,8 +17,8 @@
 
 namespace millrace::testing {
 
-/// A run as a bench would find it, without one: workers make samples into slots, copies follow, a
-/// device runs steps.
+/// A simulated run as a bench measures it: workers make samples in slots, copies follow, a device
+/// runs steps.
 class MadeUpRun {
  public:
   struct Plan {
@@ -86,7 +86,7 @@ class MadeUpRun {
           now += ms;
           busy_ms_ += ms;
         };
-        // A cold stretch of the disk.
+        // A slow period of the disk.
         spend("read", batch % 40 == 17 ? 9 : 0.06);
         spend("decode", plan_.decode_ms * decode(random));
         spend("augment", 1.1);

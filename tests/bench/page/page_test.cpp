@@ -30,7 +30,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// The data of a page's one chart of a kind.
+/// The data of the only chart of this kind on a page.
 nlohmann::json chart_of(const std::string& html, const std::string& kind) {
   const std::string opening = "data-kind=\"" + kind + "\"><script type=\"application/json\">";
   const std::size_t begin = html.find(opening);
@@ -39,7 +39,7 @@ nlohmann::json chart_of(const std::string& html, const std::string& kind) {
   return nlohmann::json::parse(html.substr(data, html.find("</script>", data) - data));
 }
 
-/// A page that a browser shows without asking anyone for anything.
+/// Expects a page that a browser shows without loading anything.
 void expect_sound(const std::string& html) {
   EXPECT_EQ(fault_in_markup(html), "");
   EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
@@ -153,7 +153,7 @@ TEST(BenchPage, ShowsTextsAsTheyAre) {
   EXPECT_EQ(count_of(html, "<script type=\"application/json\">"), 2u) << "bars and timeline";
   EXPECT_EQ(count_of(html, "</script>"), 3u);
   EXPECT_GE(count_of(html, shown), 13u);
-  // In the data of the charts the same text ends nothing, and is itself again when it is parsed.
+  // In the data of the charts the same text ends no element, and parsing restores it.
   EXPECT_EQ(chart_of(html, "bars").at("rows")[1].at("name"), attack);
   const auto drawn = chart_of(html, "timeline").at("groups")[0].at("lanes")[0];
   EXPECT_EQ(drawn.at("name"), attack);
@@ -310,7 +310,7 @@ TEST(Page, GivesEachKindOfWorkAColourOfItsOwn) {
   const std::string html = cli::page_html({});
   for (const char* name : {"read", "decode", "augment", "upload", "copy", "convert"})
     EXPECT_EQ(count_of(html, fmt::format("  {0}: [\"kind-{0}\", ", name)), 1U) << name;
-  // Red is what a run loses, and nothing else.
+  // Only lost time is red.
   EXPECT_EQ(count_of(html, "var(--lost)"), 2U);
   EXPECT_EQ(count_of(html, "url(#lost)"), 1U);
 }

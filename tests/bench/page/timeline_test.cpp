@@ -131,7 +131,7 @@ TEST(Timeline, ShowsTheStretchWithTheLongestStall) {
   for (const Json& step : drawn[2].at("times")) last += step.get<std::int64_t>();
   EXPECT_EQ(last, 2'000'000) << "no counter goes on behind the stretch";
 
-  // The stall is in however little is shown.
+  // The stall is shown even with few events.
   for (const std::size_t events : {20U, 100U, 500U}) {
     const Json few = lanes_of(cli::timeline_section(picture, {.events = events}));
     std::int64_t longest = 0;

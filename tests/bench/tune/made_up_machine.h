@@ -11,26 +11,26 @@
 
 namespace millrace::cli {
 
-/// A machine that is made up: throughput as a function of the setting, noise, drift, and a clock
-/// that only runs advance.
+/// A simulated machine: throughput as a function of the setting, noise, drift, and a clock that
+/// only runs advance.
 struct FakeMachine {
-  /// Samples per second that the loader could make.
+  /// The loader's samples per second without a step.
   std::function<double(const TuneSetting&)> rate = [](const TuneSetting& setting) {
     return 1000.0 * setting.workers;
   };
-  /// Standard deviation of a run's rate, relative.
+  /// Relative standard deviation of a run's rate.
   double noise = 0.005;
-  /// All rates rise and fall by this share within so many seconds.
+  /// All rates rise and fall by this share, with a period of `drift_seconds`.
   double drift = 0;
   double drift_seconds = 40;
-  /// Share of runs that other programs take a part of.
+  /// Share of runs that other programs disturb.
   double disturbed = 0;
   double disturbed_loss = 0.4;
   double first_batch_ms = 60;
-  /// Where it depends on the setting.
+  /// Time to the first batch, if it depends on the setting.
   std::function<double(const TuneSetting&)> first_batch{};
   std::size_t bytes_per_sample = 150'000;
-  /// Whether the system tells how much memory the workers take.
+  /// Whether the system tells the workers' memory.
   bool tells_scratch = true;
   double overhead_seconds = 0.1;
 
@@ -54,7 +54,7 @@ struct FakeMachine {
   double needed() const {
     return goal.step_ms > 0 ? static_cast<double>(goal.batch_size) * 1e3 / goal.step_ms : 1e300;
   }
-  /// What a trainer gets of a setting where nothing disturbs.
+  /// Samples per second of the trainer with a setting, without disturbances.
   double worth(const TuneSetting& setting) const { return std::min(rate(setting), needed()); }
 
  private:
@@ -89,7 +89,7 @@ struct FakeMachine {
 
 inline double saturating(double workers, double most) { return std::min(workers, most) * 1000; }
 
-/// A step of 64 samples that takes so many samples per second.
+/// Time of a step of 64 samples at this many samples per second.
 inline double step_for(double samples_per_second) { return 64e3 / samples_per_second; }
 
 }  // namespace millrace::cli

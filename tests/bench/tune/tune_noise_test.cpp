@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search on machines that are never quiet.
+// The search on noisy machines.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -15,13 +15,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-/// What a small prefetch loses of the rate.
+/// Share of the rate that is left with a small prefetch.
 double with_prefetch(const TuneSetting& setting) {
   if (setting.prefetch >= 8) return 1;
   return setting.prefetch >= 4 ? 0.97 : 0.6 + 0.1 * static_cast<double>(setting.prefetch);
 }
 
-/// 254 samples/s with one worker and 338 with two, where a step of 120 ms takes 533.
+/// 254 samples/s with one worker and 338 with two; a step of 120 ms takes 533.
 FakeMachine two_cores() {
   FakeMachine machine;
   machine.goal.max_workers = 2;
@@ -73,9 +73,9 @@ double best_of(const FakeMachine& machine) {
   return best;
 }
 
-// Multiplicative noise of 30% a run, and a drift that takes a quarter and gives it back. By 1,000
-// seeds it is 97 of 100 with a wide top, where two numbers of workers are 8% apart, and 98 or more
-// elsewhere.
+// Multiplicative noise of 30% per run, and a drift that takes a quarter and gives it back. Over
+// 1,000 seeds, 97 of 100 choices are right with a wide maximum, where two numbers of workers are 8%
+// apart, and 98 or more elsewhere.
 TEST(TuneNoise, TheChoiceIsWithin5PercentOfTheBestIn95Of100) {
   for (const Kind& kind : kinds()) {
     int good = 0;
@@ -143,7 +143,7 @@ TEST(TuneNoise, ItSaysWhatMakesTheChoiceDoubtful) {
   EXPECT_TRUE(taken.doubtful);
   EXPECT_THAT(taken.warnings, Contains(HasSubstr("other programs took")));
 
-  // What feeds the step even so is no matter of doubt.
+  // A setting that feeds the step despite disturbances is not doubtful.
   shared.now = 0;
   shared.goal.step_ms = step_for(1500);
   const TuneFindings fed = shared.tune();
@@ -165,7 +165,7 @@ TEST(TuneNoise, PrefetchIsAtLeastTwoAndTheLargerWinsATie) {
   EXPECT_GE(larger, 45);
 }
 
-// Prefetch 2 feeds the step in its first runs, and then no more.
+// Prefetch 2 feeds the step only in its first runs.
 TEST(TuneNoise, WhatFeedsSurelyIsNotGivenUpForWhatDoesNot) {
   FakeMachine machine;
   machine.goal.max_workers = 2;
@@ -182,7 +182,7 @@ TEST(TuneNoise, WhatFeedsSurelyIsNotGivenUpForWhatDoesNot) {
   EXPECT_EQ(found.points[found.phases[1].chosen].setting.prefetch, 8u);
 }
 
-// The machine gets slower all the time: what ran first would win if it were not run in turn.
+// The machine slows down all the time: without turns, the setting that runs first would win.
 TEST(TuneNoise, DriftHitsAllSettingsAlike) {
   for (const double step_ms : {0.0, step_for(1e6)}) {
     FakeMachine machine;

@@ -35,7 +35,7 @@ TEST(TuneSearch, TakesTheFewestWorkersThatFeedTheStep) {
     EXPECT_GE(found.points[found.chosen_point].runs.size(), few_runs);
     EXPECT_THAT(found.not_measured, IsEmpty());
     EXPECT_THAT(found.verdict, HasSubstr("feeds the step"));
-    // It stops there: more workers than the next power of two were not even tried.
+    // It stops there: it does not try more workers than the next power of two.
     for (const TunePoint& point : found.points)
       EXPECT_LE(point.setting.workers, std::bit_ceil(needed));
     EXPECT_LE(machine.now, machine.goal.budget_seconds);
@@ -73,7 +73,7 @@ TEST(TuneSearch, OneLuckyRunIsNotEnough) {
   machine.goal.max_workers = 2;
   machine.noise = 0;
   machine.goal.step_ms = step_for(1000);
-  // One worker feeds the step in every third run only.
+  // One worker feeds the step only in every third run.
   machine.rate = [&](const TuneSetting& setting) {
     return setting.workers == 1 && machine.runs % 3 != 1 ? 900.0 : 1100.0;
   };
@@ -122,7 +122,7 @@ TEST(TuneSearch, ACheaperSettingWithinNoiseIsTaken) {
     machine.seed = seed;
     machine.noise = 0.05;
     machine.goal.max_workers = 4;
-    // A gain of 1% for each further worker: real, but below what counts.
+    // A gain of 1% for each further worker: real, but too small to count.
     machine.rate = [](const TuneSetting& setting) { return 1000 + 10.0 * setting.workers; };
     dearer += machine.tune().chosen.workers > 1 ? 1 : 0;
   }

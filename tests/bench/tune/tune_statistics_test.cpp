@@ -103,11 +103,11 @@ TEST(TuneStatistics, FewerThanTwentyBatchesSayNothing) {
 }
 
 TEST(TuneStatistics, GainsAreWithinARound) {
-  // Both get slower from round to round, which says nothing of them.
+  // Both get slower from round to round, which must not change the gain.
   const Gain steady = gain({110, 55, 27.5}, {100, 50, 25});
   EXPECT_NEAR(steady.mean, 0.1, 1e-12);
   EXPECT_NEAR(steady.standard_error, 2.5 * std::sqrt(7.0 / 3) / std::sqrt(3) / (175.0 / 3), 1e-9);
-  // Only rounds that both ran in count, and of these the quiet ones if they are enough.
+  // Only rounds in which both ran count, and among these the undisturbed ones if there are enough.
   std::vector<TuneRun> first = rounds_of({1000, 110, 110, 110, 50});
   first[4].disturbed = 0.5;
   std::vector<TuneRun> second = rounds_of({1, 100, 100, 100, 100});

@@ -22,8 +22,8 @@ using namespace testing;
 using Json = nlohmann::json;
 using Result = RunningProgram::Result;
 
-/// Few small pictures, and the command on it with a budget of a fraction of a second. That makes
-/// every choice doubtful.
+/// A few small pictures, and the command with a budget of a fraction of a second, which makes every
+/// choice doubtful.
 class Tune : public OverPictures {
  protected:
   Tune() : OverPictures(pictures(24, 24, 16)) {}
@@ -99,7 +99,7 @@ TEST_F(Tune, WritesOptionsThatTheLibraryAndTheBenchRead) {
   EXPECT_EQ(bench({"--config", config_.string()}).err, "");
 }
 
-// No machine makes 4 images in a microsecond.
+// No machine can make 4 images in a microsecond.
 TEST_F(Tune, WhereNothingFeedsTheStepItSaysSoEverywhereAndEndsWithThree) {
   const fs::path page = folder_ / "page.html";
   const fs::path json = folder_ / "result.json";
@@ -217,7 +217,7 @@ TEST_F(Tune, UsageErrorsEndWithTwo) {
 }
 
 TEST_F(Tune, ErrorsNameWhatIsWrong) {
-  // Before anything is measured: this budget is a day.
+  // The check comes before any measurement: this budget is a day.
   const Result no_place =
       tune({"--out", (folder_ / "nowhere" / "options.json").string(), "--budget-s", "86400"});
   EXPECT_EQ(no_place.exit_code, 1);

@@ -53,7 +53,7 @@ TEST(UslFit, NoiseMovesItLittle) {
 }
 
 TEST(UslFit, NeverHasNegativeCosts) {
-  // More than in proportion: only a negative contention would say that.
+  // More than proportional growth, which only a negative contention would explain.
   const std::vector<ScalingPoint> superlinear = {{1, 100}, {2, 220}, {4, 460}, {8, 950}};
   const UslFit fit = fit_usl(superlinear);
   EXPECT_EQ(fit.sigma, 0);
@@ -62,7 +62,7 @@ TEST(UslFit, NeverHasNegativeCosts) {
 }
 
 TEST(UslFit, ContentionIsAShare) {
-  // Throughput that falls with every worker: only a contention above 1 would say that alone.
+  // Throughput that falls with every worker, which alone only a contention above 1 would explain.
   const std::vector<ScalingPoint> falling = {{1, 100}, {2, 60}, {4, 40}, {8, 20}};
   const UslFit fit = fit_usl(falling);
   EXPECT_GE(fit.sigma, 0);
