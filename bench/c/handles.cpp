@@ -51,7 +51,7 @@ std::shared_ptr<const void> get_object(std::uintptr_t handle, const char* kind) 
   const auto found = all.entries.find(handle);
   if (found == all.entries.end())
     throw Error(ErrorCode::invalid_argument,
-                "the " + name + " is no handle, or was freed: " + std::to_string(handle));
+                "the " + name + " is not a handle, or was freed: " + std::to_string(handle));
   if (found->second.kind != kind)
     throw Error(ErrorCode::invalid_argument,
                 "the " + name + " is the handle of a " + found->second.kind);

@@ -48,7 +48,7 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
   if (!fs::status_known(there)) refuse(path, ErrorCode::io, error.message());
   if (fs::is_directory(there)) refuse(path, ErrorCode::io, "it is a folder");
   if (fs::exists(there) && !fs::is_regular_file(there))
-    refuse(path, ErrorCode::io, "it is no regular file");
+    refuse(path, ErrorCode::io, "it is not a regular file");
   for (const std::string& input : inputs) check_not_input(path, input);
   if (fs::exists(there) && fs::file_size(path) > 0 && is_dataset(path))
     refuse(path, ErrorCode::invalid_argument, "it is a dataset");

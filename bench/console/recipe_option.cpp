@@ -19,7 +19,7 @@ CLI::Option* add_recipe(CLI::App& command, const char* name, std::string& recipe
 
 void add_size(CLI::App& command, std::optional<int>& size) {
   add_number(command, "--size", size,
-             "Output width and height of a preset; most have 224 of their own", 1, 8192);
+             "Output width and height of a preset; the default of most is 224", 1, 8192);
 }
 
 std::string recipe_names() {

@@ -43,13 +43,13 @@ int run_index(const IndexOptions& options) {
                "\n");
   const std::vector<std::string> fields = dataset->facts().fields;
   if (!fields.empty() && std::ranges::find(fields, "image") == fields.end()) {
-    print_text("its records have no images, so there is nothing to index in them\n");
+    print_text("its records have no images to index\n");
     return 0;
   }
   const IndexResult result =
       write_index(dataset, options.points, options.limits, runtime, interrupt);
   if (result.interrupted) {
-    print_note("interrupted; what was stored before stays, but for the shards that were done");
+    print_note("interrupted; stored indices stay, except those of shards that were done");
     return interrupt.exit_code();
   }
   print_text(printable(fmt::format("indexed {} in {:.1f} s: {}", options.dataset.path,
@@ -63,16 +63,16 @@ int run_index(const IndexOptions& options) {
 Command add_index(CLI::App& millrace) {
   auto options = std::make_shared<IndexOptions>();
   CLI::App* app = millrace.add_subcommand(
-      "index", "Store where in each JPEG a decoder can begin, so that crops are decoded faster");
+      "index", "Store a seek index of each JPEG, so that crops are decoded faster");
   add_dataset(*app, options->dataset);
   app->add_option_function<std::string>(
          "--index",
          [options](const std::string& kind) {
            options->points = kind == "rows" ? IndexPoints::rows : IndexPoints::tiles;
          },
-         "Where decoders can begin: at each eighth block (MCU) of a row, or at rows alone. That "
-         "takes an eighth of the bytes where images are some 500 pixels wide, and crops take 8% "
-         "longer; more of both where they are wider")
+         "Where decoders can begin: at each eighth block (MCU) of a row, or only at rows. With "
+         "rows, the index of images 500 pixels wide has an eighth of the bytes, and crops take 8% "
+         "longer; the wider the images, the larger both effects")
       ->type_name("tiles|rows")
       ->default_str("tiles")
       ->check(CLI::IsMember({"tiles", "rows"}).description(""));

@@ -89,7 +89,7 @@ int inspect_all(const InspectOptions& options, const std::shared_ptr<const Datas
 Command add_inspect(CLI::App& millrace) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* app =
-      millrace.add_subcommand("inspect", "Tell what is in a dataset, or show one of its records");
+      millrace.add_subcommand("inspect", "Show the contents of a dataset, or one of its records");
   add_dataset(*app, options->dataset);
   CLI::Option* record =
       app->add_option("--record", options->record, "Show this record, from 0, instead of the whole")
@@ -99,16 +99,16 @@ Command add_inspect(CLI::App& millrace) {
                       "Write the record's image bytes, as they are stored, to a file; - is stdout")
           ->needs(record)
           ->check(output_check(true));
-  app->add_flag("--force", options->force, "Replace the file of --out where it exists")->needs(out);
+  app->add_flag("--force", options->force, "Replace the file of --out if it exists")->needs(out);
   app->add_option("--sample", options->sample,
-                  "Look at this many records, spread evenly, instead of all")
+                  "Read this many records, spread evenly, instead of all")
       ->transform(between(std::uint64_t{1}, UINT64_MAX))
       ->excludes(record);
   app->add_option("--json", options->json,
                   "Write everything as JSON to a file; - prints it instead of the tables")
       ->check(output_check(true));
   app->add_option("--workers", options->workers,
-                  "Threads that look at records; default: one per processor")
+                  "Threads that read records; default: one per processor")
       ->transform(between(1, 4096));
   app->callback([options] {
     if (options->out == "-" && options->json == "-")

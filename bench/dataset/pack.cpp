@@ -68,13 +68,13 @@ void check_usage(const PackOptions& options) {
     for (const std::string& input : options.inputs)
       if (options.inputs.size() > 1 || (fs::exists(input) && !is_image_folder(input)))
         throw CLI::ValidationError(
-            name, fmt::format("goes with one folder of images; {} is none", input));
+            name, fmt::format("needs one folder of images, which {} is not", input));
   }
   if (options.inputs.size() < 2) return;
   for (const std::string& input : options.inputs)
     if (!is_pattern(input) && !fs::is_regular_file(input))
       throw CLI::ValidationError(
-          "INPUT", fmt::format("several are taken where all are tars; {} is none", input));
+          "INPUT", fmt::format("several inputs must all be tars, which {} is not", input));
 }
 
 }  // namespace
@@ -92,50 +92,50 @@ Command add_pack(CLI::App& millrace) {
         app->get_option("OUT")->add_result(paths.back());
         options->inputs.pop_back();
       },
-      "Folder of images: folders in it are classes and become labels from 0, sorted by name; "
-      "without any, the label is "
-      "-1. Or WebDataset tars, also compressed ones, or quoted patterns of them. Or any dataset, "
-      "whose records are copied");
+      "Folder of images: its sub-folders are classes with labels from 0, sorted by name; without "
+      "sub-folders the label is -1. Or WebDataset tars, also compressed ones, or quoted patterns "
+      "of them. Or any dataset, whose records are copied");
   input->required()->check(input_check());
   app->add_option("OUT", options->out, "The dataset file to write")
       ->required()
       ->check(output_check(false));
   app->add_option("--list", options->list,
-                  "Take images and labels from this file: a line path,label for each, with paths "
-                  "relative to the folder")
+                  "Take images and labels from this file: a line path,label for each image, with "
+                  "paths relative to the folder")
       ->check(input_check());
-  CLI::Option* masks = app->add_option(
-      "--masks", options->masks,
-      "Pack with each image of the folder its mask, the PNG file of the same path in this one");
+  CLI::Option* masks =
+      app->add_option("--masks", options->masks,
+                      "Pack a mask with each image: the PNG file of the same path in this folder");
   masks->type_name("FOLDER")->check(input_check());
-  CLI::Option* coco = app->add_option(
-      "--coco", options->coco, "Pack the images of this JSON file of COCO's form with their boxes");
+  CLI::Option* coco =
+      app->add_option("--coco", options->coco,
+                      "Pack the images of this JSON file in COCO's format with their boxes");
   coco->type_name("FILE")->check(input_check())->excludes("--list");
   const auto how = [app](const char* option, std::string& value, const char* text) {
     app->add_option(option, value, text)->type_name("NAME")->check(input_check());
   };
   how("--format", options->dataset.format, "Open INPUT as a dataset of this format");
   how("--images", options->dataset.images,
-      "Of an LMDB file with several databases, the one with the images");
-  how("--labels", options->dataset.labels, "The one with their labels");
+      "Database of the images, in an LMDB file with several databases");
+  how("--labels", options->dataset.labels, "Database of their labels");
   for (CLI::Option* option : {masks, coco})
     for (const char* other : {"--format", "--images", "--labels"}) option->excludes(other);
-  CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT where it exists");
+  CLI::Option* force = app->add_flag("--force", options->force, "Replace OUT if it exists");
   app->add_flag("--resume", options->resume,
-                "Go on where a pack was interrupted; begin where there is no OUT")
+                "Continue an interrupted pack; begin a new one if OUT does not exist")
       ->excludes(force);
   CLI::Option* shards = app->add_option("--shards", options->shards,
-                                        "Write so many files, which open as one dataset");
+                                        "Number of files to write, which open as one dataset");
   shards->transform(between(1, 99999));
   app->add_option("--shard-bytes", options->shard_bytes,
-                  "Write files with no more than so many bytes of records each (as 500MB, 2GiB)")
+                  "Most bytes of records in each file (such as 500MB, 2GiB)")
       ->transform(bytes_check(1000))
       ->excludes(shards);
-  app->add_option("--commit-bytes", options->commit_bytes,
-                  "Commit each time so many bytes were packed; a pack that is killed loses no more "
-                  "than these (default 32MiB)")
+  app->add_option(
+         "--commit-bytes", options->commit_bytes,
+         "Commit after this many bytes; a pack that is killed loses at most these (default 32MiB)")
       ->transform(bytes_check(1000));
-  app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 although files were left out");
+  app->add_flag("--skip-bad", options->skip_bad, "Exit with 0 even if files were left out");
   app->add_option("--workers", options->workers,
                   "Threads that read and check images; default: one per processor")
       ->transform(between(1, 4096));
@@ -147,15 +147,14 @@ Command add_pack(CLI::App& millrace) {
            else
              options->index = kind == "rows" ? IndexPoints::rows : IndexPoints::tiles;
          },
-         "Store beside OUT where in each JPEG a decoder can begin, as `millrace index` does, or "
-         "not")
+         "Kind of the seek index to store beside OUT, as `millrace index` does, or none")
       ->type_name("tiles|rows|none")
       ->default_str("tiles")
       ->check(CLI::IsMember({"tiles", "rows", "none"}).description(""));
   add_decode_limits(*app, options->limits);
   app->add_option("--max-expansion", options->max_expansion,
-                  "Leave out images of a tar that is sparse or compressed from where they are more "
-                  "than 64 MiB and so many times the tar's bytes")
+                  "Leave out images of a sparse or compressed tar beyond 64 MiB plus this many "
+                  "times the tar's bytes")
       ->type_name("N")
       ->capture_default_str()
       ->transform(between(std::uint64_t{1}, UINT64_MAX));

@@ -56,7 +56,7 @@ Status read_regular(const fs::path& path, Status (*check_kind)(std::span<const s
   struct stat there {};
   if (stat(path.c_str(), &there) != 0) return not_there(path, errno);
   if (S_ISDIR(there.st_mode)) return Status::bad("is a folder");
-  if (!S_ISREG(there.st_mode)) return Status::bad("is no regular file");
+  if (!S_ISREG(there.st_mode)) return Status::bad("is not a regular file");
   const auto size = static_cast<std::size_t>(there.st_size);
   if (size == 0) return Status::bad("is empty");
   if (size > max_image_bytes)
@@ -88,7 +88,7 @@ Status check_png(std::span<const std::byte> head) {
   const ImageKind kind = image_kind(head);
   if (kind == ImageKind::png) return Status::ok();
   return Status::bad(kind == ImageKind::unknown
-                         ? "is no PNG"
+                         ? "is not a PNG file"
                          : fmt::format("is a {} image, and masks are PNG", to_string(kind)));
 }
 

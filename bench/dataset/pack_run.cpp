@@ -162,7 +162,7 @@ void Packing::check_arguments() const {
                 options_.out + " is named as a tar; OUT, the dataset's file, comes last");
   const bool is_there = fs::exists(options_.out, ignored);
   if (is_there && !fs::is_regular_file(options_.out))
-    throw Error(ErrorCode::invalid_argument, options_.out + " is no regular file");
+    throw Error(ErrorCode::invalid_argument, options_.out + " is not a regular file");
   // An index file has the name of its dataset or tar with this extension.
   fs::path indexed = options_.out;
   indexed.replace_extension();

@@ -84,13 +84,12 @@ std::vector<fs::path> tars_of(const std::vector<std::string>& inputs) {
       const auto refuse = [&](const char* what) {
         throw Error(ErrorCode::invalid_argument, tar.string() + what);
       };
-      if (fs::is_directory(tar))
-        refuse(" is a folder; several inputs are tars, or one is a folder");
+      if (fs::is_directory(tar)) refuse(" is a folder; give one folder, or several tars");
       // The file is read twice, so it must not be a pipe.
       if (!fs::is_regular_file(tar)) refuse(" is neither a folder nor a file");
-      if (fs::file_size(tar) == 0) refuse(" is empty, and no tar");
+      if (fs::file_size(tar) == 0) refuse(" is empty, and not a tar");
       if (is_dataset(tar))
-        refuse(" is an LMDB file or a list of shards, and no tar; several inputs are tars");
+        refuse(" is an LMDB file or a list of shards, and not a tar; several inputs must be tars");
       tars.push_back(tar);
     }
   return tars;
@@ -213,7 +212,7 @@ PackSource::PackSource(const PackOptions& options) {
   const bool is_folder = inputs.size() == 1 && fs::is_directory(inputs[0]);
   if ((dataset_ || !is_folder) && !(options.masks.empty() && options.coco.empty()))
     throw Error(ErrorCode::invalid_argument,
-                inputs[0] + " is no folder of images, and --masks and --coco are of one's images");
+                inputs[0] + " is not a folder of images, which --masks and --coco need");
   ListingHash hash;
   const std::string what = dataset_    ? take_dataset(options, hash)
                            : is_folder ? take_folder(options, hash)
@@ -252,7 +251,7 @@ std::string PackSource::take_tars(const PackOptions& options, ListingHash& hash)
   for (const fs::path& tar : tars) check_not_input(options.out, tar);
   if (!options.list.empty())
     throw Error(ErrorCode::invalid_argument,
-                tars[0].string() + " is no folder, and --list names files of one");
+                tars[0].string() + " is not a folder, which --list needs");
   listing_ = list_tars(tars, options.max_expansion);
   for (const fs::path& tar : tars) {
     hash.add(fs::canonical(tar).string());
@@ -298,7 +297,7 @@ std::string PackSource::take_masks(const PackOptions& options, ListingHash& hash
   };
   if (!fs::exists(masks_)) refuse(ErrorCode::not_found, " does not exist");
   if (!fs::is_directory(masks_))
-    refuse(ErrorCode::invalid_argument, " is no folder; --masks names the folder of the masks");
+    refuse(ErrorCode::invalid_argument, " is not a folder; --masks names the folder of the masks");
   const fs::path masks = fs::canonical(masks_), images = fs::canonical(folder_);
   const bool is_listed = !options.coco.empty() || !options.list.empty();
   if (!is_listed && std::ranges::mismatch(images, masks).in1 == images.end())

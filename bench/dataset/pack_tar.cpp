@@ -61,7 +61,7 @@ ArchiveHandle open_tar(const fs::path& tar) {
   archive_read_set_format_option(opened.get(), "tar", "read_concatenated_archives", "1");
   constexpr std::size_t read_bytes = std::size_t{1} << 18;
   if (archive_read_open_filename(opened.get(), tar.c_str(), read_bytes) != ARCHIVE_OK)
-    throw_unreadable(tar, opened.get(), "is no folder and no tar that can be read", "");
+    throw_unreadable(tar, opened.get(), "is neither a folder nor a tar that can be read", "");
   return opened;
 }
 
@@ -170,7 +170,7 @@ class TarListing {
       end_sample();
       sample_.emplace().key = name.key;
       if (!keys_.insert(sample_->key).second)
-        sample_->refuse("comes again behind other samples; a sample's members lie together");
+        sample_->refuse("its members are not adjacent: other samples lie between them");
     }
     const std::int64_t size = member_bytes(tar_, entry);
     if (is_image_extension(name.extension))
@@ -213,7 +213,7 @@ class TarListing {
     text.emplace();
     if (size > static_cast<std::int64_t>(max_label_text_bytes))
       return sample_->refuse(
-          fmt::format("its {} is {} bytes long, which no label is", extension, size));
+          fmt::format("its {} is {} bytes long, too long for a label", extension, size));
     const std::vector<std::byte> bytes = read_data(tar_, opened, size);
     text->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }

@@ -68,7 +68,7 @@ std::string done_text(const VerifyOptions& options, const VerifyResult& result) 
   else if (result.checked > result.bad.size())
     text += ", no field \"image\" to decode";
   if (options.deep)
-    text += fmt::format(", the seek index of {} proved", count_text(result.proved, "image"));
+    text += fmt::format(", the seek index of {} verified", count_text(result.proved, "image"));
   if (result.found_fingerprint)
     text += fingerprint_differs(result) ? ", fingerprint differs" : ", fingerprint matches";
   return text + fmt::format("; {:.1f} s", result.seconds);
@@ -81,8 +81,8 @@ std::string to_text(const VerifyOptions& options, const Dataset& dataset,
   for (const std::string& table : result.damaged_tables) text += printable(table) + "\n";
   if (fingerprint_differs(result))
     text += fmt::format(
-        "the records are, in their order, not those that were written: their fingerprint is {}, "
-        "that of the dataset {}\n",
+        "the records or their order have changed since they were written: their fingerprint is {}, "
+        "the dataset's is {}\n",
         hex(*result.found_fingerprint), hex(*result.fingerprint));
   const std::string done = done_text(options, result);
   if (result.interrupted)
@@ -154,9 +154,9 @@ Command add_verify(CLI::App& millrace) {
   CLI::Option* quick =
       app->add_flag("--quick", options->quick, "Structure and checksums only; decode nothing");
   app->add_flag("--deep", options->deep,
-                "Also prove the stored seek index of each image, by decoding with it and without")
+                "Also verify the stored seek index of each image, by decoding with it and without")
       ->excludes(quick);
-  app->add_option("--limit", options->limit, "How many bad records are printed, default 20")
+  app->add_option("--limit", options->limit, "Number of bad records to print, default 20")
       ->transform(between(std::uint64_t{0}, UINT64_MAX));
   app->add_option("--json", options->json,
                   "Write everything, with all bad records, as JSON to a file; - prints it instead")

@@ -106,7 +106,7 @@ Status prove_index(const Record& record, const Place& place) {
   decoder.use_index(place.index, checksum);
   if (Status decoded = decode_whole(decoder, with_index); !decoded.is_ok()) return decoded;
   return plain == with_index ? Status::ok()
-                             : Status::bad("its pixels are others with its stored seek index");
+                             : Status::bad("its pixels differ with its stored seek index");
 }
 
 Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Place& place) {
@@ -158,9 +158,7 @@ std::vector<BadRecord> repeated_records(const Dataset& dataset) {
   const auto add = [&](std::uint64_t index, std::uint64_t other) {
     repeated.push_back(
         {index, dataset.key(index),
-         fmt::format("it is the same record as {}; one of them is not the one that was "
-                     "written here",
-                     other)});
+         fmt::format("it is the same record as {}; one of them replaces another record", other)});
   };
   for (std::size_t n = 1; n < records.size(); ++n) {
     if (records[n].first != records[n - 1].first) continue;

@@ -57,17 +57,18 @@ void add_measuring_options(CLI::App& command, DiagnoseArguments& arguments) {
       ->type_name("MS|auto")
       ->required()
       ->check(step_check(false));
-  auto* batches =
-      command
-          .add_option("--batches", arguments.batches, "Measure so many batches per phase and round")
-          ->type_name("N")
-          ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 32));
-  add_number(command, "--seconds", arguments.seconds, "Measure for so long per phase and round",
-             0.01, 86400.0, "S")
+  auto* batches = command
+                      .add_option("--batches", arguments.batches,
+                                  "Number of batches to measure per phase and round")
+                      ->type_name("N")
+                      ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 32));
+  add_number(command, "--seconds", arguments.seconds,
+             "Time to measure per phase and round, in seconds", 0.01, 86400.0, "S")
       ->excludes(batches);
-  add_number(command, "--rounds", arguments.rounds,
-             "How often each phase is measured, in turn with the others; more find smaller stalls",
-             2, 100);
+  add_number(
+      command, "--rounds", arguments.rounds,
+      "Number of rounds, each of which measures every phase once; more rounds find smaller stalls",
+      2, 100);
   command
       .add_option("--json", arguments.json,
                   "Write everything as JSON to a file; - prints it instead of the table")
@@ -86,7 +87,7 @@ void add_measuring_options(CLI::App& command, DiagnoseArguments& arguments) {
 Command add_diagnose(CLI::App& millrace) {
   auto arguments = std::make_shared<DiagnoseArguments>();
   CLI::App* command = millrace.add_subcommand(
-      "diagnose", "Find out why a device waits: for storage, preparation or copies");
+      "diagnose", "Find out why a device waits: storage, preparation or copies");
   add_source_arguments(*command, arguments->source);
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);

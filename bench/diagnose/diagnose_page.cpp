@@ -24,7 +24,7 @@ Section epoch_section(const DiagnoseRecord& record) {
   }
   return {
       .title = "Where an epoch's time goes",
-      .text = "Each part is the difference between two phases; what is red the device waits for.",
+      .text = "Each part is the difference between two phases. In the red parts the device waits.",
       .chart = make_chart("shares", {{"rows", rows}}),
       .tables = {{.title = "An epoch in numbers",
                   .head = {"", "ms per batch", "95% noise", "of an epoch", "s per epoch", ""},

@@ -11,10 +11,10 @@
 namespace millrace::measure {
 
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options) {
-  if (!workload.step)
-    throw Error(ErrorCode::invalid_argument, "to diagnose why a device waits takes a step");
+  if (!workload.step) throw Error(ErrorCode::invalid_argument, "diagnose needs a step");
   if (options.rounds < 2)
-    throw Error(ErrorCode::invalid_argument, "to tell noise from stalls takes 2 rounds or more");
+    throw Error(ErrorCode::invalid_argument,
+                "diagnose needs at least 2 rounds, to tell noise from stalls");
   cli::DiagnoseRecord record;
   cli::DiagnoseSettings& settings = record.settings;
   settings.bench = cli::settings_of(workload, options.open == nullptr);

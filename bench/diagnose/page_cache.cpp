@@ -48,7 +48,8 @@ class OpenFile {
     struct stat status {};
     if (fstat(number_, &status) != 0) throw_io(path_, "cannot be looked at", errno);
     if (!S_ISREG(status.st_mode))
-      throw Error(ErrorCode::io, path_.string() + " is no file, so no pages of it are cached");
+      throw Error(ErrorCode::io,
+                  path_.string() + " is not a file, so none of its pages can be cached");
     return static_cast<std::uintmax_t>(status.st_size);
   }
 

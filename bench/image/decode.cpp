@@ -204,30 +204,30 @@ CLI::Validator one_of(const Names& names) {
 
 Command add_decode(CLI::App& millrace) {
   auto arguments = std::make_shared<DecodeArguments>();
-  CLI::App* app = millrace.add_subcommand("decode", "Show what is made of an image file");
+  CLI::App* app = millrace.add_subcommand("decode", "Decode an image file and describe the result");
   app->add_option("FILE", arguments->files, "Encoded images")->required()->check(input_check());
   CLI::Option* recipe = add_recipe(*app, "--recipe", arguments->recipe,
-                                   "Run train, eval or the recipe of a JSON file, instead of the "
-                                   "crop, size, filter and turn that are given here");
+                                   "Run train, eval or the recipe of a JSON file, instead of "
+                                   "--crop, --size, --filter and --upright");
   const auto part = [&](const char* name, auto& value, const char* text) {
     return app->add_option(name, value, text)->excludes(recipe);
   };
-  part("--crop", arguments->crop, "Take this box of the image alone; default: the whole")
+  part("--crop", arguments->crop, "Decode only this box of the image; default: the whole image")
       ->type_name("X,Y,W,H")
       ->check(parsed_by(crop_of, "x,y,width,height in pixels"));
-  part("--size", arguments->size, "Resize it; default: not")
+  part("--size", arguments->size, "Size to resize to; default: no resizing")
       ->type_name("WxH")
       ->check(parsed_by(size_of, "WIDTHxHEIGHT in pixels"));
-  part("--filter", arguments->filter, "The filter of --size, in Pillow's words")
+  part("--filter", arguments->filter, "The filter of --size, by Pillow's names")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(one_of(filters));
-  part("--like", arguments->like, "The Pillow whose pixels --size makes")
+  part("--like", arguments->like, "The version of Pillow whose pixels --size makes")
       ->type_name("NAME")
       ->capture_default_str()
       ->check(one_of(versions));
   app->add_flag("--upright", arguments->upright,
-                "Turn the image as its EXIF orientation says, before --crop")
+                "Turn the image upright by its EXIF orientation, before --crop")
       ->excludes(recipe);
   add_number(*app, "--seed", arguments->seed, "Seed of a recipe's random numbers", std::uint64_t{0},
              UINT64_MAX)

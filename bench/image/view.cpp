@@ -153,7 +153,7 @@ Command add_view(CLI::App& millrace) {
       ->transform(between(std::uint64_t{0}, UINT64_MAX));
   add_recipe(*app, "--recipe", arguments->recipe, recipe_names())->capture_default_str();
   add_size(*app, arguments->size);
-  add_number(*app, "--samples", arguments->samples, "How many samples are drawn", 1, 64);
+  add_number(*app, "--samples", arguments->samples, "Number of samples to draw", 1, 64);
   add_number(*app, "--seed", arguments->seed, "Seed of augmentation", std::uint64_t{0}, UINT64_MAX);
   app->add_option("--png", arguments->png, "The PNG file to write; - is stdout")
       ->type_name("FILE")

@@ -62,7 +62,7 @@ Command add_topology(CLI::App& millrace) {
   auto arguments = std::make_shared<TopologyArguments>();
   RuntimeOptions& options = arguments->runtime;
   CLI::App* app = millrace.add_subcommand(
-      "topology", "Tell the machine's nodes, cores and devices, and where workers would go");
+      "topology", "Print the machine's nodes, cores and devices, and where workers would run");
   app->add_option("--workers", options.workers,
                   "Place this many workers; default: one per processor, less those left free")
       ->transform(between(1, 4096));
@@ -79,7 +79,7 @@ Command add_topology(CLI::App& millrace) {
   rank->needs(world);
   world->needs(rank);
   app->add_option("--synthetic", arguments->synthetic,
-                  "Take a made-up machine, in hwloc's words, instead of this one")
+                  "Use a synthetic machine, in hwloc's syntax, instead of this one")
       ->type_name("TEXT")
       ->check(CLI::Validator(synthetic_fault, ""));
   app->add_option("--json", arguments->json,

@@ -139,7 +139,7 @@ Json placement_json(const TopologyView& view) {
 
 std::string to_text(const TopologyView& view) {
   const Topology& machine = view.machine;
-  std::string text = fmt::format("{}: {}", machine.synthetic ? "made-up machine" : "this machine",
+  std::string text = fmt::format("{}: {}", machine.synthetic ? "synthetic machine" : "this machine",
                                  count_text(machine.machine_cpus, "processor"));
   if (machine.cores < machine.machine_cpus)
     text += fmt::format(", {} for this process", machine.cores);

@@ -84,8 +84,8 @@ int run(const BenchArguments& arguments) {
   static_cast<RunSetup&>(record) = run_setup(arguments.source, arguments.step_ms, settings);
   if (arguments.ceiling && settings.recipe.empty())
     throw Error(ErrorCode::invalid_argument,
-                "--ceiling compares with libjpeg-turbo's decode of images, and the samples here "
-                "are made of none");
+                "--ceiling compares with libjpeg-turbo's decode of images, but these samples have "
+                "no images");
   settings.warmup = arguments.warmup.value_or(arguments.epochs > 0 ? 0 : 10);
   settings.epochs = arguments.epochs;
   settings.batches = arguments.batches;
@@ -121,8 +121,8 @@ int run(const BenchArguments& arguments) {
 void add_measuring_options(CLI::App& command, BenchArguments& arguments) {
   auto* step_ms = command
                       .add_option("--step-ms", arguments.step_ms,
-                                  "Length of the synthetic training step in ms; 0 = none, auto = "
-                                  "1.25 x the loader's own time per batch")
+                                  "Length of the synthetic training step in ms; 0 = no step, auto "
+                                  "= 1.25 x the loader's own time per batch")
                       ->type_name("MS|auto")
                       ->capture_default_str()
                       ->check(step_check(true));
@@ -133,17 +133,19 @@ void add_measuring_options(CLI::App& command, BenchArguments& arguments) {
       ->type_name("gemm:N")
       ->check(CLI::Validator(check_gemm, ""))
       ->excludes(step_ms);
-  auto* batches = command.add_option("--batches", arguments.batches, "Measure so many batches")
-                      ->type_name("N")
-                      ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 40));
+  auto* batches =
+      command.add_option("--batches", arguments.batches, "Number of batches to measure")
+          ->type_name("N")
+          ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 40));
   auto* epochs =
       command
           .add_option("--epochs", arguments.epochs,
-                      "Measure so many epochs without a warm-up, and tell the rate of each")
+                      "Number of epochs to measure, without a warm-up; prints the rate of each")
           ->type_name("N")
           ->transform(between(std::uint64_t{1}, std::uint64_t{1} << 20))
           ->excludes(batches);
-  add_number(command, "--seconds", arguments.seconds, "Measure for so long", 0.01, 86400.0, "S")
+  add_number(command, "--seconds", arguments.seconds, "Time to measure, in seconds", 0.01, 86400.0,
+             "S")
       ->excludes(batches)
       ->excludes(epochs);
   command.add_option("--warmup", arguments.warmup, "Batches before measuring begins")
@@ -168,19 +170,18 @@ void add_measuring_options(CLI::App& command, BenchArguments& arguments) {
       ->type_name("FILE")
       ->check(output_check(false));
   add_number(command, "--copy-gb-s", arguments.source.copy_gb_per_second,
-             "Copy no faster than so many 10^9 bytes per second, to imitate a bus on the host; 0 = "
-             "as fast as the memory",
+             "Limit of copies in 10^9 bytes per second, to imitate a bus on the host; 0 = no limit",
              0.0, 10000.0, "RATE");
   CLI::Option* ceiling =
       command.add_flag("--ceiling", arguments.ceiling,
                        "Also compare with libjpeg-turbo's plain full decode on as many threads");
   add_number(command, "--ceiling-seconds", arguments.ceiling_seconds,
-             "Begin no further pair of its windows after so long, if there are 20", 0.0, 3600.0,
-             "SECONDS")
+             "Time after which --ceiling measures no further pair of windows, once it has 20", 0.0,
+             3600.0, "SECONDS")
       ->needs(ceiling);
   command.add_flag("--save-index", arguments.save_index,
-                   "Store what was noted of the images beside the dataset, as `millrace index` "
-                   "does of all");
+                   "Store the seek indices that were made beside the dataset, as `millrace index` "
+                   "does for all images");
   command.add_flag("--digest", arguments.digest,
                    "Print the XXH3-64 of all batches from the first one on, warm-up included");
 }

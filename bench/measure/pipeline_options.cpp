@@ -64,9 +64,8 @@ void set_raw_transform(BenchSettings& settings) {
     for (const FieldSpec& spec : seen_field_specs(dataset)) fields.push_back({.spec = spec});
   settings.transform = fields.empty() ? raw_transform(dataset) : raw_transform(fields);
   if (!fields.empty())
-    settings.warnings.push_back(dataset.name() +
-                                ": the dtypes of the fields are not known; samples have their "
-                                "bytes as they are stored");
+    settings.warnings.push_back(
+        dataset.name() + ": the dtypes of the fields are not known; samples have the stored bytes");
 }
 
 /// Applies an options file, and warns where it may not fit. Returns its number of workers.
@@ -95,14 +94,13 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber.description(""));
   };
-  limit("--max-pixels", limits.max_pixels, "An image of more pixels is bad; at most 250000000");
+  limit("--max-pixels", limits.max_pixels, "Images with more pixels are bad; at most 250000000");
   limit("--max-pixels-per-byte", limits.max_pixels_per_byte,
-        "An image of more pixels per byte of its file is bad");
-  limit("--max-scan-pixels", limits.max_scan_pixels, "An image of more pixels times scans is bad");
-  limit(
-      "--max-decode-bytes", limits.max_decode_bytes,
-      "Memory for all large images that are decoded at once (as 500MB, 2GiB); one that needs more "
-      "alone is bad")
+        "Images with more pixels per byte of their file are bad");
+  limit("--max-scan-pixels", limits.max_scan_pixels, "Images with more pixels times scans are bad");
+  limit("--max-decode-bytes", limits.max_decode_bytes,
+        "Memory for all large images that are decoded at once (such as 500MB, 2GiB); an image that "
+        "needs more alone is bad")
       ->default_str("512 MiB, or a quarter of the memory if that is less")
       ->transform(CLI::AsSizeValue(true).description(""));
 }
@@ -110,16 +108,16 @@ void add_decode_limits(CLI::App& command, DecodeLimits& limits) {
 void add_kept_bytes(CLI::App& command, SourceArguments& arguments) {
   command
       .add_option("--index-bytes", arguments.index_bytes,
-                  "Memory for what the first epoch notes of the images, so that the next ones are "
-                  "faster (as 500MB, 2GiB); 0 = nothing")
+                  "Memory for seek indices of images, which the first epoch makes to speed up "
+                  "later ones (such as 500MB, 2GiB); 0 = none")
       ->type_name("N")
       ->default_str("a hundredth of the memory")
       ->transform(CLI::AsSizeValue(true).description(""));
   command
       .add_option("--cache-bytes", arguments.cache_bytes,
-                  "Memory for images behind resize and crop, so that the next epochs need not "
-                  "decode them (as 500MB, 2GiB);\n"
-                  "0 = none is kept, as in recipes with random crops")
+                  "Memory for a cache of images after resize and crop, so that later epochs need "
+                  "not decode them (such as 500MB, 2GiB);\n0 = no cache. Recipes with random crops "
+                  "do not use it")
       ->type_name("N")
       ->capture_default_str()
       ->transform(CLI::AsSizeValue(true).description(""));
@@ -129,9 +127,8 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   add_dataset(command, arguments.dataset);
   command
       .add_option("--transform", arguments.transform,
-                  "What makes samples of records: a recipe, of their field \"image\", or raw, "
-                  "which hands their fields on as they are;\n"
-                  "auto = raw where there is no such field")
+                  "How samples are made from records: image = from the field \"image\" by the "
+                  "recipe, raw = fields unchanged;\nauto = raw if records have no field \"image\"")
       ->type_name("auto|image|raw")
       ->capture_default_str()
       ->check(CLI::Validator(check_transform, ""));
@@ -140,16 +137,15 @@ void add_source_arguments(CLI::App& command, SourceArguments& arguments) {
   add_number(command, "--seed", arguments.seed, "Seed of order and augmentation", std::uint64_t{0},
              UINT64_MAX);
   command
-      .add_option("--device", arguments.device,
-                  "Where batches end up: host, or a GPU by its number")
+      .add_option("--device", arguments.device, "Device for batches: host, or a GPU by its number")
       ->type_name("host|cuda:N")
       ->capture_default_str()
       ->check(CLI::Validator(check_device, ""));
   command
       .add_option("--convert", arguments.convert,
-                  "What the device makes of the images: uint8, float16, bfloat16 or float32 (with "
+                  "Conversion of images on the device: uint8, float16, bfloat16 or float32 (with "
                   "ImageNet's mean and std),\n"
-                  "nchw (the default) or nhwc; without it they stay uint8, nhwc")
+                  "nchw (the default) or nhwc; without it images stay uint8, nhwc")
       ->type_name("DTYPE[:LAYOUT]")
       ->check(CLI::Validator(check_conversion, ""));
   add_decode_limits(command, arguments.limits);
@@ -170,7 +166,7 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
       .add_option(
           "--workers", arguments.workers,
           "Worker threads; 0 = one per usable processor, less those left free to launch kernels;\n"
-          "auto = as many, of which the fewest that keep batches ready are active")
+          "auto = the same number, of which only as many are active as keep batches ready")
       ->type_name("N|auto")
       ->default_str("0")
       ->check(CLI::Validator(check_workers, ""));
@@ -179,9 +175,9 @@ void add_pipeline_arguments(CLI::App& command, PipelineArguments& arguments) {
   number("--micro-batches", arguments.micro_batches, "Micro-batches in which a batch is copied",
          defaults.micro_batches, 1, 1 << 20);
   command
-      .add_option("--config", arguments.config,
-                  "Take the four above from a file that `millrace tune --out` wrote, where they "
-                  "are not given here")
+      .add_option(
+          "--config", arguments.config,
+          "Defaults of the four options above, from a file that `millrace tune --out` wrote")
       ->type_name("FILE.json")
       ->check(input_check());
 }

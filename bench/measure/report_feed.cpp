@@ -10,7 +10,7 @@ ReportFeed::ReportFeed(Pipeline& pipeline, std::uint64_t every, Told told)
     : pipeline_(pipeline), every_(every), told_(std::move(told)) {
   if (every_ == 0 || !told_)
     throw Error(ErrorCode::invalid_argument,
-                "a ReportFeed tells somebody, after at least one batch each");
+                "a ReportFeed needs a callback and at least one batch per report");
   const Report before = pipeline_.take_report();
   bad_records_ = before.bad_records;
   listed_ = before.bad_record_list.size();

@@ -125,41 +125,40 @@ Command add_tune(CLI::App& millrace) {
     return command->add_option(name, value, text)->type_name(type);
   };
   option("--step-ms", arguments->step_ms, "MS",
-         "Time of the training step per batch in ms (of --batch-size); 0 = none: the knee of "
-         "throughput is searched")
+         "Time of the training step in ms, for a batch of --batch-size; 0 = no step: searches the "
+         "knee of throughput")
       ->capture_default_str()
       ->transform(between(0.0, 3600000.0));
   option("--batch-size", arguments->batch_size, "N|auto",
-         "Samples per batch; auto = searched, beginning with 64")
+         "Samples per batch; auto = searched, from 64 on")
       ->capture_default_str()
       ->check(CLI::Validator(check_batch_size, ""));
   option("--p99-ms", arguments->p99_ms, "MS",
-         "Search the largest batch that takes no more time at the 99th percentile")
+         "Search the largest batch size within this time at the 99th percentile")
       ->transform(between(0.001, 3600000.0));
   option("--memory", arguments->memory_bytes, "BYTES|512M|1.5G",
-         "Search the largest batch whose pinned and device memory and scratch keep within this; "
-         "measuring may take more")
+         "Search the largest batch size whose pinned memory, device memory and scratch stay within "
+         "this; measuring may take more")
       ->transform(bytes_check(1024));
   option("--max-workers", arguments->max_workers, "N",
-         "Try no more workers; 0 = one per usable processor")
+         "Most workers to try; 0 = one per usable processor")
       ->capture_default_str()
       ->transform(between(0, 4096));
   option("--budget-s", arguments->budget_seconds, "S",
-         "Time for everything; what does not fit in is said")
+         "Time for everything; the result names what did not fit into it")
       ->capture_default_str()
       ->transform(between(0.1, 86400.0));
   option("--out", arguments->out, "FILE.json",
-         "Write the setting, why and the machine, for `bench --config` and load_options()")
+         "Write the setting, its reasons and the machine, for `bench --config` and load_options()")
       ->check(output_check(false));
   option("--json", arguments->json, "FILE",
          "Write every run as JSON to a file; - prints it instead of the tables")
       ->check(output_check(true));
   option("--html", arguments->html, "FILE",
-         "Write a page for people: what was chosen and why, the sweep and the tables")
+         "Write a page for people: the choice and its reasons, the sweep and the tables")
       ->check(output_check(false));
-  command->add_flag(
-      "--accept-noise", arguments->accept_noise,
-      "End with 0, not 3, where nothing feeds the step or noise hid the best setting");
+  command->add_flag("--accept-noise", arguments->accept_noise,
+                    "Exit with 0, not 3, if nothing feeds the step or noise hid the best setting");
   command->footer(tune_footer);
   return {command, [arguments] { return run(*arguments); }};
 }

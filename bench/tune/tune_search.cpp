@@ -125,10 +125,10 @@ void Search::begin(TuneVariable variable) {
 
 TunePhase& Search::end() {
   if (rounds_.refused())
-    findings_.not_measured.push_back(fmt::format(
-        "{}: the time was over before every value was tried often enough to be sure; {} is the "
-        "best of what was measured",
-        to_string(variable_), value_at(chosen_)));
+    findings_.not_measured.push_back(
+        fmt::format("{}: the time was over before every value was tried often enough to be sure; "
+                    "{} is the best of the measured values",
+                    to_string(variable_), value_at(chosen_)));
   return findings_.phases.emplace_back(
       TunePhase{.variable = variable_, .points = tried(), .chosen = chosen_});
 }

@@ -52,7 +52,7 @@ class FileBytes {
     // The parser buffers a text to its end, so texts are limited.
     if (++quiet_parts_ > most_parts)
       throw Error(ErrorCode::invalid_argument,
-                  path_.string() + " has a value of more than 4 MiB, which no annotation has");
+                  path_.string() + " has a value of more than 4 MiB, too long for an annotation");
     read_ = std::fread(part_.data(), 1, part_.size(), file_.get());
     if (std::ferror(file_.get()) != 0) fail(ErrorCode::io);
     XXH3_64bits_update(hash_.get(), part_.data(), read_);

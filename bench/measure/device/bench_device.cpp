@@ -66,8 +66,7 @@ class HostBenchDevice final : public BenchDevice {
   std::shared_ptr<Device> device() const override { return device_; }
   std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
     if (work.gemm > 0)
-      throw Error(ErrorCode::invalid_argument,
-                  "the host has no step of matrices; it needs a CUDA device");
+      throw Error(ErrorCode::invalid_argument, "a step of matrices needs a CUDA device");
     return std::make_unique<HostTrainerStream>(*device_, work);
   }
 

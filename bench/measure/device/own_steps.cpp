@@ -41,7 +41,7 @@ class OwnStream : public TrainerStream {
   StepStatistics statistics() const override { return sums_.statistics(); }
   void restart_statistics() override { sums_.restart(enqueued()); }
   void read(const Batch&, std::span<const std::string>, Reader) override {
-    throw Error(ErrorCode::invalid_argument, "no digest is made beside a trainer's own step");
+    throw Error(ErrorCode::invalid_argument, "a trainer's own step allows no digest");
   }
 
  protected:
@@ -135,7 +135,7 @@ class OwnStepsDevice final : public BenchDevice {
   std::shared_ptr<Device> device() const override { return device_; }
   std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
     if (!work.own && work.any())
-      throw Error(ErrorCode::invalid_argument, "this device has no steps but a trainer's own");
+      throw Error(ErrorCode::invalid_argument, "this device runs only a trainer's own steps");
     if (device_->copies()) return std::make_unique<TimedStream>(device_, stream_, work);
     return std::make_unique<ThreadStream>(device_, stream_, work);
   }

@@ -45,7 +45,7 @@ TEST(CMisuse, NullFreedAndForeignHandlesAreSaidToBe) {
   EXPECT_STREQ(error.message, "");
   millrace_dataset_free(run.dataset);
   EXPECT_EQ(millrace_dataset_size(run.dataset, &size, &error), MILLRACE_INVALID_ARGUMENT);
-  EXPECT_THAT(error.message, HasSubstr("the dataset is no handle, or was freed"));
+  EXPECT_THAT(error.message, HasSubstr("the dataset is not a handle, or was freed"));
   millrace_dataset_free(run.dataset);
 
   auto* const transform_as_dataset = reinterpret_cast<millrace_dataset*>(run.transform);

@@ -241,9 +241,9 @@ TEST_F(Files, WhatIsReadIsWhatItShouldBe) {
            {"/dev/null", "there is no image to pack in /dev/null"}})
     expect_refused({"pack", at("photos"), at("out"), "--list", path}, 1, says);
   for (const auto& [path, says] : std::vector<std::pair<std::string, std::string>>{
-           {at("nothing"), "nothing is empty, and no tar"},
+           {at("nothing"), "nothing is empty, and not a tar"},
            {at("empty.mdb"), "empty.mdb is an LMDB file"},
-           {at("text"), "text is no folder and no tar that can be read"},
+           {at("text"), "text is neither a folder nor a tar that can be read"},
            {at("none"), "none does not exist"},
            {at("no*.tar"), "no*.tar matches no file"},
            {at("empty"), "there is no image to pack in "},
@@ -305,7 +305,7 @@ TEST_F(Files, WhatDoesNotGoTogether) {
   }
   expect_refused({"pack", at("photos"), at("more"), "--resume"}, 1,
                  "more cannot be resumed: 3 files went into it, and there are 1");
-  expect_refused({"pack", at("photos"), at("photos"), at("o")}, 2, "photos is none");
+  expect_refused({"pack", at("photos"), at("photos"), at("o")}, 2, "which photos is not");
   expect_refused({"decode", "a", "b", "--png", "c"}, 2, "there must be one FILE");
   expect_refused({"decode", "a", "--png", "b", "--raw", "c"}, 2, "--png");
   expect_refused({"decode", "a", "--recipe", "eval", "--upright"}, 2, "--recipe");

@@ -144,7 +144,7 @@ TEST_F(Arrays, PackedOnesSayOfTheirFieldsTheSame) {
     }
   const auto index = millrace_command({"index", path("packed.lmdb")});
   EXPECT_EQ(index.exit_code, 0);
-  EXPECT_THAT(index.out, HasSubstr("no images, so there is nothing to index"));
+  EXPECT_THAT(index.out, HasSubstr("its records have no images to index"));
 }
 
 TEST_F(Arrays, BenchSaysWhatItCannot) {

@@ -96,7 +96,7 @@ TEST(Foreign, InspectSaysWhatIsMissingForTraining) {
   EXPECT_EQ(sample.at("fields").size(), 3U);
   const auto stored = millrace_command({"index", folder / "floats.mdb"});
   EXPECT_EQ(stored.exit_code, 0) << stored.err;
-  EXPECT_THAT(stored.out, HasSubstr("no images, so there is nothing to index"));
+  EXPECT_THAT(stored.out, HasSubstr("its records have no images to index"));
 }
 
 TEST(Foreign, DatabasesAreNamedByOptions) {

@@ -79,7 +79,7 @@ TEST_F(Index, IsStoredBesideTheDatasetAndChangesNoBatch) {
   EXPECT_THAT(indexed.out,
               AllOf(StartsWith("indexed " + set_.string() + " in "),
                     HasSubstr(": 30 of 31 images (0.0 MB, "),
-                    HasSubstr("% of theirs); 1 need none, as other decoders take them\n")));
+                    HasSubstr("% of theirs); 1 without, since other decoders decode them\n")));
   EXPECT_EQ(all_bytes(set_), before);
   const Json with_index = bench({"--index-bytes", "0"});
   EXPECT_EQ(with_index.at("digest"), plain.at("digest"));
@@ -116,14 +116,14 @@ TEST_F(Index, IsStoredByPackUnlessItIsAskedNotTo) {
   EXPECT_LT(of_rows.size(), by_pack.size());
   EXPECT_EQ(pack(folder_ / "photos", set_, {"--force", "--index", "rows"}).exit_code, 0);
   EXPECT_EQ(read_file(index_), of_rows);
-  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 30 images proved"));
+  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 30 images verified"));
   EXPECT_EQ(pack(folder_ / "photos", set_, {"--force", "--index", "none"}).exit_code, 0);
   EXPECT_FALSE(fs::exists(index_)) << "it goes with what is replaced";
   const fs::path shards = folder_ / "shards.lmdb";
   EXPECT_EQ(pack(folder_ / "photos", shards, {"--shards", "2"}).exit_code, 0);
   EXPECT_TRUE(fs::exists(folder_ / "shards-00001-of-00002.lmdb.index"));
   const Result verified = millrace_command({"verify", shards, "--deep"});
-  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images proved"));
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images verified"));
   const Result wrong = pack(folder_ / "photos", folder_ / "x.lmdb", {"--index", "columns"});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("columns"));
@@ -131,7 +131,7 @@ TEST_F(Index, IsStoredByPackUnlessItIsAskedNotTo) {
 
 TEST_F(Index, IsProvedByVerify) {
   ASSERT_NO_FATAL_FAILURE(pack_plain());
-  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 0 images proved"));
+  EXPECT_THAT(run({"verify", "--deep"}).out, HasSubstr("the seek index of 0 images verified"));
   ASSERT_EQ(run({"index"}).exit_code, 0);
   const Json sound = Json::parse(run({"verify", "--deep", "--json", "-"}).out);
   EXPECT_EQ(sound.at("indices_proved"), 30);
@@ -188,7 +188,7 @@ TEST_F(Index, IsSavedByARun) {
   EXPECT_THAT(saved.err, HasSubstr("saved the index of 30 of 31 records"));
   const Result verified = run({"verify", "--deep"});
   EXPECT_EQ(verified.exit_code, 0);
-  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images proved"));
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 30 images verified"));
 }
 
 TEST_F(Index, SaysWhatItCannotDo) {
@@ -208,7 +208,7 @@ TEST(IndexOfPhotographs, IsRightAndSmall) {
   ASSERT_EQ(pack(shared_dir() / "data/photos", set).exit_code, 0);
   const Result verified = millrace_command({"verify", set, "--deep"});
   EXPECT_EQ(verified.exit_code, 0) << verified.err;
-  EXPECT_THAT(verified.out, HasSubstr("the seek index of 500 images proved"));
+  EXPECT_THAT(verified.out, HasSubstr("the seek index of 500 images verified"));
   EXPECT_LT(static_cast<double>(fs::file_size(set.string() + ".index")),
             0.018 * static_cast<double>(fs::file_size(set)));
 }

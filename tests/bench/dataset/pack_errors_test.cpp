@@ -240,7 +240,7 @@ TEST_F(PackErrors, WhatIsNoRegularFileIsLeftOut) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("left out 5 files:\n"), HasSubstr("  1: is a folder\n"),
-                    HasSubstr("  pipe: is no regular file\n"), HasSubstr("  circle: "),
+                    HasSubstr("  pipe: is not a regular file\n"), HasSubstr("  circle: "),
                     HasSubstr("  none/a.jpg: cannot be read: No such file or directory\n"),
                     HasSubstr("  0/0.jpg/a: cannot be read: Not a directory\n")));
 }

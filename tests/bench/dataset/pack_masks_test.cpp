@@ -120,7 +120,7 @@ TEST_F(PackMasks, AnImageWithoutAFittingOneIsLeftOut) {
             HasSubstr("  cat/a.jpg: it has no mask: " + at + "a.png does not exist\n"),
             HasSubstr("  cat/b.jpg: its mask " + at + "b.png is 10 x 10, the image 20 x 20\n"),
             HasSubstr("  cat/c.jpg: its mask " + at + "c.png is a JPEG image, and masks are PNG\n"),
-            HasSubstr("  cat/d.jpg: its mask " + at + "d.png is no PNG\n"),
+            HasSubstr("  cat/d.jpg: its mask " + at + "d.png is not a PNG file\n"),
             HasSubstr("  cat/e.jpg: its mask " + at + "e.png has no sound header: "),
             HasSubstr("  cat/f.jpg: its mask " + at + "f.png is empty\n"),
             HasSubstr("  cat/g.jpg: its mask " + at + "g.png is a folder\n"),
@@ -193,7 +193,7 @@ TEST_F(PackMasks, AreOfAFolderOfImages) {
     for (const char* option : {"--masks", "--coco"}) {
       const Result result = pack(folder_ / input, out_, {option, masks_});
       EXPECT_EQ(result.exit_code, 2);
-      EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr("goes with one folder of images"),
+      EXPECT_THAT(result.err, AllOf(HasSubstr(option), HasSubstr("needs one folder of images"),
                                     HasSubstr(input)));
     }
   EXPECT_EQ(
@@ -203,7 +203,7 @@ TEST_F(PackMasks, AreOfAFolderOfImages) {
   EXPECT_EQ(pack_all({"--format", "folder"}).exit_code, 2);
   const Result of_pattern = pack(folder_ / "*.tar", out_, {"--masks", masks_});
   EXPECT_EQ(of_pattern.exit_code, 1);
-  EXPECT_THAT(of_pattern.err, HasSubstr("is no folder of images"));
+  EXPECT_THAT(of_pattern.err, HasSubstr("is not a folder of images"));
 }
 
 TEST_F(PackMasks, TheirFolderIsThereAndApart) {
@@ -213,7 +213,7 @@ TEST_F(PackMasks, TheirFolderIsThereAndApart) {
     EXPECT_EQ(result.err, "millrace: " + masks.string() + why + "\n");
   };
   refused(folder_ / "none", " does not exist");
-  refused(masks_ / "dog" / "3.png", " is no folder; --masks names the folder of the masks");
+  refused(masks_ / "dog" / "3.png", " is not a folder; --masks names the folder of the masks");
   for (const fs::path& inside : {photos_, photos_ / "dog"})
     refused(inside,
             " lies in the folder of the images, of which every file is packed; move it elsewhere");

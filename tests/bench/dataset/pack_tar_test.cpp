@@ -108,8 +108,9 @@ TEST(PackTar, ReadsCompressedOnes) {
   fs::resize_file(folder / "s.tar.gz", fs::file_size(folder / "s.tar.gz") - 20);
   const Result cut = pack(folder / "s.tar.gz", folder / "cut.lmdb");
   EXPECT_EQ(cut.exit_code, 1);
-  EXPECT_THAT(cut.err,
-              HasSubstr("s.tar.gz is no folder and no tar that can be read: truncated gzip input"));
+  EXPECT_THAT(
+      cut.err,
+      HasSubstr("s.tar.gz is neither a folder nor a tar that can be read: truncated gzip input"));
   EXPECT_FALSE(fs::exists(folder / "cut.lmdb"));
 }
 
@@ -131,7 +132,7 @@ TEST(PackTar, LeavesOutSamplesThatAreNone) {
       {"has two .cls", {{"x.jpg", "i"}, {"x.cls", "1"}, {"x.cls", "1"}}},
       {"its .json is 2000000 bytes long",
        {{"x.jpg", "i"}, {"x.json", std::string(2'000'000, ' ')}}},
-      {"comes again behind other samples", {{"good0.txt", "of the first"}, {"good0.cls", "3"}}}};
+      {"its members are not adjacent", {{"good0.txt", "of the first"}, {"good0.cls", "3"}}}};
   for (const auto& [reason, members] : wrong) {
     TarFile tar;
     add_sample(tar, "good0", 0);

@@ -275,7 +275,8 @@ TEST(Pack, SaysWhatIsWrongWithItsArguments) {
     EXPECT_THAT(result.out, IsEmpty());
   };
   expect(pack(folder / "missing", folder / "out.lmdb"), 1, "missing does not exist");
-  expect(pack(folder / "photos" / "a.jpg", folder / "out.lmdb"), 1, "a.jpg is no folder");
+  expect(pack(folder / "photos" / "a.jpg", folder / "out.lmdb"), 1,
+         "a.jpg is neither a folder nor a tar");
   expect(pack(folder / "photos", folder.path()), 1, "is a folder; OUT is the dataset's file");
   expect(pack(folder / "photos", folder / "no" / "out.lmdb"), 1,
          "cannot be created: No such file or directory");

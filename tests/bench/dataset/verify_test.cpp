@@ -175,9 +175,8 @@ TEST(Verify, FindsARecordThatStandsInForAnother) {
   write_contents(folder / "b.lmdb", contents);
   const Result result = verify(folder / "b.lmdb", {"--quick"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(
-      result.out,
-      HasSubstr("it is the same record as 5; one of them is not the one that was written here"));
+  EXPECT_THAT(result.out,
+              HasSubstr("it is the same record as 5; one of them replaces another record"));
   EXPECT_THAT(result.out, HasSubstr("fingerprint differs"));
   EXPECT_THAT(result.out, HasSubstr("2 of 8 records are bad"));
 }

@@ -59,7 +59,7 @@ TEST(TopologyCommand, TellsOfAMadeUpMachine) {
     const Result result = topology({"--synthetic", machine});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.out,
-                HasSubstr("made-up machine: " + std::to_string(8 * nodes) + " processors\n"));
+                HasSubstr("synthetic machine: " + std::to_string(8 * nodes) + " processors\n"));
     EXPECT_THAT(result.out,
                 HasSubstr("  node 0            8 processors (0-7) of 4 cores, 64 GiB of memory\n"));
     EXPECT_THAT(result.out, HasSubstr("L3 1 x 32 MiB (8 processors each)\n"));
