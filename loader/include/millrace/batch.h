@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch holds its slot's memory and what orders that memory's reuse, but neither the dataset nor
-// the transform; it may outlive its pipeline, and is let go by any thread. One object is not for
-// two threads at once; copies, which share the slot, are. Streams that a batch is used on outlive
-// it, unless it keeps them. In words a part of a batch is a micro-batch; `Part`, `PartRange` and
-// `parts()` are the names that code has for it.
+// A batch of samples and its micro-batches, as `Pipeline::next` returns them.
+//
+// Lifetimes: a batch keeps its slot's memory alive, but not the dataset or the transform. It may
+// outlive its pipeline. Streams that a batch is used on must outlive it, unless the batch keeps
+// them (`Batch::record_stream`). Threads: two threads must not use one `Batch` object at once. They
+// may use copies of it, which share the slot. Any thread may destroy a batch.
+//
+// The documentation says "micro-batch" for a part of a batch; in code the names are `Part`,
+// `PartRange` and `parts()`.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -20,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-// Private, so outside of what is shown.
+// Private types, outside the exported namespace.
 namespace millrace {
 class Desk;
 struct Lease;
@@ -32,16 +36,18 @@ class BatchTensor;
 class Part;
 class PartRange;
 
-/// A counted lease of a slot that holds one batch. Copies share the lease; when the last one goes,
-/// the slot's reuse is ordered behind everything the batch's streams were given until then. A batch
-/// may outlive its scope and its pipeline, and may be moved to or copied for other threads; one
-/// object is not for two threads at once. Streams that it does not keep must outlive it. While one
-/// of them is being captured into a graph, the last copy must not go, which ends the run with an
-/// error; others may.
+/// A reference-counted handle to the output slot that holds one batch. Copies share the slot. When
+/// the last copy is destroyed, the slot is reused only after all work given to the batch's streams
+/// until then.
+///
+/// A batch may outlive its scope and its pipeline. It may be moved or copied to other threads, but
+/// two threads must not use one object at once. Streams that it does not keep must outlive it. Do
+/// not destroy the last copy while one of its streams is being captured into a graph: that ends the
+/// run with an error. Other copies may be destroyed then.
 class Batch {
  public:
-  /// No batch: what `Pipeline::next` returns after the last one. Any use of it but copies, `reset`
-  /// and the test for true throws `Error` (`invalid_argument`).
+  /// An empty batch, which `Pipeline::next` returns after the last one. Only copies, `reset` and
+  /// the test for true are allowed; other calls throw `Error` (`invalid_argument`).
   Batch() = default;
   Batch(const Batch& other);
   Batch(Batch&& other) noexcept;
@@ -49,59 +55,62 @@ class Batch {
   ~Batch();
 
   explicit operator bool() const { return lease_ != nullptr; }
-  /// Gives up this object's share now.
+  /// Releases this object's share of the slot now.
   void reset() { *this = Batch(); }
 
-  /// A field of all samples, [size(), ...]: one of the transform's, "index" (uint64, as
-  /// `indices()`) or "valid" (uint8, as `valid()`); these two travel with the samples unless the
-  /// transform has such a field itself. Throws `Error`: `not_found` for an unknown name,
-  /// `invalid_argument` while micro-batches of a batch that comes in parts have not been taken
-  /// yet.
+  /// A field of all samples, [size(), ...]: one of the transform's fields, "index" (uint64, equal
+  /// to `indices()`) or "valid" (uint8, equal to `valid()`). The last two are copied with the
+  /// samples unless the transform has a field of that name itself. Throws `Error`: `not_found` for
+  /// an unknown name; `invalid_argument` while some micro-batches of a batch that is delivered in
+  /// parts have not been taken yet.
   BatchTensor operator[](std::string_view field) const;
-  /// The names of all fields, in the order in which they lie in the slot.
+  /// The names of all fields, in the order of their memory in the slot.
   std::vector<std::string> field_names() const;
   /// The field "image".
   BatchTensor images() const;
   /// The field "label".
   BatchTensor labels() const;
 
-  /// This rank's samples in this batch, padding included. All batches of a run have as many, but an
-  /// epoch's last one may have fewer, and none on a rank that has no share of it.
+  /// Number of this rank's samples in this batch, including padding. It is the same for all batches
+  /// of a run, except that an epoch's last batch may have fewer samples. That batch may have none
+  /// on a rank without a share of it.
   std::size_t size() const;
-  /// The record of each sample (after replacement), in host memory. As `valid`, complete once all
-  /// micro-batches were taken.
+  /// Record index of each sample (after replacement of bad records), in host memory. Like
+  /// `valid()`, it is complete after all micro-batches were taken.
   std::span<const std::uint64_t> indices() const;
-  /// One per sample, in host memory: 1, or 0 for a marked bad record and for padding.
+  /// One value per sample, in host memory: 0 for padding and for a bad record that is marked as
+  /// such, else 1.
   std::span<const std::uint8_t> valid() const;
-  /// Samples that are valid.
+  /// Number of samples that are valid.
   std::size_t valid_count() const;
 
   /// The batch's number in the run, from 0 at position 0.
   std::uint64_t number() const;
-  /// From 0. What an epoch is depends on the order: see `Order`.
+  /// Number of the epoch, from 0. The order defines what an epoch is: see `Order`.
   std::uint64_t epoch() const;
   bool last_in_epoch() const;
-  /// Samples of this batch over all ranks, padding not counted: what the sum of all ranks'
-  /// gradients is divided by.
+  /// Number of samples of this batch over all ranks, without padding. Divide the sum of all ranks'
+  /// gradients by it.
   std::size_t global_size() const;
-  /// Which slot it lies in, from 0; a slot's addresses never change.
+  /// Number of the slot that holds the batch, from 0. The addresses of a slot never change.
   std::size_t slot() const;
-  /// Whose memory its fields lie in.
+  /// The device whose memory holds the fields.
   DeviceId device() const;
-  /// Where a pipeline goes on that has had this batch: `ResumeOptions::from`.
+  /// State from which a pipeline continues after this batch: `ResumeOptions::from`.
   State state_after() const;
 
-  /// The micro-batches, in order. For a batch that comes in parts, going to the next one waits
-  /// until it is made.
+  /// The micro-batches, in order. If the batch is delivered in parts, advancing to the next
+  /// micro-batch waits until it is ready.
   PartRange parts() const;
 
-  /// The batch is used on this stream too: its slot is not reused before the work given to the
-  /// stream until the last copy of the batch goes. Throws `Error` (`invalid_argument`) while the
-  /// stream is being captured; the run goes on.
+  /// Declares that the batch is used on this stream too. The slot is reused only after the work
+  /// that the stream is given until the last copy of the batch is destroyed. Throws `Error`
+  /// (`invalid_argument`) while the stream is being captured; the run continues.
   void record_stream(Stream& stream) const;
-  /// The same, and the batch keeps the stream until the last copy goes. Where nobody else has it
-  /// then, it ends on that copy's thread; of a `HostStream` this waits for its work, so the thread
-  /// must not be its own.
+  /// Does the same, and keeps the stream alive until the last copy of the batch is destroyed. If
+  /// the batch is then the stream's last owner, the stream is destroyed on the thread of that copy.
+  /// The destructor of a `HostStream` waits for the stream's work, so that thread must not be the
+  /// stream's own.
   void record_stream(std::shared_ptr<Stream> stream) const;
 
  private:
@@ -118,12 +127,12 @@ class Batch {
   Lease* lease_ = nullptr;
 };
 
-/// A field of a batch or micro-batch. A view as any `Tensor`: as long as it is used, someone must
-/// hold a share of the batch. It also knows its batch, for what hands it to other libraries
+/// A field of a batch or micro-batch. Like any `Tensor` it is a view: it is valid while someone
+/// holds a share of the batch. It refers to its batch for functions that pass it to other libraries
 /// (`to_dlpack`, `to_torch`).
 class BatchTensor : public Tensor {
  public:
-  /// A further share of its batch.
+  /// Returns a further share of its batch.
   Batch share() const;
 
  private:
@@ -138,9 +147,9 @@ class BatchTensor : public Tensor {
 inline BatchTensor Batch::images() const { return (*this)["image"]; }
 inline BatchTensor Batch::labels() const { return (*this)["label"]; }
 
-/// A micro-batch: samples [first(), first() + size()) of a batch. Valid as long as the `PartRange`
-/// that it was taken from, which in a range-based for loop is the loop's; its tensors and spans are
-/// valid as long as the batch.
+/// A micro-batch: samples [first(), first() + size()) of a batch. It is valid as long as the
+/// `PartRange` that it was taken from; a range-based for loop keeps that range. Its tensors and
+/// spans are valid as long as the batch.
 class Part {
  public:
   /// A field of its samples, [size(), ...].
@@ -169,9 +178,9 @@ class PartRange {
     using iterator_category = std::input_iterator_tag;
     using value_type = Part;
     using difference_type = std::ptrdiff_t;
-    /// Makes the batch's stream wait for the micro-batch; blocks until that is on its way to the
-    /// device, or without a stream until it can be read. Throws `Error` (`invalid_argument`) while
-    /// the stream is being captured; the micro-batch can be taken later.
+    /// Makes the batch's stream wait for the micro-batch. Blocks until its copy to the device is
+    /// enqueued; without a stream, until its data can be read. Throws `Error` (`invalid_argument`)
+    /// while the stream is being captured; the micro-batch can be taken later.
     Part operator*() const;
     Iterator& operator++() {
       ++number_;
@@ -189,7 +198,7 @@ class PartRange {
 
   Iterator begin() const { return Iterator(this, 0); }
   Iterator end() const { return Iterator(this, size()); }
-  /// How many micro-batches have samples.
+  /// Number of micro-batches that have samples.
   std::size_t size() const;
 
  private:

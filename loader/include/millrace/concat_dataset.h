@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: `concat_datasets` may be called from any thread. The dataset that it gives
-// shares its parts, so nobody else needs to keep them.
+// Threads and lifetimes: `concat_datasets` may be called from any thread. The returned dataset
+// shares ownership of its parts.
 
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
@@ -12,13 +12,16 @@
 
 namespace MILLRACE_API millrace {
 
-/// Several datasets as one: numbers run on from part to part, in this order; a part may come more
-/// than once, or be empty itself. `Order::mixed` gives each its share. The fingerprint is what the
-/// same records have in one dataset; the fields are those that all parts have, and what is known of
-/// them is what all parts that have records say alike; the classes are those of the parts that name
-/// any. Throws `Error` (`invalid_argument`) if there are no datasets
-/// or a pointer is null, and if two parts name different classes, since their labels would not mean
-/// the same.
+/// Joins several datasets into one. Record numbers continue from part to part, in the given order.
+/// A part may be empty and may occur more than once. `Order::mixed` gives each part its share of an
+/// epoch.
+///
+/// The fingerprint is the one that the same records have in a single dataset. The fields are those
+/// that all parts have. Each property of a field is kept if all parts that have records agree on
+/// it. The classes are taken from the parts that name classes.
+///
+/// Throws `Error` (`invalid_argument`) if `parts` is empty, if a pointer is null, or if two parts
+/// name different classes, because their labels would then have different meanings.
 std::shared_ptr<const Dataset> concat_datasets(std::vector<std::shared_ptr<const Dataset>> parts);
 
 }  // namespace millrace

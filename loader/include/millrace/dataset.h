@@ -5,13 +5,15 @@
 #include <millrace/error.h>
 #include <millrace/sample_spec.h>
 
-// Threads: a `Dataset` does not change; all its functions may be called from any thread at once. A
-// `DatasetReader` is for one thread at a time, and each thread makes its own: one for each record
-// that it uses at a time.
+// Datasets, their records, and how to open them.
 //
-// Lifetimes: a `Record` is a view that is valid until its reader reads again or goes. A reader
-// keeps alive what it reads from (an open file, a map, other datasets), so it may outlive the last
-// pointer to its dataset.
+// Threads: a `Dataset` is immutable; all its functions may be called from any thread at once. A
+// `DatasetReader` is for one thread at a time. Each thread makes one reader for each record that it
+// uses at the same time.
+//
+// Lifetimes: a `Record` is a view, valid until its reader reads again or is destroyed. A reader
+// keeps alive whatever it reads from (an open file, a map, other datasets), so it may outlive the
+// last pointer to its dataset.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,8 +33,8 @@ struct RecordField {
   std::span<const std::byte> bytes;
 };
 
-/// A view of one stored record. It owns nothing: it is valid until the reader that gave it reads
-/// again or goes.
+/// A view of one stored record. It owns nothing. It is valid until its reader reads again or is
+/// destroyed.
 class Record {
  public:
   Record(std::uint64_t index, std::span<const RecordField> fields,
@@ -42,8 +44,7 @@ class Record {
   /// The record's number in its dataset, from 0.
   std::uint64_t index() const { return index_; }
   std::span<const RecordField> fields() const { return fields_; }
-  /// A checksum of all its fields that was compared with the bytes as they were read; nullopt if
-  /// nobody did.
+  /// Checksum of all its fields, if it was compared with the bytes during the read; else nullopt.
   std::optional<std::uint64_t> checksum() const { return checksum_; }
   /// The bytes of a field. Throws `Error` (`not_found`) if the record has no such field.
   std::span<const std::byte> operator[](std::string_view name) const;
@@ -51,7 +52,7 @@ class Record {
   /// The value of a field that holds one little-endian signed 64-bit integer, such as "label".
   /// Throws `Error` (`not_found`, or `corrupt` if the field has another size).
   std::int64_t integer(std::string_view name) const;
-  /// A field as text, such as "path", valid as long as the record. Throws as `operator[]`.
+  /// A field as text, such as "path", valid as long as the record. Throws like `operator[]`.
   std::string_view text(std::string_view name) const;
 
  private:
@@ -60,61 +61,65 @@ class Record {
   std::optional<std::uint64_t> checksum_;
 };
 
-/// One thread's place to read a dataset's records (a cursor, a file handle, scratch memory), used
-/// again and again. Not for two threads at once.
+/// Reads records for one thread. It owns reusable state: a cursor, a file handle, scratch memory.
+/// Two threads must not use one reader at once.
 class DatasetReader {
  public:
   virtual ~DatasetReader() = default;
 
-  /// A view of record `index` (< `Dataset::size()`), valid until the next call or the reader's end.
-  /// Throws `Error`: `bad_record` if this record alone is unreadable (the pipeline's `bad_records`
-  /// policy then applies), any other code if reading cannot go on. After an error the reader can be
-  /// used as before.
+  /// Returns a view of record `index` (< `Dataset::size()`), valid until the next call or until the
+  /// reader is destroyed. Throws `Error`: `bad_record` if only this record is unreadable (the
+  /// pipeline's `bad_records` policy then applies), any other code if reading cannot continue. The
+  /// reader stays usable after an error.
   virtual Record read(std::uint64_t index) = 0;
 
-  /// Whether the record that `read` gave last is still what it was. Bytes of a map can be lost
-  /// while they are used, by an I/O error or because the file is made shorter; they are zeros then.
-  /// Who has made something of a record asks this afterwards: a pipeline does, and a record that
-  /// was lost is a bad one. The reason names the file and the offset in it. Of a read that threw
-  /// `bad_record` it says whether the system could not give the bytes, or, if it is ok, the record
-  /// itself is at fault. Ok by default.
+  /// Call after using a record: returns whether the bytes of the last record that `read` returned
+  /// are still intact. Bytes of a map can be lost while they are in use, by an I/O error or because
+  /// the file is truncated; they then read as zeros. A pipeline calls it for each sample and treats
+  /// a lost record as a bad record. The reason names the file and the offset. After a `read` that
+  /// threw `bad_record`, an error means that the system could not read the bytes, and ok means that
+  /// the record itself is wrong. Returns ok by default.
   virtual Status intact() const;
 };
 
-/// What a dataset knows of itself beside its records; what it does not know is empty.
+/// Descriptive information about a dataset, beside its records. Unknown members are empty.
 struct DatasetFacts {
-  /// The name of its format, as `OpenOptions::format` takes it: "packed file".
+  /// Name of its format, as `OpenOptions::format` takes it: "packed file".
   std::string format{};
-  /// What it was taken for this format by, a clause for people: "all of 16 records that were looked
-  /// at hold JPEG images".
+  /// Reason why this format was recognised, a clause for people: "all of 16 records that were
+  /// looked at hold JPEG images".
   std::string format_reason{};
   /// The files that it is read from, in the order of their records.
   std::vector<std::string> files{};
   /// Names of the records' fields, in their order.
   std::vector<std::string> fields{};
-  /// The fingerprint of the checksums of all records in order, as they were written
-  /// (`fingerprint_with`): it is the same for the same records in one file or several. A file of
-  /// dataset format 1 has none, since its fingerprint was another one. Where records have no stored
-  /// checksum it covers less: of tars the members' names, lengths and header checksums, of folders
-  /// and lists of images the paths and labels.
+  /// Fingerprint of the checksums of all records in order, as they were written
+  /// (`fingerprint_with`). The same records have the same fingerprint in one file or in several.
+  /// Files of dataset format 1 have no value here, because that format used another fingerprint.
+  /// Where records have no stored checksums, the fingerprint covers less. For tars it covers the
+  /// members' names, lengths and header checksums. For folders and lists of images it covers the
+  /// paths and labels.
   std::optional<std::uint64_t> fingerprint{};
   /// The program that wrote it.
   std::string created_by{};
-  /// What of it is not used, and why, a sentence each: notes that are damaged or another dataset's.
+  /// Parts of the dataset that are not used, each with the reason in one sentence: record hints
+  /// that are damaged or belong to another dataset.
   std::vector<std::string> warnings{};
 };
 
-/// The fingerprint of some records and one more, a polynomial over the ring of 64-bit numbers: it
-/// is 0 without records, and a record with checksum c makes f * P + c of f. So it goes on from its
-/// value alone, and the fingerprint of a whole follows from those of its parts.
+/// Adds a record's checksum to the fingerprint of the records before it. The fingerprint is a
+/// polynomial over the ring of 64-bit numbers: 0 without records, and f * P + c after a record with
+/// checksum c. So it can be continued from its value alone, and the fingerprint of a whole can be
+/// computed from those of its parts.
 std::uint64_t fingerprint_with(std::uint64_t fingerprint, std::uint64_t checksum);
 
 /// How a record lies in storage.
 struct StoredRecord {
   std::string file{};
-  /// The length of all of it: checksum, lengths and fields; headers and files in a tar.
+  /// Length of the whole record in bytes: checksum, lengths and fields. In a tar: headers and
+  /// files.
   std::uint64_t bytes = 0;
-  /// The checksum that is stored with it; nobody has compared it. 0 where none is stored.
+  /// The stored checksum; it has not been compared with the record's bytes. 0 if none is stored.
   std::uint64_t checksum = 0;
 };
 
@@ -126,100 +131,109 @@ class Dataset {
   /// How many records there are.
   virtual std::uint64_t size() const = 0;
 
-  /// A new reader for one thread. It keeps alive what it reads from.
+  /// Makes a new reader for one thread. The reader keeps alive whatever it reads from.
   virtual std::unique_ptr<DatasetReader> make_reader() const = 0;
 
-  /// A hint that these records are read soon. Does nothing by default. A pipeline calls it on a
-  /// thread of its own, at times only after it has begun to read them. An exception does not end
-  /// the run: the report has a warning.
+  /// Announces that these records are read soon. It is a hint; the default does nothing. A pipeline
+  /// calls it on a separate thread, sometimes only after reading has begun. An exception does not
+  /// end the run, but adds a warning to the report.
   virtual void prefetch(std::span<const std::uint64_t> indices) const;
 
-  /// A name for a record that a person can find it by: for a packed photograph the original path,
-  /// with "?" for control characters. It never throws for a damaged record, but falls back to
-  /// "record N". A pipeline does the same if it throws, and warns in the report.
+  /// Name by which a person can find a record. For a packed photograph it is the original path,
+  /// with "?" in place of control characters. For a damaged record it does not throw, but returns
+  /// "record N". If it throws nevertheless, a pipeline uses "record N" too and adds a warning to
+  /// the report.
   virtual std::string key(std::uint64_t index) const;
 
   /// The dataset's name for messages: its path if it is a file.
   virtual std::string name() const = 0;
 
-  /// Names of the classes that the field "label" counts, from 0; empty if there are none.
+  /// Class names, indexed by the values of the field "label" from 0; empty if they are unknown.
   virtual std::vector<std::string> classes() const;
 
-  /// What is known of its records' fields, in their order: dtype, shape, and whether the outermost
-  /// extent varies, whose largest value is then `shape[0]`, or 0 if nobody has said it. Fields of
-  /// which nothing is known are left out; none are known by default.
+  /// Specifications of its records' fields, in their order: dtype, shape, and whether the outermost
+  /// extent varies. For a varying extent `shape[0]` is its largest value, or 0 if unknown. Fields
+  /// without known specification are left out. The default returns an empty list.
   virtual std::vector<FieldSpec> field_specs() const;
 
-  /// What is known for those who look at files; empty by default.
+  /// Descriptive information for people who look at files; empty by default.
   virtual DatasetFacts facts() const;
-  /// How record `index` is stored; nullopt if it cannot be found, and by default.
+  /// Storage location of record `index`; nullopt if it cannot be found. The default returns
+  /// nullopt.
   virtual std::optional<StoredRecord> stored(std::uint64_t index) const;
 
-  /// The datasets whose records it has, in their order; empty if it is made of none, and by
-  /// default.
+  /// The datasets that it is joined from, in their order. Empty for other datasets and by default.
   virtual std::vector<std::shared_ptr<const Dataset>> parts() const;
 
-  /// Whether notes of its records are stored (`stored_note`); false by default.
+  /// Whether record hints are stored for its records (`stored_note`); false by default.
   virtual bool has_stored_notes() const;
-  /// Copies what is stored of record `index` to make samples of it sooner (`Sample::note`), as
-  /// `millrace index` does. Nobody has checked it: who uses it must find out whether it is of this
-  /// record. Empty if there is none or it cannot be read, and by default.
+  /// Copies the stored hint of record `index` into `note`. `millrace index` stores hints, which
+  /// speed up making samples (`Sample::note`). A hint has not been checked: its user must check
+  /// that it belongs to this record. `note` is empty if no hint is stored or if it cannot be read.
+  /// The default returns an empty one.
   virtual void stored_note(std::uint64_t index, std::vector<std::byte>& note) const;
 };
 
 /// How to open a dataset.
 struct OpenOptions {
-  /// Compare each record's stored XXH3-64 checksum on every read; a difference is a `bad_record`.
+  /// Compare each record's stored XXH3-64 checksum on every read. A mismatch is a `bad_record`.
   bool verify_checksums = true;
-  /// Map the files. If false, each reader reads them call by call (`pread`) into memory of its own,
-  /// which takes a file handle for each file and a copy of each record. What cannot be read is an
-  /// error of that call then, so that the process needs no handler of SIGBUS (see `open_dataset`).
-  /// Where the file system refuses shared maps the files are mapped privately, or else read call by
-  /// call; `DatasetFacts::warnings` says so.
+  /// Map the files into memory. If false, each reader uses `pread` into its own memory, which takes
+  /// one file handle per file and one copy of each record. Bytes that cannot be read then fail that
+  /// call, so the process needs no SIGBUS handler (see `open_dataset`). If the file system refuses
+  /// shared maps, the files are mapped privately or read by `pread`; `DatasetFacts::warnings` then
+  /// says so.
   bool map = true;
-  /// Use the notes that are stored beside the files (`millrace index`), if there are any. In packed
-  /// datasets and other programs' LMDB files they are used only with `verify_checksums`; notes of
-  /// tars, folders and lists are used without it, too, since these have no stored checksums.
+  /// Use record hints that are stored beside the files (`millrace index`). For packed datasets and
+  /// other programs' LMDB files this needs `verify_checksums`. Tars, folders and lists have no
+  /// stored checksums; their hints are used in any case.
   bool notes = true;
-  /// The name of the format that it has (`DatasetFacts::format`): "npy file", "arrays", "list of
-  /// shards", "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors",
-  /// "tuples", "tars", "image folder" or "image list". Empty = ask each format in turn.
+  /// Name of the dataset's format (`DatasetFacts::format`): "npy file", "arrays", "list of shards",
+  /// "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors", "tuples",
+  /// "tars", "image folder" or "image list". Empty = detect the format by trying each in turn.
   std::string format{};
-  /// Of an LMDB file with several named databases, the one with the images and the one with their
-  /// labels, which are joined by key. Empty = the file has one database.
+  /// For an LMDB file with several named databases: the names of the database of images and of the
+  /// database of their labels, which are joined by key. Empty = the file has one database.
   std::string images{};
   std::string labels{};
 };
 
-/// Opens a dataset of a format that millrace knows (`OpenOptions::format` names them): what
-/// `millrace pack` and `DatasetWriter` write, one LMDB file, or the list of its shards, which lie
-/// beside it and are read as one, in order; and what others write, which is read where it lies
-/// (loader/README.md): LMDB files, WebDataset tars, folders and lists of images, numpy's files and
-/// descriptions of arrays. For tars `path` may also be a pattern ("cc3m-*.tar") or a text file that
-/// names them. Files are mapped read-only, once per process however often this is called, without
-/// locks or lock file; images of folders and lists are opened for each read instead. So that a
-/// damaged file of ours ends in an `Error` and never in a crash or in another record's bytes, this
-/// is checked:
-/// - here, that the file is as long as its newest state says, that a shard is the one that is
-///   listed, and each page that leads to the description and to the root of the records: a few
-///   pages, however many records there are;
-/// - by each read, each page from the root to that record (kind, number, bounds, and that the keys
-///   below are those that the page above says), that the value lies in the file, its fields'
-///   lengths, and its checksum (`verify_checksums`);
-/// - by `millrace verify`, all records, whether they decode, and that they are, in order, those
-///   that were written (`fingerprint`). That alone finds a damaged pointer which leads to another
-///   sound record of just the same length.
-/// Files must not be changed while they are open. A record whose bytes cannot be read, by an I/O
-/// error or because the file was made shorter, is a `bad_record`, whose reason names file and
-/// offset, also when it was being made into a sample (`DatasetReader::intact`), until the file is
-/// opened anew. For this the process has a handler of SIGBUS while files are mapped: it goes with
-/// the last of them, and passes all that is not about them on to the handler that was there before.
-/// A program that installs one meanwhile passes on to ours what is not its own. Throws `Error`:
-/// `invalid_argument` for a format that there is not, with the names of those that there are;
-/// `not_found`, also for a shard; `corrupt` for what is no dataset (the message says what each
-/// format misses), for a file that is damaged, is shorter than its own last page or has a newer
-/// format, and for a shard that is not the one listed; `incomplete` for a dataset whose packing was
-/// interrupted or still goes on; `io`.
+/// Opens a dataset of a format that millrace knows (`OpenOptions::format` names them). Two groups
+/// of formats exist:
+/// - Files that `millrace pack` and `DatasetWriter` write: one LMDB file, or a list of shards. The
+///   shards lie beside the list and are read as one dataset, in order.
+/// - Files of other programs, read where they lie (loader/README.md): LMDB files, WebDataset tars,
+///   folders and lists of images, numpy's files and descriptions of arrays. For tars `path` may also
+///   be a pattern ("cc3m-*.tar") or a text file that names them.
+/// Files are mapped read-only, without locks or lock file, and once per process even if this is
+/// called several times. Images of folders and lists are opened for each read instead. Files must
+/// not be changed while they are open.
+///
+/// A damaged file of millrace's own format must cause an `Error`, never a crash or bytes of another
+/// record. Therefore these checks are made:
+/// - This function checks that the file is as long as its newest state says, and that a shard is
+///   the one that is listed. It checks each page on the way to the description and to the root of
+///   the records. These are a few pages, whatever the number of records.
+/// - Each read checks each page from the root to the record: its type, number and bounds, and that
+///   its keys are those that the page above promises. It checks that the value lies in the file, the
+///   lengths of the fields, and the checksum (`verify_checksums`).
+/// - `millrace verify` checks all records: whether they decode, and whether they are those that were
+///   written, in order (`fingerprint`). Only this check finds a damaged pointer that leads to another
+///   intact record of exactly the same length.
+/// A record whose bytes cannot be read, by an I/O error or because the file was truncated, is a
+/// `bad_record` until the file is opened again. The reason names the file and the offset. This also
+/// holds for bytes that are lost while a sample is made of them (`DatasetReader::intact`).
+///
+/// For this purpose the process has a SIGBUS handler while files are mapped. The handler is removed
+/// with the last map. It forwards every signal that does not concern the maps to the handler that
+/// was installed before. A program that installs its own handler meanwhile must forward other
+/// signals to this one.
+///
+/// Throws `Error`: `invalid_argument` for an unknown format, with the list of known ones;
+/// `not_found` for a missing file or shard; `corrupt` for a file that is not a dataset (the message
+/// says what each format misses), for a damaged file, for one that is shorter than its own last
+/// page or has a newer format, and for a shard that is not the listed one; `incomplete` for a
+/// dataset whose packing was interrupted or still runs; `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
                                             const OpenOptions& options = {});
 

@@ -13,14 +13,17 @@
 #include <optional>
 #include <string>
 
-// Threads: all methods may be called from any thread at once; an event is recorded by one thread at
-// a time. Lifetimes: memory that work of a stream uses, and its release, must wait until the stream
-// has passed that work. A device outlives its streams, events and memory. To let these go must not
-// wait for what the device does otherwise: pipelines let them go where they promise to end in time.
+// The interface of a device: memory, streams and events.
+//
+// Threads: all methods may be called from any thread at once. Only one thread at a time may record
+// an event. Lifetimes: memory that a stream's work uses must not be freed before the stream has
+// finished that work. A device outlives its streams, events and memory. Destroying these must not
+// wait for other work of the device, because pipelines destroy them where they promise to end in
+// time.
 
 namespace MILLRACE_API millrace {
 
-/// Memory with its owner: freed by `release` when it goes.
+/// Memory with its owner: `release` frees it in the destructor.
 class Memory {
  public:
   Memory() = default;
@@ -35,101 +38,102 @@ class Memory {
   std::size_t bytes_ = 0;
 };
 
-/// A point in a stream's work. Recording again moves the point; an event that was never recorded
+/// A point in a stream's work. Recording again moves the point. An event that was never recorded
 /// counts as complete.
 class Event {
  public:
   virtual ~Event() = default;
   /// Whether the stream has passed the point. Never blocks.
   virtual bool complete() const = 0;
-  /// Lets the calling thread sleep until `complete()` or until the time is over; returns
+  /// Blocks the calling thread, which sleeps, until `complete()` or until the timeout; returns
   /// `complete()`.
   virtual bool wait(std::chrono::nanoseconds timeout) const = 0;
-  /// When the stream passed the point, for an event that was recorded and is complete; nullopt if
-  /// the device does not tell.
+  /// Time at which the stream passed the point, for an event that was recorded and is complete.
+  /// Returns nullopt if the device does not measure it.
   virtual std::optional<std::chrono::steady_clock::time_point> passed_at() const {
     return std::nullopt;
   }
 };
 
 /// An ordered queue of asynchronous work. Every call but `synchronize` returns at once. May be used
-/// from any thread at once. Streams and events of different devices do not mix. All calls throw
-/// `Error` (`device`) when the device fails.
+/// from any thread at once. Streams and events of different devices must not be mixed. All calls
+/// throw `Error` (`device`) when the device fails.
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Copies `bytes` from host slot memory to device memory when the stream reaches it.
+  /// Enqueues a copy of `bytes` bytes from host slot memory to device memory.
   virtual void copy(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Copies `bytes` of device memory to device memory of the same device.
+  /// Enqueues a copy of `bytes` bytes within the memory of the device.
   virtual void copy_on_device(void* destination, const void* source, std::size_t bytes) = 0;
-  /// Runs the kernel that `work` names with its arguments, in device memory, when the stream
-  /// reaches it. Every kind of work goes this way, so a further kernel is no further call. Throws
-  /// `Error` (`device`) if this device has no such kernel.
+  /// Enqueues the kernel that `work` names, with its arguments, which lie in device memory. All
+  /// kinds of work use this call, so a new kernel needs no new method. Throws `Error` (`device`) if
+  /// this device has no such kernel.
   virtual void launch(const DeviceWork& work) = 0;
   /// Moves the event to this point of the stream.
   virtual void record(Event& event) = 0;
-  /// Later work of this stream waits for the point at which `event` was last recorded before this
-  /// call.
+  /// Makes later work of this stream wait for the point at which `event` was last recorded before
+  /// this call.
   virtual void wait(const Event& event) = 0;
-  /// Blocks the calling thread until all work so far is done. millrace itself never calls it on the
-  /// road of a batch.
+  /// Blocks the calling thread until all work so far is done. millrace itself never calls it while
+  /// a batch is produced or handed out.
   virtual void synchronize() = 0;
-  /// Whether work given to it is being captured into a graph instead of being done: it then takes
-  /// no batches and lets none go.
+  /// Whether work given to the stream is being captured into a graph instead of being done. Such a
+  /// stream can neither take nor release batches.
   virtual bool capturing() const { return false; }
 };
 
-/// Tells a profiler (Nsight Systems, for example) what threads do. May be called from any thread at
-/// once; ranges of a thread nest.
+/// Names ranges of threads' time for a profiler (Nsight Systems, for example). May be called from
+/// any thread at once. Ranges of one thread nest.
 class ProfilerRanges {
  public:
   virtual ~ProfilerRanges() = default;
-  /// The calling thread begins `name`, for batch `batch`.
+  /// Begins the range `name` on the calling thread, for batch `batch`.
   virtual void begin(const char* name, std::uint64_t batch) noexcept = 0;
-  /// It ends what it began last.
+  /// Ends the range that the calling thread began last.
   virtual void end() noexcept = 0;
 };
 
-/// Whose memory batches lie in, for the libraries that they are handed to.
+/// The device whose memory holds batches, for libraries that receive them.
 struct DeviceId {
   enum class Kind : std::uint8_t { host, cuda };
   Kind kind = Kind::host;
-  /// The number of the GPU; 0 of the host.
+  /// Number of the GPU; 0 for the host.
   int index = 0;
   friend bool operator==(const DeviceId&, const DeviceId&) = default;
 };
 
-/// Where batches end up: gives memory, streams and events. All methods may be called from any
-/// thread at once and throw `Error` (`device`) when they fail.
+/// The place where batches end up: a source of memory, streams and events. All methods may be
+/// called from any thread at once. They throw `Error` (`device`) when they fail.
 class Device {
  public:
   virtual ~Device() = default;
   /// "host", "cuda:0" ...
   virtual std::string name() const = 0;
-  /// Whose memory `allocate_device` gives; the host's by default.
+  /// The device whose memory `allocate_device` returns; the host by default.
   virtual DeviceId id() const { return {}; }
-  /// Whether batches are copied to memory of the device's own. If not, the host slot itself is
-  /// handed out.
+  /// Whether batches are copied to memory of the device. If not, the host slot itself is handed
+  /// out.
   virtual bool copies() const = 0;
-  /// Host memory that the device copies from at full speed (pinned), page-aligned. Its pages lie on
-  /// `node` where the system allows.
+  /// Allocates page-aligned host memory that the device copies from at full speed (pinned). Its
+  /// pages lie on `node` if the system allows.
   virtual Memory allocate_host(std::size_t bytes, const NumaNode& node) = 0;
-  /// Whether the runtime may keep memory of `allocate_host` when a pipeline gives it back, and hand
-  /// it to the next pipeline over a device of the same `name`, which may be another object. Such
-  /// memory must be able to outlive this device. False by default.
+  /// Whether the runtime may keep memory of `allocate_host` after a pipeline returns it, and reuse
+  /// it for the next pipeline over a device of the same `name`. That device may be another object,
+  /// so the memory must be able to outlive this one. False by default.
   virtual bool keeps_host_memory() const { return false; }
-  /// Memory of the device, aligned to 256 bytes or more.
+  /// Allocates memory of the device, aligned to 256 bytes or more.
   virtual Memory allocate_device(std::size_t bytes) = 0;
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
-  /// An event that tells when it was passed, where the device can; others may not, for less work.
+  /// Makes an event that measures `Event::passed_at`, if the device can. Other events may skip
+  /// that, to save work.
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
-  /// Makes the calling thread, one of the pipeline's own, ready for calls of this device.
+  /// Prepares the calling thread, one of the pipeline's own, for calls of this device.
   virtual void bind_thread() {}
-  /// The NUMA node (operating system's number) that the device is attached to; nullopt if there is
-  /// none or it is not known.
+  /// NUMA node (the operating system's number) that the device is attached to; nullopt if it has
+  /// none or if it is unknown.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
-  /// The profiler of this device's vendor; null where there is none. Lives as long as the device.
+  /// The profiler of this device's vendor; null if there is none. It lives as long as the device.
   virtual ProfilerRanges* profiler() { return nullptr; }
 };
 

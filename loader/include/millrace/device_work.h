@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream is given to do beside copies and events, by `Stream::launch`. It is public for
-// those who write a device or a kernel; a trainer needs none of it.
+// Work for a stream beside copies and events, as the arguments of a kernel. It is public for
+// authors of devices and kernels; a trainer does not need it.
 //
-// Threads: a `DeviceWork` is for the thread that makes it.
-// Lifetimes: it refers to the arguments that it was made of, so these outlive it. A stream copies
-// what it needs of them before `launch` returns; the memory that they point to must be there until
-// the stream has done the work.
+// Threads: a `DeviceWork` is for the thread that makes it. Lifetimes: it refers to the arguments
+// that it was made of. A stream copies the arguments that it needs before `launch` returns. The
+// memory that they point to must stay valid until the stream has done the work.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -30,10 +29,10 @@ concept KernelArguments = std::is_trivially_copyable_v<Work> && requires(const W
   work.run_on_host();
 };
 
-/// A kernel's arguments of whatever kind. A device looks for a kernel of its own for them.
+/// Arguments of any kernel. A device looks up its own kernel for them.
 class DeviceWork {
  public:
-  /// Not explicit, so that `stream.launch(FlipWork{...})` is what one writes.
+  /// Implicit, so that callers can write `stream.launch(FlipWork{...})`.
   template <KernelArguments Work>
   DeviceWork(const Work& work)  // NOLINT(google-explicit-constructor)
       : arguments_(&work),
@@ -45,12 +44,12 @@ class DeviceWork {
 
   /// The kernel's name, for messages.
   const char* kernel() const { return kernel_; }
-  /// The arguments if they are a `Work`, else null.
+  /// The arguments as a `Work`; null if they are of another type.
   template <KernelArguments Work>
   const Work* as() const {
     return *type_ == typeid(Work) ? static_cast<const Work*>(arguments_) : nullptr;
   }
-  /// The work as a function that does it on the host, with a copy of the arguments.
+  /// Returns a function that does the work on the host, with a copy of the arguments.
   std::function<void()> on_host() const { return on_host_(arguments_); }
 
  private:

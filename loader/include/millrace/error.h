@@ -3,8 +3,8 @@
 
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: errors and statuses are values. They hold their texts themselves, so they
-// outlive whatever made them, and a copy may go to another thread.
+// Threads and lifetimes: errors and statuses are values that own their texts. They outlive the
+// object that made them, and a copy may be passed to another thread.
 
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace MILLRACE_API millrace {
 
-/// What kind of failure an `Error` is; the message says the rest.
+/// Kind of an `Error`; the message gives the details.
 enum class ErrorCode {
   invalid_argument,  ///< an option or argument is out of range or contradicts another
   not_found,         ///< a file, folder, field or record does not exist
@@ -34,12 +34,14 @@ enum class ErrorCode {
 /// The code's name as spelled above, for messages and logs.
 const char* to_string(ErrorCode code);
 
-/// What ends a run. The message names file, key and value and says what to do next.
+/// An error that ends a run. The message names the file, the key and the value, and says what to do
+/// next.
 class Error : public std::runtime_error {
  public:
-  /// `stage`: the stage of the road where it happened ("plan", "read", "decode", "upload" ...); it
-  /// is empty outside a pipeline. `record`: the record concerned, if it is one. `reason`: what went
-  /// wrong, if the message names a file or a record before that; by default it is the message.
+  /// `stage` is the pipeline stage that failed ("plan", "read", "decode", "upload" ...); empty
+  /// outside a pipeline. `record` is the affected record, if there is one. `reason` is the cause
+  /// alone, for messages that begin with the name of a file or a record; it is the whole message by
+  /// default.
   Error(ErrorCode code, const std::string& message, std::string stage = {},
         std::optional<std::uint64_t> record = {}, const std::string& reason = {})
       : std::runtime_error(message),
@@ -48,8 +50,8 @@ class Error : public std::runtime_error {
         record_(record),
         reason_(reason.empty() ? message : reason) {}
 
-  /// The same failure as told by a caller who knows more of where it happened: `where` comes before
-  /// the message, stage and record are the given ones, code and reason stay.
+  /// Returns the same failure with more context: `where` is put before the message, stage and
+  /// record are replaced by the given ones, code and reason are kept.
   Error at(const std::string& where, std::string stage = {},
            std::optional<std::uint64_t> record = {}) const {
     return {code_, where + what(), std::move(stage), record, reason_};
@@ -58,7 +60,7 @@ class Error : public std::runtime_error {
   ErrorCode code() const { return code_; }
   const std::string& stage() const { return stage_; }
   std::optional<std::uint64_t> record() const { return record_; }
-  /// What went wrong, for a list that names the file and the record beside it.
+  /// The cause alone, for a list that shows the file and the record in other columns.
   const std::string& reason() const { return reason_; }
 
  private:
@@ -68,8 +70,8 @@ class Error : public std::runtime_error {
   std::string reason_;
 };
 
-/// Whether something went well, and the reason if it did not, such as the making of one sample. A
-/// bad sample does not end the run by itself: the policy for bad records decides.
+/// Result of an operation such as making one sample: success, or the reason of the failure. A bad
+/// sample does not end the run by itself: the policy for bad records decides.
 class [[nodiscard]] Status {
  public:
   static Status ok() { return Status(); }
@@ -81,7 +83,7 @@ class [[nodiscard]] Status {
   }
 
   bool is_ok() const { return reason_.empty(); }
-  /// What went wrong; empty if nothing did.
+  /// The reason of the failure; empty on success.
   const std::string& reason() const { return reason_; }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options files: what `millrace tune` found is saved by one program and loaded by another.
+// Options files: `millrace tune` saves the options that it found, and another program loads them.
 //
-// Threads: all functions may be called from any thread at once, of one file by one at a time.
-// Lifetimes: everything here is plain data, which refers to nothing.
+// Threads: all functions may be called from any thread at once, but for one file by one thread at a
+// time. Lifetimes: all types are plain data without references.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -17,26 +17,27 @@
 
 namespace MILLRACE_API millrace {
 
-/// What options were found for. Loading compares nothing of it; `millrace bench --config` warns if
-/// `recipe` is another one.
+/// The workload that options were tuned for. Loading does not compare it. `millrace bench --config`
+/// warns if `recipe` differs.
 struct TunedFor {
   std::string dataset;
   std::uint64_t records = 0;
-  /// A JSON object, such as `Recipe::to_json()` gives; empty = not said.
+  /// A JSON object, such as `Recipe::to_json()` returns; empty = unknown.
   std::string recipe;
-  /// Time of the trainer's step per batch; 0 = none was given.
+  /// Time of the trainer's step per batch in milliseconds; 0 = unknown.
   double step_ms = 0;
 
   friend bool operator==(const TunedFor&, const TunedFor&) = default;
 };
 
-/// Options that were found to be good, and where: what an options file holds.
+/// Content of an options file: tuned options, and the workload and machine that they were tuned
+/// for.
 struct SavedOptions {
-  /// Of these `save_options` writes batch_size, prefetch and micro_batches.
+  /// `save_options` writes only batch_size, prefetch and micro_batches of these.
   PipelineOptions pipeline;
-  /// For `RuntimeOptions::workers`; 0 = one per usable processor.
+  /// Value for `RuntimeOptions::workers`; 0 = one per usable processor.
   unsigned workers = 0;
-  /// Why these, for people.
+  /// Reason for these values, for people.
   std::string why;
   TunedFor tuned_for;
   MachineIdentity machine;
@@ -44,8 +45,8 @@ struct SavedOptions {
 
 /// An options file as read on this machine.
 struct LoadedOptions : SavedOptions {
-  /// How this machine differs from the file's, a sentence each; empty where it is the same. The
-  /// options are good anyway, but may not be the best ones here.
+  /// Differences between this machine and the file's, one sentence each; empty if they are the
+  /// same. The options work here too, but others may be better.
   std::vector<std::string> machine_differences;
 };
 
@@ -55,8 +56,8 @@ struct LoadedOptions : SavedOptions {
 ///      "why": "...",
 ///      "tuned_for": {"dataset": "train.lmdb", "records": 500, "recipe": {...}, "step_ms": 30},
 ///      "machine": {"cpu": "...", "cores": 2, "numa_nodes": 1, "memory_bytes": 8349589504}}
-/// Beside "options" a person may say what else is to be run, each key as the member of
-/// `PipelineOptions` of that name:
+/// A person may add "run" with further settings. Each key sets the member of `PipelineOptions` of
+/// that name:
 ///     "run": {"name": "train", "seed": 7, "epochs": 90,
 ///             "order": "shuffled" | "sequential" | "blocks" | "bucketed", "block_records": 1024,
 ///             "window_blocks": 16, "length_field": "text", "window_records": 8192,
@@ -67,24 +68,25 @@ struct LoadedOptions : SavedOptions {
 ///             "index_bytes": 0, "cache_bytes": 0, "device_slots": 2, "read_ahead": 2,
 ///             "nodes": "device" | "all", "rank": 0, "world": 1, "local_rank": 0, "local_world": 1,
 ///             "global_batch_size": 256, "resume_anyway": false, "stop_timeout_ms": 1000}
-/// "format" and "options" must be there, and with "order": "bucketed" "length_field" and
-/// "group_records", with a "world" above 1 "rank". What else is left out has the default of its
-/// struct, and a machine that is left out is not compared. Throws `Error` that names file, key and
-/// value:
-/// `not_found` for a missing file, `io`, or `invalid_argument` for malformed JSON, an unknown key,
-/// a wrong type, a value out of range or a newer format. A trainer uses it so:
+/// "format" and "options" are required. "order": "bucketed" requires "length_field" and
+/// "group_records". A "world" above 1 requires "rank". Other missing keys have the default of their
+/// struct, and a missing machine is not compared.
+///
+/// Throws `Error` that names file, key and value: `not_found` for a missing file, `io`, or
+/// `invalid_argument` for malformed JSON, an unknown key, a wrong type, a value out of range or a
+/// newer format. A trainer uses it like this:
 ///     auto loaded = load_options("train.json");
 ///     loaded.pipeline.runtime = make_runtime({.workers = loaded.workers});
-/// and of several ranks on a host says `local_rank` and `local_world` there, too.
+/// With several ranks on a host, also pass `local_rank` and `local_world` to `make_runtime`.
 LoadedOptions load_options(const std::filesystem::path& path);
 
-/// The same of a text; `source` names it in messages.
+/// Does the same for a text; `source` names it in messages.
 LoadedOptions options_from_json(std::string_view text, const std::string& source = "options");
 
 /// Writes `workers`, `why`, `tuned_for`, `machine` and, of `pipeline`, batch_size, prefetch and
-/// micro_batches, so that `load_options` gives these back. An existing file is overwritten in
-/// place, so a crash meanwhile can leave a part of it. Throws `Error`: `io`, or `invalid_argument`
-/// for options that `load_options` would refuse.
+/// micro_batches. `load_options` returns these values again. An existing file is overwritten in
+/// place, so a crash meanwhile can leave an incomplete file. Throws `Error`: `io`, or
+/// `invalid_argument` for options that `load_options` would refuse.
 void save_options(const std::filesystem::path& path, const SavedOptions& options);
 
 }  // namespace millrace

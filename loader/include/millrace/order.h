@@ -3,8 +3,8 @@
 
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: an `Order` is a value that does not change once it is made and that shares
-// its lists with its copies; it may be used from any thread.
+// Threads and lifetimes: an `Order` is an immutable value. Copies share its lists. It may be used
+// from any thread.
 
 #include <cstdint>
 #include <functional>
@@ -18,72 +18,79 @@ namespace MILLRACE_API millrace {
 class Dataset;
 
 /// The order in which a run takes a dataset's records, as data that is cheap to copy. A `Sampler`
-/// turns it into records. Each mode says which positions are an epoch. All functions throw `Error`
-/// (`invalid_argument`), which names the value and its place; what contradicts the dataset's size
-/// is found by `Sampler`.
+/// computes record indices from it. Each mode defines which positions form an epoch. All functions
+/// throw `Error` (`invalid_argument`) that names the value and its place. Contradictions with the
+/// dataset's size are found by `Sampler`.
 class Order {
  public:
   struct Blocks {
     /// Consecutive records per block; the dataset's last block may be shorter.
     std::uint64_t block_records = 1024;
-    /// How many blocks have their records shuffled among each other.
+    /// Number of blocks whose records are shuffled together.
     std::uint64_t window_blocks = 16;
   };
   struct Buckets {
-    /// Records that are sorted by length together; at least a group, at most 2^32. What is over
-    /// whole groups is left out of it.
+    /// Number of records that are sorted by length together: at least a group, at most 2^32. It is
+    /// rounded down to whole groups.
     std::uint64_t window_records = 8192;
-    /// Records that come side by side and are alike in length: the global batch, which is the batch
-    /// size times the number of ranks. It must be given.
+    /// Number of consecutive records of similar length: the global batch, which is the batch size
+    /// times the number of ranks. Required.
     std::uint64_t group_records = 0;
   };
   struct Part {
-    /// Records of this part, which follow those of the parts before.
+    /// Number of records in this part; they follow those of the parts before.
     std::uint64_t records = 0;
-    /// Its share of the samples is this divided by the sum of all; finite, not negative, not all 0.
+    /// Its share of the samples is its weight divided by the sum of all weights. Finite, not
+    /// negative, not all 0.
     double weight = 1;
   };
 
-  /// Full shuffle. An epoch has every record exactly once, in an order of its own. O(1) memory.
+  /// Full shuffle. Each epoch contains every record exactly once, in a new order. O(1) memory.
   Order() = default;
   static Order shuffled() { return {}; }
 
-  /// 0, 1, 2 ..., the same in every epoch.
+  /// Records 0, 1, 2 ..., the same in every epoch.
   static Order sequential();
 
-  /// Near-sequential reads, for cold or network storage: blocks of consecutive records come in
-  /// random order, and records are shuffled among `window_blocks` blocks that follow each other in
-  /// it, before the next ones begin. An epoch has every record exactly once, in an order of its
-  /// own. O(1) memory.
+  /// Near-sequential reads, for cold or network storage. Blocks of consecutive records come in
+  /// random order. Records are shuffled among `window_blocks` blocks that are adjacent in this
+  /// order; then the next window begins. Each epoch contains every record exactly once, in a new
+  /// order. O(1) memory.
   static Order blocks(Blocks blocks);
   static Order blocks() { return blocks(Blocks()); }
 
-  /// Batches of records of about the same length, so that texts and the like need little padding.
-  /// An epoch has every record exactly once, in an order of its own: all are shuffled, each window
-  /// of them is sorted by length (equal ones stay shuffled) and cut into groups, and these come in
-  /// random order within their window, each from its shortest record to its longest. If an epoch is
-  /// no whole number of groups, the short one comes last of all, and each record of the last window
-  /// is as likely to be in it. So each batch is one group if `group_records` is the global batch,
-  /// and the order does not depend on the number of ranks. `lengths`, in any unit, has one for each
-  /// record of the dataset, also if the order is of a subset; `record_lengths` reads them. A group
-  /// of an order that is `repeated` n times has n times as many positions.
+  /// Batches of records of similar length, so that texts and the like need little padding. Each
+  /// epoch contains every record exactly once, in a new order, which is made in four steps:
+  /// 1. All records are shuffled and divided into windows.
+  /// 2. Each window is sorted by length; records of equal length stay shuffled.
+  /// 3. Each window is cut into groups.
+  /// 4. The groups of a window are shuffled; each group runs from its shortest record to its longest.
+  /// If an epoch is not a whole number of groups, the short group comes last, and each record of
+  /// the last window is equally likely to be in it. If `group_records` is the global batch, each
+  /// batch is one group, and the order does not depend on the number of ranks.
   ///
-  /// Memory: 4 bytes per record, and for each `Sampler` with its copies 8 bytes per record of the
-  /// last 4 windows that were drawn from. Who first draws from a window sorts it, without a lock,
-  /// and takes 16 bytes more for each of its records meanwhile. Source: the sampler that groups by
-  /// length of Hugging Face's Transformers, whose mega-batches are these windows.
+  /// `lengths` has one value for each record of the dataset, in any unit, also if the order is of a
+  /// subset; `record_lengths` reads them. In an order that is `repeated` n times, a group has n
+  /// times as many positions.
+  ///
+  /// Memory: 4 bytes per record. Each `Sampler` and its copies add 8 bytes per record of the last 4
+  /// windows that were drawn from. The first thread that draws from a window sorts it, without a
+  /// lock, and needs 16 more bytes for each of the window's records meanwhile. Source: the sampler
+  /// that groups by length in Hugging Face's Transformers, whose mega-batches are these windows.
   static Order bucketed(std::vector<std::uint32_t> lengths, Buckets buckets);
-  /// The same by the bytes of a field, which a `Pipeline` reads from the dataset when it is made
-  /// (`measured`): once over all records, each time. Who makes several pipelines over one dataset
-  /// keeps the lengths.
+  /// Does the same with the size of a field in bytes. Each new `Pipeline` reads the sizes from the
+  /// dataset, once over all records (`measured`). To make several pipelines over one dataset, read
+  /// the lengths once and use `bucketed`.
   static Order bucketed_by(std::string field, Buckets buckets);
-  /// This order, with the lengths of all records of `dataset` if it has but the name of a field.
-  /// Throws what `record_lengths` throws.
+  /// Returns this order, with the lengths of all records of `dataset` if it has only the name of a
+  /// field. Throws what `record_lengths` throws.
   Order measured(const Dataset& dataset) const;
 
-  /// Drawn with replacement, each record with the odds of its weight: finite, not negative, not all
-  /// 0. The odds are those of integers in proportion to the weights, of which the largest is 2^62
-  /// divided by the number of records, rounded up to a power of two; no positive weight becomes 0.
+  /// Draws with replacement, each record with a probability in proportion to its weight. Weights
+  /// are finite, not negative, not all 0. They are rounded to integers of which the largest is 2^62
+  /// divided by the number of records, rounded up to a power of two. A positive weight stays
+  /// positive.
+  ///
   /// An epoch is `epoch_size` draws, 0 = as many as there are weights; each draw of a run is new.
   /// O(weights) memory: 24 bytes each, and about twice that while a `Sampler` is made. Source:
   /// Walker, "An efficient method for generating discrete random variables with general
@@ -91,25 +98,28 @@ class Order {
   /// distribution", 1991.
   static Order weighted(std::vector<double> weights, std::uint64_t epoch_size = 0);
 
-  /// For a dataset of several parts (`concat_datasets`): each part has its share of the samples,
-  /// and is shuffled by itself: it goes through all its records, and then again in another order.
-  /// Shares are exact in each run of 2^10, 2^12 ... or 2^24 positions, the smallest that brings
-  /// each within 1 % of its weight; at 2^24 rare parts are rounded to whole samples. Whose turn it
-  /// is within a run is random, and so is the order of a part's draws there; so where a pass ends
-  /// in a run, the next one's first draws come among its last. A part's passes go on from epoch to
-  /// epoch; an epoch is `epoch_size` positions, 0 = as many as all parts have records. O(parts)
-  /// memory.
+  /// Gives each part of a joined dataset (`concat_datasets`) its share of the samples. Each part is
+  /// shuffled separately: all its records are used, then all again in another order.
+  ///
+  /// Shares are exact in each run of 2^10, 2^12 ... or 2^24 positions: the smallest length that
+  /// brings each share within 1 % of its weight. At 2^24, rare parts are rounded to whole samples.
+  /// Within a run the sequence of parts is random, and so is the order of a part's draws.
+  /// Therefore, if one pass over a part ends within a run, the first draws of the next pass are
+  /// mixed with its last ones.
+  ///
+  /// A part's passes continue from epoch to epoch. An epoch is `epoch_size` positions, 0 = as many
+  /// as all parts have records. O(parts) memory.
   static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
 
-  /// The same over some records: what is ordered is this list, and its length is what the mode
-  /// takes for the number of records. A record that is listed twice comes twice. The indices of a
-  /// subset's subset are places in its list. It takes O(indices) memory.
+  /// Returns the same order over a list of records: the mode orders the list and takes its length
+  /// for the number of records. A record that is listed twice comes twice. If this order is a
+  /// subset already, the indices are positions in its list. O(indices) memory.
   Order subset(std::vector<std::uint64_t> indices) const;
-  /// The subset of those of the first `records` indices for which `keep` is true.
+  /// Returns the subset of the indices below `records` for which `keep` returns true.
   Order filtered(std::uint64_t records, const std::function<bool(std::uint64_t)>& keep) const;
 
-  /// Repeated augmentation: each record `times` times in a row, each time at a position, and so
-  /// with random numbers, of its own. An epoch has `times` as many positions.
+  /// Repeats each record `times` times in a row (repeated augmentation). Each repetition has its
+  /// own position, and so its own random numbers. An epoch has `times` as many positions.
   Order repeated(std::uint64_t times) const;
 
  private:
@@ -127,7 +137,7 @@ class Order {
   };
 
   struct Bucketing {
-    /// Null until they are measured.
+    /// Null until the lengths are measured.
     std::shared_ptr<const std::vector<std::uint32_t>> lengths;
     std::string field;
     Buckets buckets;

@@ -4,23 +4,23 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 
-// Threads: both functions may be called from any thread.
-// Lifetimes: nothing is kept of what they are given.
+// Threads: both functions may be called from any thread. Lifetimes: the functions keep no
+// references to their arguments.
 
 #include <filesystem>
 
 namespace MILLRACE_API millrace {
 
-/// The file beside an LMDB of another program that a table of its pages is stored in, where there
-/// is one: data.mdb.pages of data.mdb. Of a link it lies beside what that leads to.
+/// Path of the stored page table of another program's LMDB file: data.mdb.pages beside data.mdb.
+/// For a symbolic link: beside its target.
 std::filesystem::path page_table_path(const std::filesystem::path& file);
 
-/// Stores where the leaf pages of a dataset in another program's LMDB lie, beside its file, where
-/// `open_dataset` finds it from then on: it need not read them then. The table is of the state of
-/// the file that the dataset was opened with; of another one it is not used, with a warning. False
-/// for a dataset of another kind, of which nothing is stored. Throws `Error`: `already_exists` if
-/// another file has that name and while somebody else writes it, `io`. May be called from any
-/// thread.
+/// Stores the locations of the leaf pages of another program's LMDB dataset beside its file. From
+/// then on `open_dataset` reads this table instead of finding the pages itself. The table belongs
+/// to the state of the file that the dataset was opened with. For any other state it is ignored
+/// with a warning. Returns false, and stores nothing, for a dataset of another kind. Throws
+/// `Error`: `already_exists` if another file has that name or while another process writes it,
+/// `io`. May be called from any thread.
 bool save_page_table(const Dataset& dataset);
 
 }  // namespace millrace

@@ -3,18 +3,18 @@
 
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: a `Random` is a small value without shared state. Each thread has its own;
-// one object is not for two threads at once.
+// Threads and lifetimes: a `Random` is a small value without shared state. Two threads must not use
+// one object at once; each thread makes its own.
 
 #include <array>
 #include <cstdint>
 
 namespace MILLRACE_API millrace {
 
-/// Random numbers for one sample: a pure function of (seed, position, stream) and of how many were
-/// drawn before, the same on any thread and machine. A record that is drawn in another epoch is at
-/// another position, so it gets fresh numbers. The generator is counter-based (Philox4x32-10) and
-/// meets the requirements of a uniform random bit generator.
+/// Random numbers for one sample: a pure function of (seed, position, stream) and of the number of
+/// draws before, the same on any thread and machine. In another epoch a record has another
+/// position, so it gets new numbers. The generator is counter-based (Philox4x32-10) and meets the
+/// requirements of a uniform random bit generator.
 class Random {
  public:
   using result_type = std::uint32_t;
@@ -31,8 +31,8 @@ class Random {
   std::uint64_t bits64();
   /// Uniform in [0, 1), a multiple of 2^-53.
   double uniform();
-  /// Uniform in [low, high). The product and the sum are rounded apart, whatever options the caller
-  /// is compiled with.
+  /// Uniform in [low, high). Product and sum are rounded separately, whatever compiler options the
+  /// caller uses.
   double uniform(double low, double high);
   /// Uniform in [0, bound), without bias; `bound` > 0. Source: Lemire, "Fast random integer
   /// generation in an interval", 2019.

@@ -3,8 +3,8 @@
 
 #include <millrace/detail/export.h>
 
-// Threads and lifetimes: a `Ranks` is a value that refers to nothing. `from_environment()` reads
-// the process's environment: no other thread may change that at the same time.
+// Threads and lifetimes: a `Ranks` is a value without references. `from_environment()` reads the
+// process's environment: no other thread may change the environment at the same time.
 
 #include <cstdint>
 #include <functional>
@@ -15,26 +15,26 @@
 
 namespace MILLRACE_API millrace {
 
-/// Which process of a data-parallel run this is; by default the only one.
+/// Identity of this process in a data-parallel run. The default is a run of one process.
 struct Ranks {
-  /// 0 .. world-1.
+  /// Number of this process in the run: 0 .. world-1.
   std::uint32_t rank = 0;
   std::uint32_t world = 1;
-  /// Among the processes of the run on this host: 0 .. local_world-1.
+  /// Number of this process among the run's processes on this host: 0 .. local_world-1.
   std::uint32_t local_rank = 0;
   std::uint32_t local_world = 1;
-  /// Who said so, for people: "torchrun (RANK, WORLD_SIZE)"; empty if nobody did. The text is a
-  /// constant.
+  /// Source of these numbers, for people: "torchrun (RANK, WORLD_SIZE)"; empty if they were not
+  /// read from the environment. The text is a constant.
   std::string_view source{};
   /// Launchers in the environment that contradict it, a sentence each. A pipeline's report repeats
   /// them.
   std::vector<std::string> warnings{};
 
-  /// Gives the value of an environment variable; nullopt if it is not set.
+  /// Returns the value of an environment variable; nullopt if it is not set.
   using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
-  /// What the launcher says in the environment, which is the first of these whose rank and world
-  /// are both set:
+  /// Reads what a launcher set in the environment. It uses the first of these launchers whose rank
+  /// and world are both set:
   ///     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE
   ///     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
   ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (Intel MPI and others
@@ -42,17 +42,21 @@ struct Ranks {
   ///     SLURM       SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID and
   ///                 SLURM_STEP_TASKS_PER_NODE at SLURM_NODEID: those of a job step (srun). A batch
   ///                 script by itself has no step, and is one process.
-  /// Without any of them there is one process alone. If the launcher does not set the local ones,
-  /// they are SLURM's if its step has the same rank and world, and else 0 of 1. Throws `Error`
-  /// (`invalid_argument`) that names the variable and its value if that is no number or a rank is
-  /// not below its world, and if a rank is set without a world or the other way round and no other
-  /// launcher sets both. Another launcher that sets another rank or world, such as `mpirun` where
-  /// RANK and WORLD_SIZE are left from an earlier run, is a warning (`warnings`). It is an `Error`
-  /// if Open MPI or MPICH sets another world than RANK and WORLD_SIZE, unless they started
-  /// torchrun's agents (GROUP_RANK, GROUP_WORLD_SIZE). SLURM is not compared with MPI, whose
-  /// daemons it may have started.
+  /// Without a launcher the result is a single process. If the launcher does not set the local
+  /// numbers, they are taken from SLURM if its step has the same rank and world; else they are 0 of
+  /// 1.
+  ///
+  /// Throws `Error` (`invalid_argument`) that names the variable and its value if the value is not
+  /// a number or a rank is not below its world. Also throws if only one of rank and world is set
+  /// and no other launcher sets both.
+  ///
+  /// Another launcher with a different rank or world adds a warning (`warnings`), for example
+  /// `mpirun` with RANK and WORLD_SIZE left from an earlier run. It is an `Error` if the world of
+  /// Open MPI or MPICH differs from WORLD_SIZE, unless they started torchrun's agents (GROUP_RANK,
+  /// GROUP_WORLD_SIZE). SLURM is not compared with MPI, because SLURM may have started MPI's
+  /// daemons.
   static Ranks from_environment();
-  /// The same for another environment.
+  /// Does the same for another environment.
   static Ranks from_environment(const Environment& environment);
 };
 

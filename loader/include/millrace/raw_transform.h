@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: the functions may be called from any thread; fields are values. The
-// transform that they give keeps nothing of the dataset.
+// Threads and lifetimes: the functions may be called from any thread. Fields are values. The
+// returned transforms keep no reference to the dataset.
 
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
@@ -14,31 +14,36 @@
 
 namespace MILLRACE_API millrace {
 
-/// A field of records that `raw_transform` hands on.
+/// A field of records that `raw_transform` copies.
 struct RawField {
-  /// Its name in records and in samples, its dtype and its shape: of a field whose length varies,
-  /// the longest that samples have. Records hold the values one behind the other, as a machine of
-  /// x86 or ARM has them in memory.
+  /// Name in records and in samples, dtype and shape. For a field of variable length, the shape has
+  /// the maximal length of samples. Records hold the values one after the other, in the memory
+  /// format of x86 and ARM.
   FieldSpec spec;
-  /// What stands behind the values of a field whose length varies, up to the longest: a number that
-  /// the dtype can hold.
+  /// Padding value after the values of a field of variable length, up to the maximal length. The
+  /// dtype must be able to hold it.
   double fill = 0;
 };
 
-/// What a dataset says of its fields (`Dataset::field_specs`), all filled with 0, for a caller to
-/// change. Throws `Error` (`invalid_argument`) if it says nothing.
+/// Returns the fields that a dataset describes (`Dataset::field_specs`), all with `fill` 0, for the
+/// caller to change. Throws `Error` (`invalid_argument`) if it describes none.
 std::vector<RawField> raw_fields(const Dataset& dataset);
 
-/// Hands fields of records on as they are, for tokens, numbers and features, and touches no image
-/// library. A field of fixed shape is copied: a record that has another number of bytes there, or
-/// no such field, is a bad one. Of a field whose length varies the first `shape[0]` values are
-/// copied, and the rest is filled with `fill`; how many there are is in the sample's field
-/// `NAME.length` (uint32), as with any variable field. A record with a part of a value there is a
-/// bad one. With a `fill` other than 0 the sample's field counts as one of fixed shape, since what
-/// is behind the length of a variable one is 0. Throws `Error` (`invalid_argument`) as `SampleSpec`
-/// does, if nothing says how long a field is at most, and for a `fill` that the dtype cannot hold.
+/// Copies fields of records unchanged, for tokens, numbers and features; it uses no image library.
+///
+/// A field of fixed shape is copied. A record without this field, or with another number of bytes
+/// in it, is a bad record.
+///
+/// Of a field of variable length the first `shape[0]` values are copied, and the rest is filled
+/// with `fill`. As with any variable field, the number of values is in the sample's field
+/// `NAME.length` (uint32). A record with an incomplete value in it is a bad record. With a `fill`
+/// other than 0 the sample's field counts as one of fixed shape, because values beyond the length
+/// of a variable field must be 0.
+///
+/// Throws `Error` (`invalid_argument`) like `SampleSpec`, if the maximal length of a field is
+/// unknown, and for a `fill` that the dtype cannot hold.
 std::shared_ptr<const Transform> raw_transform(const std::vector<RawField>& fields);
-/// The same of all fields that the dataset says anything of.
+/// Does the same for all fields that the dataset describes.
 std::shared_ptr<const Transform> raw_transform(const Dataset& dataset);
 
 }  // namespace millrace

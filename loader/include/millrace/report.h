@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-// Threads: functions may be called from any thread at once. Lifetimes: everything here is plain
-// data, which refers to nothing.
+// Threads: functions may be called from any thread at once. Lifetimes: all types are plain data
+// without references.
 
 namespace MILLRACE_API millrace {
 
@@ -25,27 +25,27 @@ struct Durations {
   double max_ms = 0;
 };
 
-/// A stage of the road, over the time that is reported. The stages that workers run ("read", then
-/// the transform's) share the workers' waiting, since a worker runs them in turn.
+/// Statistics of one pipeline stage over the reported time. The stages that workers run ("read",
+/// then the transform's) share the workers' waiting time, because a worker runs them in turn.
 struct StageReport {
   std::string name{};
-  /// How many threads or streams run it: the active workers (a mean), 1 for "copy", "convert" and
-  /// "trainer".
+  /// Number of threads or streams that run it: the active workers (a mean), 1 for "copy", "convert"
+  /// and "trainer".
   double lanes = 0;
   double busy_seconds = 0;
-  /// Time, over all lanes, with nothing to work on: no planned batch (workers), no micro-batch made
+  /// Time without input, summed over all lanes: no planned batch (workers), no micro-batch made
   /// ("copy") or copied ("convert"), no batch made ("trainer": its stalls).
   double waiting_input_seconds = 0;
-  /// Time, over all lanes, with nowhere to put it: no free host slot (workers), no free slot on the
-  /// device ("copy", "convert"), the trainer itself ahead of the device ("trainer").
+  /// Time without room for output, summed over all lanes: no free host slot (workers), no free slot
+  /// on the device ("copy", "convert"), the trainer itself ahead of the device ("trainer").
   double waiting_output_seconds = 0;
   /// Busy / (lanes x seconds), 0 to 1.
   double occupancy = 0;
   /// Its share of the time that workers spent on samples, 0 to 1; 0 for "copy", "convert" and
   /// "trainer".
   double share = 0;
-  /// How long it took each time: per sample (workers), per micro-batch ("copy", "convert"), between
-  /// two calls of `next` ("trainer").
+  /// Distribution of its durations: per sample (workers), per micro-batch ("copy", "convert"),
+  /// between two calls of `next` ("trainer").
   Durations each{};
 };
 
@@ -55,57 +55,55 @@ struct BadRecord {
   std::string reason;
 };
 
-/// The bytes of all slots. They follow from the options and are taken before the run begins; what
-/// is kept of records and the workers' scratch come on top.
+/// Memory of a run. The bytes of all slots depend on the options and are allocated before the run
+/// begins. Caches of records and the workers' scratch memory are added to them.
 struct MemoryReport {
   std::size_t pinned_bytes = 0;
   /// Device slots and staging slots.
   std::size_t device_bytes = 0;
-  /// Those of `device_bytes` that are the two staging slots, of which there are none unless batches
-  /// are converted or come in several micro-batches.
+  /// Part of `device_bytes` that is in the two staging slots; 0 unless batches are converted or
+  /// have several micro-batches.
   std::size_t staging_bytes = 0;
-  /// What is noted of records by now (`PipelineOptions::index_bytes`), by all pipelines that share
-  /// the notes. It comes on top, and grows in the first epoch.
+  /// Current size of the record hints (`PipelineOptions::index_bytes`) of all pipelines that share
+  /// them. In addition to the slots; it grows in the first epoch.
   std::size_t index_bytes = 0;
-  /// What the cache of samples takes by now (`PipelineOptions::cache_bytes`), of all pipelines that
-  /// share it. It comes on top, too.
+  /// Current size of the sample cache (`PipelineOptions::cache_bytes`) of all pipelines that share
+  /// it. In addition to the slots.
   std::size_t cache_bytes = 0;
-  /// Host memory that the runtime keeps by now of ended pipelines for the next ones
-  /// (`Runtime::host_memory`), over all devices. It comes on top.
+  /// Host memory of ended pipelines that the runtime currently keeps for later ones
+  /// (`Runtime::host_memory`), over all devices. In addition to the slots.
   std::size_t kept_host_bytes = 0;
 };
 
-/// What samples were made of, where some are kept in memory (`PipelineOptions::cache_bytes`); else
-/// both are 0.
+/// Hits and misses of the sample cache (`PipelineOptions::cache_bytes`); both are 0 without one.
 struct CacheReport {
-  /// Of what was kept.
+  /// Samples made from the cache.
   std::uint64_t hits = 0;
-  /// Of their records, since nothing was kept of these.
+  /// Samples made from their records, because the cache did not have them.
   std::uint64_t misses = 0;
 };
 
-/// What one NUMA node's workers and slots do in a run.
+/// Statistics of the workers and slots of one NUMA node in a run.
 struct NodeReport {
   /// Operating system's number.
   int node = 0;
   unsigned workers = 0;
   /// Whether they are bound to the node's processors.
   bool workers_bound = false;
-  /// How many host slots it has, which its workers fill, and others' with nothing of their own to
-  /// do.
+  /// Number of its host slots. Its workers fill them; idle workers of other nodes help.
   std::size_t slots = 0;
-  /// Samples made in its slots, by its own workers and by others.
+  /// Samples made in its slots: in total, and by workers of other nodes.
   std::uint64_t samples = 0;
   std::uint64_t samples_by_helpers = 0;
-  /// Whether all memory of its slots lies on it; nullopt if the system does not tell or there are
+  /// Whether all memory of its slots lies on it; nullopt if the system does not tell or if it has
   /// no slots.
   std::optional<bool> memory_on_node{};
 };
 
-/// What holds a run up.
+/// The bottleneck of a run.
 enum class Bound {
-  step,       ///< the device's step: the loader feeds it
-  trainer,    ///< what the trainer's thread does between steps
+  step,       ///< the device's step: the loader is fast enough
+  trainer,    ///< work of the trainer's thread between steps
   storage,    ///< reading records
   transform,  ///< a stage of the transform: decode, augment
   copy,       ///< copies to the device
@@ -114,84 +112,85 @@ enum class Bound {
   prefetch,   ///< too few batches ahead: the trainer waits, and no stage is busy all the time
 };
 
-/// Which stage bounds a run, the number behind it, and what to change.
+/// The stage that bounds a run, the number that shows it, and advice.
 struct Verdict {
   Bound bound = Bound::trainer;
-  /// "step", "trainer", "read", a stage of the transform's, "copy", "convert", "cores", "prefetch",
-  /// "upload" (enqueuing copies), or "hand over" (the work per batch, where samples are cheap).
+  /// "step", "trainer", "read", a stage of the transform, "copy", "convert", "cores", "prefetch",
+  /// "upload" (enqueuing copies), or "hand over" (the work per batch, if samples are cheap).
   std::string stage{};
-  /// The share of time (0 to 1) that `text` names.
+  /// The share of time (0 to 1) that `text` mentions.
   double share = 0;
-  /// Amdahl's limit: how many times faster the run gets at most with any number of further workers
-  /// (on cores of their own); 1 = not at all. What then bounds it is `next_bound`.
+  /// Amdahl's limit: the maximal speedup of the run by further workers (on cores of their own); 1 =
+  /// none. `next_bound` is the bottleneck at that limit.
   double speedup_limit = 1;
   std::string next_bound{};
-  /// A sentence for people with the stage and the number, and one with what to change.
+  /// For people: a sentence with the stage and the number, and a sentence with advice.
   std::string text{};
   std::string advice{};
 };
 
-/// What a pipeline did in a stretch of time.
+/// Statistics of a pipeline over a period of time.
 struct Report {
   /// `PipelineOptions::name`.
   std::string pipeline{};
-  /// `Transform::description`: of an image transform its recipe, and with it the Pillow that pixels
-  /// are like.
+  /// `Transform::description`: for an image transform its recipe, including the version of Pillow
+  /// whose pixels it reproduces.
   std::string transform{};
   double seconds = 0;
-  /// What `next` handed out.
+  /// Batches and samples that `next` handed out.
   std::uint64_t batches = 0;
   std::uint64_t samples = 0;
-  /// What workers made, handed out or not.
+  /// Samples that workers made, including those not handed out yet.
   std::uint64_t samples_made = 0;
-  /// The bytes of the records that were read for them.
+  /// Bytes of the records that were read for them.
   std::uint64_t encoded_bytes = 0;
-  /// How many of these were made by each way that the transform told of (`Sample::made_by`): image
-  /// transforms tell who decoded the image (`ImageHeader::decoder`).
+  /// Number of these samples for each name that the transform passed to `Sample::made_by`. Image
+  /// transforms pass the name of the decoder (`ImageHeader::decoder`).
   std::map<std::string, std::uint64_t> ways{};
   /// Seconds that workers spent in the transform's stages for these samples, by the same names.
   std::map<std::string, double> way_seconds{};
   std::uint64_t copied_bytes = 0;
 
-  /// How long each call of `next`, and each wait for a further micro-batch, waited for data that
-  /// was not made yet.
+  /// Distribution of the time that `next` waited for data that was not made yet. Each wait for a
+  /// further micro-batch counts too.
   Durations stall;
-  /// Of `stall`, what was waited for the run's first batch; 0 if the report began later.
+  /// Part of `stall` that was spent waiting for the run's first batch; 0 if the report began later.
   double start_stall_ms = 0;
-  /// How long each call of `next` waited for a slot, since the work that the trainer has queued
-  /// used them all.
+  /// Distribution of the time that `next` waited for a slot, because the trainer's queued work used
+  /// all of them.
   Durations ahead;
-  /// The time from the pipeline's start to the first batch handed out; 0 while there is none.
+  /// Time from the pipeline's start until the first batch was handed out; 0 before that.
   double first_batch_seconds = 0;
 
-  /// In the order of the road: "read", the transform's own, "copy" (on a device that copies),
-  /// "convert" (if batches are converted or come in several micro-batches, which are then put
-  /// together on the device), "trainer".
+  /// Stages in the order of a batch's path: "read", the transform's own, "copy" (on a device that
+  /// copies), "convert", "trainer". "convert" exists if batches are converted, or if they have
+  /// several micro-batches, which are then joined on the device.
   std::vector<StageReport> stages;
-  /// The workers of the nodes that it runs on.
+  /// Number of workers on the nodes that the run uses.
   unsigned workers = 0;
-  /// How many of them took part, a mean over time: fewer if `RuntimeOptions::adaptive` lets the
-  /// need decide.
+  /// Mean number of active workers. It is lower than `workers` if `RuntimeOptions::adaptive` adapts
+  /// it to the need.
   double active_workers = 0;
-  /// How many processors this process (of several ranks on a host, this rank) may use on these
-  /// nodes, and how many of its processors are left free for threads that launch kernels.
+  /// Number of processors that this process (with several ranks on a host: this rank) may use on
+  /// these nodes, and number of its processors that are left free for threads that launch kernels.
   unsigned cores = 0;
   unsigned launch_cores = 0;
   /// Time spent on this pipeline's samples / (active workers x seconds).
   double worker_utilization = 0;
-  /// The share of the active workers' time, 0 to 1, in which they could run but the operating
-  /// system gave the processor to others; nullopt if it does not tell (Linux: /proc/.../schedstat).
+  /// Share of the active workers' time, 0 to 1, in which they were ready to run but the operating
+  /// system gave the processor to other threads; nullopt if it does not tell (Linux:
+  /// /proc/.../schedstat).
   std::optional<double> worker_delay;
-  /// How many made batches wait for the trainer, and how many host slots are free: means over time.
+  /// Number of batches that are ready for the trainer, and number of free host slots: means over
+  /// time.
   double ready_batches = 0;
   double free_slots = 0;
   /// Whether workers are bound to the processors of their NUMA node.
   bool workers_bound = false;
-  /// The nodes that it runs on.
+  /// The nodes that the run uses.
   std::vector<NodeReport> nodes;
-  /// What is not as it should be, a sentence each, for people: `Runtime::warnings`, memory that is
-  /// not on its node, a high `worker_delay`, an instruction set that failed its self-check. Empty
-  /// when all is well.
+  /// Warnings for people, one sentence each: `Runtime::warnings`, memory that is not on its node, a
+  /// high `worker_delay`, an instruction set that failed its self-check. Empty if there are none.
   std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;
@@ -201,17 +200,17 @@ struct Report {
   MemoryReport memory;
   CacheReport cache;
 
-  /// A verdict from what the pipeline sees by itself; `judge` with the device's idle time is surer.
+  /// A verdict from the pipeline's own measurements. `judge` with the device's idle time is more
+  /// reliable.
   Verdict verdict;
 };
 
-/// The report as a JSON object, for programs: each member under its name here, and those of
-/// durations, stages, nodes, bad records, memory and the verdict in objects of their own. What is
-/// nullopt is null.
+/// Returns the report as a JSON object, for programs. Each member has its own name; durations,
+/// stages, nodes, bad records, memory and the verdict are nested objects. nullopt is null.
 std::string to_json(const Report& report);
 
-/// Judges a run. `device_idle` is the share of time (0 to 1) in which the device's compute stream
-/// had nothing to run; nullopt if that is not known, as a pipeline itself does not see it.
+/// Finds the bottleneck of a run. `device_idle` is the share of time (0 to 1) in which the device's
+/// compute stream had no work; nullopt if unknown, because a pipeline itself cannot measure it.
 Verdict judge(const Report& report, std::optional<double> device_idle = std::nullopt);
 
 }  // namespace millrace
