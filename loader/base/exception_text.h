@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// The text of the exception that is being handled. To be called in a `catch` block.
+/// Returns the text of the exception that is being handled. Call it in a `catch` block.
 inline std::string text_of_exception() {
   try {
     throw;

@@ -11,11 +11,12 @@
 
 namespace millrace {
 
-/// Owns a file descriptor of the operating system, if it has one.
+/// Owner of a file descriptor of the operating system; may be empty.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
-  /// open(2), repeated while signals interrupt it. Empty, with `errno`, if it fails.
+  /// Calls open(2), repeated while signals interrupt it. On failure the result is empty and `errno`
+  /// is set.
   static FileDescriptor open(const char* path, int flags, mode_t mode = 0) {
     return FileDescriptor(retry_interrupted([&] { return ::open(path, flags, mode); }));
   }
@@ -36,7 +37,7 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// Whether an error of open(2) says that there is no file of that name.
+/// Whether an error of open(2) means that the file does not exist.
 inline bool names_no_file(int error) {
   return error == ENOENT || error == ENOTDIR || error == ENAMETOOLONG;
 }

@@ -22,19 +22,19 @@
 
 namespace millrace {
 
-/// A map as the handler sees it, which may look at any time: so a place is never freed, but taken
-/// again by a later map.
+/// A map's entry for the handler. The handler may read it at any time, so entries are never freed;
+/// later maps reuse them.
 struct MapPlace {
-  /// Odd while begin and bytes change, so that the handler never takes one map's begin with
-  /// another's length: acquired before and after reading them, and released with each of them.
+  /// Odd while `begin` and `bytes` change, so that the handler never combines values of two maps.
+  /// The handler acquires it before and after reading them; writers release it with each change.
   std::atomic<unsigned> version{0};
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::size_t> bytes{0};
-  /// For each page whether it is lost; null as long as none is. Released before the zeros are
-  /// there, acquired by whoever has read the map.
+  /// One flag per page: whether it is lost; null while no page is lost. Released before the zeros
+  /// are mapped, acquired by readers of the map.
   std::atomic<std::atomic<bool>*> lost{nullptr};
   std::atomic<bool> all_lost{false};
-  /// Into how many pieces more its lost pages have cut it.
+  /// Number of additional mappings that its lost pages have caused.
   std::atomic<std::size_t> pieces{0};
   MapPlace* next = nullptr;
   MapPlace* next_free = nullptr;
@@ -52,19 +52,20 @@ namespace {
 static_assert(std::atomic<bool>::is_always_lock_free && sizeof(std::atomic<bool>) == 1 &&
               std::atomic<std::uintptr_t>::is_always_lock_free);
 
-/// How often the handler can stand in the process's chain. More than once it does if the program
-/// kept it behind a handler of its own and then opened a first file again. Each level has a
-/// function of its own, so that the chain never leads in a circle.
+/// Maximal number of times that the handler can be in the process's handler chain. It is there more
+/// than once if the program keeps it behind a handler of its own, closes all files and then opens
+/// one again. Each level has a function of its own, so the chain never forms a loop.
 constexpr std::size_t most_levels = 8;
 
-/// What SIGBUS led to before one level was installed. Written before that.
+/// The SIGBUS handler before one level was installed. It is written before the installation.
 struct Earlier {
   struct sigaction action {};
-  /// Whether it was called, if it is to be called only once (SA_RESETHAND).
+  /// Whether a handler that may run only once (SA_RESETHAND) has run.
   std::atomic<bool> spent{false};
 };
 
-/// Pieces of all maps, at most: Linux allows a process some 65,000, and a lost page makes two.
+/// Maximal number of additional mappings over all maps. Linux allows about 65,000 mappings per
+/// process, and a lost page adds two.
 constexpr std::size_t most_pieces = 16 << 10;
 
 struct Guard {
@@ -81,15 +82,16 @@ constinit Guard guard;
 
 std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-// From here to `on_bus_error` all is called by the handler: no locks, no memory from the heap. The
-// system call is made directly, since sanitizers watch the library's function.
+// The handler calls the functions from here to `on_bus_error`. They take no locks and allocate no
+// heap memory. They use the system call directly, because sanitizers intercept the library's
+// function.
 void* map_zeros(std::uintptr_t at, std::size_t bytes, int protection, int flags) {
   const long map = syscall(SYS_mmap, at, bytes, protection,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
   return map == -1 ? nullptr : std::bit_cast<void*>(map);
 }
 
-/// False if the page cannot be lost alone.
+/// Returns false if the page cannot be marked separately.
 bool mark(MapPlace& place, std::size_t page, std::size_t pages) {
   std::atomic<bool>* lost = place.lost.load();
   if (lost == nullptr) {
@@ -109,14 +111,15 @@ bool mark(MapPlace& place, std::size_t page, std::size_t pages) {
 
 void forget_pieces(MapPlace& place) { guard.pieces.fetch_sub(place.pieces.exchange(0)); }
 
-/// Puts zeros where a page of a map was lost. False if the address lies in no map.
+/// Replaces the lost page at an address by zeros. Returns false if the address is outside of all
+/// maps.
 bool replace_page(std::uintptr_t address) {
   const std::size_t page_bytes = page_size();
   for (MapPlace* place = guard.places.load(); place != nullptr; place = place->next) {
     const unsigned version = place->version.load();
     const std::uintptr_t begin = place->begin.load();
     const std::size_t bytes = place->bytes.load();
-    // A map that begins or ends now is not the one that is being read.
+    // A map that begins or ends now is not being read.
     if (version % 2 != 0 || place->version.load() != version) continue;
     if (address < begin || address - begin >= bytes) continue;
     const std::size_t page = (address - begin) / page_bytes;
@@ -135,8 +138,8 @@ bool is_handler(const struct sigaction& action) {
   return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/// Does what the earlier handler would have done, were it the only one. The system has set its mask
-/// and stack already, since ours has the same.
+/// Behaves as the earlier handler would if it were installed alone. Its mask and stack are set
+/// already, because ours is installed with the same ones.
 void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool fault) {
   const struct sigaction& action = earlier.action;
   if (action.sa_handler == SIG_IGN && !fault) return;
@@ -145,7 +148,7 @@ void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool 
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
-    // A fault comes again with its instruction, and nobody can ignore it.
+    // The faulting instruction raises the signal again by itself, and it cannot be ignored.
     if (!fault) raise(signal);
   } else if ((action.sa_flags & SA_SIGINFO) != 0) {
     action.sa_sigaction(signal, info, context);
@@ -157,7 +160,8 @@ void pass_on(Earlier& earlier, int signal, siginfo_t* info, void* context, bool 
 template <std::size_t level>
 void on_bus_error(int signal, siginfo_t* info, void* context) {
   const int error = errno;
-  // Only these have an address. A memory error that is only reported (BUS_MCEERR_AO) stops nobody.
+  // Only these codes have an address. A memory error that is only reported (BUS_MCEERR_AO) does not
+  // stop a thread.
   const bool fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
   const bool lost_page = info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
   if (!lost_page || !replace_page(reinterpret_cast<std::uintptr_t>(info->si_addr)))
@@ -172,7 +176,7 @@ constexpr std::array<Handler, sizeof...(levels)> handlers_of(std::index_sequence
 }
 constexpr auto handlers = handlers_of(std::make_index_sequence<most_levels>());
 
-/// The level at which a handler is ours; `most_levels` if it is not.
+/// Level at which a handler is ours; `most_levels` if it is not ours.
 std::size_t level_of(const struct sigaction& action) {
   const bool has_info = (action.sa_flags & SA_SIGINFO) != 0;
   const auto* const ours = std::ranges::find(handlers, has_info ? action.sa_sigaction : nullptr);
@@ -182,13 +186,13 @@ std::size_t level_of(const struct sigaction& action) {
 void install() MILLRACE_REQUIRES(guard.mutex) {
   struct sigaction now {};
   sigaction(SIGBUS, nullptr, &now);
-  // If it is there already, the program has put it back; if all levels are taken, it is in the
-  // program's own chain.
+  // If the current handler is ours, the program has put it back. If all levels are used, ours is in
+  // the program's own chain.
   if (level_of(now) < most_levels || guard.levels == most_levels) return;
   Earlier& earlier = guard.earlier[guard.levels];
   earlier.action = now;
   earlier.spent.store(false);
-  // Ours runs as the earlier one would: with its mask, on its stack.
+  // Ours is installed with the mask and the stack of the earlier handler.
   struct sigaction ours {};
   ours.sa_flags = SA_ONSTACK | SA_RESTART;
   if (is_handler(now)) ours = now;
@@ -214,7 +218,7 @@ std::string cannot_be_mapped(const std::string& name, int error) {
   return name + " cannot be mapped: " + std::generic_category().message(error);
 }
 
-/// The file system has neither shared nor private maps.
+/// The file system supports neither shared nor private maps.
 struct MapsRefused : Error {
   explicit MapsRefused(const std::string& name)
       : Error(ErrorCode::io, cannot_be_mapped(name, ENODEV)) {}
@@ -287,7 +291,7 @@ GuardedMap::~GuardedMap() {
 }
 
 bool GuardedMap::whole() const {
-  // Reading it may lose it.
+  // This read may lose the page.
   const auto last = *const_cast<const volatile std::byte*>(last_);
   return last == last_value_ && place_->lost.load() == nullptr && !place_->all_lost.load();
 }

@@ -12,24 +12,24 @@
 
 namespace millrace {
 
-/// The beginning of a file, mapped for reading. Pages of it can be lost while it is read, by an I/O
-/// error or because the file is made shorter. That would end the process by SIGBUS, but while there
-/// are such maps a handler of that signal puts a page of zeros in the lost one's place and marks
-/// it: so whoever has used bytes of the map asks afterwards whether they were lost.
+/// The beginning of a file, mapped for reading. Pages can be lost while they are read, by an I/O
+/// error or because the file is truncated. Such a read raises SIGBUS, which would end the process.
+/// While such maps exist, a handler of that signal replaces the lost page by a page of zeros and
+/// marks it. Callers must check after each use of the bytes whether they were lost.
 ///
-/// The handler comes with the first map. It passes every fault elsewhere, and signals that are no
-/// faults, on to the one that the process had before. With the last map it goes, unless the program
-/// has installed another one since, which may have kept it as its own earlier one.
+/// The handler is installed with the first map. It forwards faults at other addresses, and signals
+/// that are not faults, to the handler that the process had before. It is removed with the last
+/// map, unless the program has installed another handler since, which may forward to it.
 ///
-/// All methods may be called from any thread at once. In a child of fork() maps that it inherits
-/// are guarded, too; their ends free nothing there.
+/// All methods may be called from any thread at once. In a child of fork() inherited maps are
+/// guarded, too; their destructors free nothing there.
 class GuardedMap {
  public:
-  /// Maps the file shared, or privately where its file system refuses shared maps. Throws `Error`
-  /// (`io`) if the file `name` cannot be mapped. `bytes` > 0; the file is that long.
+  /// Maps the file shared, or privately if its file system refuses shared maps. Throws `Error`
+  /// (`io`) if the file `name` cannot be mapped. `bytes` > 0 is the file's length.
   GuardedMap(int file, std::size_t bytes, const std::string& name);
-  /// A map, or null where the file system cannot map files. For that, and for a private map,
-  /// `warnings` gets a sentence that names the file's folder. Throws for other failures.
+  /// Returns a map, or null if the file system cannot map files. In that case, and for a private
+  /// map, it adds a sentence to `warnings` that names the file's folder. Throws for other failures.
   static std::unique_ptr<const GuardedMap> make(int file, std::size_t bytes,
                                                 const std::string& name,
                                                 std::vector<std::string>& warnings);
@@ -39,21 +39,22 @@ class GuardedMap {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// False once any page was lost or the file was made shorter. Then bytes that were read may have
-  /// been zeros: those of lost pages, and those behind the file's new end in its last page, which
-  /// no fault tells of.
+  /// Returns false once any page was lost or the file was truncated. Then bytes that were read may
+  /// have been zeros: those of lost pages, and those behind the file's new end in its last page,
+  /// which raise no fault.
   bool whole() const;
-  /// Where the first page that was lost begins within `part` of the map, as an offset in the file.
+  /// Offset in the file of the first lost page within `part` of the map; nullopt if all pages are
+  /// intact.
   std::optional<std::size_t> first_lost(std::span<const std::byte> part) const;
 
  private:
   OwnerProcess owner_;
-  /// What the handler knows of it.
+  /// Entry of this map in the handler's table.
   struct MapPlace* place_;
   std::span<const std::byte> bytes_;
   bool private_ = false;
-  /// The last byte of the file that is not 0, or one of its last page if all of that are: whatever
-  /// is cut off the file, this byte is lost or becomes 0.
+  /// The file's last byte that is not 0, searched in its last page only; if that page is all zeros,
+  /// one byte of it. If the file is truncated anywhere, this byte is lost or becomes 0.
   const std::byte* last_ = nullptr;
   std::byte last_value_{};
 };

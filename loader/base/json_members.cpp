@@ -85,7 +85,7 @@ nlohmann::json names_to_json(const std::vector<std::string>& names) {
 }
 
 std::vector<std::string> names_from_json(const nlohmann::json& json) {
-  // Throws for a value that is not a list.
+  // Throws for a value of another type.
   const auto list = json.get<std::vector<nlohmann::json>>();
   std::vector<std::string> names;
   names.reserve(list.size());

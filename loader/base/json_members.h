@@ -15,7 +15,8 @@ namespace millrace {
 
 using Json = nlohmann::ordered_json;
 
-/// What messages are about: a text by its name (a file, say), and an object in it.
+/// Location of a value for error messages: the name of a text (a file, for example) and of an
+/// object in it.
 class Place {
  public:
   Place(std::string text, std::string object)
@@ -31,9 +32,9 @@ class Place {
   std::string object_;
 };
 
-/// One JSON object whose members are taken by key; what a value is read into stays as it is if the
-/// key is missing. Throws `Error` (`invalid_argument`) for members that are not known or not as
-/// they must be. The object must outlive it.
+/// Reads members of one JSON object by key. If the key is missing, the variable that it would be
+/// read into is unchanged. Throws `Error` (`invalid_argument`) for unknown members and for invalid
+/// values. The object must outlive it.
 class Members {
  public:
   Members(const Json& object, Place place, std::initializer_list<std::string_view> known);
@@ -57,8 +58,8 @@ class Members {
   Place place_;
 };
 
-/// A count that a file of our own has under `key`. Throws `Error` (`corrupt`) for a value of
-/// another kind: the parser would take any number for one.
+/// Returns the count under `key` in one of millrace's own files. Throws `Error` (`corrupt`) for a
+/// value of another type: the parser would convert any number.
 template <typename AnyJson>
 std::uint64_t count_of(const AnyJson& value, const char* key) {
   if (!value.is_number_unsigned())
@@ -67,17 +68,18 @@ std::uint64_t count_of(const AnyJson& value, const char* key) {
   return value.template get<std::uint64_t>();
 }
 
-/// A name as JSON: a text, or an array of its bytes if it is not UTF-8.
+/// Converts a name to JSON: a text, or an array of its bytes if it is not UTF-8.
 nlohmann::json name_to_json(const std::string& name);
 std::string name_from_json(const nlohmann::json& json);
 nlohmann::json names_to_json(const std::vector<std::string>& names);
 std::vector<std::string> names_from_json(const nlohmann::json& json);
 
-/// "an integer in 1..9", for `Place::fail`.
+/// Returns "an integer in 1..9", for `Place::fail`.
 std::string range_text(std::uint64_t low, std::uint64_t high);
 
-/// Refuses `json` without a "format" from 1 to `newest`, before its other keys are looked at: a
-/// newer one may have others. `what` says what it should be: "an options file".
+/// Throws unless `json` has a "format" from 1 to `newest`. Call it before other keys are read,
+/// because a newer format may have other keys. `what` is the expected kind of text: "an options
+/// file".
 void check_format(const Json& json, const Place& place, std::uint64_t newest,
                   const std::string& what);
 

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Reads a text without making anything of it.
+/// Checks a text without building any objects.
 class Limits final : public nlohmann::json_sax<Json> {
  public:
   explicit Limits(std::string_view text) : text_(text) {}
@@ -54,7 +54,7 @@ class Limits final : public nlohmann::json_sax<Json> {
   }
 
   std::string_view text_;
-  /// Of what is open, from the outside in.
+  /// Number of members of each open object or array, outermost first.
   std::vector<std::size_t> members_;
   std::string problem_;
 };

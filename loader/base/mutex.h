@@ -26,7 +26,7 @@
 
 namespace millrace {
 
-/// std::mutex, known to the thread-safety analysis.
+/// A std::mutex with annotations for the thread-safety analysis.
 class MILLRACE_CAPABILITY Mutex {
  public:
   void lock() MILLRACE_ACQUIRE() { mutex_.lock(); }
@@ -37,9 +37,9 @@ class MILLRACE_CAPABILITY Mutex {
   std::mutex mutex_;
 };
 
-/// The child of a fork() has none of the threads that may hold a mutex just then: from here on the
-/// one that `mutex` gives is held over each fork(), so that the child finds it free. To be called
-/// once, and for no two mutexes of which one is taken while the other is held. Throws
+/// Holds the mutex that `mutex` returns during each fork() from now on, so that the child finds it
+/// unlocked. (The threads that may hold a mutex at that time do not exist in the child.) Call it
+/// once per mutex, and never for two mutexes of which one is locked while the other is held. Throws
 /// `std::bad_alloc`.
 template <Mutex& (*mutex)()>
 void keep_free_in_children() {
@@ -59,7 +59,8 @@ class MILLRACE_SCOPED_CAPABILITY MutexLock {
   Mutex& mutex_;
 };
 
-/// A condition variable for `Mutex`. Waits may end early: always in a loop around the condition.
+/// A condition variable for `Mutex`. Waits may return early: always call them in a loop that checks
+/// the condition.
 class Condition {
  public:
   using Clock = std::chrono::steady_clock;
@@ -69,7 +70,7 @@ class Condition {
     condition_.wait(lock);
     lock.release();
   }
-  /// False when `deadline` has passed. `Clock::time_point::max()` waits for ever.
+  /// Returns false when `deadline` has passed. `Clock::time_point::max()` means no deadline.
   bool wait_until(Mutex& mutex, Clock::time_point deadline) MILLRACE_REQUIRES(mutex) {
     if (deadline == Clock::time_point::max()) {
       wait(mutex);
@@ -87,8 +88,9 @@ class Condition {
   std::condition_variable condition_;
 };
 
-/// Notifies what was added when it ends. Made before a `MutexLock`, it does so behind the
-/// unlocking: who wakes does not find the mutex still taken and sleep again.
+/// Notifies the added conditions in its destructor. Declare it before a `MutexLock`: it then
+/// notifies after the mutex is unlocked, so that the woken thread does not block on the mutex at
+/// once.
 class Wakes {
  public:
   Wakes() = default;
@@ -105,7 +107,8 @@ class Wakes {
   std::size_t count_ = 0;
 };
 
-/// Now plus `timeout`, without overflow: a timeout too long to add is for ever.
+/// Returns now plus `timeout`, without overflow: a timeout that is too long to add means no
+/// deadline.
 template <typename Rep, typename Period>
 Condition::Clock::time_point deadline_after(std::chrono::duration<Rep, Period> timeout) {
   using Time = Condition::Clock::time_point;

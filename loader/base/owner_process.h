@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// The process that made an object. A child of fork() inherits the object, but neither its threads
-/// nor what they were about to do, so that whoever waits for them there waits for ever.
+/// The process that made an object. A child of fork() inherits the object, but not its threads.
+/// Waiting for these threads in the child would never end.
 class OwnerProcess {
  public:
   bool here() const { return getpid() == pid_; }
@@ -17,7 +17,7 @@ class OwnerProcess {
   pid_t pid_ = getpid();
 };
 
-/// Keeps `value` for good.
+/// Keeps `value` until the process ends.
 template <typename Value>
 void leak(Value value) {
   static_cast<void>(new Value(std::move(value)));

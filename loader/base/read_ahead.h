@@ -9,14 +9,14 @@
 
 namespace millrace {
 
-/// Where bytes lie in a file.
+/// Position of bytes in a file.
 struct FileRange {
   std::uint64_t offset = 0;
   std::size_t bytes = 0;
 };
 
-/// Tells the system that these bytes of a file are read soon: of a map, or, where `map` is null, of
-/// the open file `file`.
+/// Advises the system that these bytes of a file are read soon. They are read through `map`, or
+/// through the open file `file` if `map` is null.
 void read_ahead(std::vector<FileRange> ranges, const GuardedMap* map, int file);
 
 }  // namespace millrace

@@ -9,7 +9,7 @@ namespace millrace {
 namespace {
 
 constexpr std::size_t no_length = static_cast<std::size_t>(-1);
-/// Of a sample's field. A batch of them can still be counted.
+/// Maximal bytes of a field in one sample. The size of a batch of them does not overflow.
 constexpr std::size_t most_bytes = std::size_t{1} << 40U;
 
 [[noreturn]] void refuse_spec(const std::string& problem) {
@@ -33,7 +33,7 @@ void check(const FieldSpec& field) {
   if (room == 0) refuse_spec(has_shape + ", more than " + std::to_string(most_bytes) + " bytes");
 }
 
-/// What a field may say of another one's images, for the device.
+/// Fields with numbers for the device about another field's images.
 struct ImageNumbers {
   std::string FieldSpec::*of;
   const char* what;

@@ -10,10 +10,10 @@
 namespace millrace {
 namespace {
 
-/// Elements that a thread converts at a time, at least: some tens of microseconds.
+/// Minimal number of elements that a thread converts at a time: some tens of microseconds.
 constexpr std::size_t elements_at_a_time = 65536;
 
-/// What becomes of each value of each channel.
+/// The results for each value of each channel.
 template <typename Element>
 using Table = std::array<std::array<Element, 256>, Conversion::max_channels>;
 

@@ -61,7 +61,7 @@ HostEvent& host_event(Event& event) {
   return *host;
 }
 
-/// Something to do when the stream reaches it, at the time of the stream's clock, which it sets on.
+/// Work of the stream. It receives the stream's clock at its start, and advances it.
 using Work = std::function<void(Clock::time_point& clock)>;
 
 }  // namespace
@@ -80,7 +80,7 @@ class HostStream::Queue {
     thread_.join();
   }
 
-  /// Whether this is the process that has its thread.
+  /// Whether the calling process has the queue's thread.
   bool here() const { return process_.here(); }
 
   void push(Work work) {
@@ -90,15 +90,13 @@ class HostStream::Queue {
     wakes.add(changed_);
   }
 
-  /// The same of work whose effect shows in what comes behind it alone: the thread sleeps on until
-  /// there is more.
+  /// Pushes work that only affects later work. The thread sleeps on until other work is pushed.
   void push_quietly(Work work) {
     MutexLock lock(mutex_);
     works_.push_back({std::move(work), Clock::now()});
   }
 
-  /// Records a point of an event. A stream that has nothing to do is there already, so that its
-  /// thread need not wake to say so.
+  /// Records a point of an event. An idle stream has reached it at once, without waking its thread.
   void record(const std::shared_ptr<EventPoints>& points) {
     const std::uint64_t point = points->record();
     Wakes wakes;
@@ -140,7 +138,7 @@ class HostStream::Queue {
   };
 
   void serve() {
-    Clock::time_point clock{};  // where the stream is in time
+    Clock::time_point clock{};  // current time of the stream's clock
     while (std::optional<Queued> work = take(clock)) {
       clock = std::max(clock, work->at);
       work->run(clock);
@@ -165,7 +163,7 @@ class HostStream::Queue {
   Condition changed_;
   std::deque<Queued> works_ MILLRACE_GUARDED_BY(mutex_);
   bool closed_ MILLRACE_GUARDED_BY(mutex_) = false;
-  /// Where the stream is in time, while its thread has nothing in hand.
+  /// Time of the stream's clock while its thread is idle.
   std::optional<Clock::time_point> idle_at_ MILLRACE_GUARDED_BY(mutex_);
   StepStatistics steps_ MILLRACE_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> last_step_end_ MILLRACE_GUARDED_BY(mutex_);
@@ -202,7 +200,7 @@ void HostStream::record(Event& event) { queue_->record(host_event(event).points(
 void HostStream::wait(const Event& event) {
   const auto& points = host_event(const_cast<Event&>(event)).points();
   const std::uint64_t point = points->last();
-  if (points->reached(point)) return;  // in the past of all that is enqueued from now on
+  if (points->reached(point)) return;  // it precedes all work that is enqueued from now on
   queue_->push_quietly([points, point](Clock::time_point& clock) {
     points->wait(point, Clock::time_point::max());
     clock = std::max(clock, points->time());

@@ -11,22 +11,22 @@
 
 namespace millrace {
 
-/// The points at which a `HostEvent` was recorded, counted. Shared with the streams that still have
-/// it in their queue, so the event itself may go first.
+/// Numbered points at which a `HostEvent` was recorded. Shared with the streams that still have the
+/// event in their queue, so the event itself may be destroyed first.
 class EventPoints {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A new point, not reached yet.
+  /// Adds a new point, not reached yet, and returns its number.
   std::uint64_t record();
-  /// The last point recorded so far.
+  /// Number of the last point recorded so far.
   std::uint64_t last() const;
-  /// The stream has passed `point` at `time` of its clock.
+  /// Marks `point` as passed by the stream, at `time` of the stream's clock.
   void reach(std::uint64_t point, Clock::time_point time);
   bool reached(std::uint64_t point) const;
-  /// Sleeps until `point` is reached; false when `deadline` comes first.
+  /// Sleeps until `point` is reached; returns false if `deadline` comes first.
   bool wait(std::uint64_t point, Clock::time_point deadline) const;
-  /// When the last point reached was reached.
+  /// Time at which the last reached point was reached.
   Clock::time_point time() const;
 
  private:

@@ -32,7 +32,7 @@ void erase_box(const MixWork& work, std::size_t sample) {
   }
 }
 
-/// A pair of images with one weight and no box, neither or both of them flipped.
+/// Mixes a pair of images with one weight and without a box; neither or both of them are flipped.
 void mix_alike(std::uint8_t* first, std::uint8_t* second, std::size_t bytes, std::uint16_t weight) {
   for (std::size_t n = 0; n < bytes; ++n) {
     const std::uint8_t own = first[n];
@@ -42,10 +42,10 @@ void mix_alike(std::uint8_t* first, std::uint8_t* second, std::size_t bytes, std
   }
 }
 
-/// Mixes sample `one` and its partner, which may be itself.
+/// Mixes sample `one` and its partner, which may be the same sample.
 void mix_pair(const MixWork& work, std::size_t one) {
   const std::size_t two = work.samples - 1 - one;
-  if (one == two) return;  // an image mixed with itself stays as it is
+  if (one == two) return;  // an image mixed with itself is unchanged
   const std::int32_t* const mix_one = work.mixes + one * MixWork::mix_numbers;
   const std::int32_t* const mix_two = work.mixes + two * MixWork::mix_numbers;
   if (unmixed(mix_one) && unmixed(mix_two)) return;
@@ -56,7 +56,7 @@ void mix_pair(const MixWork& work, std::size_t one) {
                      static_cast<std::uint16_t>(mix_one[0]));
   for (std::size_t y = 0; y < work.height; ++y)
     for (std::size_t stored = 0; stored < work.width; ++stored) {
-      // Where the pixel lies in both images as they are stored, and in the flipped ones.
+      // Column of the pixel in both images as they are stored, and in the flipped ones.
       const std::size_t across = work.width - 1 - stored;
       const auto x = static_cast<std::int32_t>(mirrored(work, one) ? across : stored);
       const auto row = static_cast<std::int32_t>(y);

@@ -21,22 +21,22 @@
 namespace millrace {
 namespace {
 
-// hwloc's calls for memory need a loaded topology, which takes milliseconds, and tell on which
-// nodes pages lie but not how many: hence the system's own calls.
+// Uses the system's own calls. hwloc's calls for memory need a loaded topology, which takes
+// milliseconds, and they return the nodes of pages but not the number of pages.
 
-/// Memory of this size or more is worth huge pages, of which it then holds several.
+/// Minimal size for huge pages; such memory contains several.
 constexpr std::size_t big_bytes = std::size_t{8} << 20;
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-/// Asks for the pages to lie on `node`; those that exist are moved there. It prefers the node,
-/// since to insist on one that is full would end the process.
+/// Requests that the pages lie on `node`, and moves existing pages there. The node is only
+/// preferred, because insisting on a full node would end the process.
 void keep_on_node(const Memory& memory, int node) {
   constexpr std::size_t bits = sizeof(unsigned long) * CHAR_BIT;
   const auto number = static_cast<std::size_t>(node);
   std::vector<unsigned long> mask(number / bits + 1, 0);
   mask[number / bits] = 1UL << number % bits;
-  // The kernel takes one bit less than it is told. What it cannot do is seen by `pages_elsewhere`.
+  // The kernel uses one bit less than the given number. `pages_elsewhere` detects a failure.
   static_cast<void>(syscall(SYS_mbind, memory.data(), memory.bytes(), MPOL_PREFERRED, mask.data(),
                             mask.size() * bits + 1, MPOL_MF_MOVE));
 }
@@ -50,7 +50,7 @@ void write_each_page(const Memory& memory) {
 void write_each_page_on(const Memory& memory, const std::vector<int>& cpus) {
   try {
     std::thread([&] {
-      bind_this_thread(cpus);  // if that fails, `pages_elsewhere` tells
+      bind_this_thread(cpus);  // on failure `pages_elsewhere` detects it
       write_each_page(memory);
     }).join();
   } catch (const std::system_error&) {
@@ -69,7 +69,7 @@ Memory allocate_pages(std::size_t bytes) {
   Memory memory(static_cast<std::byte*>(pages), bytes,
                 [bytes](std::byte* data) { munmap(data, bytes); });
   if (bytes >= big_bytes)
-    static_cast<void>(madvise(pages, bytes, MADV_HUGEPAGE));  // it may be refused without harm
+    static_cast<void>(madvise(pages, bytes, MADV_HUGEPAGE));  // a refusal is harmless
   return memory;
 }
 
@@ -78,8 +78,8 @@ Memory allocate_on_node(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return memory;
   if (node.number >= 0) keep_on_node(memory, node.number);
   write_each_page_on(memory, node.cpus);
-  // The first pages may have gone elsewhere because cached files fill the node; these make room for
-  // pages that are moved.
+  // The first pages may lie elsewhere because cached files fill the node. Writing the other pages
+  // evicts these files, so that pages can be moved now.
   if (node.number >= 0 && pages_elsewhere(memory, node.number).value_or(0) > 0)
     keep_on_node(memory, node.number);
   return memory;
@@ -95,7 +95,7 @@ std::optional<std::size_t> pages_elsewhere(const Memory& memory, int node) {
     std::size_t count = 0;
     for (; count < most_at_once && at < memory.bytes(); at += step)
       pages[count++] = memory.data() + at;
-    // If it is given no nodes to move to, it says where the pages are (move_pages(2)).
+    // Without target nodes it returns where the pages are (move_pages(2)).
     if (syscall(SYS_move_pages, 0, count, pages.data(), nullptr, nodes.data(), 0) != 0)
       return std::nullopt;
     const auto end = nodes.begin() + static_cast<std::ptrdiff_t>(count);

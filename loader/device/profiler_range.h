@@ -7,8 +7,8 @@
 
 namespace millrace {
 
-/// While it lives, the calling thread does `name` for batch `batch`, as `profiler` is told; null =
-/// nobody is.
+/// Reports to `profiler`, while it lives, that the calling thread does `name` for batch `batch`.
+/// Null = no report.
 class ProfilerRange {
  public:
   ProfilerRange(ProfilerRanges* profiler, const char* name, std::uint64_t batch) noexcept

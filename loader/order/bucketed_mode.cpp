@@ -15,7 +15,7 @@ namespace {
 using Lengths = std::shared_ptr<const std::vector<std::uint32_t>>;
 using Indices = std::shared_ptr<const std::vector<std::uint64_t>>;
 
-/// Some consecutive offsets of an epoch, and what is drawn there.
+/// Consecutive offsets of an epoch, and the numbers drawn there.
 struct Window {
   std::uint64_t epoch;
   std::uint64_t first;
@@ -26,8 +26,8 @@ struct Window {
   }
 };
 
-/// The windows that were used last, for all threads. A pipeline draws on two threads, one ahead of
-/// the other, and each of them may stand across the border of two windows.
+/// Cache of the windows that were used last, for all threads. A pipeline draws on two threads, one
+/// ahead of the other, and each may draw from two adjacent windows.
 class LastWindows {
  public:
   std::shared_ptr<const Window> find(std::uint64_t epoch, std::uint64_t offset) {
@@ -40,10 +40,11 @@ class LastWindows {
     return nullptr;
   }
 
-  /// Lets the one go that was not used for longest.
+  /// Adds a window and evicts the least recently used one.
   void add(std::shared_ptr<const Window> window) {
     MutexLock lock(mutex_);
-    std::swap(windows_.back(), window);  // the old one's memory goes behind the lock, with `window`
+    std::swap(windows_.back(), window);  // the evicted window is freed with `window`, after the
+                                         // lock is released
     std::rotate(windows_.begin(), windows_.end() - 1, windows_.end());
   }
 
@@ -74,11 +75,12 @@ class BucketedMode final : public OrderMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose = 0x6275636B657473;  // apart from other modes' keys
+  static constexpr std::uint64_t purpose = 0x6275636B657473;  // distinguishes its keys from other
+                                                              // modes' keys
   static constexpr std::size_t permuted_at_once = 64;
 
-  /// Two threads that need the same one at once both make it: no lock is held meanwhile, and it is
-  /// the same window.
+  /// No lock is held while a window is made. Two threads that need the same one at once both make
+  /// it, with the same result.
   std::shared_ptr<const Window> window_at(std::uint64_t epoch, std::uint64_t offset) const {
     if (auto found = last_.find(epoch, offset)) return found;
     auto made = std::make_shared<const Window>(make_window(epoch, offset / window_));
@@ -96,7 +98,8 @@ class BucketedMode final : public OrderMode {
     const std::vector<std::uint64_t> shuffled =
         shuffled_numbers(key, first, std::min(window_, count_ - first));
 
-    // Length, then place: a place has less than 32 bits, and equal lengths stay shuffled.
+    // Sort key: the length, then the place, which has less than 32 bits. Equal lengths stay
+    // shuffled.
     std::vector<std::uint64_t> sorted(shuffled.size());
     for (std::uint64_t n = 0; n < sorted.size(); ++n)
       sorted[n] = std::uint64_t{length_of(shuffled[n])} << 32 | n;
@@ -118,9 +121,10 @@ class BucketedMode final : public OrderMode {
     return window;
   }
 
-  /// Moves the short group, which only the epoch's last window has, behind all others. It may be
-  /// taken from anywhere, also from both ends, so that each record is as likely to be in it: always
-  /// the longest ones, these would never come with `LastBatch::drop`.
+  /// Moves the short group, which only the epoch's last window has, behind all others. Its records
+  /// are taken from a random position, which may be split over both ends, so that each record is
+  /// equally likely to be in it. If it always had the longest records, `LastBatch::drop` would
+  /// never use them.
   static void move_short_group(std::vector<std::uint64_t>& sorted, std::uint64_t records,
                                std::uint64_t key) {
     if (records == 0) return;
@@ -137,7 +141,7 @@ class BucketedMode final : public OrderMode {
     }
   }
 
-  /// What a full shuffle has at these places of an epoch.
+  /// The numbers of a full shuffle at these places of an epoch.
   std::vector<std::uint64_t> shuffled_numbers(std::uint64_t key, std::uint64_t first,
                                               std::uint64_t records) const {
     std::vector<std::uint64_t> numbers(records);

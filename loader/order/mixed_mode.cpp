@@ -17,7 +17,7 @@ __extension__ using Wide = unsigned __int128;
 constexpr unsigned fewest_run_bits = 10;
 constexpr unsigned most_run_bits = 24;
 
-/// How many of a run's positions each part gets, by the method of largest remainders.
+/// Number of a run's positions for each part, by the method of largest remainders.
 std::vector<std::uint64_t> shares_of_run(std::uint64_t run, std::span<const std::uint64_t> weights,
                                          std::uint64_t sum) {
   std::vector<std::uint64_t> shares;
@@ -42,18 +42,18 @@ bool within_one_percent(std::uint64_t share, std::uint64_t run, std::uint64_t we
   return 100 * (is > should_be ? is - should_be : should_be - is) <= should_be;
 }
 
-/// A part that gets something.
+/// A part with a share above 0.
 struct PartShare {
   std::uint64_t first_record;
   std::uint64_t records;
-  /// Which of a run's permuted positions it has: where they begin, and how many they are.
+  /// Its range of a run's permuted positions: begin and length.
   std::uint64_t begin;
   std::uint64_t share;
   std::uint64_t key;
 };
 
-/// A run's permuted positions are dealt out to the parts in pieces. What lies in a part's piece are
-/// its next draws, and its draws go through permutations of its records, pass by pass.
+/// Divides a run's permuted positions into one range per part. The positions in a part's range are
+/// its next draws. A part's draws go through permutations of its records, one permutation per pass.
 class MixedMode final : public OrderMode {
  public:
   MixedMode(std::span<const Order::Part> parts, std::uint64_t epoch_size, std::uint64_t seed)
@@ -104,9 +104,10 @@ class MixedMode final : public OrderMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose = 0x6D69786564;  // apart from the keys of the other modes
+  static constexpr std::uint64_t purpose = 0x6D69786564;  // distinguishes its keys from other
+                                                          // modes' keys
 
-  /// Sets the run's length, and says what each part gets of it.
+  /// Sets the run's length, and returns each part's share of it.
   std::vector<std::uint64_t> choose_run(std::span<const double> weights) {
     const std::vector<std::uint64_t> integers = integer_weights(weights);
     const std::uint64_t sum = std::accumulate(integers.begin(), integers.end(), std::uint64_t{0});

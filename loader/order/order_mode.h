@@ -13,17 +13,17 @@
 
 namespace millrace {
 
-/// One way to draw numbers below a count: a pure function of (epoch, offset).
+/// A method of drawing numbers below a count: a pure function of (epoch, offset).
 class OrderMode {
  public:
-  /// Offsets that are drawn at once, for which there is room on the stack.
+  /// Maximal number of offsets per draw; arrays of this size are allocated on the stack.
   static constexpr std::size_t most = 64;
 
   virtual ~OrderMode() = default;
   virtual std::uint64_t epoch_size() const = 0;
-  /// Turns offsets of one epoch, at most `most`, into the numbers there.
+  /// Replaces offsets of one epoch, at most `most`, by the numbers drawn there.
   virtual void draw(std::uint64_t epoch, std::span<std::uint64_t> offsets) const = 0;
-  /// A number by the mode's own odds.
+  /// Draws a number with the mode's own probabilities.
   virtual std::uint64_t replacement(Random& random) const = 0;
 };
 
@@ -33,20 +33,21 @@ std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t s
                                             Order::Blocks blocks);
 std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
                                                std::uint64_t epoch_size, std::uint64_t seed);
-/// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never come.
+/// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never be drawn.
 std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);
 
-/// `indices` says which record each number is, null: the same; `lengths` has one for each record.
+/// `indices[n]` is the record of number n; null = record n. `lengths` has one value for each
+/// record.
 std::shared_ptr<const OrderMode> bucketed_mode(
     std::shared_ptr<const std::vector<std::uint32_t>> lengths,
     std::shared_ptr<const std::vector<std::uint64_t>> indices, Order::Buckets buckets,
     std::uint64_t seed);
 
-/// Weights as integers, whose arithmetic is the same on every machine: in proportion, none but 0
-/// becomes 0, and the sum is below 2^63.
+/// Converts weights to integers in the same proportion, whose arithmetic is the same on every
+/// machine. Only 0 becomes 0. The sum is below 2^63.
 std::vector<std::uint64_t> integer_weights(std::span<const double> weights);
-/// A weight for messages, short and exact: 0.1, 1e-09.
+/// Formats a weight for messages, short and exact: 0.1, 1e-09.
 std::string weight_text(double weight);
 
 }  // namespace millrace

@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// Rounds of the network: 4 suffice in theory for large halves, small domains need more to look
+/// Rounds of the network. In theory 4 suffice for large halves; small domains need more to look
 /// uniform.
 constexpr unsigned rounds = 8;
 constexpr std::size_t lanes_at_once = 4;
@@ -39,8 +39,7 @@ Permutation::Permutation(std::uint64_t size, std::uint64_t key)
   mask_ = (std::uint64_t{1} << half_bits_) - 1;
 }
 
-/// One pass of each value through its network; the lanes do not wait for each other's
-/// multiplications.
+/// Passes each value once through its network. The lanes' multiplications overlap.
 template <std::size_t lanes>
 void Permutation::pass(const Permutation* const (&permutations)[lanes],
                        std::uint64_t (&values)[lanes]) {
@@ -56,7 +55,8 @@ void Permutation::pass(const Permutation* const (&permutations)[lanes],
   }
   for (unsigned round = 0; round < rounds; ++round)
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      // The round's key is apart from the half's bits, so that no two rounds are the same function.
+      // The round's key does not overlap the bits of the half, so all rounds are different
+      // functions.
       const std::uint64_t f = mix(right[lane] ^ (key[lane] + round * 0xD1B54A32D192ED03)) >> 7;
       const std::uint64_t next = left[lane] ^ (f & mask[lane]);
       left[lane] = right[lane];
@@ -80,8 +80,8 @@ void Permutation::apply(std::span<const Permutation> permutations,
        permutations = permutations.subspan(chunk), places = places.subspan(chunk))
     apply(permutations.first(chunk), places.first(chunk));
 
-  // Those that are still outside of their sizes; each turn takes all of them through their networks
-  // once.
+  // Values that are still outside of their range. Each iteration passes all of them once through
+  // their networks.
   std::array<std::uint8_t, chunk> outside;
   std::size_t left = 0;
   for (std::size_t n = 0; n < places.size(); ++n) {
@@ -116,7 +116,7 @@ void Permutation::apply(std::span<const Permutation> permutations,
   }
 }
 
-/// Source of the shuffle of few numbers: Durstenfeld, "Algorithm 235: Random permutation",
+/// Source of the shuffle for small sizes: Durstenfeld, "Algorithm 235: Random permutation",
 /// Communications of the ACM, 1964.
 void permute(std::uint64_t size, std::uint64_t key, std::span<std::uint64_t> places) {
   if (size > chunk) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The modes without lists: sequential, shuffled, blocks.
+// Modes without lists: sequential, shuffled, blocks.
 #include <algorithm>
 #include <array>
 
@@ -41,9 +40,9 @@ class ShuffledMode final : public UniformMode {
   const std::uint64_t seed_;
 };
 
-/// The dataset's last block, which may be short, comes at a place drawn for the epoch; the others
-/// are permuted among the remaining places. So offsets become places by a division, once those
-/// behind the short block are moved by what it lacks.
+/// Order of blocks. The dataset's last block, which may be short, gets a place that is drawn for
+/// the epoch. The other blocks are permuted among the remaining places. To find a block by
+/// division, offsets behind the short block are increased by the records that it lacks.
 class BlockMode final : public UniformMode {
  public:
   BlockMode(std::uint64_t count, std::uint64_t seed, Order::Blocks blocks)
@@ -85,7 +84,7 @@ class BlockMode final : public UniformMode {
       const std::uint64_t full = as_if_full(begins[n] + offsets[n]);
       const std::uint64_t place = full / block_;
       within[n] = full % block_;
-      // The last block stays what it is.
+      // The last block is not permuted.
       permutations[n] = place == last_place ? Permutation() : of_blocks;
       offsets[n] = place == last_place ? full_blocks_ : place - (place > last_place ? 1 : 0);
     }
@@ -95,7 +94,7 @@ class BlockMode final : public UniformMode {
 
  private:
   static constexpr std::uint64_t purpose =
-      0x626C6F636B73;  // apart from the keys of the other modes
+      0x626C6F636B73;  // distinguishes its keys from other modes' keys
 
   const std::uint64_t seed_;
   const std::uint64_t block_;

@@ -10,23 +10,23 @@
 namespace millrace {
 namespace {
 
-/// A launcher, and the variables in which it tells a process where it stands.
+/// A launcher, and the variables in which it passes rank and world.
 struct Launcher {
   const char* name;
-  /// Its name and what tells it apart, for people.
+  /// Its name and its characteristic variables, for people.
   const char* source;
   const char* rank;
   const char* world;
   const char* local_rank;
-  /// A number, or SLURM's list of numbers per host.
+  /// Variable with a number, or with SLURM's list of numbers per host.
   const char* local_world;
-  /// The variable with this host's place in that list; null if there is no list.
+  /// Variable with this host's index in that list; null without a list.
   const char* host;
-  /// Whether its processes are those of an MPI run, whose world is as it says.
+  /// Whether its processes form an MPI run, whose world is reliable.
   bool mpi = false;
 };
 
-// Inside a SLURM job other launchers start the processes of one step, so SLURM is asked last.
+// Inside a SLURM job other launchers start the processes of one step, so SLURM is the last one.
 constexpr std::array launchers{
     Launcher{"torchrun", "torchrun (RANK, WORLD_SIZE)", "RANK", "WORLD_SIZE", "LOCAL_RANK",
              "LOCAL_WORLD_SIZE", nullptr},
@@ -63,8 +63,8 @@ std::optional<std::uint32_t> number_in(const Ranks::Environment& environment,
   return value;
 }
 
-/// The number of tasks on host `host` of SLURM's list, "2(x3),1": three hosts with 2 and one
-/// with 1. Nullopt if it is no such list.
+/// Number of tasks on host `host` in SLURM's list: "2(x3),1" means three hosts with 2 and one with
+/// 1. Returns nullopt for a malformed list.
 std::optional<std::uint32_t> tasks_on(std::uint32_t host, std::string_view list) {
   std::uint64_t hosts = 0;
   while (!list.empty()) {
@@ -105,7 +105,7 @@ void require_below(std::uint32_t rank, const char* rank_variable, std::uint32_t 
                      world_variable + " is " + std::to_string(world) + "; ranks count from 0");
 }
 
-/// Takes the local numbers if the launcher sets both.
+/// Takes the local numbers if the launcher sets both. Returns whether it does.
 bool take_local(const Ranks::Environment& environment, const Launcher& launcher, Ranks& into) {
   const std::optional<std::uint32_t> local_rank = number_in(environment, launcher.local_rank);
   const std::optional<std::uint32_t> local_world = local_world_in(environment, launcher);
@@ -116,7 +116,7 @@ bool take_local(const Ranks::Environment& environment, const Launcher& launcher,
   return true;
 }
 
-/// Whether a launcher tells the same rank and world.
+/// Whether a launcher sets the same rank and world.
 bool same_in(const Ranks::Environment& environment, const Launcher& launcher, const Ranks& found) {
   return number_in(environment, launcher.rank) == found.rank &&
          number_in(environment, launcher.world) == found.world;
@@ -127,15 +127,15 @@ std::string place_text(std::uint32_t rank, std::uint32_t world) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(world);
 }
 
-/// Whether `launcher` started the agents of torchrun, one process each, and torchrun this process.
+/// Whether `launcher` started one torchrun agent per process, and torchrun started this process.
 bool started_agents(const Ranks::Environment& environment, std::uint32_t rank,
                     std::uint32_t world) {
   return number_in(environment, "GROUP_RANK") == rank &&
          number_in(environment, "GROUP_WORLD_SIZE") == world;
 }
 
-/// Compares torchrun's variables, which are `found`, with the launchers behind it. MPI's are not
-/// compared with SLURM's, which may have started the daemons of MPI. Throws `Error` if MPI has
+/// Compares torchrun's numbers, `found`, with those of the launchers that may have started it. MPI
+/// is not compared with SLURM, which may have started MPI's daemons. Throws `Error` if MPI has
 /// another world.
 void compare(const Ranks::Environment& environment, Ranks& found) {
   constexpr std::string_view unset = "; unset RANK and WORLD_SIZE if they are of another run";
@@ -165,7 +165,8 @@ Ranks Ranks::from_environment(const Environment& environment) {
     found.world = *number_in(environment, launcher.world);
     require_below(found.rank, launcher.rank, found.world, launcher.world);
     found.source = launcher.source;
-    // srun starts the processes of other launchers' kinds too, and alone tells their local numbers.
+    // srun also starts the processes of other launchers, and then only SLURM sets their local
+    // numbers.
     if (!take_local(environment, launcher, found) && same_in(environment, slurm, found))
       take_local(environment, slurm, found);
     if (&launcher == &torchrun) compare(environment, found);

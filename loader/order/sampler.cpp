@@ -29,7 +29,7 @@ void check_indices(std::span<const std::uint64_t> indices, std::uint64_t records
                   std::to_string(records) + " records");
 }
 
-/// Calls the function that belongs to what a variant holds.
+/// Calls the function that accepts a variant's current alternative.
 template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -37,7 +37,7 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// XXH3-64 over numbers as they lie in memory.
+/// XXH3-64 over the memory representation of numbers.
 class Hash {
  public:
   Hash() { XXH3_64bits_reset(state_.get()); }
@@ -130,7 +130,7 @@ void Sampler::draw(std::span<const std::uint64_t> positions,
   }
 }
 
-/// Turns at most `OrderMode::most` offsets into records.
+/// Replaces at most `OrderMode::most` offsets by records.
 void Sampler::draw_epoch(std::uint64_t epoch, std::span<std::uint64_t> offsets) const {
   if (order_.times_ > 1)
     for (std::uint64_t& offset : offsets) offset /= order_.times_;
@@ -145,8 +145,8 @@ std::uint64_t Sampler::replacement(Random& random) const {
 }
 
 std::uint64_t Sampler::hash() const {
-  // Each list after its length, so that no two orders give the same bytes. A mode's number, its
-  // place in the variant, stays what it is.
+  // Each list follows its length, so that different orders never give the same bytes. A mode's
+  // number is its index in the variant; it must never change.
   Hash hash;
   hash.add(records_);
   hash.add(order_.mode_.index());

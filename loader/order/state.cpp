@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t newest_state_format = 1;
 
-/// What a state says of its run, beside where it is.
+/// A member of a state that identifies the run, apart from its position.
 struct Fact {
   const char* key;
   /// Its name for people.

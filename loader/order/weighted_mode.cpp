@@ -12,9 +12,9 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-/// The alias method: as many columns as numbers, all of the same height, each of which is shared by
-/// two numbers at most. It is made in integers, so that nothing is left over in the end, and a
-/// weight of 0 has no share at all.
+/// The alias method: as many columns as numbers, all of the same height. At most two numbers share
+/// a column. The table is built with integers, so it has no rounding remainder, and a weight of 0
+/// has no share at all.
 class AliasTable {
  public:
   explicit AliasTable(std::span<const double> weights) : columns_(weights.size()) {
@@ -35,7 +35,7 @@ class AliasTable {
       const std::uint64_t number = low.back();
       low.pop_back();
       const std::uint64_t donor = high.back();
-      // Only a height above 0 has a mass that is lower.
+      // A lower mass exists only if the height is above 0.
       // NOLINTNEXTLINE(clang-analyzer-core.DivideZero)
       columns_[number] = {static_cast<std::uint64_t>((masses[number] << 64) / height), donor};
       masses[donor] -= height - masses[number];
@@ -54,20 +54,20 @@ class AliasTable {
     const std::uint64_t column = random.below(columns_.size());
     return {column, random.bits64()};
   }
-  /// For one whose result is asked for soon.
+  /// Prefetches the column of a draw whose result is needed soon.
   void fetch(const Throw& thrown) const { __builtin_prefetch(&columns_[thrown.column]); }
   std::uint64_t result(const Throw& thrown) const {
     const Column& column = columns_[thrown.column];
-    // Without a branch, which would be a guess, and would have to wait for the memory.
+    // Branch-free: a branch would often mispredict, and would wait for the memory.
     const std::uint64_t own = 0 - std::uint64_t{thrown.height < column.threshold};
     return (thrown.column & own) | (column.alias & ~own);
   }
 
  private:
   struct Column {
-    /// How much of the column, of 2^64, is its own number's.
+    /// The own number's share of the column, out of 2^64.
     std::uint64_t threshold;
-    /// The number that has the rest.
+    /// The number that has the rest of the column.
     std::uint64_t alias;
   };
   std::vector<Column> columns_;
@@ -94,7 +94,7 @@ class WeightedMode final : public OrderMode {
   }
 
  private:
-  static constexpr std::uint32_t order_stream = 17;  // of those in random.h
+  static constexpr std::uint32_t order_stream = 17;  // as listed in random.h
 
   const AliasTable table_;
   const std::uint64_t epoch_size_;

@@ -6,9 +6,9 @@
 
 namespace millrace {
 
-/// A count that one thread adds to while others may look. It orders nothing. No other thread adds,
-/// so none needs the locked instruction of `std::atomic::fetch_add`, which costs as much as 20
-/// others.
+/// A counter with a single writing thread; other threads may read it at any time. It does not order
+/// memory. Because there is one writer, it avoids the locked instruction of
+/// `std::atomic::fetch_add`, which costs as much as 20 others.
 class Count {
  public:
   void add(std::uint64_t more) { value_.store(value() + more, std::memory_order_relaxed); }

@@ -9,19 +9,19 @@
 
 namespace millrace {
 
-/// Durations counted in buckets of which each is at most 1/128 wider than the one before
-/// (log-linear, as in HdrHistogram), so that percentiles are exact to 1% at fixed memory. One
-/// thread at a time may use it; others may call `add_to` while it adds.
+/// Histogram of durations in log-linear buckets, as in HdrHistogram. Each bucket is at most 1/128
+/// wider than the one before, so percentiles are exact to 1% with fixed memory. One thread at a
+/// time may use it; others may call `add_to` while it adds.
 class Histogram {
  public:
   Histogram();
-  /// Counts a duration; one of more than two hours counts as two hours.
+  /// Counts a duration; it saturates at two hours.
   void add(std::chrono::nanoseconds duration);
-  /// Adds what was counted so far to `sum`.
+  /// Adds the counts so far to `sum`.
   void add_to(Histogram& sum) const;
   Durations summary() const;
   void clear() { subtract(*this); }
-  /// Takes away an earlier state of this histogram. The largest value is then known to 1%.
+  /// Subtracts an earlier state of this histogram. The largest value is then known to 1%.
   void subtract(const Histogram& earlier);
 
  private:

@@ -5,15 +5,14 @@
 
 namespace millrace {
 
-/// A number that changes from time to time, and its mean over time. One thread at a time may use
-/// it.
+/// A number that changes over time, and its time-weighted mean. One thread at a time may use it.
 class Level {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Level(double value = 0) : value_(value) {}
 
-  /// Sets the number from `now` on, which must not be before the last call's `now`.
+  /// Sets the number from `now` on. `now` must not be before that of the last call.
   void set(Clock::time_point now, double value) {
     sum_ = sum(now);
     since_ = now;
@@ -21,13 +20,13 @@ class Level {
   }
   double value() const { return value_; }
 
-  /// Forgets the past but the number.
+  /// Forgets the past and keeps the current number.
   void restart(Clock::time_point now) {
     sum_ = 0;
     begin_ = since_ = now;
   }
 
-  /// The integral of the number over the time since the beginning, in seconds.
+  /// Integral of the number over the time since the beginning, in seconds.
   double sum(Clock::time_point now) const {
     return sum_ + value_ * std::chrono::duration<double>(now - since_).count();
   }

@@ -12,13 +12,13 @@
 
 namespace millrace {
 
-/// Counts by a text. One thread adds; others may look meanwhile. What comes after `most` texts is
+/// Counts by label. One thread adds; others may read meanwhile. Labels beyond the first `most` are
 /// counted as "other".
 class Tally {
  public:
   static constexpr std::size_t most = 16;
 
-  /// `what` lives as long as the tally and is the same pointer each time.
+  /// `what` must live as long as the tally, and must be the same pointer each time.
   void add(const char* what, std::uint64_t amount = 1) {
     std::size_t place = 0;
     while (place < most) {

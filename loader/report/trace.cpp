@@ -19,7 +19,7 @@
 namespace millrace {
 namespace {
 
-/// What all lanes of a trace share.
+/// State that all lanes of a trace share.
 struct Common {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
@@ -30,7 +30,7 @@ struct Common {
         keep_newest(options.keep_newest),
         wanted(std::move(options.lanes)) {}
 
-  /// Takes room for one event that begins at `begin_ns`, unless it is too late.
+  /// Reserves room for one event that begins at `begin_ns`, unless the trace is finished by then.
   Room take(std::int64_t begin_ns) {
     if (begin_ns >= finish_ns.load(std::memory_order_relaxed)) return Room::none;
     if (events.load(std::memory_order_relaxed) < max_events) {
@@ -47,11 +47,11 @@ struct Common {
   const std::size_t max_events;
   const bool keep_newest;
   const std::vector<std::string> wanted;
-  // These counts and times order nothing.
+  // These counts and times do not order memory.
   std::atomic<std::size_t> events{0};
   std::atomic<std::uint64_t> dropped{0};
   std::atomic<std::int64_t> start_ns{Trace::Clock::now().time_since_epoch().count()};
-  /// Since the start.
+  /// Nanoseconds since the start.
   std::atomic<std::int64_t> finish_ns{never};
 };
 
@@ -66,7 +66,7 @@ struct Trace::Lane::State {
       common.wanted.empty() || std::ranges::find(common.wanted, name) != common.wanted.end();
   std::atomic<int> thread{0};
   Mutex mutex{};
-  // They are deques, so that no span has to wait while the others are moved.
+  // Deques, so that adding a span never moves the others.
   std::deque<TraceSpan> spans MILLRACE_GUARDED_BY(mutex){};
   std::deque<TraceValue> values MILLRACE_GUARDED_BY(mutex){};
 };

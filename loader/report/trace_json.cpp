@@ -18,14 +18,14 @@
 namespace millrace {
 namespace {
 
-/// Above every thread's number that Linux gives out (PID_MAX_LIMIT).
+/// Larger than every thread number of Linux (PID_MAX_LIMIT).
 constexpr std::size_t above_threads = std::size_t{1} << 22;
 
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-/// Nanoseconds as microseconds with three digits behind the point, whatever the locale is.
+/// Formats nanoseconds as microseconds with three decimal digits, in any locale.
 std::string microseconds(std::int64_t ns) {
   char text[48];
   return {text, std::to_chars(text, std::end(text), static_cast<double>(ns) / 1e3,
@@ -33,7 +33,7 @@ std::string microseconds(std::int64_t ns) {
                     .ptr};
 }
 
-/// A moment of a batch's way, within the span that is drawn there.
+/// A point of a batch's flow, within the span that it is drawn at.
 struct Moment {
   std::int64_t at_ns = 0;
   std::size_t thread = 0;
@@ -74,7 +74,7 @@ class Writer {
     return thread > 0 ? static_cast<std::size_t>(thread) : above_threads + lane + 1;
   }
 
-  /// A worker that several pipelines share is one thread, whatever the group.
+  /// A worker that several pipelines share is one thread, in all groups.
   std::string name_of(const TraceLane& lane) const {
     const bool shared = std::ranges::count(trace_.lanes, lane.thread, &TraceLane::thread) > 1;
     const bool alone = trace_.groups.size() == 1 || (lane.thread > 0 && shared);
@@ -106,8 +106,9 @@ class Writer {
                        << value.value << "}}";
   }
 
-  /// Of each category a flow goes through the span that ends last: the last sample, the last
-  /// micro-batch. What a stream does is met at its begin, what a thread does at its end.
+  /// Updates a batch's flow. It goes through the last span to end in each category: the last
+  /// sample, the last micro-batch. The flow meets a stream's span at its begin and a thread's span
+  /// at its end.
   void note(const TraceLane& lane, const TraceSpan& span, std::size_t thread) {
     Last& last = batches_[{lane.group, span.batch}][lane.category];
     if (span.end_ns < last.end_ns) return;
@@ -146,7 +147,7 @@ class Writer {
   const pid_t process_ = getpid();
   const char* separator_ = "\n";
   std::set<std::size_t> named_{};
-  /// By group and number.
+  /// By group and batch number.
   std::map<std::pair<std::size_t, std::uint64_t>, std::map<std::string, Last>> batches_{};
 };
 

@@ -10,11 +10,11 @@
 
 namespace millrace {
 
-/// What a trace has at a moment.
+/// A copy of a trace at one moment.
 struct TraceContents {
   std::vector<std::string> groups;
   std::vector<TraceLane> lanes;
-  /// Where its times begin, on the steady clock.
+  /// Begin of its times, on the steady clock.
   std::int64_t start_ns = 0;
   std::uint64_t dropped = 0;
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Which stage bounds a run: the reading of a report.
+// The verdict: finds the stage that bounds a run from its report.
 #include "report/verdict.h"
 
 #include <millrace/report.h>
@@ -13,28 +12,28 @@
 namespace millrace {
 namespace {
 
-/// The device counts as fed below this share of time without work. Where that is not known, the
-/// trainer counts as fed below the second share of its time in stalls.
+/// The device counts as fed if its share of idle time is below this. If that is unknown, the
+/// trainer counts as fed if its share of stall time is below the second value.
 constexpr double fed = 0.02;
 constexpr double little_stall = 0.05;
-/// A stage counts as busy all the time above this share of its time at work; where nothing seems to
-/// be lost and the trainer is busier, a stream above the second one.
+/// A stage counts as busy all the time if its share of busy time is above this. If no time seems
+/// lost and the trainer is busier, the second value applies to a stream.
 constexpr double saturated = 0.85;
 constexpr double full = 0.95;
-/// Above this share of their time without a processor, that is what holds the workers up.
+/// Workers' share of time without a processor above which the processors bound the run.
 constexpr double short_of_cores = 0.25;
-/// Above this share it is worth a warning.
+/// Share above which a warning is given.
 constexpr double kept_waiting = 0.1;
-/// A sample that takes so many times as long as the usual one is slow.
+/// A sample is slow if it takes this many times as long as the usual one.
 constexpr double slow_sample = 10;
-/// A shorter sample holds up no trainer that anybody would notice.
+/// A sample that takes less time than this does not delay a trainer noticeably.
 constexpr double least_slow_ms = 1;
-/// Handing over a batch (planning, waking, counting) takes tens of microseconds. Where the workers'
-/// time for a batch and the trainer's wait for it are below this, that is what the trainer waits
-/// for.
+/// Handing over a batch (planning, waking, counting) takes tens of microseconds. If the workers'
+/// time for a batch and the trainer's wait for it are below this, the trainer waits for the
+/// hand-over.
 constexpr double hand_over_ms = 0.2;
 
-/// 23.45 -> "2.3": so many tenths, rounded.
+/// Formats a number of tenths, rounded: 23.45 -> "2.3".
 std::string tenths(double count) {
   const long rounded = std::lround(count);
   return std::to_string(rounded / 10) + "." + std::to_string(std::abs(rounded % 10));
@@ -52,14 +51,14 @@ std::string workers_text(const Report& report) {
                              : "the " + std::to_string(report.workers) + " workers are";
 }
 
-/// The stage of that name, or an idle one if the run has none.
+/// Returns the stage of that name, or an idle one if the run does not have it.
 StageReport stage_named(const Report& report, const char* name) {
   const auto stage = std::ranges::find(report.stages, name, &StageReport::name);
   return stage == report.stages.end() ? StageReport{} : *stage;
 }
 
-/// What the judge looks at, in shares of time. The start, which ends with the run's first batch, is
-/// left out of the trainer's.
+/// Shares of time that the verdict uses. The trainer's shares exclude the start, which ends with
+/// the run's first batch.
 struct Shares {
   double stall;
   double ahead;
@@ -68,7 +67,7 @@ struct Shares {
   double trainer;
   std::optional<double> idle;
 
-  /// Whether the trainer's stalls cost something: without them the device was mostly not idle.
+  /// Whether the trainer's stalls cost time: without them the device was mostly busy.
   bool stalls_matter() const {
     return idle ? stall >= std::max(fed, *idle / 2) : stall >= little_stall;
   }
@@ -89,7 +88,7 @@ std::string idle_text(const Shares& shares) {
   return shares.idle ? ", and the device was idle " + percent(*shares.idle) + " of the time" : "";
 }
 
-/// The verdict of a run that no further worker would make faster.
+/// Returns the verdict of a run that further workers cannot speed up.
 Verdict bound_by(Bound bound, const std::string& stage, double share, std::string text,
                  std::string advice) {
   return {.bound = bound,
@@ -144,7 +143,7 @@ Verdict by_conversion(const Shares& shares) {
                   "not help.");
 }
 
-/// The trainer is ahead and the device idle: what it waits for is on the way.
+/// The trainer is ahead and the device idle: it waits for batches that are being copied.
 Verdict by_late_copies(const Shares& shares) {
   const bool copying = shares.copy >= shares.convert;
   const double busy = std::max(shares.copy, shares.convert);
@@ -170,7 +169,7 @@ Verdict by_cores(const Report& report, const Shares& shares) {
                       : "Other work is on these processors: end it, or bind it elsewhere.");
 }
 
-/// The verdict names the workers' stage that takes most of their time.
+/// Returns the verdict that names the stage with most of the workers' time.
 Verdict by_workers(const Report& report, const Shares& shares) {
   const auto stage = std::ranges::max_element(report.stages, {}, &StageReport::share);
   const bool reading = stage == report.stages.begin();
@@ -214,7 +213,7 @@ double work_ms(const Report& report) {
          static_cast<double>(std::max<std::uint64_t>(report.batches, 1));
 }
 
-/// Whether the trainer waits for the hand-over of batches, whose samples are cheap.
+/// Whether the trainer waits for the hand-over of batches because samples are cheap.
 bool waits_for_hand_over(const Report& report) {
   return work_ms(report) < hand_over_ms && report.stall.total_ms - report.start_stall_ms <
                                                hand_over_ms * static_cast<double>(report.batches);
@@ -285,10 +284,10 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   const bool stalls = shares.stalls_matter();
   const bool ahead = shares.ahead >= fed;
-  // A slow copy need not make the trainer wait for a batch: it may be its stream that waits. A slow
-  // conversion holds up copies and host slots in turn, which looks like a trainer that is ahead.
+  // A slow copy may delay only the trainer's stream, not the trainer's wait for a batch. A slow
+  // conversion delays copies and host slots in turn, which looks like a trainer that is ahead.
   const double stream = std::max(shares.copy, shares.convert);
-  // What is at work at the report's end is not counted yet: shares are known to one batch.
+  // Work in progress at the report's end is not counted yet, so shares are uncertain by one batch.
   const double unsure = 1 / static_cast<double>(report.batches);
   const bool lost = device_idle || stalls || ahead || stream + unsure >= shares.trainer;
   if (stream >= (lost ? saturated : full) && stream > report.worker_utilization)

@@ -5,7 +5,7 @@
 
 namespace millrace {
 
-/// Adds to `report.warnings` when workers wait for processors for much of their time
+/// Adds to `report.warnings` if workers wait for processors for much of their time
 /// (`worker_delay`).
 void warn_of_delay(Report& report);
 

@@ -2,11 +2,11 @@
 // millrace on an NVIDIA GPU: a trainer gives a `CudaDevice` to its pipelines and takes batches on a
 // `CudaStream`.
 //
-// Threads: all methods may be called from any thread at once.
-// Lifetimes: a pipeline shares the ownership of its device. Memory, streams and events may outlive
-// the `CudaDevice` that made them. A caller's own stream outlives the `CudaStream` over it.
-// Fork: in a child of fork() destructors return at once and give nothing back, and a `CudaDevice`
-// cannot be made if the parent has made one.
+// Threads: all methods may be called from any thread at once. Lifetimes: a pipeline shares
+// ownership of its device. Memory, streams and events may outlive the `CudaDevice` that made them.
+// A caller's own stream must outlive the `CudaStream` over it. Fork: in a child of fork()
+// destructors return at once and free nothing. The child cannot make a `CudaDevice` if the parent
+// has made one.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -18,10 +18,10 @@
 #include <optional>
 #include <string>
 
-// What cudaStream_t points to; the CUDA headers are not needed here.
+// Declared like in the CUDA headers (cudaStream_t is a pointer to it), which are not needed here.
 struct CUstream_st;
 
-// Private, so outside of what is shown.
+// Private types, outside the exported namespace.
 namespace millrace {
 class EventClock;
 struct Loan;
@@ -30,17 +30,17 @@ class Returns;
 
 namespace MILLRACE_API millrace {
 
-/// A CUDA stream: one of its own, or the caller's.
+/// A CUDA stream: a new one, or the caller's.
 class CudaStream final : public Stream {
  public:
-  /// Makes a stream on device `device` that does not synchronise with the default stream; it goes
-  /// with this object. An urgent one's kernels go before those of others that wait for room on the
-  /// GPU.
+  /// Makes a stream on device `device` that does not synchronise with the default stream. It is
+  /// destroyed with this object. Kernels of an urgent stream have a higher priority: they start
+  /// before others that wait for room on the GPU.
   explicit CudaStream(int device, bool urgent = false);
-  /// Uses the caller's stream (a cudaStream_t) on device `device`; it stays the caller's and must
-  /// outlive this object. Null is the legacy default stream. Throws `Error` (`invalid_argument`)
-  /// for cudaStreamPerThread: that is another stream on each thread, and the last share of a batch
-  /// may go on any of them.
+  /// Uses the caller's stream (a cudaStream_t) on device `device`. The caller keeps its ownership,
+  /// and it must outlive this object. Null is the legacy default stream. Throws `Error`
+  /// (`invalid_argument`) for cudaStreamPerThread: it is a different stream on each thread, and the
+  /// last share of a batch may be released on any thread.
   CudaStream(int device, CUstream_st* stream);
 
   void copy(void* destination, const void* source, std::size_t bytes) override;
@@ -51,7 +51,7 @@ class CudaStream final : public Stream {
   void synchronize() override;
   bool capturing() const override;
 
-  /// The cudaStream_t.
+  /// Returns the cudaStream_t.
   CUstream_st* handle() const { return stream_; }
 
  private:
@@ -64,20 +64,20 @@ class CudaStream final : public Stream {
 };
 
 /// A GPU, through the CUDA runtime. Host slots are page-locked memory on the NUMA node whose
-/// workers fill them; a child of fork() does not have that memory. Copies are made by the copy
-/// engine, conversions by a kernel. `Event::wait` asks the event from time to time and never
-/// synchronises with the device. No call disturbs a capture of other streams into a graph,
-/// whichever thread makes it, nor chooses a device for the calling thread.
+/// workers fill them; a child of fork() does not have that memory. Copies use the copy engine,
+/// conversions a kernel. `Event::wait` polls the event and never synchronises with the device. No
+/// call disturbs the capture of other streams into a graph on any thread, or changes the calling
+/// thread's current device.
 ///
-/// Memory, streams and events are let go of at once, from any thread: each GPU has a thread that
-/// gives them back, since CUDA may wait for all work of the GPU then. An allocation that finds no
-/// memory waits up to 2 s for what is on its way back before it throws.
+/// Memory, streams and events can be released from any thread without waiting. Freeing them can
+/// make CUDA wait for all work of the GPU, so each GPU has a thread that frees them later. If an
+/// allocation finds too little memory, it waits up to 2 s for such deferred frees before it throws.
 class CudaDevice final : public Device {
  public:
-  /// Throws `Error` (`device`): "no CUDA device" where there is no driver or GPU, what the driver
-  /// knows where it is too old, or that this one does not exist.
+  /// Throws `Error` (`device`): "no CUDA device" without a driver or a GPU, the driver's version if
+  /// it is too old, or that this device does not exist.
   explicit CudaDevice(int ordinal = 0);
-  /// Waits up to 20 ms for what is on its way back; the rest follows when the GPU lets it.
+  /// Waits up to 20 ms for deferred frees. The others follow as soon as the GPU allows.
   ~CudaDevice() override;
 
   std::string name() const override;
@@ -86,26 +86,26 @@ class CudaDevice final : public Device {
   Memory allocate_host(std::size_t bytes, const NumaNode& node) override;
   bool keeps_host_memory() const override { return true; }
   Memory allocate_device(std::size_t bytes) override;
-  /// Its kernels have the lowest priority, which a trainer's streams have by default: a conversion
-  /// that goes first makes the GPU keep room free until all of it fits.
+  /// Makes a stream whose kernels have the lowest priority, the default of a trainer's streams.
+  /// With a higher priority, a conversion would make the GPU reserve room until all of it fits.
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
-  /// The first one waits once for the device, to set its clock by the host's. Throws `Error`
-  /// (`device`) if the device has not answered within 10 s.
+  /// Makes an event with a timestamp. The first call waits once for the device, to synchronise its
+  /// clock with the host's. Throws `Error` (`device`) if the device has not answered within 10 s.
   std::unique_ptr<Event> make_timed_event() override;
-  /// Makes it the thread's current device for good: to switch to and fro would make a context on
-  /// device 0, too, with its memory.
+  /// Makes it the thread's current device permanently. Switching back and forth would also create a
+  /// context on device 0, with its memory.
   void bind_thread() override;
-  /// The node that the GPU's PCI slot hangs on.
+  /// NUMA node of the GPU's PCI slot.
   std::optional<int> numa_node() const override;
-  /// NVTX ranges in the domain "millrace", with the batch's number as payload: Nsight Systems shows
-  /// them. Without such a tool they cost a load.
+  /// NVTX ranges in the domain "millrace", with the batch's number as payload. Nsight Systems shows
+  /// them. Without such a tool they cost one load.
   ProfilerRanges* profiler() override { return profiler_.get(); }
 
  private:
   int ordinal_;
   std::unique_ptr<ProfilerRanges> profiler_;
-  /// Where memory, streams and events go back to.
+  /// Deferred frees of memory, streams and events.
   std::shared_ptr<Returns> returns_;
   std::once_flag clock_made_;
   std::shared_ptr<EventClock> clock_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a batch as LibTorch tensors, without a copy. Header only: the target `millrace::torch`
-// is there where `find_package(Torch)` was called before `find_package(millrace)`.
+// Converts fields of a batch to LibTorch tensors without a copy. Header only. The target
+// `millrace::torch` exists if `find_package(Torch)` was called before `find_package(millrace)`.
 //
 //     const millrace::TorchStream stream(device);     // the current stream of an at::Device
 //     while (auto batch = stream.next(pipeline)) {
@@ -9,15 +9,15 @@
 //     }
 //
 // Streams: PyTorch's work goes to the calling thread's current CUDA stream. A batch that is taken
-// on that one makes it wait for the data, and the slot is filled again behind all that the stream
-// was given until the batch and its tensors are gone. For use on another stream make that one wait
-// for the first, and the tensor by `to_torch(field, other)`: PyTorch's own `record_stream` knows
-// nothing of memory that it did not allocate. In host memory there are no streams.
+// on that stream makes it wait for the data. The slot is filled again only after all work that the
+// stream is given until the batch and its tensors are destroyed. To use a tensor on another stream,
+// make that stream wait for the first one and call `to_torch(field, other)`. PyTorch's own
+// `record_stream` does not work for memory that PyTorch did not allocate. Host memory needs no
+// streams.
 //
-// Threads: any thread may make a tensor of a batch and let one go.
-// Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage goes. It may
-// outlive the `Batch`, the pipeline, the runtime and any `TorchStream`: batches keep the streams
-// that these stand for.
+// Threads: a tensor may be made and destroyed on any thread. Lifetimes: a tensor holds a share of
+// its batch, and so its slot, until its storage is freed. It may outlive the `Batch`, the pipeline,
+// the runtime and any `TorchStream`: batches keep the underlying streams.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -38,15 +38,15 @@
 
 namespace millrace {
 
-/// The stream of PyTorch's that batches are taken and tensors are used on; none in host memory.
+/// A stream of PyTorch on which batches are taken and tensors are used; empty for host memory.
 class TorchStream {
  public:
-  /// Host memory: batches are ready when they are handed out.
+  /// For host memory: batches are ready when they are handed out.
   TorchStream() = default;
 
-  /// The calling thread's current stream of a CUDA device, or host memory for the CPU. Throws
-  /// `Error` (`invalid_argument`) for another kind of device, and for CUDA where millrace or
-  /// LibTorch was built without it.
+  /// Uses the calling thread's current stream of a CUDA device, or host memory for the CPU. Throws
+  /// `Error` (`invalid_argument`) for another kind of device, and for CUDA if millrace or LibTorch
+  /// was built without it.
   explicit TorchStream(const at::Device& device) {
     if (device.is_cpu()) return;
 #ifdef MILLRACE_TORCH_CUDA
@@ -60,7 +60,7 @@ class TorchStream {
                     " need millrace and LibTorch built for it; this is the CPU's");
   }
 
-  /// A stream of millrace's, of the device that the batches are on.
+  /// Uses a stream of millrace, on the device that the batches are on.
   explicit TorchStream(std::shared_ptr<Stream> stream) : stream_(std::move(stream)) {}
 
 #ifdef MILLRACE_TORCH_CUDA
@@ -69,8 +69,8 @@ class TorchStream {
       : stream_(std::make_shared<CudaStream>(stream.device_index(), stream.stream())) {}
 #endif
 
-  /// `Pipeline::next` on this stream, which the batch keeps. Throws `Error` as that does, and
-  /// `invalid_argument` if the batch is on a GPU and this is no stream of one.
+  /// Calls `Pipeline::next` on this stream, which the batch keeps. Throws the same errors, and
+  /// `Error` (`invalid_argument`) if the batch is on a GPU and this is not a stream of a GPU.
   Batch next(Pipeline& pipeline, NextRequest request = {}) const {
     request.stream = stream_.get();
     Batch batch = pipeline.next(request);
@@ -88,8 +88,8 @@ class TorchStream {
   std::shared_ptr<Stream> stream_;
 };
 
-/// PyTorch's type of the same elements. Throws `Error` (`invalid_argument`) for those that this
-/// LibTorch does not have: uint16, uint32 and uint64 came with 2.3.
+/// PyTorch's type for the same elements. Throws `Error` (`invalid_argument`) for types that this
+/// LibTorch does not have: uint16, uint32 and uint64 exist since 2.3.
 inline at::ScalarType to_torch(DType dtype) {
   switch (dtype) {
     case DType::boolean:
@@ -166,17 +166,17 @@ inline std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& exte
 
 }  // namespace torch_detail
 
-/// The field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch, over the
-/// batch's own memory, for use on the stream that the batch was taken on. Throws `Error`
-/// (`invalid_argument`) if LibTorch lacks the dtype, or the device.
+/// Returns the field as a contiguous tensor of the same shape, on the CPU or the GPU of its batch.
+/// The tensor uses the batch's own memory, on the stream that the batch was taken on. Throws
+/// `Error` (`invalid_argument`) if LibTorch lacks the dtype or the device.
 inline at::Tensor to_torch(const BatchTensor& tensor) {
   const std::vector<std::int64_t> extents = torch_detail::extents_of(tensor);
   return torch_detail::view(tensor, extents, torch_detail::row_major(extents));
 }
 
-/// A field [samples, height, width, channels] as PyTorch's [samples, channels, height, width] with
-/// channels-last strides, as convolutions take it at once. Throws as `to_torch`, and for a field of
-/// another rank.
+/// Returns a field [samples, height, width, channels] as PyTorch's [samples, channels, height,
+/// width] with channels-last strides, which convolutions accept directly. Throws like `to_torch`,
+/// and for a field of another rank.
 inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
   if (tensor.shape.rank() != 4)
     throw Error(ErrorCode::invalid_argument,
@@ -188,8 +188,8 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
                             {strides[0], strides[3], strides[1], strides[2]});
 }
 
-/// These two for use on a further stream, which the batch keeps. Throw `Error`
-/// (`invalid_argument`) while that is being captured, too.
+/// Do the same for use on a further stream, which the batch keeps. They throw `Error`
+/// (`invalid_argument`) also while that stream is being captured.
 inline at::Tensor to_torch(const BatchTensor& tensor, const TorchStream& stream) {
   if (stream.stream() != nullptr) tensor.share().record_stream(stream.stream());
   return to_torch(tensor);

@@ -203,8 +203,8 @@ struct OpenOptions {
 /// - Files that `millrace pack` and `DatasetWriter` write: one LMDB file, or a list of shards. The
 ///   shards lie beside the list and are read as one dataset, in order.
 /// - Files of other programs, read where they lie (loader/README.md): LMDB files, WebDataset tars,
-///   folders and lists of images, numpy's files and descriptions of arrays. For tars `path` may also
-///   be a pattern ("cc3m-*.tar") or a text file that names them.
+///   folders and lists of images, numpy's files and descriptions of arrays. For tars `path` may
+///   also be a pattern ("cc3m-*.tar") or a text file that names them.
 /// Files are mapped read-only, without locks or lock file, and once per process even if this is
 /// called several times. Images of folders and lists are opened for each read instead. Files must
 /// not be changed while they are open.
@@ -215,11 +215,11 @@ struct OpenOptions {
 ///   the one that is listed. It checks each page on the way to the description and to the root of
 ///   the records. These are a few pages, whatever the number of records.
 /// - Each read checks each page from the root to the record: its type, number and bounds, and that
-///   its keys are those that the page above promises. It checks that the value lies in the file, the
-///   lengths of the fields, and the checksum (`verify_checksums`).
-/// - `millrace verify` checks all records: whether they decode, and whether they are those that were
-///   written, in order (`fingerprint`). Only this check finds a damaged pointer that leads to another
-///   intact record of exactly the same length.
+///   its keys are those that the page above promises. It checks that the value lies in the file,
+///   the lengths of the fields, and the checksum (`verify_checksums`).
+/// - `millrace verify` checks all records: whether they decode, and whether they are those that
+///   were written, in order (`fingerprint`). Only this check finds a damaged pointer that leads to
+///   another intact record of exactly the same length.
 /// A record whose bytes cannot be read, by an I/O error or because the file was truncated, is a
 /// `bad_record` until the file is opened again. The reason names the file and the offset. This also
 /// holds for bytes that are lost while a sample is made of them (`DatasetReader::intact`).
@@ -229,11 +229,14 @@ struct OpenOptions {
 /// was installed before. A program that installs its own handler meanwhile must forward other
 /// signals to this one.
 ///
-/// Throws `Error`: `invalid_argument` for an unknown format, with the list of known ones;
-/// `not_found` for a missing file or shard; `corrupt` for a file that is not a dataset (the message
-/// says what each format misses), for a damaged file, for one that is shorter than its own last
-/// page or has a newer format, and for a shard that is not the listed one; `incomplete` for a
-/// dataset whose packing was interrupted or still runs; `io`.
+/// Throws `Error`:
+/// - `invalid_argument` for an unknown format, with the list of known ones;
+/// - `not_found` for a missing file or shard;
+/// - `corrupt` for a file that is not a dataset (the message says what each format misses); also
+///   for a damaged file, for one that is shorter than its own last page or has a newer format, and
+///   for a shard that is not the listed one;
+/// - `incomplete` for a dataset whose packing was interrupted or still runs;
+/// - `io`.
 std::shared_ptr<const Dataset> open_dataset(const std::filesystem::path& path,
                                             const OpenOptions& options = {});
 

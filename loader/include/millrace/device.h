@@ -130,10 +130,10 @@ class Device {
   virtual std::unique_ptr<Event> make_timed_event() { return make_event(); }
   /// Prepares the calling thread, one of the pipeline's own, for calls of this device.
   virtual void bind_thread() {}
-  /// NUMA node (the operating system's number) that the device is attached to; nullopt if it has
-  /// none or if it is unknown.
+  /// NUMA node (the operating system's number) that the device is attached to; nullopt if it is
+  /// unknown or does not exist.
   virtual std::optional<int> numa_node() const { return std::nullopt; }
-  /// The profiler of this device's vendor; null if there is none. It lives as long as the device.
+  /// The profiler of this device's vendor; may be null. It lives as long as the device.
   virtual ProfilerRanges* profiler() { return nullptr; }
 };
 

@@ -63,8 +63,8 @@ class Order {
   /// epoch contains every record exactly once, in a new order, which is made in four steps:
   /// 1. All records are shuffled and divided into windows.
   /// 2. Each window is sorted by length; records of equal length stay shuffled.
-  /// 3. Each window is cut into groups.
-  /// 4. The groups of a window are shuffled; each group runs from its shortest record to its longest.
+  /// 3. Each window is cut into groups, which run from their shortest record to their longest.
+  /// 4. The groups of a window are shuffled.
   /// If an epoch is not a whole number of groups, the short group comes last, and each record of
   /// the last window is equally likely to be in it. If `group_records` is the global batch, each
   /// batch is one group, and the order does not depend on the number of ranks.

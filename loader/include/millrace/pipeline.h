@@ -112,12 +112,13 @@ struct DebugOptions {
   /// Receives every span of the run. If unset, nothing is traced.
   std::shared_ptr<Trace> trace{};
   /// Forbid blocking device calls after the warm-up, which ends when every slot has been used
-  /// (`slots.prefetch` + `slots.device_slots` batches were handed out). From then on the run ends
-  /// with an error that names the call if a batch's path through the pipeline allocates memory of
-  /// the device, streams or events, or waits for the device. Devices report such calls by
-  /// `note_blocking_call`. All threads count, including those in datasets and transforms, but not
-  /// the trainer's own work between its calls. A batch that is used on more streams than any batch
-  /// before needs another event, which also ends the run. So use all streams from the beginning.
+  /// (`slots.prefetch` + `slots.device_slots` batches were handed out). Blocking calls are those
+  /// that allocate memory of the device, streams or events, or that wait for the device. If such a
+  /// call is made for a batch in the pipeline, the run ends with an error that names the call.
+  /// Devices report their blocking calls by `note_blocking_call`. All threads count, including
+  /// those in datasets and transforms, but not the trainer's own work between its calls. A batch
+  /// that is used on more streams than any batch before needs another event, which also ends the
+  /// run. So use all streams from the beginning.
   bool forbid_blocking_calls = false;
   /// Detect bytes that the transform does not write. Each sample's memory is filled with random
   /// bytes before the sample is made. The run ends with an `Error` (`transform`) that names the
@@ -222,7 +223,7 @@ class Pipeline {
   /// the copy.
   ///
   /// Throws the run's first error, on every call from then on. Also throws `Error`s after which the
-  /// run continues: `slots_exhausted` if live batches hold every slot and there is no timeout;
+  /// run continues: `slots_exhausted` if live batches hold every slot and no timeout was given;
   /// `timeout` when that has passed; `invalid_argument` while the stream is being captured into a
   /// graph.
   Batch next(const NextRequest& request);

@@ -26,7 +26,7 @@ struct Ranks {
   /// Source of these numbers, for people: "torchrun (RANK, WORLD_SIZE)"; empty if they were not
   /// read from the environment. The text is a constant.
   std::string_view source{};
-  /// Launchers in the environment that contradict it, a sentence each. A pipeline's report repeats
+  /// Contradicting launchers in the environment, one sentence each. A pipeline's report repeats
   /// them.
   std::vector<std::string> warnings{};
 
@@ -35,16 +35,15 @@ struct Ranks {
 
   /// Reads what a launcher set in the environment. It uses the first of these launchers whose rank
   /// and world are both set:
-  ///     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE
-  ///     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
-  ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (Intel MPI and others
-  ///                 with Hydra, too)
+  ///     torchrun    RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE;
+  ///     Open MPI    OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE;
+  ///     MPICH       PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (also set by Intel MPI
+  ///                 and others with Hydra);
   ///     SLURM       SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID and
-  ///                 SLURM_STEP_TASKS_PER_NODE at SLURM_NODEID: those of a job step (srun). A batch
-  ///                 script by itself has no step, and is one process.
-  /// Without a launcher the result is a single process. If the launcher does not set the local
-  /// numbers, they are taken from SLURM if its step has the same rank and world; else they are 0 of
-  /// 1.
+  ///                 SLURM_STEP_TASKS_PER_NODE at SLURM_NODEID: the variables of a job step (srun)
+  /// A SLURM batch script by itself has no step, and is one process. Without a launcher the result
+  /// is a single process. If the launcher does not set the local numbers, they are taken from SLURM
+  /// if its step has the same rank and world; else they are 0 of 1.
   ///
   /// Throws `Error` (`invalid_argument`) that names the variable and its value if the value is not
   /// a number or a rank is not below its world. Also throws if only one of rank and world is set

@@ -190,7 +190,7 @@ struct Report {
   /// The nodes that the run uses.
   std::vector<NodeReport> nodes;
   /// Warnings for people, one sentence each: `Runtime::warnings`, memory that is not on its node, a
-  /// high `worker_delay`, an instruction set that failed its self-check. Empty if there are none.
+  /// high `worker_delay`, an instruction set that failed its self-check. Often empty.
   std::vector<std::string> warnings;
 
   std::uint64_t bad_records = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Threads and lifetimes: all types are values; one object is not written to by one thread while
-// another uses it. A `Tensor` is a view: the batch or slot whose memory it shows must outlive it.
+// Threads and lifetimes: all types are values. One thread must not write to an object while another
+// uses it. A `Tensor` is a view: the batch or slot that owns the memory must outlive it.
 
 #include <millrace/detail/export.h>
 #include <millrace/error.h>
@@ -36,16 +36,16 @@ enum class DType : std::uint8_t {
   boolean,  ///< "bool": one byte, 0 or 1
 };
 
-/// Bytes of one element. Throws `Error` (`invalid_argument`) for what is no dtype.
+/// Bytes of one element. Throws `Error` (`invalid_argument`) for an invalid dtype.
 std::size_t size_of(DType dtype);
 const char* to_string(DType dtype);
-/// The dtype of this name (`to_string`); nullopt if there is none.
+/// The dtype of this name (`to_string`); nullopt for an unknown name.
 std::optional<DType> dtype_of(std::string_view name);
 
 /// An IEEE 754 half-precision number, as its bits.
 struct Float16 {
   std::uint16_t bits = 0;
-  /// Its value, which float32 has for each; NaN stays NaN.
+  /// Its value as float32, which is exact; NaN stays NaN.
   operator float() const;  // NOLINT(google-explicit-constructor)
 };
 
@@ -57,8 +57,8 @@ struct Bfloat16 {
   }
 };
 
-/// `DTypeOf<T>::value` is the dtype of the C++ type `T`. A further type of the same bits, such as
-/// CUDA's `__half`, may be given a specialisation of its own.
+/// `DTypeOf<T>::value` is the dtype of the C++ type `T`. Users may specialise it for another type
+/// with the same bits, such as CUDA's `__half`.
 template <typename T>
 struct DTypeOf;
 template <>
@@ -101,7 +101,7 @@ class Shape {
   std::size_t operator[](std::size_t axis) const { return extents_[axis]; }
   /// Product of the extents.
   std::size_t elements() const;
-  /// This shape with one more, outermost, extent.
+  /// Returns this shape with one more, outermost, extent.
   Shape with_outer(std::size_t extent) const;
   /// "[64, 224, 224, 3]"
   std::string to_string() const;
@@ -113,7 +113,7 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-/// A dense row-major view of memory that something else owns: a field of one sample (in its host
+/// A dense row-major view of memory that another object owns: a field of one sample (in its host
 /// slot) or of a batch (in its host or device slot). For a batch on a GPU `data` is a device
 /// pointer.
 struct Tensor {

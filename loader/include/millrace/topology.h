@@ -9,33 +9,33 @@
 #include <string>
 #include <vector>
 
-// Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
-// data, which refers to nothing.
+// Threads: the functions may be called from any thread at once. Lifetimes: all types are plain data
+// without references.
 
 namespace MILLRACE_API millrace {
 
-/// The caches of one level that hold data, of a whole NUMA node, whatever of it may be used.
+/// The data caches of one level in a whole NUMA node, including processors that the process may not
+/// use.
 struct CacheLevel {
   unsigned level = 1;
-  /// The size of one of them.
+  /// Size of one cache.
   std::uint64_t bytes = 0;
   unsigned count = 0;
-  /// How many processors share one.
+  /// Number of processors that share one cache.
   unsigned cpus = 0;
 };
 
-/// One NUMA node and the processors (hardware threads) of it that this process may use, by the
-/// operating system's numbers.
+/// One NUMA node and its processors (hardware threads) that this process may use, by the operating
+/// system's numbers.
 struct NumaNode {
   int number = 0;
-  /// Ascending. No processor is of two nodes: one that is near to several memories is of the node
-  /// with the lowest number.
+  /// In ascending order. Each processor belongs to one node. A processor that is near to several
+  /// memories belongs to the node with the lowest number.
   std::vector<int> cpus{};
-  /// The same processors by physical core, neighbours side by side; empty if it is not known which
-  /// share a core.
+  /// The same processors grouped by physical core; empty if the cores are unknown.
   std::vector<std::vector<int>> physical_cores{};
   std::uint64_t memory_bytes = 0;
-  /// From the first level up.
+  /// In ascending order of levels.
   std::vector<CacheLevel> caches{};
 };
 
@@ -43,57 +43,58 @@ struct NumaNode {
 struct PciDevice {
   enum class Kind { gpu, nic };
   Kind kind = Kind::gpu;
-  /// What its driver calls it ("NVIDIA H200", "eth0, mlx5_0"); "10de:2335" (vendor, device) if no
-  /// driver tells.
+  /// Name given by its driver ("NVIDIA H200", "eth0, mlx5_0"); without a driver "10de:2335"
+  /// (vendor, device).
   std::string name{};
   /// "0000:41:00.0"
   std::string address{};
-  /// The NUMA node it is attached to; nullopt if the system does not tell.
+  /// NUMA node that it is attached to; nullopt if the system does not tell.
   std::optional<int> node{};
-  /// Whether threads of this process may launch kernels on it: an NVIDIA GPU that its driver and
-  /// CUDA_VISIBLE_DEVICES show to this process.
+  /// Whether threads of this process may launch kernels on it: true for an NVIDIA GPU that its
+  /// driver and CUDA_VISIBLE_DEVICES make visible to this process.
   bool launches = false;
 };
 
-/// What this process may run on, and what keeps it from the rest of the machine.
+/// Processors, memory and devices that this process may use, and the limits that apply to it.
 struct Topology {
   /// Nodes with at least one usable processor, in order; at least one.
   std::vector<NumaNode> nodes{};
-  /// Usable processors over all nodes, no more than the control group's quota allows.
+  /// Number of usable processors over all nodes, at most the control group's quota.
   unsigned cores = 1;
-  /// In the order of their addresses, usable or not.
+  /// Devices in the order of their addresses, usable or not.
   std::vector<PciDevice> devices{};
 
-  /// How many processors the machine has, how many of them the control group's cpuset has, and how
-  /// many of those the affinity of the process has; 0 = not known.
+  /// Number of processors of the machine, of the control group's cpuset, and of the process's
+  /// affinity within that; 0 = unknown.
   unsigned machine_cpus = 0;
   unsigned cpuset_cpus = 0;
   unsigned affinity_cpus = 0;
-  /// Whether its parent process may run on other processors: if not, nobody has bound this process
-  /// by itself.
+  /// Whether the parent process may run on other processors. If false, this process has not been
+  /// bound separately.
   bool bound_apart = true;
   /// The control group's quota in processors.
   std::optional<double> quota{};
-  /// Whether it is made up, so that no thread can be bound to its processors.
+  /// Whether the topology is synthetic, so that threads cannot be bound to its processors.
   bool synthetic = false;
-  /// The processors' model name; "unknown" if the system does not tell.
+  /// Model name of the processors; "unknown" if the system does not tell.
   std::string cpu_model = "unknown";
 };
 
 /// Reads the machine's topology (hwloc), restricted to the process's cpuset, its affinity and its
-/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. Where a sandbox
-/// refuses the affinity, there is one node of the processors that /proc allows, and no model name.
+/// control group's quota. Throws `Error` (`internal`) if hwloc cannot read it. If a sandbox refuses
+/// the affinity, the result is one node with the processors that /proc allows, without a model
+/// name.
 Topology read_topology();
 
-/// A machine from hwloc's description of one, such as "pack:2 [numa] l3:1 core:4 pu:2" (two
-/// packages with a NUMA node each, of four cores with two hardware threads). Throws `Error`
-/// (`invalid_argument`) if hwloc does not understand it, or if it has more than 65,536 processors.
+/// Makes a machine from hwloc's description, such as "pack:2 [numa] l3:1 core:4 pu:2" (two packages
+/// with one NUMA node each, of four cores with two hardware threads). Throws `Error`
+/// (`invalid_argument`) if hwloc rejects the description, or if it has more than 65,536 processors.
 Topology synthetic_topology(const std::string& description);
 
-/// The number of all nodes' processors.
+/// Number of processors in all nodes.
 std::size_t count_cpus(const Topology& topology);
 
-/// Processors in the system's way of writing them, such as "0-3,8".
+/// Formats processor numbers like the system does, such as "0-3,8".
 std::string cpu_list(const std::vector<int>& cpus);
 
 }  // namespace millrace

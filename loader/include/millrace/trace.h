@@ -14,57 +14,58 @@
 
 namespace MILLRACE_API millrace {
 
-// Threads: every method of a `Trace` and of its lanes may be called from any thread at once, but
-// the spans of one lane are added by one thread at a time. Lifetimes: a lane lives as long as its
-// trace, and a name given to a span must live as long, too. A pipeline shares its trace with the
-// trainer, so either may go first. The structs here are plain data.
+// Threads: every method of a `Trace` and of its lanes may be called from any thread at once.
+// However, only one thread at a time may add spans to one lane. Lifetimes: a lane lives as long as
+// its trace, and a span's name must live as long, too. A pipeline and the trainer share ownership
+// of the trace. The structs here are plain data.
 
-/// A stretch of time in which a lane did one thing. Times are nanoseconds since the trace began.
+/// A span of time in which a lane did one thing. Times are nanoseconds since the trace began.
 struct TraceSpan {
   static constexpr std::uint64_t none = ~std::uint64_t{0};
-  /// A text that lives as long as the trace: a literal, or one from `Trace::keep`.
+  /// Name of the span. It must live as long as the trace: a literal, or a text from `Trace::keep`.
   const char* name = "";
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
-  /// The batch, counted over all epochs from the run's position 0, and the record's index; `none`
-  /// if the span belongs to no batch or to no record.
+  /// Number of the batch, counted over all epochs from the run's position 0, and index of the
+  /// record. `none` if the span does not belong to a batch or a record.
   std::uint64_t batch = none;
   std::uint64_t record = none;
 };
 
-/// The value of a counter from a time on.
+/// A change of a counter: it has `value` from `at_ns` on.
 struct TraceValue {
   std::int64_t at_ns = 0;
   std::int64_t value = 0;
 };
 
-/// A row of a trace: what one worker, thread, stream or counter did, in the order it was added.
+/// A row of a trace: the spans of one worker, thread or stream, or the values of a counter, in the
+/// order of adding.
 struct TraceLane {
-  /// The pipeline it belongs to, as numbered by `Trace::add_group`.
+  /// Number of its group, as returned by `Trace::add_group`; usually a pipeline.
   std::size_t group = 0;
   std::string name;
   std::vector<TraceSpan> spans;
   std::vector<TraceValue> values;
-  /// What kind of work its spans are: "plan", "make", "upload", "copy", "convert", "hand out",
-  /// "step", or another of the trainer's.
+  /// Kind of work of its spans: "plan", "make", "upload", "copy", "convert", "hand out", "step", or
+  /// a kind that the trainer adds.
   std::string category{};
-  /// The thread's number in the operating system; 0 if it is no thread's.
+  /// The thread's number in the operating system; 0 if the lane does not belong to a thread.
   int thread = 0;
 };
 
 struct TraceOptions {
-  /// How many spans and values are kept over all lanes; further ones are only counted. Each takes
-  /// 40 bytes, when it comes.
+  /// Maximal number of spans and values to keep over all lanes; further ones are only counted. Each
+  /// takes 40 bytes, allocated when it is added.
   std::size_t max_events = std::size_t{1} << 22;
-  /// Keep the newest instead of the first ones: then a lane that gets a further one gives up its
-  /// oldest. For a trace of what led to the end of a long run.
+  /// Keep the newest events instead of the first: a lane that gets a new event drops its oldest
+  /// one. Use it to trace the end of a long run.
   bool keep_newest = false;
-  /// The names of the lanes whose spans and values are kept; empty = all lanes.
+  /// Names of the lanes to record; empty = all lanes.
   std::vector<std::string> lanes{};
 };
 
-/// Every span of every stage of one or several pipelines, for a picture of time. Give it to a
-/// pipeline by `DebugOptions::trace`; a trainer adds lanes of its own (the bench adds the
+/// Records the spans of all stages of one or several pipelines, to be drawn over time. Give it to a
+/// pipeline by `DebugOptions::trace`. A trainer may add lanes of its own (the bench adds the
 /// device's steps).
 class Trace {
  public:
@@ -75,14 +76,14 @@ class Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// One row. The spans of a lane should not overlap.
+  /// One row of the trace. The spans of a lane should not overlap.
   class Lane {
    public:
     void add(const char* name, Clock::time_point begin, Clock::time_point end,
              std::uint64_t batch = TraceSpan::none, std::uint64_t record = TraceSpan::none);
-    /// The spans are the calling thread's work. The first call counts.
+    /// Declares that the spans are the calling thread's work. Only the first call has an effect.
     void runs_here();
-    /// The lane is a counter that has `value` from `at` on.
+    /// Sets the value of a counter from `at` on. The lane is then a counter.
     void set(Clock::time_point at, std::int64_t value);
 
     ~Lane();
@@ -96,40 +97,42 @@ class Trace {
     std::unique_ptr<State> state_;
   };
 
-  /// Adds a group of lanes that are drawn together, such as those of one pipeline, and returns its
+  /// Adds a group of lanes that are drawn together, such as those of one pipeline. Returns its
   /// number, from 0.
   std::size_t add_group(std::string name);
-  /// The newest group of that name, such as the one of the pipeline of that name; adds it if there
-  /// is none.
+  /// Returns the newest group of that name, for example the group of the pipeline of that name.
+  /// Adds a group if the name is new.
   std::size_t group(const std::string& name);
-  /// Adds a lane to a group; lanes are drawn in the order in which they were added. Throws `Error`
-  /// (`invalid_argument`) if there is no such group. `category`: see `TraceLane`.
+  /// Adds a lane to a group. Lanes are drawn in the order in which they were added. Throws `Error`
+  /// (`invalid_argument`) if the group does not exist. `category`: see `TraceLane`.
   Lane& add_lane(std::size_t group, std::string name, std::string category = "");
 
   /// Returns a copy of `name` that lives as long as the trace, for spans.
   const char* keep(const std::string& name);
 
-  /// Forgets the spans and values so far, after a warm-up, and begins the trace anew; a counter
+  /// Deletes all spans and values so far, after a warm-up, and restarts the trace's time. A counter
   /// keeps its last value.
   void clear();
-  /// What begins from now on is not kept, until `clear`.
+  /// Stops recording: spans and values that begin later are not kept, until `clear`.
   void finish();
 
-  /// A copy of what was traced so far.
+  /// Returns a copy of everything recorded so far.
   std::vector<TraceLane> lanes() const;
   std::vector<std::string> groups() const;
-  /// Spans and values that were not kept, or given up, because of `max_events`.
+  /// Number of spans and values that were not kept, or were dropped later, because of `max_events`.
   std::uint64_t dropped() const;
 
-  /// Writes the Trace Event Format that chrome://tracing and ui.perfetto.dev read: a JSON object
-  /// whose "traceEvents" are a complete event ("X") per span, a counter event ("C") per value,
-  /// metadata ("M") with the names, and for each batch a flow ("s", "t", "f") through the last span
-  /// of each category that names it: from its plan to the step. Process and threads have the
-  /// operating system's numbers; what is no thread's has one above all of these. Times are in
-  /// microseconds since the trace began, which "otherData" gives on CLOCK_MONOTONIC (Nsight's and
-  /// perf's clock) and CLOCK_REALTIME in nanoseconds.
+  /// Writes the Trace Event Format, which chrome://tracing and ui.perfetto.dev read: a JSON object
+  /// whose "traceEvents" contain:
+  /// - a complete event ("X") for each span and a counter event ("C") for each value;
+  /// - metadata ("M") with the names;
+  /// - for each batch a flow ("s", "t", "f") from its plan to the step, through the last span of
+  ///   each category that names the batch.
+  /// Process and threads have the operating system's numbers; other lanes have higher numbers.
+  /// Times are in microseconds since the trace began. "otherData" has the time of that beginning in
+  /// nanoseconds, on CLOCK_MONOTONIC (Nsight's and perf's clock) and CLOCK_REALTIME.
   void write_json(std::ostream& out) const;
-  /// Writes the same into a file. Throws `Error` (`io`) if that fails.
+  /// Writes the same to a file. Throws `Error` (`io`) on failure.
   void write_json(const std::filesystem::path& path) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DLPack's versioned form, which its header has from 1.0 on, for those with an older header. The
-// layout is that of DLPack's specification.
+// DLPack's versioned struct, for users whose dlpack.h is older than 1.0. The layout is that of
+// DLPack's specification.
 #pragma once
 
 #include <dlpack/dlpack.h>

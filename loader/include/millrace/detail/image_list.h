@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -14,37 +14,37 @@
 #include <utility>
 #include <vector>
 
-// Images as files: what a text lists, and what lies in a folder; for those who read such files in
-// place and for those who pack them. Threads: all functions may be called from any thread at once.
+// Images as files: text lists and folders, for readers in place and for packing. Threads: all
+// functions may be called from any thread at once.
 
 namespace MILLRACE_API millrace {
 
-/// A line of a list: `path` is relative and not empty, `label` a number from -1 up.
+/// Called for each line of a list. `path` is relative and not empty; `label` is -1 or more.
 using TakeListed = std::function<void(std::string_view path, std::int64_t label)>;
 
-/// The files that a text file lists, in its order: a line is a path relative to a folder, a comma
-/// (its last one) and the label. Empty lines do not count. Throws `Error` (`not_found`,
-/// `corrupt` with the line's number, `io`), and what `take` throws.
+/// Reads a text file that lists images, in its order. A line is a path relative to a folder, a
+/// comma (the last one of the line) and the label. Empty lines are skipped. Throws `Error`
+/// (`not_found`, `corrupt` with the line's number, `io`), and any exception of `take`.
 void read_image_list(const std::filesystem::path& list, const TakeListed& take);
 
-/// Device and inode: what tells folders apart that have several names.
+/// Device and inode, which identify a folder that has several names.
 using FileId = std::pair<dev_t, ino_t>;
 FileId id_of_file(const std::filesystem::path& path);
 
-/// What lies in a folder, by name, each kind sorted bytewise.
+/// Entries of a folder by name, each kind sorted bytewise.
 struct FolderEntries {
-  /// A link to a folder is one.
+  /// Folders, including symbolic links to folders.
   std::vector<std::string> folders{};
   std::vector<std::string> files{};
-  /// What is neither, and why: links that lead nowhere, pipes, sockets.
+  /// Other entries with the reason why they are not used: broken symbolic links, pipes, sockets.
   std::vector<std::pair<std::string, std::string>> others{};
 };
-/// Reads one folder. Names for which `take` is false are passed over. Throws `Error` (`io`) if the
-/// folder or something in it cannot be read.
+/// Reads one folder. Names for which `take` returns false are skipped. Throws `Error` (`io`) if the
+/// folder or an entry cannot be read.
 FolderEntries read_folder(const std::filesystem::path& folder,
                           const std::function<bool(const std::string& name)>& take);
 
-/// Hidden names that a folder of images does not count.
+/// Number of hidden names that are ignored in a folder of images.
 struct IgnoredNames {
   std::size_t folders = 0;
   std::size_t files = 0;
@@ -54,7 +54,7 @@ struct IgnoredNames {
 /// they stay if they have an image's name, except those that begin with "._", which macOS makes.
 IgnoredNames ignore_hidden(FolderEntries& entries);
 
-/// Whether a name ends as torchvision's IMG_EXTENSIONS do, in small or capital letters.
+/// Whether a name has an extension of torchvision's IMG_EXTENSIONS, in lower or upper case.
 bool has_image_extension(std::string_view name);
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <cerrno>
@@ -9,8 +9,8 @@
 
 namespace millrace {
 
-/// Makes a system call, which returns -1 with `errno` on failure, until no signal interrupts it
-/// (EINTR). Returns its result.
+/// Repeats a system call while signals interrupt it (EINTR). The call returns -1 and sets `errno`
+/// on failure. Returns the call's result.
 template <typename Call>
 auto retry_interrupted(Call call) {
   auto result = call();
@@ -18,8 +18,9 @@ auto retry_interrupted(Call call) {
   return result;
 }
 
-/// Opens a stream of a file (std::ifstream, say) as `retry_interrupted` does. If it fails, the
-/// stream is not open and `errno` says why. (Reads and writes of such streams are repeated.)
+/// Opens a file stream (std::ifstream, for example) and repeats the call like `retry_interrupted`.
+/// On failure the stream is not open and `errno` has the reason. (Reads and writes of such streams
+/// are repeated by the library.)
 template <typename Stream>
 Stream open_stream(const std::filesystem::path& path, std::ios::openmode mode) {
   Stream stream;
@@ -31,7 +32,7 @@ Stream open_stream(const std::filesystem::path& path, std::ios::openmode mode) {
   return stream;
 }
 
-/// fopen(3) likewise; null, with `errno`, if it fails.
+/// Does the same with fopen(3). Returns null and sets `errno` on failure.
 inline std::FILE* open_stdio(const char* path, const char* mode) {
   std::FILE* file = std::fopen(path, mode);
   while (file == nullptr && errno == EINTR) file = std::fopen(path, mode);

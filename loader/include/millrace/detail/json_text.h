@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -10,33 +10,33 @@
 #include <string>
 #include <string_view>
 
-// What every place that reads JSON asks first, so that a text which came from anywhere costs time
-// and stack in proportion to what millrace itself would have written. Threads: all functions may be
-// called from any thread at once.
+// Checks for all readers of JSON. They limit time and stack for untrusted texts to what a text of
+// millrace itself would take. Threads: all functions may be called from any thread at once.
 
 namespace MILLRACE_API millrace {
 
-/// The levels that objects and arrays may be nested, the members of one object, and the bytes of a
-/// text where its reader has no other limit.
+/// Maximal nesting of objects and arrays, maximal number of members of one object, and maximal
+/// bytes of a text if its reader has no other limit.
 inline constexpr std::size_t max_json_levels = 64;
 inline constexpr std::size_t max_json_members = 1000;
 inline constexpr std::size_t max_json_bytes = std::size_t{1} << 20;
 
-/// Why a text is not taken as JSON: "is not valid JSON: ..."; empty where it can be parsed. Takes
-/// time linear in the text, and memory for the open levels alone.
+/// Returns the reason why a text is rejected as JSON: "is not valid JSON: ..."; empty if it can be
+/// parsed. Takes time linear in the text. Its memory is proportional to the nesting only.
 std::string json_problem(std::string_view text, std::size_t max_bytes = max_json_bytes);
 
-/// What an exception of the parser's library says, without its code.
+/// Returns the message of an exception of the JSON parser, without its code.
 std::string json_reason(const std::exception& error);
 
-/// A text to its end, or one byte more than `max_bytes` of it, so that it is seen to be too long.
+/// Reads a text to its end, but at most `max_bytes` + 1 bytes, so that the caller can detect a text
+/// that is too long.
 std::string read_text(std::istream& file, std::size_t max_bytes = max_json_bytes);
 
-/// A text with each byte that is not UTF-8 as "\xe9", so that JSON and HTML take it and different
+/// Escapes each byte that is not UTF-8 as "\xe9". JSON and HTML accept the result, and different
 /// texts stay different.
 std::string escape_non_utf8(std::string_view text);
 
-/// A value as messages show it: at most so many bytes, cut between two characters of UTF-8.
+/// Shortens a value for messages to `max_bytes` bytes, cut between two UTF-8 characters.
 std::string cut(std::string text, std::size_t max_bytes = 200);
 
 }  // namespace millrace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What becomes of a pixel that is erased or mixed: the same functions on the host and, compiled by
-// nvcc, in kernels. All of it is arithmetic of integers.
+// Arithmetic of pixels that are erased or mixed. The host and CUDA kernels (compiled by nvcc) use
+// the same functions. All of it is integer arithmetic.
 #pragma once
 
 #include <millrace/detail/pixel_arithmetic.h>
@@ -10,7 +9,7 @@
 
 namespace millrace {
 
-/// Whether (x, y) lies in the box whose x, y, width and height `box` begins with.
+/// Whether (x, y) lies in a box. `box` begins with the box's x, y, width and height.
 MILLRACE_HOST_DEVICE inline bool lies_in(const std::int32_t* box, std::int32_t x, std::int32_t y) {
   return x >= box[0] && x - box[0] < box[2] && y >= box[1] && y - box[1] < box[3];
 }
@@ -21,7 +20,7 @@ MILLRACE_HOST_DEVICE inline std::uint8_t mixed(std::uint8_t own, std::uint8_t ot
   return static_cast<std::uint8_t>(sum >> 8U);
 }
 
-/// Whether a sample's five numbers say that it stays as it is.
+/// Whether a sample's five numbers leave it unchanged.
 MILLRACE_HOST_DEVICE inline bool unmixed(const std::int32_t* mix) {
   return mix[0] == 256 && mix[3] == 0;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// What becomes of one 8-bit pixel value: the same function on the host and, compiled by nvcc, in
-// kernels, so that both give the same bits. It has no product that is added to something, so no
-// compiler makes a fused multiply-add of it, and divisions are those of IEEE 754 (nvcc's default,
-// -prec-div=true).
+// Arithmetic of one 8-bit pixel value. The host and CUDA kernels (compiled by nvcc) use the same
+// functions and get the same bits. No product is added to a value, so compilers cannot form a fused
+// multiply-add. Divisions are those of IEEE 754 (nvcc's default, -prec-div=true).
 #pragma once
 
 #include <bit>
@@ -17,8 +15,8 @@
 
 namespace millrace {
 
-/// In torchvision's order of operations: `ToTensor` divides by 255, `Normalize` subtracts the mean
-/// and divides by the standard deviation, all in float32.
+/// Normalises in torchvision's order of operations: `ToTensor` divides by 255, `Normalize`
+/// subtracts the mean and divides by the standard deviation, all in float32.
 MILLRACE_HOST_DEVICE inline float normalised(std::uint8_t value, float mean, float std) {
   return (static_cast<float>(value) / 255.0F - mean) / std;
 }
@@ -35,15 +33,15 @@ MILLRACE_HOST_DEVICE inline std::uint32_t bits_of(float value) {
 
 }  // namespace detail
 
-/// The bits of the bfloat16 that is nearest, to even where two are; NaN stays NaN.
+/// Bits of the nearest bfloat16; ties go to even, NaN stays NaN.
 MILLRACE_HOST_DEVICE inline std::uint16_t to_bfloat16(float value) {
   const std::uint32_t bits = detail::bits_of(value);
   if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return static_cast<std::uint16_t>((bits >> 16U) | 0x40U);
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U);
 }
 
-/// The bits of the IEEE 754 half-precision number that is nearest, to even where two are; too large
-/// ones become infinite, NaN stays NaN.
+/// Bits of the nearest IEEE 754 half-precision number; ties go to even. Values that are too large
+/// become infinite, NaN stays NaN.
 MILLRACE_HOST_DEVICE inline std::uint16_t to_float16(float value) {
   const std::uint32_t bits = detail::bits_of(value);
   const std::uint32_t sign = (bits >> 16U) & 0x8000U;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -9,20 +9,20 @@
 #include <string>
 #include <vector>
 
-// Threads: the functions may be called from any thread at once. Lifetimes: everything here is plain
-// data, which refers to nothing.
+// Threads: the functions may be called from any thread at once. Lifetimes: all types are plain data
+// without references.
 
 namespace MILLRACE_API millrace {
 
-/// Where workers go, and why.
+/// Placement of workers, with its reasons.
 struct Placement {
-  /// What they are placed on: the machine, or this rank's share of it.
+  /// The machine that they are placed on, or this rank's share of it.
   Topology topology{};
   /// Workers per node of `topology`.
   std::vector<unsigned> workers{};
-  /// How many processors are left free for threads that launch kernels.
+  /// Number of processors left free for threads that launch kernels.
   unsigned launch_cores = 0;
-  /// Sentences for people: what led to these numbers, and what is not as it should be.
+  /// Sentences for people: the reasons for these numbers, and warnings.
   std::vector<std::string> reasons{};
   std::vector<std::string> warnings{};
 
@@ -33,12 +33,15 @@ struct Placement {
 /// `options` contradict each other.
 Placement place_workers(const Topology& machine, const RuntimeOptions& options = {});
 
-/// What rank `local_rank` of `local_world` ranks on one host takes of it. The processors are cut
-/// into that many consecutive pieces of equal size (within one), node by node and core by core, so
-/// that ranks sit on few nodes and do not overlap; a rank has a piece on the node of its GPU if
-/// there are enough. With more ranks than processors, ranks share one each. A quota is divided
-/// likewise. If a launcher has bound each rank to processors of its own (others than the parent
-/// process's, and at most 1 / `local_world` of the control group's cpuset), they stay as they are.
+/// Returns the share of a host for rank `local_rank` of `local_world` ranks. The processors are
+/// divided into `local_world` consecutive pieces of equal size (within one), node by node and core
+/// by core. So each rank uses few nodes, and ranks do not overlap. If possible, a rank gets a piece
+/// on the node of its GPU. If there are more ranks than processors, several ranks share one. A
+/// quota is divided in the same way.
+///
+/// A launcher may have bound each rank to separate processors: others than those of the parent
+/// process, and at most 1 / `local_world` of the control group's cpuset. Then the rank keeps these
+/// processors.
 Topology share_of(const Topology& machine, unsigned local_rank, unsigned local_world);
 
 }  // namespace millrace

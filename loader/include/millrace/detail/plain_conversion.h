@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed. What conversions are compared with.
+// Internal: used only by millrace's own folders and not installed. Reference for tests of
+// conversions.
 #pragma once
 
 #include <millrace/conversion_work.h>
@@ -10,7 +11,7 @@
 
 namespace millrace {
 
-/// A conversion as it is defined, value by value on the calling thread.
+/// Converts by the definition, value by value, on the calling thread.
 inline void convert_plainly(const ConversionWork& work) {
   const std::size_t pixels = work.height * work.width;
   for (std::size_t sample = 0; sample < work.samples; ++sample)

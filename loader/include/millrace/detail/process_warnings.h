@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings that hold for the whole process, whichever pipeline runs. For millrace's own folders.
+// Warnings that concern the whole process, whichever pipeline runs. Used only by millrace's own
+// folders.
 //
 // Threads: any thread may call these functions.
 #pragma once
@@ -11,10 +12,10 @@
 
 namespace MILLRACE_API millrace {
 
-/// Adds a sentence to `Report::warnings` of all pipelines of this process, for as long as it runs.
+/// Adds a sentence to `Report::warnings` of all pipelines of this process, until the process ends.
 void add_process_warning(std::string text);
 
-/// The sentences so far, oldest first.
+/// Returns the sentences so far, oldest first.
 std::vector<std::string> process_warnings();
 
 }  // namespace millrace

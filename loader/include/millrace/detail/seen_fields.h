@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <millrace/dataset.h>
@@ -9,18 +9,19 @@
 #include <span>
 #include <vector>
 
-// The fields of datasets that do not describe them. Threads: all functions may be called from any
-// thread at once.
+// Detects the fields of datasets that do not describe them. Threads: all functions may be called
+// from any thread at once.
 
 namespace MILLRACE_API millrace {
 
 /// Whether a field's bytes are an int64, as labels are: 8 bytes that are not a text.
 bool holds_integer(std::span<const std::byte> bytes);
 
-/// `Dataset::field_specs`, and behind them the fields that up to 8 records have, spread over the
-/// dataset. A field that holds integers in most of these records is an int64. A field of one length
-/// that is not a text is uint8 [length]. Any other is uint8 and varies in length: its `shape[0]` is
-/// a power of two, at least 4096 and twice the longest. Records that cannot be read are skipped.
+/// Returns `Dataset::field_specs`, followed by fields that were found in up to 8 records, spread
+/// over the dataset. A field that holds integers in most of these records is an int64. A field of
+/// constant length that is not a text is uint8 [length]. Any other is uint8 and varies in length:
+/// its `shape[0]` is a power of two, at least 4096 and twice the longest value. Records that cannot
+/// be read are skipped.
 std::vector<FieldSpec> seen_field_specs(const Dataset& dataset);
 
 }  // namespace millrace

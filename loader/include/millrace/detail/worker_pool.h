@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the folders of millrace alone; it is not installed.
+// Internal: used only by millrace's own folders and not installed.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -13,8 +13,8 @@
 #include <vector>
 
 // Threads: every method may be called from any thread at once. Lifetimes: a job is kept until its
-// last item is done; owners are keys alone and are never looked into. A pool may go before the
-// pools it helps. What a stuck item uses outlives its pool.
+// last item is done. Owners serve only as keys and are never dereferenced. A pool may be destroyed
+// before the pools that it helps. Objects that a stuck item uses outlive the pool.
 
 namespace millrace {
 class PoolWorkers;
@@ -22,7 +22,8 @@ class PoolWorkers;
 
 namespace MILLRACE_API millrace {
 
-/// Work for a pool: items 0 .. items()-1, each run once by some worker, begun in this order.
+/// Work for a pool: items 0 .. items()-1. Each is run once by some worker; items begin in this
+/// order.
 class Job {
  public:
   virtual ~Job() = default;
@@ -32,25 +33,25 @@ class Job {
   virtual void run(std::size_t item, unsigned worker) = 0;
 };
 
-/// Whether other pools' workers may run a job's items.
+/// Whether workers of other pools may run a job's items.
 enum class Help {
-  allowed,  ///< workers with nothing of their own to do may, once all workers of the job's own pool
-            ///< are busy or paused
+  allowed,  ///< idle workers of other pools may, once all workers of the job's own pool are busy or
+            ///< paused
   never,
 };
 
 /// The workers of one NUMA node: a oneTBB arena with our own threads inside, bound to the node's
-/// processors. The threads enter the arena by `execute()`, and all its places are theirs: oneTBB's
-/// own workers, of which it has one too few, stay out, and parallel algorithms called inside an
-/// item stay on the node. Each thread tells OpenMP, if the process has it when the pool starts, to
-/// use no further threads.
+/// processors. The threads enter the arena by `execute()`. All slots of the arena are reserved for
+/// them, so oneTBB's own workers stay out. Parallel algorithms that are called inside an item stay
+/// on the node. If the process has OpenMP when the pool starts, each thread sets it to use no
+/// further threads.
 class WorkerPool {
  public:
   using Clock = std::chrono::steady_clock;
 
   /// Starts `workers` threads with the numbers `first_worker` up, and binds them to `cpus`
-  /// (operating system's numbers) unless there are none. `node` is what `node()` says. Throws
-  /// `Error`: `invalid_argument` for no workers, `io` if the operating system refuses a thread.
+  /// (operating system's numbers) unless `cpus` is empty. `node()` returns `node`. Throws `Error`:
+  /// `invalid_argument` for 0 workers, `io` if the operating system refuses a thread.
   WorkerPool(unsigned first_worker, unsigned workers, const std::vector<int>& cpus,
              std::optional<int> node = std::nullopt);
   /// Stops within half a second.
@@ -58,44 +59,44 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// Ends the threads when their current items are done, and waits for other pools' workers that
-  /// run items of this one. What has not returned by `deadline` is let go: it ends by itself later,
-  /// and keeps what it uses until then. `begin_stop` does not wait, so that several pools end at
-  /// once. By the owner alone, as the last call.
+  /// Ends the threads when their current items are done, and waits for workers of other pools that
+  /// run items of this one. Threads that have not returned by `deadline` are detached: they end
+  /// later, and keep the objects that they use until then. `begin_stop` does not wait, so that
+  /// several pools can end at the same time. Only the owner may call these, as its last calls.
   void begin_stop();
   void stop(Clock::time_point deadline);
 
-  /// Lets these pools' workers, whose numbers differ, help each other from now on: an active worker
-  /// whose own pool has no item to begin runs one of another pool's jobs that allow it, and then
-  /// looks at its own pool first again. Once, for all pools of a runtime; pools may end in any
-  /// order.
+  /// Lets the workers of these pools help each other from now on; their numbers must differ. An
+  /// active worker without an item of its own pool runs one item of another pool's job that allows
+  /// it. Then it looks at its own pool first again. Call it once, for all pools of a runtime. Pools
+  /// may end in any order.
   static void help_each_other(const std::vector<WorkerPool*>& pools);
 
-  /// Appends a job to its owner's queue. Owners take turns item by item; within one, jobs are
+  /// Appends a job to its owner's queue. Owners take turns item by item. Jobs of one owner are
   /// served in order.
   void submit(const void* owner, std::shared_ptr<Job> job, Help help = Help::allowed);
-  /// Drops the items of `owner` that have not begun, and waits for those that have, whoever runs
-  /// them. False if some still run after `timeout`.
+  /// Drops the items of `owner` that have not begun, and waits for those that are running on any
+  /// thread. Returns false if some still run after `timeout`.
   bool cancel(const void* owner, std::chrono::nanoseconds timeout);
 
-  /// How many workers take items; the others sleep. 0 pauses the pool: its workers neither begin
-  /// its items nor help, while other pools' workers may run the items that allow it. More than
-  /// there are threads counts as all. A worker that has an item, or is looking for one in another
-  /// pool, still ends that.
+  /// Sets the number of workers that take items; the others sleep. 0 pauses the pool: its workers
+  /// neither begin its items nor help, but workers of other pools may run items that allow it. A
+  /// number above that of the threads means all. A worker that already has an item, or is searching
+  /// for one in another pool, finishes that first.
   void set_concurrency(unsigned workers);
   unsigned concurrency() const;
   unsigned workers() const { return workers_; }
-  /// The number of its first worker.
+  /// Number of its first worker.
   unsigned first_worker() const { return first_worker_; }
-  /// The NUMA node (operating system's number) whose workers these are, if the constructor was
-  /// told.
+  /// The NUMA node (operating system's number) of these workers, if it was passed to the
+  /// constructor.
   std::optional<int> node() const { return node_; }
-  /// Whether every thread could be bound to its processors (false if that was not asked for).
+  /// Whether every thread was bound to its processors; false if binding was not requested.
   bool bound() const;
-  /// Why a thread could not be bound, in the operating system's words; empty if none was refused.
+  /// The operating system's reason why a thread could not be bound; empty if binding did not fail.
   std::string binding_error() const;
-  /// How long its threads so far could have run while the operating system gave their processor to
-  /// others, added up; nullopt if it does not tell (Linux: schedstat).
+  /// Total time in which its threads so far were ready to run but the operating system gave their
+  /// processor to others; nullopt if it does not tell (Linux: schedstat).
   std::optional<std::chrono::nanoseconds> delay() const;
 
  private:
