@@ -1,5 +1,5 @@
-# millrace_cuda_architectures(VARIABLE VERSION): sets VARIABLE to the GPUs that are built for by
-# default, as CMake's CUDA_ARCHITECTURES. Without those that an nvcc of this version does not know.
+# millrace_cuda_architectures(VARIABLE VERSION): sets VARIABLE to the default GPUs to build for, as
+# CMake's CUDA_ARCHITECTURES. GPUs that an nvcc of this version does not support are left out.
 function(millrace_cuda_architectures variable version)
   # Machine code for T4 (75), A100 (80), A10 (86), L4 (89) and H100/H200 (90). 90 also as PTX, which
   # drivers translate for later GPUs.

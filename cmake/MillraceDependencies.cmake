@@ -1,5 +1,5 @@
-# The libraries below millrace, found the same way when millrace is built and when an installed
-# millrace is used.
+# Finds the libraries that millrace depends on, in the same way for building millrace and for using
+# an installed one.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(TBB REQUIRED)

@@ -1,4 +1,4 @@
-# What find_package(millrace) finds.
+# Package files for find_package(millrace).
 include(CMakePackageConfigHelpers)
 set(millrace_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
 configure_package_config_file(cmake/millrace-config.cmake.in millrace-config.cmake
@@ -12,11 +12,11 @@ install(EXPORT millrace-targets NAMESPACE millrace:: DESTINATION ${millrace_conf
 if(MILLRACE_BENCH)
   install(EXPORT millrace-measure-targets NAMESPACE millrace:: DESTINATION ${millrace_config_dir})
 endif()
-# It needs LibTorch, so those compile it who have that.
+# The header needs LibTorch; users who have LibTorch compile it.
 install(FILES gpu/include/millrace/torch.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/millrace)
 install(FILES LICENSE TYPE DOC)
 
-# What pkg-config finds. What static libraries need, their users link.
+# Files for pkg-config. Users of static libraries also link their dependencies.
 set(millrace_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH millrace_pc_prefix /prefix/${millrace_pc_dir} /prefix)
 string(REGEX REPLACE "/$" "" millrace_pc_prefix "${millrace_pc_prefix}")
@@ -31,8 +31,8 @@ if(MILLRACE_C)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/millrace-c.pc DESTINATION ${millrace_pc_dir})
 endif()
 
-# A Debian package of all that is installed: cpack -G DEB --config build/release/CPackConfig.cmake
-# What the command links, dpkg-shlibdeps finds, with the help of file.
+# A Debian package of all installed files: cpack -G DEB --config build/release/CPackConfig.cmake.
+# dpkg-shlibdeps finds the libraries of the command; it needs the program `file`.
 find_program(MILLRACE_SHLIBDEPS dpkg-shlibdeps)
 find_program(MILLRACE_FILE file)
 mark_as_advanced(MILLRACE_SHLIBDEPS MILLRACE_FILE)
@@ -43,7 +43,7 @@ if(PROJECT_IS_TOP_LEVEL AND MILLRACE_SHLIBDEPS AND MILLRACE_FILE)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-  # What those who link the libraries need.
+  # Packages for programs that link the libraries.
   set(CPACK_DEBIAN_PACKAGE_DEPENDS "libtbb-dev, liblmdb-dev, libhwloc-dev, \
 libjpeg62-turbo-dev, libpng-dev, libwebp-dev, libhwy-dev, libdlpack-dev, pkg-config")
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

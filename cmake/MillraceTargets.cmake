@@ -1,11 +1,11 @@
-# How millrace's own targets are compiled.
+# Compiler settings of millrace's own targets.
 
 set(millrace_warnings -Wall -Wextra -Wconversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND millrace_warnings -Wthread-safety)
 elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
-  # GCC 12 and 13 see overlaps and overflows in std::string's operator+ that are not there (GCC bugs
-  # 105651 and 105329).
+  # GCC 12 and 13 report overlaps and overflows in std::string's operator+ that do not exist (GCC
+  # bugs 105651 and 105329).
   list(APPEND millrace_warnings -Wno-restrict
        "$<$<CONFIG:Release>:-Wno-stringop-overflow;-Wno-array-bounds>")
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
@@ -20,14 +20,14 @@ elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   endif()
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # Where sources are joined, GCC takes their unnamed namespaces for those of a header.
+  # In joined sources GCC mistakes their unnamed namespaces for those of a header.
   list(APPEND millrace_warnings -Wno-subobject-linkage)
 endif()
 if(MILLRACE_WERROR)
   list(APPEND millrace_warnings -Werror)
 endif()
-# CUDA sources. CMake 3.25 does not know nvcc's C++20; what nvcc makes for the host's compiler is
-# not for -Wconversion.
+# CUDA sources. CMake 3.25 does not know nvcc's option for C++20. Code that nvcc generates for the
+# host's compiler does not pass -Wconversion.
 set(millrace_cuda_options -std=c++20 -Xcompiler=-Wall,-Wextra)
 if(MILLRACE_WERROR)
   list(APPEND millrace_cuda_options -Werror=all-warnings -Xcompiler=-Werror)
@@ -50,8 +50,8 @@ function(millrace_compile_options target)
   endif()
 endfunction()
 
-# What is no hot path: most of it is templates of CLI11, nlohmann-json and fmt, which compile in two
-# thirds of the time so, with sanitizers in half of it.
+# Options for code that is not performance-critical. Most of it is templates of CLI11, nlohmann-json
+# and fmt; with these options it compiles in two thirds of the time, with sanitizers in half of it.
 if(MILLRACE_SANITIZE)
   set(millrace_quick_build -O0)
 elseif(CMAKE_BUILD_TYPE STREQUAL Release)
@@ -60,20 +60,22 @@ endif()
 function(millrace_compile_quickly target)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${millrace_quick_build}>")
 endfunction()
-# The same of sources of the calling folder. In a unity build they are compiled one by one.
+# Applies the same options to sources of the calling folder. In a unity build they are compiled one
+# by one.
 function(millrace_compile_sources_quickly)
   if(millrace_quick_build AND NOT CMAKE_UNITY_BUILD)
     set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS ${millrace_quick_build})
   endif()
 endfunction()
 
-# Sources that Highway compiles once for each instruction set: a unity build cannot join them.
+# Excludes sources from a unity build that Highway compiles once for each instruction set.
 function(millrace_compile_for_each_target)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# The standard headers that most sources of a target include, compiled once for it. Only these: what
-# a header of a library of templates has instantiated would be compiled again for each source.
+# Compiles the standard headers that most sources of a target include once for the target. Only
+# these: template instantiations of other libraries' headers would be compiled again for each
+# source.
 function(millrace_precompile_standard_headers target)
   target_precompile_headers(${target} PRIVATE <algorithm> <atomic> <chrono> <functional> <map>
                             <memory> <optional> <string> <thread> <vector>)
@@ -81,8 +83,7 @@ endfunction()
 
 # millrace_library(NAME [STATIC] [EXPORT set] HEADERS header... SOURCES source...): the library of
 # one folder, millrace::NAME, with its public headers (relative to include/) and its install rules.
-# That each header compiles alone is checked by building the target
-# all_verify_interface_header_sets.
+# Build the target all_verify_interface_header_sets to check that each header compiles alone.
 function(millrace_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "STATIC" "EXPORT" "HEADERS;SOURCES")
   list(TRANSFORM arg_HEADERS PREPEND include/)
@@ -93,7 +94,7 @@ function(millrace_library name)
   endif()
   add_library(${target} ${type} ${arg_SOURCES})
   add_library(millrace::${name} ALIAS ${target})
-  # What a header does not open to all is hidden (millrace/detail/export.h). Installed shared
+  # Symbols that a header does not export are hidden (millrace/detail/export.h). Installed shared
   # libraries find each other in their own folder.
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON
                         CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden

@@ -1,5 +1,6 @@
-# millrace::torch: <millrace/torch.h>, beside the LibTorch that find_package(Torch) found before. It
-# links what tensors need and no more: libtorch.so may ask for libraries that are not there.
+# Defines millrace::torch: <millrace/torch.h> with the LibTorch that find_package(Torch) found
+# before. It links only what tensors need, because libtorch.so may depend on libraries that are not
+# installed.
 set(millrace_torch_problem "")
 if(NOT TARGET torch_cpu)
   set(millrace_torch_problem "find_package(Torch) was not called before, or found none")
@@ -8,8 +9,8 @@ elseif(CMAKE_CXX_COMPILER_ID MATCHES Clang AND Torch_VERSION VERSION_LESS 2)
 elseif(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
   set(millrace_torch_problem "this LibTorch has the strings of C++98, and millrace those of C++11")
 endif()
-# A LibTorch for CUDA requires the standard of CUDA sources, which is millrace's C++20. A CMake that
-# does not know nvcc's option for it would refuse them all.
+# A LibTorch for CUDA requires the standard of CUDA sources, which is C++20 for millrace. A CMake
+# that does not know nvcc's option for it would refuse them all.
 if(CMAKE_CUDA_STANDARD_REQUIRED AND CMAKE_CUDA_COMPILER AND
    NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA_STANDARD_REQUIRED OFF)

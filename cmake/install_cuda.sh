@@ -35,7 +35,7 @@ python3 -m pip install --quiet --disable-pip-version-check --no-deps --no-compil
   fail "pip could not install: ${packages[*]} (its last lines are above)."
 }
 
-# The packages' folder, laid out as a toolkit's.
+# Arranges the packages' folder like a toolkit's.
 toolkit=$directory/packages/nvidia/cu13
 [ -x "$toolkit/bin/nvcc" ] || fail "the packages have no nvcc in $toolkit/bin"
 ln -s lib "$toolkit/lib64"

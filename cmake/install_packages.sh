@@ -23,8 +23,8 @@ packages=(g++ cmake ninja-build pkg-config libtbb-dev liblmdb-dev libhwloc-dev
 test_packages=(git libgtest-dev libgmock-dev libopenmpi-dev openmpi-bin libbenchmark-dev
   python3 python3-pil python3-lmdb python3-msgpack python3-protobuf libopencv-core-dev
   libopencv-imgproc-dev)
-# llvm has the symbolizer that gives sanitizer reports their function names. QEMU, busybox and
-# e2fsprogs are for tests/numa_vm.sh, pip for cmake/install_cuda.sh. Libtorch is large, and few
+# llvm contains the symbolizer, which adds function names to sanitizer reports. tests/numa_vm.sh
+# needs QEMU, busybox and e2fsprogs; cmake/install_cuda.sh needs pip. Libtorch is large, and few
 # users of the tests need what is tested with it: <millrace/torch.h>, examples/resnet18,
 # examples/python and DLPack.
 ci_packages=(clang clang-format clang-tidy lld llvm qemu-system-x86
@@ -85,7 +85,7 @@ apt() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 \
     -o Dpkg::Use-Pty=0 "$@" >>"$log" 2>&1 </dev/null
 }
-# Package lists are fetched when they are missing or too old to know a package.
+# Whether the package lists know a package. Lists are fetched if they are missing or outdated.
 lists_know() {
   [ "$(apt-cache policy "$@" 2>/dev/null | grep -c '^  Candidate: [^(]')" -eq $# ]
 }

@@ -14,7 +14,8 @@
 
 namespace millrace {
 
-/// A call's status. An error is not left for the trainer to find as its thread's last one.
+/// Returns the status of a call. If it is an error, clears the thread's last CUDA error, so that
+/// the trainer does not find it there.
 inline cudaError_t taken_back(cudaError_t status) {
   if (status != cudaSuccess && cudaPeekAtLastError() == status) cudaGetLastError();
   return status;
@@ -31,10 +32,10 @@ inline void check(cudaError_t status, const char* call) {
   if (taken_back(status) != cudaSuccess) throw_failed(status, call);
 }
 
-/// While it lives, the calling thread's calls leave other threads' captures of streams alone: a
-/// capture in CUDA's usual mode would forbid every thread of the process to ask events or to
-/// allocate, and would be lost by the attempt. Nothing of millrace depends on what is captured, so
-/// it says so.
+/// Protects other threads' captures from the calling thread's calls while it lives. A capture in
+/// CUDA's default mode forbids all threads of the process to query events or to allocate; an
+/// attempt would invalidate the capture. millrace does not depend on captured work, so it uses the
+/// relaxed mode.
 class OutsideCaptures {
  public:
   OutsideCaptures() noexcept : exchanged_(exchange_capture_mode(mode_)) {}
@@ -49,14 +50,14 @@ class OutsideCaptures {
   const bool exchanged_;
 };
 
-/// Makes a device the calling thread's current one, and puts back what was, or that there was none.
-/// The pipeline's own threads are bound to their device (`CudaDevice::bind_thread`), so nothing is
-/// switched there.
+/// Makes a device the calling thread's current one, and restores the previous state, also if no
+/// device was current. The pipeline's own threads are bound to their device
+/// (`CudaDevice::bind_thread`), so no switch happens there.
 class CurrentDevice {
  public:
   explicit CurrentDevice(int device) : device_(device), pushed_(!is_current(device)) {
     if (!pushed_) return;
-    const OutsideCaptures outside_captures;  // to push may make a context
+    const OutsideCaptures outside_captures;  // pushing may make a context
     push_context(device);
   }
   ~CurrentDevice() {
@@ -70,8 +71,8 @@ class CurrentDevice {
   const bool pushed_;
 };
 
-/// The one way to the runtime's functions that allocate, create, give back or wait: tells
-/// `note_blocking_call`, then calls outside captures.
+/// Calls a runtime function that allocates, creates, frees or waits: reports it to
+/// `note_blocking_call`, then calls it outside captures. All such calls must use it.
 template <typename... Parameters, typename... Arguments>
 cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters...),
                           Arguments... arguments) {
@@ -86,7 +87,7 @@ struct EndEvent {
 };
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EndEvent>;
 
-/// An event of the current device; `flags` as of cudaEventCreateWithFlags.
+/// Makes an event of the current device; `flags` as for cudaEventCreateWithFlags.
 inline EventHandle make_event_handle(unsigned flags) {
   constexpr const char* name = "cudaEventCreateWithFlags";
   int device = 0;

@@ -21,16 +21,16 @@ namespace millrace {
 
 namespace {
 
-/// How long a device's end, and an allocation that finds no memory, wait for what is on its way
-/// back.
+/// Time that a device's destructor, and an allocation that finds too little memory, wait for
+/// deferred frees.
 constexpr std::chrono::milliseconds patience_at_end{20};
 constexpr std::chrono::milliseconds patience_for_memory{2000};
 
-/// Takes a loan by `take`, a call of this name. Throws `Error` (`device`).
+/// Allocates an object into a loan by `take`, a call of the given name. Throws `Error` (`device`).
 template <typename Take>
 void take_for(Loan& loan, const char* call, Take take) {
   cudaError_t status = taken_back(take());
-  if (status == cudaErrorMemoryAllocation) {  // what was on its way may be back by now
+  if (status == cudaErrorMemoryAllocation) {  // deferred frees may have released memory
     loan.returns->wait(patience_for_memory);
     status = take();
   }
@@ -69,12 +69,12 @@ Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
   LoanHandle loan(new Loan(ordinal_, "cudaHostUnregister", cudaHostUnregister));
-  // The driver's own pinned memory lies on the node of the thread that asks for it; this is in its
-  // place before it is pinned.
+  // The driver would allocate pinned memory on the node of the calling thread. So the pages are
+  // placed first and pinned afterwards.
   loan->pages = allocate_on_node(bytes, node);
   void* const data = loan->pages.data();
-  // A child of fork() would share the pages until either process writes to them, and the writer
-  // then gets other pages than the GPU reads from. munmap ends it.
+  // A child of fork() would share the pages until either process writes to them. The writer would
+  // then get other pages than the GPU reads from. munmap ends this setting.
   static_cast<void>(madvise(data, bytes, MADV_DONTFORK));
   take_for(*loan, "cudaHostRegister", [&] {
     return blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,

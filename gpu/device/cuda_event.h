@@ -10,11 +10,10 @@
 
 namespace millrace {
 
-/// A CUDA event. It is waited for by asking it from time to time, never by synchronising with the
-/// device.
+/// A CUDA event. Waiting polls the event and never synchronises with the device.
 class CudaEvent final : public Event {
  public:
-  /// With a clock it tells when it was passed.
+  /// With a clock, `passed_at` returns the time.
   explicit CudaEvent(int device, std::shared_ptr<EventClock> clock = nullptr);
 
   bool complete() const override;

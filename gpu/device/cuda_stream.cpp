@@ -13,7 +13,7 @@
 namespace millrace {
 namespace {
 
-/// How often an event is asked whether it is complete while a thread waits for it.
+/// Polling interval while a thread waits for an event.
 constexpr std::chrono::microseconds ask_interval{50};
 
 cudaEvent_t handle_of(const Event& event) {
@@ -23,8 +23,8 @@ cudaEvent_t handle_of(const Event& event) {
   return cuda->handle();
 }
 
-/// Refuses a handle that is another stream on each thread: a batch's last share may go on any of
-/// them, and what is recorded behind its use would be recorded elsewhere.
+/// Refuses a handle that is a different stream on each thread. The last share of a batch may be
+/// released on any thread, and would then record events on the wrong stream.
 cudaStream_t same_on_all_threads(int device, cudaStream_t stream) {
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
   const bool per_thread = stream == nullptr || stream == cudaStreamPerThread;

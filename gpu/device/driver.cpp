@@ -12,7 +12,7 @@
 namespace millrace {
 namespace {
 
-/// The driver's numbers are the runtime's.
+/// The driver's error numbers are those of the runtime.
 void check_driver(CUresult status, const char* call) {
   if (status != CUDA_SUCCESS) throw_failed(static_cast<cudaError_t>(status), call);
 }
@@ -34,7 +34,8 @@ Function entry_point(const char* name, unsigned version) {
   return reinterpret_cast<Function>(function);
 }
 
-/// Asked for, since a program that is linked with the driver starts nowhere else.
+/// Functions of the driver, looked up at run time. A program that links the driver would not start
+/// on machines without one.
 struct Driver {
   PFN_cuDevicePrimaryCtxRetain_v7000 retain =
       entry_point<PFN_cuDevicePrimaryCtxRetain_v7000>("cuDevicePrimaryCtxRetain", 7000);
@@ -70,8 +71,8 @@ bool is_current(int device) {
   int current = 0;
   check(cudaGetDevice(&current), "cudaGetDevice");
   if (current != device) return false;
-  // A thread that has chosen nothing is told device 0. The runtime would make that current for good
-  // then, the driver refuses calls.
+  // For a thread without a current device, the runtime reports device 0 and then makes it current
+  // permanently. The driver refuses such calls.
   CUcontext context = nullptr;
   check_driver(driver().current(&context), "cuCtxGetCurrent");
   return context != nullptr;
@@ -120,8 +121,7 @@ std::optional<float> milliseconds_between(cudaEvent_t from, cudaEvent_t to) {
 bool is_capturing(cudaStream_t stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult asked = driver().is_capturing(stream, &status);
-  // It is the old default stream, which takes no work either while another stream is captured that
-  // it would wait for.
+  // The legacy default stream also rejects work while a stream that it would wait for is captured.
   if (asked == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
   check_driver(asked, "cuStreamIsCapturing");
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -134,7 +134,7 @@ std::string why_no_device(cudaError_t status, const char* version_file) {
   if (knows == 0) return "no CUDA device: there is no driver";
   std::string number;
   std::ifstream(version_file) >> number;
-  // A driver knows all runtimes of its major version.
+  // A driver supports all runtimes of its major version.
   return (number.empty() ? "the driver" : "driver " + number) + " knows CUDA " +
          version_text(knows) + ", this build needs " + version_text(CUDART_VERSION / 1000 * 1000);
 }

@@ -8,14 +8,15 @@
 namespace millrace {
 namespace {
 
-/// How often the first anchor is asked for once it has not passed at once.
+/// Polling interval for the first anchor if it has not passed at once.
 constexpr std::chrono::microseconds anchor_pause{50};
-/// An anchor that passes within this time after it was recorded has its time on the host.
+/// Maximal delay between recording an anchor and its passing, for an exact time on the host.
 constexpr std::chrono::microseconds at_once{200};
-/// After so many that did not, one is taken all the same: the device's clock has wandered off more.
+/// After this many late anchors one is used nevertheless, because the drift of the device's clock
+/// is larger than the error.
 constexpr int most_late_anchors = 16;
 
-/// From one event of the current device to another; none where one has not passed or was not
+/// Time from one event of the current device to another; nullopt if one has not passed or was not
 /// recorded.
 std::optional<std::chrono::nanoseconds> between(cudaEvent_t from, cudaEvent_t to) {
   const std::optional<float> milliseconds = milliseconds_between(from, to);
@@ -71,9 +72,9 @@ std::optional<EventClock::Clock::time_point> EventClock::time_of(cudaEvent_t eve
 
 void EventClock::renew() {
   if (renewing_since_) {
-    if (!has_passed(next_.get())) return;  // the old anchor still serves
+    if (!has_passed(next_.get())) return;  // the old anchor is still used
     if (++late_anchors_ >= most_late_anchors) return take_next();
-    renewing_since_.reset();  // nobody knows when it passed
+    renewing_since_.reset();  // the time at which it passed is unknown
   } else if (Clock::now() - anchored_at_ <= renewal_) {
     return;
   }
@@ -90,7 +91,7 @@ void EventClock::renew() {
 void EventClock::take_next() {
   const auto since = between(anchor_.get(), next_.get());
   if (!since) return;
-  // The device's clock may go a little faster or slower than the host's.
+  // The device's clock may be slightly faster or slower than the host's.
   anchored_at_ = std::clamp(anchored_at_ + *since, *renewing_since_, Clock::now());
   std::swap(anchor_, next_);
   renewing_since_.reset();

@@ -11,11 +11,11 @@
 namespace millrace {
 namespace {
 
-/// How long the process's end waits for what is on its way back.
+/// Time that the process's end waits for deferred frees.
 constexpr std::chrono::milliseconds patience_at_exit{1000};
 
-/// The ways back to all devices. They close before the CUDA runtime, which was used first, goes
-/// with the process: its functions must not be called behind that.
+/// The queues of deferred frees of all devices. They must be closed before the CUDA runtime, which
+/// was used first, is destroyed with the process: its functions must not be called later.
 struct Ways {
   ~Ways() {
     if (getpid() != process) return;
@@ -107,7 +107,8 @@ void Returns::serve(int device) noexcept {
 void EndLoan::operator()(Loan* loan) const noexcept {
   if (!loan->returns->here()) return;
   if (loan->what != nullptr) note_blocking_call(loan->call);
-  const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan goes at any time
+  const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan may be destroyed
+                                                                      // at any time
   returns->put(loan);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// How memory, streams and events go back to their device. To give them back may wait for all work
-// of the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread
-// that does nothing else, and nobody waits for it.
+// Deferred free of memory, streams and events of a device. Freeing them may wait for all work of
+// the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread for
+// it, and other threads never wait for that one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,26 +18,27 @@ namespace millrace {
 
 struct Loan;
 
-/// The way back to one device, and its thread. It is shared by all that uses the device and ends
-/// when nobody does and everything is back; where the device hangs, it stays. All methods may be
-/// called from any thread at once. A child of fork() has neither the thread nor what it may have
-/// locked, and CUDA does not work there: `here` tells.
+/// The queue of deferred frees of one device, with its thread. All users of the device share it. It
+/// ends when it has no users and everything is freed; if the device hangs, it stays. All methods
+/// may be called from any thread at once. A child of fork() has neither the thread nor a consistent
+/// mutex, and CUDA does not work there: check `here`.
 class Returns {
  public:
-  /// Those of a device, for one more user. Throws `Error` (`device`) where no thread can be
-  /// started, and in a child of the process that used a device.
+  /// Returns the queue of a device, for one more user. Throws `Error` (`device`) if the thread
+  /// cannot be started, and in a child of a process that used a device.
   static std::shared_ptr<Returns> of(int device);
-  /// Whether this is the process that made it. In another one no other method may be called.
+  /// Whether the calling process made it. In another process no other method may be called.
   bool here() const { return getpid() == process_; }
-  /// One user less.
+  /// Removes one user.
   void leave() noexcept;
 
-  /// Takes the loan, to give it back later and end its use. Neither waits nor allocates.
+  /// Enqueues a loan: the thread frees it later and then removes its use. Neither waits nor
+  /// allocates.
   void put(Loan* loan) noexcept;
-  /// Waits until all that was put here is back, or until the time is over.
+  /// Waits until everything enqueued here is freed, or until the timeout.
   void wait(std::chrono::milliseconds timeout) noexcept;
-  /// Waits as `wait`, then gives nothing back any more: the process ends, and the driver takes back
-  /// what is left.
+  /// Waits like `wait`, and frees nothing more afterwards: the process ends, and the driver frees
+  /// the rest.
   void close(std::chrono::milliseconds timeout) noexcept;
 
  private:
@@ -51,31 +51,31 @@ class Returns {
   std::size_t users_ = 1;
   Loan* first_ = nullptr;
   Loan* last_ = nullptr;
-  /// Whether the thread gives something back just now.
+  /// Whether the thread is freeing something now.
   bool returning_ = false;
   bool closed_ = false;
   bool ended_ = false;
 };
 
-/// Something of a device that is to be given back. It is made before that is taken, so that nothing
-/// can fail at the end.
+/// An object of a device that is to be freed later. It is made before the object is allocated, so
+/// that nothing can fail when it is freed.
 struct Loan {
-  /// Throws as `Returns::of`.
+  /// Throws like `Returns::of`.
   Loan(int device, const char* give_back_call, cudaError_t (*give_back_function)(void*))
       : returns(Returns::of(device)), call(give_back_call), function(give_back_function) {}
 
   std::shared_ptr<Returns> returns;
   const char* call;
   cudaError_t (*function)(void*);
-  /// Null while nothing was taken.
+  /// The object; null before it is allocated.
   void* what = nullptr;
-  /// Host memory that goes behind it.
+  /// Host memory that is freed after it.
   Memory pages{};
   Loan* next = nullptr;
 };
 
-/// Ends a loan: it goes on its way back. Tells `note_blocking_call`, since that is no call for the
-/// batch path. In a child of fork() the loan stays as it is for good.
+/// Enqueues a loan for its deferred free. Reports it to `note_blocking_call`, because freeing is
+/// not allowed while a batch is produced. In a child of fork() the object is never freed.
 struct EndLoan {
   void operator()(Loan* loan) const noexcept;
 };

@@ -13,8 +13,8 @@ namespace millrace {
 #ifdef MILLRACE_HAS_NVTX
 namespace {
 
-/// NVTX's functions return at once where no tool has put its own in their place. Names are given as
-/// they are: to register them would take a table that all threads share.
+/// NVTX's functions return at once unless a tool has installed its own. Names are passed as texts:
+/// registering them would need a table that all threads share.
 class NvtxRanges final : public ProfilerRanges {
  public:
   NvtxRanges() : domain_(nvtxDomainCreateA("millrace")) {}
@@ -41,7 +41,7 @@ class NvtxRanges final : public ProfilerRanges {
 }  // namespace
 
 std::unique_ptr<ProfilerRanges> make_nvtx_ranges() {
-  // NVTX sets its functions up in its first call, which two threads must not make at once.
+  // NVTX initialises its functions in its first call, which two threads must not make at once.
   static std::mutex first_call;
   const std::lock_guard lock(first_call);
   return std::make_unique<NvtxRanges>();

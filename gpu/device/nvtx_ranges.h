@@ -7,7 +7,7 @@
 
 namespace millrace {
 
-/// Ranges of NVTX in the domain "millrace"; null where this was compiled without NVTX's headers.
+/// Makes NVTX ranges in the domain "millrace"; null if this was compiled without NVTX's headers.
 std::unique_ptr<ProfilerRanges> make_nvtx_ranges();
 
 }  // namespace millrace

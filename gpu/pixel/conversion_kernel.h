@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+// The conversion's kernels: the work of one block of threads. Only for conversion_launch.h.
 //
-// The conversion's kernels: what one block of threads does. For conversion_launch.h alone.
+// `ConversionWork::run_on_host` defines their results, and tests compare each of them with it:
+// every byte of an image is converted to (value / 255 - mean) / std, rounded to the output's type.
 //
-// What they compute is said plainly by `ConversionWork::run_on_host`, which tests hold each of them
-// against: every byte of an image becomes (value / 255 - mean) / std, rounded to the output's type.
+// The kernels read the results from a table. A byte has 256 values, so a channel has only 256
+// results. Each block computes these once, with the function that the host uses, and keeps them in
+// its shared memory. So the results are exact by construction, and an element takes a few
+// instructions. Two divisions by IEEE 754 would take longer than moving the 2 to 5 bytes in memory.
 //
-// They look the results up in a table instead, since a byte has 256 values and so a channel has
-// only 256 results. Each block computes these once, with the function that the host uses, and keeps
-// them in its shared memory: that is exact by construction, and leaves a few instructions per
-// element, where two divisions by IEEE 754 would take longer than memory takes to move the 2 to 5
-// bytes.
-//
-// Shared memory has 32 banks; word w lies in bank w % 32, and a bank serves one word at a time. The
-// 32 threads of a warp look up different values at once, of which up to 3 or 4 would lie in one
-// bank by chance and be served one after the other. So the table has 16 copies, and each thread
-// reads one:
+// Shared memory has 32 banks. Word w lies in bank w % 32, and a bank serves one word at a time. The
+// 32 threads of a warp look up different values at once. By chance, up to 3 or 4 of them would lie
+// in one bank and be served one after the other. So the table has 16 copies, and each thread reads
+// one:
 //
 //   the word of (channel, value, copy)   (channel * 256 + value) * 16 + copy
 //   the bank it lies in                  value % 2 * 16 + copy
 //   the copy that a thread reads         its number % 16
 //
-// Only threads t and t + 16 of a warp read the same copy, so at most two of them meet in a bank.
-// 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block has without asking.
+// Only threads t and t + 16 of a warp read the same copy, so a bank conflict involves at most two
+// threads. 256 values x 3 channels x 16 copies x 4 bytes are the 48 KiB that a block can use by
+// default.
 #pragma once
 
 #include <millrace/conversion_work.h>
@@ -42,7 +41,8 @@ inline constexpr unsigned copies = 16;
 /// of tables.
 inline constexpr unsigned vector_threads = values_per_channel * vector_channels;
 inline constexpr unsigned vector_blocks = 2;
-/// Blocks that the compiler leaves registers for. A multiprocessor of T4 (sm_75) has 1024 threads.
+/// Number of resident blocks for which the compiler limits the registers. A multiprocessor of T4
+/// (sm_75) has 1024 threads.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 inline constexpr unsigned resident_blocks = 1;
 #else
@@ -64,11 +64,11 @@ struct ConversionArguments {
   std::size_t width = 0;
   std::size_t channels = 0;
   bool planes = false;
-  /// How many rows all images have together.
+  /// Number of rows of all images together.
   std::size_t rows = 0;
   // The members below are for the kernels for vectors. A group is 16 bytes of each channel's output
-  // in planes, or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
-  // `groups_per_row` those of a line, and `by_image` divides rows by the height.
+  // (planes), or 16 bytes of interleaved output. For the kernel for rows a group is a slot,
+  // `groups_per_row` is the number of slots in a line, and `by_image` divides rows by the height.
   std::uint32_t groups = 0;
   std::uint32_t groups_per_image = 0;
   std::uint32_t groups_per_row = 0;
@@ -80,7 +80,7 @@ template <DType dtype>
 inline constexpr unsigned element_bytes = dtype == DType::uint8     ? 1
                                           : dtype == DType::float32 ? 4
                                                                     : 2;
-/// How many elements the 16 bytes have that a thread writes at once.
+/// Number of elements in the 16 bytes that a thread writes at once.
 template <DType dtype>
 inline constexpr unsigned vector_elements = 16 / element_bytes<dtype>;
 
@@ -89,7 +89,7 @@ using Element =
     std::conditional_t<dtype == DType::uint8, std::uint8_t,
                        std::conditional_t<dtype == DType::float32, std::uint32_t, std::uint16_t>>;
 
-/// The bits of an entry of the table.
+/// Bits of an entry of the table.
 template <DType dtype>
 __device__ std::uint32_t element_of(unsigned value, float mean, float std) {
   const float number = normalised(static_cast<std::uint8_t>(value), mean, std);
@@ -103,21 +103,21 @@ __device__ inline bool flipped(const ConversionArguments& work, std::size_t samp
 }
 
 /// The table, and the calling thread's copy of it. `channel_words` is channel x
-/// `words_per_channel`; a value's entry and the copy lie in the bits below it, so an OR adds them.
+/// `words_per_channel`. The bits below it hold the value's entry and the copy, so an OR adds them.
 struct Lookup {
   const std::uint8_t* table;
   std::uint32_t copy;
   __device__ std::uint32_t operator()(unsigned channel_words, std::uint32_t value) const {
-    // In bytes, so that one shift and one AND bring the value's bits into place.
+    // In bytes, so that one shift and one AND position the value's bits.
     const std::uint32_t at = (channel_words | copy) * 4 | value * (copies * 4);
     return *reinterpret_cast<const std::uint32_t*>(table + at);
   }
 };
 inline constexpr unsigned words_per_channel = values_per_channel * copies;
 
-/// Builds the block's table: a thread computes entry n, which is value n % 256 of channel n / 256,
+/// Builds the block's table. A thread computes entry n, which is value n % 256 of channel n / 256,
 /// and writes its 16 copies, 4 at a time. Every second thread begins with the next 4, so that
-/// neighbours meet in no bank. Returns when all threads are done.
+/// neighbours have no bank conflict. Returns when all threads are done.
 template <DType dtype>
 __device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
   for (unsigned entry = threadIdx.x; entry < values_per_channel * vector_channels;
@@ -133,7 +133,7 @@ __device__ Lookup build_table(const ConversionArguments& work, uint4* table) {
   return {reinterpret_cast<const std::uint8_t*>(table), threadIdx.x % copies};
 }
 
-/// Reads so many bytes at once; the address must be a multiple of their number.
+/// Reads `bytes` bytes at once; the address must be a multiple of `bytes`.
 template <unsigned bytes>
 __device__ void load(const std::uint8_t* from, std::uint32_t* words) {
   if constexpr (bytes == 4) {
@@ -155,14 +155,14 @@ __device__ inline std::uint32_t byte_of(const std::uint32_t* words, unsigned ind
   return (words[index / 4] >> (index % 4 * 8)) & 0xFFU;
 }
 
-/// Bytes `low` and `high` of the words as the lower half of a word.
+/// Returns bytes `low` and `high` of the words as the lower half of a word.
 __device__ inline std::uint32_t pair_of(const std::uint32_t* words, unsigned low, unsigned high) {
   return __byte_perm(words[low / 4], words[high / 4], low % 4 | (4 + high % 4) << 4U);
 }
 
 /// Makes 16 bytes of output. Element `n` comes from byte `byte(n)` of the words and belongs to the
-/// channel whose table begins at `channel_words(n)`. The indices are known when this is compiled,
-/// so all of it stays in registers.
+/// channel whose table begins at `channel_words(n)`. All indices are compile-time constants, so
+/// everything stays in registers.
 template <DType dtype, typename Byte, typename ChannelWords>
 __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byte byte,
                            ChannelWords channel_words) {
@@ -184,12 +184,12 @@ __device__ uint4 converted(const std::uint32_t* words, const Lookup& lookup, Byt
   return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/// Converts uint8 [.., 3] to planes. A thread takes as many pixels as make 16 bytes of each plane:
-/// three loads of up to 16 bytes, three stores of 16 that a warp's threads make side by side. The
-/// loads lie three apart, but the three together use every byte that was fetched. With 12 to 48
-/// bytes on their way per thread, a multiprocessor has 18 to 72 KiB, more than the reads' share of
-/// what memory needs to stay busy. A flipped image's group is the mirrored one, its pixels taken
-/// from the last.
+/// Converts uint8 [.., 3] to planes. A thread takes as many pixels as fill 16 bytes of each plane.
+/// It makes three loads of up to 16 bytes and three stores of 16 bytes; the stores of a warp's
+/// threads are adjacent. The loads have a stride of three, but together they use every fetched
+/// byte. Each thread has 12 to 48 bytes in flight, so a multiprocessor has 18 to 72 KiB. That is
+/// more than the reads' share of what keeps the memory busy. For a flipped image the mirrored group
+/// is read, with its pixels from the last to the first.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, resident_blocks)
     to_planes(const __grid_constant__ ConversionArguments work) {
@@ -233,11 +233,11 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
 }
 
 /// Converts uint8 [.., 3] to the same order. A thread writes 16 bytes, next to its neighbours', and
-/// reads the elements they come from: 4, 8 or 16 bytes that lie together, or, in a flipped image,
-/// one by one, from the cache for the most part. It takes as many such pieces at a time as make 16
-/// bytes on their way, which all set out before the first is needed: 24 KiB per multiprocessor.
-/// Pieces are no multiples of a pixel, but the stride is one of three pieces, so the channel that a
-/// thread's pieces begin with stays the same.
+/// reads their source elements: 4, 8 or 16 adjacent bytes. In a flipped image it reads them one by
+/// one, mostly from the cache. It takes as many such pieces at a time as make 16 bytes in flight,
+/// and issues all loads before it needs the first: 24 KiB per multiprocessor. A piece is not a
+/// multiple of a pixel. But the stride is a multiple of three pieces, so a thread's pieces always
+/// begin with the same channel.
 template <DType dtype>
 __global__ void __launch_bounds__(vector_threads, resident_blocks)
     in_order(const __grid_constant__ ConversionArguments work) {
@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
   const unsigned channels[vector_channels] = {first, (first + 1) % vector_channels,
                                               (first + 2) % vector_channels};
   for (std::uint32_t group = begin; group < work.groups; group += stride * pieces) {
-    // Beyond the end it is the first one again: read, but not written.
+    // Beyond the end the first piece is read again, but not written.
     const auto at = [&](unsigned piece) {
       const std::uint32_t next = group + piece * stride;
       return next < work.groups ? next : group;
@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
 #pragma unroll
     for (unsigned piece = 0; piece < pieces; ++piece)
       flip[piece] = flipped(work, work.by_image.quotient(at(piece)));
-    // A flipped piece has a register for each byte.
+    // A flipped piece uses a register for each byte.
     std::uint32_t read[pieces][elements];
 #pragma unroll
     for (unsigned piece = 0; piece < pieces; ++piece) {
@@ -302,8 +302,8 @@ __global__ void __launch_bounds__(vector_threads, resident_blocks)
   }
 }
 
-/// Converts anything else: a warp takes a row, its threads take neighbouring elements. Its table
-/// has one copy.
+/// Converts all other shapes: a warp takes a row, its threads take adjacent elements. Its table has
+/// one copy.
 template <DType dtype>
 __global__ void __launch_bounds__(any_threads)
     element_wise(const __grid_constant__ ConversionArguments work) {

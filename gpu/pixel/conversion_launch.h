@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Which of the conversion's kernels does a work, and with how many threads. For kernels.cu alone.
+// Choice of the conversion kernel and the number of threads. Only for kernels.cu.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +29,7 @@ inline std::size_t blocks_for(std::size_t items, std::size_t items_per_block) {
   return (items + items_per_block - 1) / items_per_block;
 }
 
-/// Whether whole vectors do it: their number, or 0.
+/// Number of vectors if the work consists of whole vectors; else 0.
 template <DType dtype>
 std::size_t whole_vectors(const ConversionWork& work) {
   constexpr std::size_t elements = vector_elements<dtype>;
@@ -39,20 +38,20 @@ std::size_t whole_vectors(const ConversionWork& work) {
   if (!aligned(work.source, elements) || !aligned(work.destination, 16)) return 0;
   const std::size_t pieces =
       work.width / elements * (work.layout == ImageLayout::nchw ? 1 : work.channels);
-  // The numbers of threads are added to it, and all of it stays below 2^32.
+  // The numbers of threads are added to it; the sum must stay below 2^32.
   return pieces >= most / work.height / work.samples ? 0 : pieces * work.height * work.samples;
 }
 
-/// Whether the kernel for rows does it; if so, sets what that needs.
+/// Whether the kernel for rows can do the work; if so, sets its arguments.
 template <DType dtype>
 bool by_slots(const ConversionWork& work, ConversionArguments& arguments) {
-  // All bytes of the source and all slots, with what is added to them, are numbers below 2^31.
+  // Byte offsets in the source and slot numbers, plus what is added to them, must stay below 2^31.
   constexpr std::size_t most = std::size_t{1} << 30U;
   if (work.channels != vector_channels) return false;
   if (!aligned(work.destination, element_bytes<dtype>)) return false;
   if (work.width > most / vector_channels / work.height / work.samples) return false;
   if (work.flips == nullptr) {
-    // Without flips an image may as well be one row.
+    // Without flips an image can be treated as one row.
     arguments.width *= arguments.height;
     arguments.height = 1;
     arguments.rows = work.samples;
@@ -67,7 +66,7 @@ bool by_slots(const ConversionWork& work, ConversionArguments& arguments) {
   return true;
 }
 
-/// Chooses the kernel, and sets what it needs of the arguments.
+/// Chooses the kernel, and completes its arguments.
 template <DType dtype>
 ConversionLaunch launch_of(const ConversionWork& work, ConversionArguments& arguments) {
   const bool planes = work.layout == ImageLayout::nchw;
@@ -136,7 +135,7 @@ inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t st
   const ConversionLaunch launch = launch_of(work, arguments);
   if (launch.kernel == nullptr) return cudaErrorInvalidValue;
 
-  // Both calls look at what the runtime keeps on the host; neither waits.
+  // Both calls use the runtime's state on the host; neither waits.
   int device = 0;
   int multiprocessors = 0;
   if (const cudaError_t status = cudaGetDevice(&device); status != cudaSuccess) return status;
@@ -144,7 +143,7 @@ inline cudaError_t launch_conversion(const ConversionWork& work, cudaStream_t st
           cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
       status != cudaSuccess)
     return status;
-  // As many blocks as run at once: each builds its table once and strides over the work.
+  // As many blocks as can run at once: each builds its table once and strides over the work.
   const unsigned at_once = launch.threads == any_threads ? any_blocks : vector_blocks;
   return enqueue(launch.kernel,
                  std::min(launch.blocks, static_cast<std::size_t>(multiprocessors) * at_once),

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The conversion's kernel for images of three channels whose rows or memory do not consist of whole
+// vectors. Only for conversion_launch.h.
 //
-// The conversion's kernel for images of three channels whose rows or memory are no whole vectors.
-// For conversion_launch.h alone.
-//
-// A line is a row of a plane, or a row of interleaved output. It is cut into slots where the
-// *output* has multiples of 16 bytes, so a thread writes 16 bytes at once, beside its neighbours';
-// a line's first and last slot are written element by element, as far as they are the line's. The
-// bytes that a slot comes from begin anywhere: they are read in aligned pieces and shifted into
-// place in registers. A plane's slot uses every third byte of what it reads. The lines of a row's
-// three channels follow one another, so memory is read once and the cache serves the other two.
+// A line is a row of a plane, or a row of interleaved output. It is divided into slots at multiples
+// of 16 bytes of the *output*. So a thread writes 16 bytes at once, next to its neighbours'. A
+// line's first and last slot are written element by element, as far as they belong to the line. The
+// source bytes of a slot are not aligned: they are read in aligned pieces and shifted into place in
+// registers. A plane's slot uses every third byte that it reads. The lines of a row's three
+// channels follow one another, so memory is read once and the cache serves the other two.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ namespace millrace::kernels {
 /// Two such blocks leave 48 registers for each thread.
 inline constexpr unsigned row_threads = 640;
 
-/// How many slots a line of so many elements has at most: as many as if it began with the last
+/// Maximal number of slots in a line of so many elements: the line then begins with the last
 /// element of a slot.
 template <DType dtype>
 constexpr std::size_t slots_of(std::size_t line_elements) {
@@ -32,18 +31,18 @@ template <DType dtype, bool planes>
 struct RowSlot {
   static constexpr std::int32_t elements = vector_elements<dtype>;
   static constexpr std::int32_t pixel_bytes = vector_channels;
-  /// The pieces of `elements` bytes that it is read in.
+  /// Number of pieces of `elements` bytes that its source is read in.
   static constexpr std::int32_t parts = planes ? 4 : 2;
 
-  /// Where its 16 bytes lie.
+  /// Address of its 16 output bytes.
   std::uint8_t* to = nullptr;
-  /// Its first element in the line; less than 0 if the line begins later.
+  /// Its first element in the line; negative if the line begins later.
   std::int32_t begin = 0;
-  /// The line's channel, or that of the slot's first element.
+  /// The line's channel, or the channel of the slot's first element.
   std::uint32_t channel = 0;
   bool flip = false;
-  /// The first byte of those that it comes from, in the source; that of the same place in the row
-  /// if the output is interleaved.
+  /// Offset of its first source byte. For interleaved output: the source byte at the same position
+  /// in the row.
   std::int32_t from = 0;
 
   RowSlot() = default;
@@ -54,7 +53,8 @@ struct RowSlot {
     const std::uint32_t sample = work.by_image.quotient(row);
     const auto width = static_cast<std::uint32_t>(work.width);
     flip = flipped(work, sample);
-    // The line's first element in the output: before it are whole planes of this and other samples.
+    // Index of the line's first element in the output: whole planes of this and other samples
+    // precede it.
     std::uint32_t first = row * width * vector_channels;
     if constexpr (planes) {
       channel = line - row * vector_channels;
@@ -82,7 +82,7 @@ struct RowSlot {
   __device__ static std::int32_t line_elements(const ConversionArguments& work) {
     return static_cast<std::int32_t>(work.width) * (planes ? 1 : pixel_bytes);
   }
-  /// The byte of the source that element n comes from.
+  /// Offset of the source byte of element n.
   __device__ std::int32_t source_of(const ConversionArguments& work, std::int32_t n,
                                     std::uint32_t channel_of_n) const {
     if constexpr (planes) return from + (flip ? elements - 1 - n : n) * pixel_bytes;
@@ -91,7 +91,7 @@ struct RowSlot {
   }
 };
 
-/// Reads `parts` pieces of `bytes` bytes, which begin up to bytes - 1 before `from`.
+/// Reads `parts` pieces of `bytes` bytes. The first begins up to bytes - 1 before `from`.
 template <unsigned bytes, unsigned parts>
 __device__ void load_around(const std::uint8_t* from, std::uint32_t* words) {
   from -= reinterpret_cast<std::uintptr_t>(from) % bytes;
@@ -100,7 +100,7 @@ __device__ void load_around(const std::uint8_t* from, std::uint32_t* words) {
     load<bytes>(from + part * bytes, words + part * (bytes / 4));
 }
 
-/// Moves the words' bytes down by `by` % `bytes`.
+/// Shifts the words' bytes down by `by` % `bytes`.
 template <unsigned bytes, unsigned parts>
 __device__ void shift_down(std::uint32_t by, std::uint32_t* words) {
   constexpr unsigned count = bytes / 4 * parts;
@@ -132,7 +132,7 @@ __device__ void convert_singly(const ConversionArguments& work, const RowSlot<dt
   }
 }
 
-/// Writes a slot, or as much of it as is the line's.
+/// Writes the part of a slot that belongs to the line.
 template <DType dtype>
 __device__ void store(std::uint8_t* to, std::int32_t begin, std::int32_t line_elements,
                       const uint4& out) {
@@ -151,9 +151,9 @@ __device__ void store(std::uint8_t* to, std::int32_t begin, std::int32_t line_el
   }
 }
 
-/// A thread takes two slots at a time, or one of 16 elements: the second is on its way before the
-/// first is needed. For 16-bit output that makes 16 bytes on their way that no other thread reads,
-/// 20 KiB per multiprocessor.
+/// A thread takes two slots at a time, or one of 16 elements: the second one's loads are issued
+/// before the first one's data is needed. For 16-bit output this puts 16 bytes in flight that only
+/// this thread reads, 20 KiB per multiprocessor.
 template <DType dtype, bool planes>
 __global__ void __launch_bounds__(row_threads, resident_blocks)
     by_rows(const __grid_constant__ ConversionArguments work) {
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(row_threads, resident_blocks)
       at_once[n] = false;
       if (group + n * stride >= work.groups) continue;
       slot[n] = Slot(work, group + n * stride);
-      // Bytes that are read beside the slot's own must lie in the source, too.
+      // Bytes that are read beside the slot's own must also lie in the source.
       if (planes || !slot[n].flip) {
         at_once[n] = slot[n].from >= static_cast<std::int32_t>(elements) &&
                      slot[n].from <= source_bytes - static_cast<std::int32_t>(elements * parts);

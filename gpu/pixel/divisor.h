@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Divisions that kernels make for each element. For the kernels' headers alone.
+// Divisions that kernels make for each element. Only for the kernels' headers.
 #pragma once
 
 #include <millrace/detail/pixel_arithmetic.h>
@@ -9,8 +8,9 @@
 
 namespace millrace::kernels {
 
-/// Divides numbers below 2^31 by what is known before the launch, with a multiplication and a shift
-/// (Granlund and Montgomery, "Division by invariant integers using multiplication", 1994).
+/// Divides numbers below 2^31 by a divisor that is known before the launch, with a multiplication
+/// and a shift (Granlund and Montgomery, "Division by invariant integers using multiplication",
+/// 1994).
 struct Divisor {
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;

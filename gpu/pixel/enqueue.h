@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// How a kernel is loaded and enqueued. A kernel takes one struct, its arguments, whose
-// `has_barrier` says whether it calls `__syncthreads()`: the tests' stand-in must know.
+// Loading and enqueuing of kernels. A kernel takes one struct with its arguments. The struct's
+// `has_barrier` says whether the kernel calls `__syncthreads()`; the stand-in of the tests needs
+// that.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,15 +11,15 @@
 
 namespace millrace::kernels {
 
-/// Has the kernel loaded to the current device: to ask for its attributes does that.
+/// Loads the kernel to the current device, by requesting its attributes.
 template <typename Arguments>
 cudaError_t load_kernel(void (*kernel)(Arguments)) {
   cudaFuncAttributes attributes;
   return cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
 }
 
-/// Enqueues the kernel on `stream` of the current device. Returns the launch's own status, whatever
-/// error another call has left behind.
+/// Enqueues the kernel on `stream` of the current device. Returns the status of this launch, not an
+/// earlier error.
 template <typename Arguments>
 cudaError_t enqueue(void (*kernel)(Arguments), std::size_t blocks, unsigned threads,
                     Arguments arguments, cudaStream_t stream) {

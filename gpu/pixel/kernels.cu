@@ -8,9 +8,9 @@ namespace {
 
 /// A kernel of this device.
 struct Row {
-  /// The name of the function that launches it.
+  /// Name of the function that launches it.
   const char* call;
-  /// Launches it; nullopt if the work is another kernel's.
+  /// Launches the kernel; returns nullopt if the work is for another kernel.
   std::optional<cudaError_t> (*launch)(const DeviceWork& work, cudaStream_t stream);
   cudaError_t (*load)();
 };

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// The kernel that erases and mixes, and its launch. For kernels.cu alone. It is compared with
+// The kernel that erases and mixes, and its launch. Only for kernels.cu. Tests compare it with
 // `MixWork::run_on_host`.
 //
-// It changes images in place, before the conversion reads them, so the conversion's kernels stay as
-// they are. A thread has bytes of image `one` and the bytes of its partner, image `two`, that are
-// mixed with them. The partner's bytes are mixed with those and no others, so no thread reads what
-// another writes.
+// It changes images in place, before the conversion reads them, so the conversion's kernels are
+// unaffected. A thread takes bytes of image `one` and the bytes of its partner, image `two`, that
+// are mixed with them. These bytes depend only on each other, so threads never read what others
+// write.
 //
-// A thread takes four bytes at a time, which are a word of image `one`; its neighbours take the
-// next. So a warp reads and writes 128 bytes side by side. The partner's four bytes are a word too
-// if both images lie alike, else they are read and written in the pieces that their place allows.
-// A thread reads two such words before it needs the first. A word that stays as it is is neither
-// read nor written.
+// A thread takes four bytes at a time: a word of image `one`. Its neighbours take the next words,
+// so a warp reads and writes 128 adjacent bytes. The partner's four bytes are a word too if both
+// images have the same alignment. Otherwise they are read and written in the pieces that their
+// alignment allows. A thread reads two such words before it needs the first. Unchanged words are
+// neither read nor written.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,17 +28,18 @@
 namespace millrace::kernels {
 
 inline constexpr unsigned mix_threads = 256;
-/// Blocks that the compiler leaves registers for. A multiprocessor of T4 (sm_75) has 1024 threads.
+/// Number of resident blocks for which the compiler limits the registers. A multiprocessor of T4
+/// (sm_75) has 1024 threads.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 inline constexpr unsigned mix_blocks = 4;
 #else
 inline constexpr unsigned mix_blocks = 5;
 #endif
-/// A thread loads this many words before it uses the first, and repeats that this many times.
+/// Number of words that a thread loads before it uses the first, and number of repetitions.
 inline constexpr unsigned mix_words = 2;
 inline constexpr unsigned mix_rounds = 4;
 inline constexpr unsigned word_bytes = 4;
-/// Bytes of an image that a block takes.
+/// Bytes of an image that one block processes.
 inline constexpr unsigned mix_chunk = mix_threads * mix_words * mix_rounds * word_bytes;
 
 struct MixArguments {
@@ -60,7 +60,7 @@ struct MixArguments {
   Divisor by_channels;
 };
 
-/// A box of an image as it is stored: the bytes of each row, and the rows.
+/// A box of an image as it is stored: a range of bytes in each row, and a range of rows.
 struct ByteBox {
   std::int32_t begin = 0;
   std::int32_t end = 0;
@@ -76,7 +76,7 @@ struct ByteBox {
     bottom = top + __ldg(box + 3);
   }
   __device__ bool any() const { return begin < end && top < bottom; }
-  /// The smallest box that contains both.
+  /// Returns the smallest box that contains both.
   __device__ ByteBox joined(const ByteBox& box) const {
     if (!any()) return box;
     if (!box.any()) return *this;
@@ -87,20 +87,21 @@ struct ByteBox {
     both.bottom = bottom > box.bottom ? bottom : box.bottom;
     return both;
   }
-  /// Which of the bytes x .. x + 3 of row y lie in it: 0xFF for each.
+  /// Mask of the bytes x .. x + 3 of row y that lie in it: 0xFF for each.
   __device__ std::uint32_t mask(std::int32_t x, std::int32_t y) const {
     if (y < top || y >= bottom) return 0;
     return bytes_below(end - x) & ~bytes_below(begin - x);
   }
 
  private:
-  /// The first `count` of four bytes.
+  /// Mask of the first `count` of four bytes.
   __device__ static std::uint32_t bytes_below(std::int32_t count) {
     return count <= 0 ? 0U : count >= 4 ? ~0U : (1U << (count * 8)) - 1U;
   }
 };
 
-/// Four bytes, each mixed as `mixed` does it: every second one in a half of a word at a time.
+/// Mixes four bytes, each as `mixed` does. Two bytes at a time are processed in the halves of a
+/// word.
 __device__ inline std::uint32_t mixed_word(std::uint32_t own, std::uint32_t other,
                                            std::uint32_t weight) {
   constexpr std::uint32_t every_second = 0x00FF00FFU;
@@ -112,7 +113,7 @@ __device__ inline std::uint32_t mixed_word(std::uint32_t own, std::uint32_t othe
   return (low >> 8U & every_second) | (high & ~every_second);
 }
 
-/// One of a pair's images, by bytes of image `one`.
+/// One image of a pair, addressed by bytes of image `one`.
 struct MixImage {
   std::uint8_t* at = nullptr;
   const std::int32_t* erase = nullptr;
@@ -133,12 +134,12 @@ struct MixImage {
   }
 };
 
-/// How a partner's four bytes lie in memory.
+/// Alignment of a partner's four bytes in memory.
 enum class Partner {
-  word,      // as a word
-  halves,    // from the middle of a word on
-  bytes,     // from any odd byte on: a byte, two and a byte
-  mirrored,  // in pixels of the other order, byte by byte
+  word,      // a word
+  halves,    // two halves, from the middle of a word on
+  bytes,     // from an odd byte on: one byte, two bytes and one byte
+  mirrored,  // pixels in reverse order, byte by byte
 };
 template <Partner partner>
 inline constexpr unsigned partner_pieces = partner == Partner::word       ? 1
@@ -151,7 +152,7 @@ __device__ Piece& piece_at(std::uint8_t* at) {
   return *reinterpret_cast<Piece*>(at);
 }
 
-/// The pair of images of a block. Bytes are counted in image `one`.
+/// The pair of images of a block. Byte numbers refer to image `one`.
 struct MixPair {
   const MixArguments& work;
   MixImage one;
@@ -172,7 +173,7 @@ struct MixPair {
     const std::uint32_t pixel = work.by_channels.quotient(static_cast<std::uint32_t>(byte));
     return byte - static_cast<std::int32_t>(pixel) * work.channels;
   }
-  /// Which of the four bytes from one on lie in which box: 0xFF for each.
+  /// Masks of four adjacent bytes for each box: 0xFF for each byte in it.
   struct Masks {
     std::uint32_t erased_one = 0;
     std::uint32_t erased_two = 0;
@@ -183,7 +184,7 @@ struct MixPair {
     Masks masks;
     if (!all.any()) return masks;
     Place place = place_of(byte);
-    // They may go on in further rows.
+    // The bytes may continue in further rows.
 #pragma unroll 1
     for (bool more = true; more; place.x -= work.row_bytes, ++place.y) {
       masks.erased_one |= one.erased.mask(place.x, place.y);
@@ -203,7 +204,7 @@ struct MixPair {
            (place.y >= all.top && place.y < all.bottom && end > all.begin && place.x < all.end);
   }
 
-  /// Where the partner of a byte lies in image `two` if that is mirrored.
+  /// Address of the partner of a byte in image `two` if that image is mirrored.
   __device__ std::uint8_t* mirrored(std::int32_t byte) const {
     const std::int32_t x = place_of(byte).x;
     return two.at + (byte - x + work.row_bytes - work.channels - x + 2 * channel_of(byte));
@@ -250,7 +251,7 @@ struct MixPair {
     }
   }
 
-  /// Four bytes of an image after the mix, and whether they differ from before.
+  /// Four bytes of an image after the mix, and whether they changed.
   struct Result {
     std::uint32_t word = 0;
     bool changed = false;
@@ -274,7 +275,7 @@ struct MixPair {
     return word;
   }
 
-  /// Mixes a thread's words of a chunk, the first of which is at `begin`.
+  /// Mixes a thread's words of a chunk. The first word is at `begin`.
   template <Partner partner>
   __device__ void mix_chunk_at(std::int32_t begin, std::int32_t end) const {
 #pragma unroll 1
@@ -326,11 +327,11 @@ __global__ void __launch_bounds__(mix_threads, mix_blocks)
   const bool flip_one = work.flips != nullptr && __ldg(work.flips + first) != 0;
   const bool flip_two = work.flips != nullptr && __ldg(work.flips + second) != 0;
   const bool flip = flip_one != flip_two;
-  // An image in the middle of the batch is its own partner, and only erased.
+  // An image in the middle of the batch is its own partner. It is only erased.
   const bool mixes = first != second;
   const MixPair pair{work, MixImage(work, first, flip_one, mixes),
                      MixImage(work, second, flip_one, mixes)};
-  // Bytes before the first whole word, and the end of the last one.
+  // The bytes before the first whole word, and the end of the last one.
   const auto before =
       static_cast<std::int32_t>(-reinterpret_cast<std::uintptr_t>(pair.one.at) % word_bytes);
   const std::int32_t head = before < work.image_bytes ? before : work.image_bytes;
@@ -359,9 +360,10 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.channels == 0 || work.channels > Conversion::max_channels) return cudaErrorInvalidValue;
   if (work.samples == 0 || work.height == 0 || work.width == 0) return cudaSuccess;
   if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
-  // A thread's places beyond the end stay below 2^31, too.
+  // A thread's positions beyond the end must also stay below 2^31.
   constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
-  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // a grid's blocks
+  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // maximal number of blocks of a
+                                                                    // grid
   const std::size_t row_bytes = work.width * work.channels;
   if (row_bytes > most_bytes / work.height) return cudaErrorInvalidValue;
   MixArguments arguments;
