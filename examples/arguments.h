@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string>
 
-/// The command line of a trainer: a DATASET, and options that have a value each.
+/// The command line of a trainer: a DATASET, and options with one value each.
 class Arguments {
  public:
-  /// Throws `std::invalid_argument` for anything else than a dataset and options with values.
+  /// Throws `std::invalid_argument` if the arguments are not a dataset and options with values.
   Arguments(int argc, char** argv) {
     for (int arg = 1; arg < argc; ++arg) {
       const std::string name = argv[arg];
@@ -27,7 +27,7 @@ class Arguments {
 
   const std::string& dataset() const { return dataset_; }
 
-  /// These take an option, or leave `into` as it is.
+  /// Store an option's value in `into`, which is unchanged if the option is missing.
   void take(const std::string& name, std::string& into) {
     take_as(name, into, [](const std::string& text) { return text; });
   }
@@ -42,7 +42,7 @@ class Arguments {
     take_as(name, into, [](const std::string& text) { return std::stod(text); });
   }
 
-  /// Throws `std::invalid_argument` for options that nobody took.
+  /// Throws `std::invalid_argument` for unknown options: those that `take` did not ask for.
   void finish() const {
     if (!options_.empty()) throw std::invalid_argument("unknown option " + options_.begin()->first);
   }

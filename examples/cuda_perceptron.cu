@@ -24,7 +24,7 @@ struct FreeOnDevice {
 template <typename Element>
 using Array = std::unique_ptr<Element[], FreeOnDevice>;
 
-/// Of `count` zeros.
+/// Allocates `count` zeros.
 template <typename Element>
 Array<Element> make_array(int count) {
   void* memory = nullptr;
@@ -41,7 +41,7 @@ __global__ void for_each_index(int count, Function function) {
   if (index < count) function(index);
 }
 
-/// What perceptron_on_device.h calls a queue.
+/// The `Queue` of perceptron_on_device.h, on CUDA.
 class CudaQueue {
  public:
   explicit CudaQueue(cudaStream_t stream)
@@ -49,9 +49,9 @@ class CudaQueue {
     cublasHandle_t handle = nullptr;
     check(cublasCreate(&handle), "cublasCreate");
     cublas_.reset(handle);
-    // In this order: setting the stream takes the workspace away. With one of its own cuBLAS
-    // allocates nothing in a product, which would end a capture, and graphs keep the memory that
-    // they were captured with.
+    // This order is required: setting the stream removes the workspace. With a workspace of its own
+    // cuBLAS does not allocate during a product. An allocation would end a capture, and graphs keep
+    // the memory that they were captured with.
     check(cublasSetStream(handle, stream), "cublasSetStream");
     check(cublasSetWorkspace(handle, workspace_.get(), workspace_bytes), "cublasSetWorkspace");
   }
@@ -88,7 +88,7 @@ class CudaQueue {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
   };
   static constexpr int workspace_bytes =
-      32 << 20;  // as cuBLAS' documentation advises for Hopper; 4 MiB do for others
+      32 << 20;  // as cuBLAS' documentation advises for Hopper; 4 MiB are enough for others
 
   cudaStream_t stream_;
   Array<char> workspace_;

@@ -7,27 +7,27 @@
 
 #include "perceptron_on_device.h"
 
-// What cudaStream_t points to.
+// Declared like in the CUDA headers: cudaStream_t is a pointer to it.
 struct CUstream_st;
 
-/// The perceptron in memory of the current CUDA device. Its calls put cuBLAS products and kernels
-/// on `stream`; none of them allocates or waits, so they can be captured into a graph. Throws
-/// `std::runtime_error` when CUDA fails.
+/// The perceptron in memory of the current CUDA device. Its calls enqueue cuBLAS products and
+/// kernels on `stream`. They neither allocate nor wait, so they can be captured into a graph.
+/// Throws `std::runtime_error` when CUDA fails.
 class CudaPerceptron {
  public:
-  /// `weights` is what it starts with, `most_samples` how many come at once.
+  /// `weights` are the initial weights, `most_samples` the maximal number of samples per call.
   CudaPerceptron(const PerceptronShape& shape, int most_samples, std::span<const float> weights,
                  CUstream_st* stream);
   ~CudaPerceptron();
   CudaPerceptron(const CudaPerceptron&) = delete;
   CudaPerceptron& operator=(const CudaPerceptron&) = delete;
 
-  /// As the functions of these names in perceptron_on_device.h.
+  /// See the functions of these names in perceptron_on_device.h.
   void look(const DeviceSamples& samples);
   void add_gradients(const DeviceSamples& samples, bool zero_first);
   void step(float scale, float rate);
 
-  /// Waits for the stream; what was summed up is then zero again.
+  /// Waits for the stream. Returns the sums and sets them to zero.
   std::array<double, sum_count> take_sums();
 
  private:

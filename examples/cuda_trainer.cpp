@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer on CUDA. A small model's step is a dozen short kernels, and launching them one by one
-// takes the host longer than they run. A CUDA graph launches them at once, but has their addresses
-// in it: it can be used again only for data in the same place. millrace keeps a batch's tensors at
-// one address per slot, so one graph for each slot (and part of the batch) does for the whole run.
+// The trainer on CUDA. A small model's step is a dozen short kernels, and the host needs longer to
+// launch them one by one than they take to run. A CUDA graph launches them at once, but contains
+// their addresses. So it can be reused only for data at the same place. millrace keeps a batch's
+// tensors at one address per slot. Therefore one graph for each slot (and part of the batch) is
+// enough for the whole run.
 #include <cuda_runtime_api.h>
 #include <millrace/cuda_device.h>
 
@@ -22,16 +23,16 @@
 
 namespace {
 
-/// Work on a stream, recorded to be launched at once.
+/// Work on a stream, recorded to be launched as a whole.
 class Graph {
  public:
   Graph() = default;
 
-  /// Records what `work` puts on `stream`; nothing of it is done.
+  /// Records the work that `work` enqueues on `stream`. None of it is executed.
   template <typename Work>
   Graph(cudaStream_t stream, const Work& work) {
-    // Thread-local: millrace's own threads go on making calls (asking events, for example) that a
-    // global capture would forbid to them.
+    // Thread-local: a global capture would forbid calls that millrace's own threads continue to
+    // make, such as querying events.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
     cudaGraph_t captured = nullptr;
@@ -68,7 +69,7 @@ class CudaTrainer final : public Trainer {
   CudaTrainer(int ordinal, const TrainerOptions& options)
       : device_(std::make_shared<millrace::CudaDevice>(ordinal)),
         stream_((check(cudaSetDevice(ordinal), "cudaSetDevice"),
-                 ordinal)),  // what follows is for the current device
+                 ordinal)),  // the following code uses the current device
         model_({.pixels = static_cast<int>(options.pixels),
                 .hidden = static_cast<int>(options.hidden),
                 .classes = static_cast<int>(options.classes)},
@@ -81,14 +82,14 @@ class CudaTrainer final : public Trainer {
   millrace::Stream& stream() override { return stream_; }
 
   void train(const Samples& samples) override {
-    // The gradients begin at zero with the batch's first part: inside its graph.
+    // The first part of a batch sets the gradients to zero, inside its graph.
     run(Use::train, samples,
         [&](const DeviceSamples& at) { model_.add_gradients(at, samples.part == 0); });
   }
 
   void step(std::size_t samples, float rate) override {
-    // No part of a graph: the learning rate and the number of valid samples change, and would be
-    // the captured ones for ever.
+    // Not part of a graph: the learning rate and the number of valid samples change, and a graph
+    // would always use the captured values.
     timed([&] { model_.step(1 / static_cast<float>(samples > 0 ? samples : 1), rate); });
   }
 
@@ -107,24 +108,23 @@ class CudaTrainer final : public Trainer {
   double idle() override { return clock_.idle(); }
 
  private:
-  /// Training and evaluation have pipelines and so slots of their own.
+  /// Training and evaluation have separate pipelines and so separate slots.
   enum class Use { train, look };
 
   struct PartGraph {
     Graph graph;
-    DeviceSamples at;  ///< what it was captured with
+    DeviceSamples at;  ///< the data that it was captured with
   };
 
-  /// Puts `work` on the stream. The stream waits for the samples already, and the batch is let go
-  /// of after this: both are outside what is captured, where they would have no effect on this
-  /// batch and a wrong one on later ones.
+  /// Enqueues `work` on the stream. Waiting for the samples and releasing the batch are outside the
+  /// captured work. Inside it they would affect the captured batch instead of later ones.
   template <typename Work>
   void run(Use use, const Samples& samples, const Work& work) {
     const DeviceSamples at{.images = samples.images.as<float>().data(),
                            .labels = samples.labels.as<std::int64_t>().data(),
                            .valid = samples.valid.as<std::uint8_t>().data(),
                            .samples = static_cast<int>(samples.size())};
-    if (!samples.full_batch) {  // its size is none that a graph has
+    if (!samples.full_batch) {  // graphs have the size of full batches
       timed([&] { work(at); });
       return;
     }
@@ -137,8 +137,8 @@ class CudaTrainer final : public Trainer {
       timed([&] { own.graph.launch(stream_.handle()); });
       return;
     }
-    // The slot's first time is done directly, when CUDA also loads what kernels it has not loaded
-    // yet, and recorded for the next one.
+    // The first batch of a slot runs directly, because CUDA may still load kernels then. The work
+    // is recorded for the next batch.
     timed([&] { work(at); });
     own = {Graph(stream_.handle(), [&] { work(at); }), at};
   }

@@ -31,7 +31,7 @@ class HostTrainer final : public Trainer {
     run([this, samples] {
       add(samples);
       std::fill(model_.gradients().begin(), model_.gradients().end(),
-                0.0F);  // they count for nothing
+                0.0F);  // they are ignored
     });
   }
 
@@ -78,7 +78,7 @@ class HostTrainer final : public Trainer {
   Clock::time_point last_{};
   std::chrono::duration<double> busy_{0};
   std::chrono::duration<double> idle_{0};
-  millrace::HostStream stream_;  // ends first
+  millrace::HostStream stream_;  // destroyed first
 };
 
 }  // namespace

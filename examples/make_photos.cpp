@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // make_photos OUT_FOLDER [COUNT] [SEED]: writes COUNT (300) photograph-like JPEGs into class
-// sub-folders of OUT_FOLDER, for trying millrace without photographs at hand. The same COUNT and
-// SEED give the same pictures.
+// sub-folders of OUT_FOLDER, to try millrace without photographs. The same COUNT and SEED give the
+// same pictures.
 
 #include <millrace/random.h>
 #include <turbojpeg.h>
@@ -41,11 +41,11 @@ struct Picture {
   }
 };
 
-/// What a class of pictures is made of.
+/// Parameters of a class of pictures.
 struct Scene {
   const char* name;
-  int shapes;      ///< things in the picture
-  double boxes;    ///< share of them that are boxes; the others are ellipses
+  int shapes;      ///< objects in the picture
+  double boxes;    ///< share of boxes; the others are ellipses
   double relief;   ///< strength of large clouds and hills
   double texture;  ///< strength of fine detail
 };
@@ -69,8 +69,8 @@ Colour mix(const Colour& a, const Colour& b, float share) {
   return {a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share, a[2] + (b[2] - a[2]) * share};
 }
 
-/// Adds smooth noise whose features are `cell` pixels wide: random values on a grid, joined by
-/// smooth steps.
+/// Adds smooth noise whose features are `cell` pixels wide: random values on a grid, interpolated
+/// by smooth steps.
 void add_noise(Picture& picture, Random& random, int cell, float strength,
                const std::vector<float>& mask) {
   const int columns = picture.width / cell + 2;
@@ -103,7 +103,7 @@ void add_noise(Picture& picture, Random& random, int cell, float strength,
   }
 }
 
-/// Light from above to below, with a horizon where the colours change.
+/// Paints light from top to bottom, with a horizon where the colours change.
 void paint_ground(Picture& picture, Random& random) {
   const std::array<Colour, 4> colours{random_colour(random), random_colour(random),
                                       random_colour(random), random_colour(random)};
@@ -122,8 +122,8 @@ void paint_ground(Picture& picture, Random& random) {
   }
 }
 
-/// A turned box or ellipse with shading, an edge of one pixel and detail of its own (`mask` gets
-/// its strength).
+/// Paints a rotated box or ellipse with shading, an edge of one pixel and detail of its own, whose
+/// strength is written to `mask`.
 void paint_shape(Picture& picture, Random& random, bool box, std::vector<float>& mask) {
   const float extent = static_cast<float>(std::max(picture.width, picture.height));
   const float half_width = extent * between(random, 0.01, 0.16),
@@ -175,8 +175,8 @@ Picture paint(Random& random, const Scene& scene) {
   std::vector<float> mask(picture.pixels.size(), between(random, 0.1, 0.8));
   for (int i = 0; i < scene.shapes; ++i)
     paint_shape(picture, random, random.uniform() < scene.boxes, mask);
-  // Detail falls off with its fineness as in photographs: each octave about half as strong as the
-  // one twice as coarse.
+  // Detail decreases with its fineness as in photographs: each octave has about half the strength
+  // of the octave that is twice as coarse.
   for (const int cell : {32, 16, 8, 4, 2}) {
     add_noise(picture, random, cell, static_cast<float>(scene.texture * 5.0 * std::pow(cell, 0.75)),
               mask);
@@ -185,7 +185,7 @@ Picture paint(Random& random, const Scene& scene) {
   return picture;
 }
 
-/// How a picture is encoded: cameras and web sites differ.
+/// Encoding of a picture; cameras and web sites use different ones.
 struct Encoding {
   int quality;
   int subsampling;
@@ -236,7 +236,7 @@ void make_photo(const std::filesystem::path& folder, std::uint64_t seed, std::ui
 /// Makes all pictures on all cores; rethrows the first error.
 void make_photos(const std::filesystem::path& folder, std::uint64_t count, std::uint64_t seed) {
   for (const Scene& scene : scenes) std::filesystem::create_directories(folder / scene.name);
-  std::atomic<std::uint64_t> next{0};  // the next number; orders nothing
+  std::atomic<std::uint64_t> next{0};  // the next number; does not order memory
   std::mutex mutex;
   std::exception_ptr error;
   const auto work = [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of cuda_trainer.cpp where the example is built without CUDA.
+// Replaces cuda_trainer.cpp if the example is built without CUDA.
 #include <millrace/error.h>
 
 #include "trainer.h"

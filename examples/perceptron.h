@@ -14,11 +14,11 @@
 
 #include "perceptron_arithmetic.h"
 
-/// A perceptron with one hidden layer, trained by gradient descent with momentum: small enough to
-/// read, and enough to see a loss fall. Plain loops on the host.
+/// A perceptron with one hidden layer, trained by gradient descent with momentum, in plain loops on
+/// the host. It is small enough to read, and large enough to show a falling loss.
 class Perceptron {
  public:
-  /// What a batch adds up to.
+  /// Sums over the samples of a batch.
   struct Sums {
     double loss = 0;
     double right = 0;
@@ -42,7 +42,7 @@ class Perceptron {
   }
 
   /// Adds the gradients of these samples to `gradients()`. `images` is [samples, pixels], `labels`
-  /// [samples], 0 .. classes-1; samples that are not valid count for nothing.
+  /// [samples], 0 .. classes-1. Samples that are not valid are ignored.
   Sums add_gradients(std::span<const float> images, std::span<const std::int64_t> labels,
                      std::span<const std::uint8_t> valid) {
     Sums sums;
@@ -76,7 +76,7 @@ class Perceptron {
     return sums;
   }
 
-  /// One step along the summed gradients / `samples`, which are then zero again.
+  /// Makes one step along the summed gradients / `samples`, and sets the gradients to zero.
   void step(double samples, float rate) {
     const auto scale = static_cast<float>(1 / std::max(samples, 1.0));
     for (std::size_t i = 0; i < weights_.size(); ++i) {
@@ -90,7 +90,8 @@ class Perceptron {
   std::span<float> momentum() { return momentum_; }
 
  private:
-  /// output = weights x input + bias; weights are [outputs, inputs], the biases come behind them.
+  /// Computes output = weights x input + bias. Weights are [outputs, inputs], followed by the
+  /// biases.
   static void layer(const float* weights, std::span<const float> input, std::span<float> output) {
     const float* const bias = weights + input.size() * output.size();
     for (std::size_t o = 0; o < output.size(); ++o) {

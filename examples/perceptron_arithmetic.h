@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The perceptron's arithmetic, element by element: the same functions for the trainer on the host
-// and, compiled by nvcc, for the kernels.
+// The perceptron's arithmetic, element by element. The trainer on the host and the kernels,
+// compiled by nvcc, use the same functions.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@
 /// Rectified linear unit. NaN stays NaN.
 HOST_AND_DEVICE inline float relu(float value) { return value < 0 ? 0 : value; }
 
-/// What comes back through `relu`, whose result was `value`.
+/// Gradient of `relu`'s input. `value` is its result, `gradient` the gradient of the result.
 HOST_AND_DEVICE inline float relu_gradient(float value, float gradient) {
   return value <= 0 ? 0 : gradient;
 }
@@ -25,8 +25,8 @@ struct Outcome {
   bool right = false;
 };
 
-/// Makes of a sample's outputs, `classes` of them, their gradient; the loss is the cross-entropy of
-/// their softmax. 0 <= label < classes.
+/// Replaces a sample's outputs, `classes` of them, by their gradients. The loss is the
+/// cross-entropy of their softmax. 0 <= label < classes.
 HOST_AND_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes, int label) {
   int best = 0;
   for (int c = 1; c < classes; ++c)
@@ -40,7 +40,8 @@ HOST_AND_DEVICE inline Outcome softmax_cross_entropy(float* output, int classes,
   return {.loss = -std::log(likely < 1e-20F ? 1e-20F : likely), .right = best == label};
 }
 
-/// One step of gradient descent with momentum; `scale` is 1 / samples, `rate` the learning rate.
+/// Makes one step of gradient descent with momentum. `scale` is 1 / samples, `rate` the learning
+/// rate.
 HOST_AND_DEVICE inline void momentum_step(float& weight, float& momentum, float gradient,
                                           float scale, float rate) {
   momentum = 0.9F * momentum + gradient * scale;

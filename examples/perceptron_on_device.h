@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same perceptron as a list of calls to a device: matrix products, and functions that are done
-// for each index at once. Which device is left open by `Queue`: cuda_perceptron.cu has one of
-// cuBLAS and kernels; with one of plain loops all of this runs on the host.
+// The same perceptron as a list of calls to a device: matrix products, and functions that are
+// called for all indices at once. `Queue` is the device: cuda_perceptron.cu has one with cuBLAS and
+// kernels. With one of plain loops everything runs on the host.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 #include "perceptron_arithmetic.h"
 
-/// A row-major matrix in memory of the device, or, with `transposed`, what is read from it with
-/// rows and columns exchanged.
+/// A row-major matrix in memory of the device. With `transposed` its rows and columns are exchanged
+/// when it is read.
 struct Matrix {
   float* data = nullptr;
   int rows = 0;
@@ -37,8 +37,8 @@ struct Gemm {
   int ldc = 0;
 };
 
-/// result = left x right + beta result, of row-major matrices. BLAS takes a row-major matrix for
-/// its transpose, so it is asked for result' = right' x left': no data is moved.
+/// Returns result = left x right + beta result for row-major matrices. BLAS reads a row-major
+/// matrix as its transpose, so it computes result' = right' x left': no data is moved.
 inline Gemm product(Matrix result, const Matrix& left, const Matrix& right, float beta) {
   return {.transpose_a = right.transposed,
           .transpose_b = left.transposed,
@@ -62,7 +62,7 @@ struct DeviceSamples {
   int samples = 0;
 };
 
-/// The sums of the samples' outcomes, in this order.
+/// Indices of the sums over the samples' outcomes.
 enum Sum { sum_loss, sum_right, sum_samples, sum_bad_labels, sum_count };
 
 struct PerceptronShape {
@@ -74,8 +74,8 @@ struct PerceptronShape {
   int weights() const { return first_layer() + (hidden + 1) * classes; }
 };
 
-/// Where the perceptron's numbers lie on the device. Those of the layers as in `Perceptron`:
-/// [outputs, inputs], the biases behind them.
+/// Addresses of the perceptron's numbers on the device. Layers are stored as in `Perceptron`:
+/// [outputs, inputs], followed by the biases.
 struct DevicePerceptron {
   PerceptronShape shape;
   float* weights = nullptr;
@@ -83,14 +83,14 @@ struct DevicePerceptron {
   float* gradients = nullptr;
   float* hidden = nullptr;           ///< [samples, hidden]
   float* hidden_gradient = nullptr;  ///< [samples, hidden]
-  float* output = nullptr;           ///< [samples, classes]; their gradient, once the loss is known
+  float* output = nullptr;           ///< [samples, classes]; later their gradient
   float* outcomes = nullptr;         ///< [samples, sum_count]
   double* sums = nullptr;            ///< [sum_count]
 };
 
-// The functions that are done for each index.
+// Functions that are called for each index.
 
-/// Index: value of [samples, width].
+/// Index: a value of [samples, width].
 struct AddBias {
   float* values;
   const float* bias;
@@ -103,7 +103,7 @@ struct AddBias {
   }
 };
 
-/// Index: sample. Samples that are not valid have no gradient, and no outcome.
+/// Index: a sample. Samples that are not valid have no gradient and no outcome.
 struct TakeLoss {
   DeviceSamples samples;
   float* output;
@@ -129,8 +129,8 @@ struct TakeLoss {
   }
 };
 
-/// Index: column of [rows, columns], whose values are added to `sums`. One thread adds them in
-/// order: the same bits in every run.
+/// Index: a column of [rows, columns], whose values are added to `sums`. One thread adds them in
+/// order, so all runs have the same bits.
 template <typename Number>
 struct AddRows {
   const float* values;
@@ -146,7 +146,7 @@ struct AddRows {
   }
 };
 
-/// Index: value.
+/// Index: a value.
 struct MaskGradient {
   const float* values;
   float* gradient;
@@ -156,7 +156,7 @@ struct MaskGradient {
   }
 };
 
-/// Index: weight.
+/// Index: a weight.
 struct TakeStep {
   float* weights;
   float* momentum;
@@ -169,11 +169,10 @@ struct TakeStep {
   }
 };
 
-// A `Queue` has multiply(Gemm), each(count, function) and zero(float*, count); it does them in
+// A `Queue` has multiply(Gemm), each(count, function) and zero(float*, count), and executes them in
 // order.
 
-/// The samples' loss and what else is summed up of them; leaves the gradient of the outputs in
-/// `output`.
+/// Computes the samples' loss and the other sums. Leaves the gradient of the outputs in `output`.
 template <typename Queue>
 void look(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples) {
   const auto [pixels, hidden_width, classes] = model.shape;
@@ -193,8 +192,8 @@ void look(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samp
   queue.each(sum_count, AddRows<double>{model.outcomes, samples.samples, sum_count, model.sums});
 }
 
-/// The same, and the samples' gradients are added to `gradients`, which are zero before with
-/// `zero_first`.
+/// Does the same, and adds the samples' gradients to `gradients`. `zero_first` sets these to zero
+/// before.
 template <typename Queue>
 void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamples& samples,
                    bool zero_first) {
@@ -222,7 +221,7 @@ void add_gradients(Queue& queue, const DevicePerceptron& model, const DeviceSamp
                                           first_gradients + pixels * hidden_width});
 }
 
-/// One step along the gradients x `scale`.
+/// Makes one step along the gradients x `scale`.
 template <typename Queue>
 void step(Queue& queue, const DevicePerceptron& model, float scale, float rate) {
   queue.each(model.shape.weights(),

@@ -6,18 +6,19 @@
 //   resnet18 DATASET --measure SECONDS [--feed millrace|synthetic|both] [--warm-up SECONDS]
 //            [--json FILE] [--device D] [--batch-size N] [--size PIXELS] [--repeat N]
 //
-// Trains ResNet-18 with LibTorch, whose tensors lie over millrace's batches. Where FILE exists the
-// run goes on from it, after the very batch that it was written behind: model, optimiser and the
-// pipeline's state are in it. It is written after each epoch, and where --stop-after ends the run.
-// Workers, batch size and prefetch are those that tune_my_trainer saved in the file --options.
-// An epoch has each record N times with --repeat N. On CUDA the loader's kernel makes bfloat16 of
-// the images, and the model computes in bfloat16 where autocast says so.
+// Trains ResNet-18 with LibTorch, whose tensors use the memory of millrace's batches.
 //
-// --measure trains for so many seconds after a warm-up and prints images per second, and on CUDA
-// the share of time in which the stream had no step to run ("idle"). `synthetic` feeds 8 batches of
-// the dataset in turn, which stay on the device: the rate that a loader can reach at most. `both`
-// measures synthetic, millrace and synthetic again, with one model. --json appends a line for each
-// to FILE.
+// If the checkpoint FILE exists, the run continues from it, after exactly the batch at which it was
+// written. It contains the model, the optimiser and the pipeline's state. It is written after each
+// epoch, and where --stop-after ends the run. --options reads the workers, batch size and prefetch
+// that tune_my_trainer saved. With --repeat N an epoch has each record N times. On CUDA the
+// loader's kernel converts the images to bfloat16, and the model computes in bfloat16 where
+// autocast uses it.
+//
+// --measure trains for so many seconds after a warm-up. It prints images per second, and on CUDA
+// the share of time in which the stream had no step to run ("idle"). `synthetic` repeats 8 batches
+// of the dataset that stay on the device: the maximal rate for any loader. `both` measures
+// synthetic, millrace and synthetic again, with one model. --json appends a line for each to FILE.
 
 #include <millrace/image_transform.h>
 #include <millrace/options_file.h>
@@ -88,7 +89,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// Sums over an epoch, on the model's device: to look at them waits for it.
+/// Sums over an epoch, on the model's device. Reading them waits for the device.
 struct Sums {
   explicit Sums(const torch::Device& device)
       : loss(torch::zeros({}, device)), right(torch::zeros({}, device)) {}
@@ -116,7 +117,8 @@ void save(const std::string& path, ResNet18& model, const torch::optim::SGD& opt
   archive.write("optimiser", of_optimiser);
   archive.write("state", c10::IValue(state.to_json()));
   archive.save_to(path + ".new");
-  std::filesystem::rename(path + ".new", path);  // a run that is killed leaves the one before
+  std::filesystem::rename(path + ".new", path);  // a run that is killed keeps the previous
+                                                 // checkpoint
 }
 
 std::optional<millrace::State> load(const std::string& path, ResNet18& model,
@@ -161,7 +163,7 @@ millrace::PipelineOptions loading_options(const Options& options, const millrace
   return loading;
 }
 
-/// Batches of the dataset that stay on the device for the synthetic feed.
+/// Number of batches that stay on the device for the synthetic feed.
 constexpr std::size_t kept_batches = 8;
 
 void measure(const Options& options) {

@@ -22,10 +22,10 @@
 #include "stream_clock.h"
 #endif
 
-// The rate of training steps: on millrace's batches, and on batches that stay on the device, which
-// cost no loading. A loader that keeps up gives both the same rate.
+// Measures the rate of training steps on millrace's batches, and on batches that stay on the device
+// and so need no loading. With a fast enough loader both rates are the same.
 
-/// Times steps on the device's current stream. A GPU's times are those of events on the stream.
+/// Times steps on the device's current stream. On a GPU it uses events on the stream.
 class StepClock {
  public:
   explicit StepClock(const torch::Device& device) {
@@ -48,7 +48,7 @@ class StepClock {
     end_ = std::chrono::steady_clock::now();
   }
 
-  /// These are right once the device has finished the steps.
+  /// Valid after the device has finished the steps.
   double seconds() {
 #ifdef MILLRACE_TORCH_CUDA
     if (events_) return events_->seconds();
@@ -73,8 +73,8 @@ class StepClock {
 
 struct MeasureOptions {
   double seconds = 8;
-  double warm_up = 3;  ///< seconds of steps that do not count; at least 10 steps
-  std::string json{};  ///< file that a line of JSON is appended to for each rate
+  double warm_up = 3;  ///< seconds of steps before the measurement; at least 10 steps
+  std::string json{};  ///< file to append a line of JSON to for each rate
 };
 
 struct Rate {
@@ -83,7 +83,7 @@ struct Rate {
   double seconds = 0;
   std::optional<double> idle{};
   double loss = 0;
-  std::optional<millrace::Report> report{};  ///< of the pipeline, if there is one
+  std::optional<millrace::Report> report{};  ///< report of the pipeline; unset without one
 
   double images_per_second() const {
     return seconds > 0 ? static_cast<double>(images) / seconds : 0;
@@ -102,8 +102,8 @@ inline std::string name_of(const torch::Device& device) {
   return device.str();
 }
 
-/// Runs `step`, which returns its loss, for the times of `options`. `restart` is called where the
-/// warm-up ends. `next` returns the next tensors.
+/// Runs `step`, which returns its loss, for the times of `options`. Calls `restart` at the end of
+/// the warm-up. `next` returns the next tensors.
 template <typename Next, typename Step, typename Restart>
 Rate measure_steps(const torch::Device& device, const MeasureOptions& options, const Next& next,
                    const Step& step, const Restart& restart) {

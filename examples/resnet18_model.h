@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// Two 3 x 3 convolutions beside a shortcut.
+/// Two 3 x 3 convolutions with a shortcut.
 struct BasicBlockImpl : torch::nn::Module {
   BasicBlockImpl(std::int64_t in, std::int64_t out, std::int64_t stride)
       : first(convolution(in, out, 3, stride)),

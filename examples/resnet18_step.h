@@ -17,9 +17,9 @@
 #include <c10/cuda/CUDAFunctions.h>
 #endif
 
-// What the trainer does with a batch, and how it is loaded: for resnet18 and tune_my_trainer.
+// The training step on a batch, and the loading of batches: for resnet18 and tune_my_trainer.
 
-/// bfloat16 on a GPU while it lives, where PyTorch thinks that right.
+/// Enables bfloat16 on a GPU while it lives, for the operations that PyTorch selects.
 class Autocast {
  public:
   explicit Autocast(const torch::Device& device) : on_(device.is_cuda()) { set(on_); }
@@ -42,7 +42,8 @@ class Autocast {
   const bool on_;
 };
 
-/// A GPU is the calling thread's current device afterwards, also PyTorch's.
+/// Returns the device that batches are loaded to. A GPU also becomes the calling thread's current
+/// device, also for PyTorch.
 inline std::shared_ptr<millrace::Device> loading_device(const torch::Device& device) {
 #ifdef MILLRACE_TORCH_CUDA
   if (device.is_cuda()) {
@@ -58,7 +59,7 @@ inline std::shared_ptr<millrace::Device> loading_device(const torch::Device& dev
   return std::make_shared<millrace::HostDevice>();
 }
 
-/// A batch as tensors, over its own memory, but for the images on the CPU, which become float32.
+/// A batch as tensors over its own memory. On the CPU the images are copied to float32.
 struct Tensors {
   explicit Tensors(const millrace::Batch& batch)
       : images(millrace::to_torch_channels_last(batch["image"])),

@@ -3,10 +3,10 @@
 //   segmentation DATASET [--classes N] [--size N] [--epochs N] [--batch-size N] [--rate R]
 //                [--holdout SHARE]
 //
-// Tells for each pixel of a photograph what it shows, by a softmax over its colour, trained by
-// gradient descent on the host. DATASET's records have an "image" and a "mask", a PNG of the same
-// size whose numbers are classes from 0, as `millrace pack --masks` makes them; pixels of 255 are
-// nobody's. Crops and flips move the mask with the image.
+// Predicts for each pixel of a photograph what it shows, by a softmax over its colour, trained by
+// gradient descent on the host. DATASET's records have an "image" and a "mask", as `millrace pack
+// --masks` makes them. A mask is a PNG of the same size whose values are classes from 0; 255 means
+// no class. Crops and flips are applied to the mask, too.
 
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -57,11 +57,11 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// What is known of some pixels' classes.
+/// Sums over the pixels of a batch or an epoch.
 struct Sums {
   double loss = 0;
   double pixels = 0;
-  /// Pixels of each class, pixels taken for it, and pixels of it that were.
+  /// Number of pixels per class: labelled as it, predicted as it, and both.
   std::vector<double> are, said, right;
 
   explicit Sums(std::size_t classes) : are(classes), said(classes), right(classes) {}
@@ -70,7 +70,7 @@ struct Sums {
     for (const double of_class : right) sum += of_class;
     return sum / pixels;
   }
-  /// The mean over the classes that there are of intersection / union.
+  /// Mean of intersection / union over the classes that occur.
   double mean_iou() const {
     double sum = 0;
     double classes = 0;
@@ -92,7 +92,7 @@ class PixelClassifier {
         gradient_(classes * inputs),
         odds_(classes) {}
 
-  /// Looks at a batch, and takes a step along its gradient if `rate` > 0.
+  /// Adds a batch to `sums`, and makes a step along its gradient if `rate` > 0.
   void look(const millrace::Batch& batch, double rate, Sums& sums) {
     const auto levels = batch.images().as<std::uint8_t>();
     const auto mask = batch["mask"].as<std::uint8_t>();
@@ -151,7 +151,7 @@ class PixelClassifier {
   std::vector<double> odds_;
 };
 
-/// Crops and flips, or for evaluation the whole image; what shows none of it is nobody's.
+/// Crops and flips; for evaluation the whole image. Pixels outside the image have no class.
 millrace::Recipe recipe_of(int size, bool training) {
   millrace::Recipe recipe{{size, size},
                           {millrace::Resize{.exact = {size, size}}, millrace::CenterCrop{}}};
@@ -165,7 +165,7 @@ millrace::Recipe recipe_of(int size, bool training) {
 void train(const Options& options) {
   const auto dataset = millrace::open_dataset(options.dataset);
   const auto held_out = [&](std::uint64_t index) {
-    return millrace::Random(3, index).uniform() < options.holdout;  // the same ones in every run
+    return millrace::Random(3, index).uniform() < options.holdout;  // the same records in every run
   };
   const auto trained_on = [&](std::uint64_t index) { return !held_out(index); };
   const auto runtime = millrace::make_runtime();

@@ -2,15 +2,16 @@
 //
 //   sparse DATASET [--features N] [--longest N] [--epochs N] [--batch-size N] [--rate R]
 //
-// Logistic regression on sparse features: each record has a list of the features that it has, of
-// any length, and a label of 0 or 1. Trained by gradient descent on the host. DATASET describes the
-// arrays, of which offsets.npy says where in features.npy the list of each record begins and ends:
+// Logistic regression on sparse features, trained by gradient descent on the host. Each record has
+// a list of its features, of any length, and a label of 0 or 1. DATASET describes the arrays.
+// offsets.npy contains the begin and end of each record's list in features.npy:
 //
 //   {"format": "arrays",
 //    "fields": {"features": {"npy": "features.npy", "offsets": "offsets.npy"},
 //               "label": {"npy": "label.npy", "as": "int64"}}}
 //
-// Lists are cut at --longest, and filled up with -1 to that in a batch. No image library is linked.
+// Lists are truncated to --longest values, and padded with -1 to that length in a batch. No image
+// library is linked.
 
 #include <millrace/host_device.h>
 #include <millrace/pipeline.h>
@@ -63,7 +64,7 @@ class Regression {
     double samples = 0;
   };
 
-  /// Takes a step along the gradient of one record.
+  /// Makes a step along the gradient of one record.
   void train(std::span<const std::int32_t> features, bool label, double rate, Sums& sums) {
     double logit = double{bias_};
     for (const std::int32_t feature : features) logit += double{weights_[checked(feature)]};

@@ -10,15 +10,15 @@
 
 #include "cuda_check.h"
 
-/// Tells what share of the time a stream had no steps to run, by CUDA events around them. A step's
-/// begin is recorded behind the stream's wait for its data, so that the wait counts as idle.
+/// Measures the share of time in which a stream has no steps to run, by CUDA events around them. A
+/// step's begin is recorded behind the stream's wait for its data, so the wait counts as idle.
 class StreamClock {
  public:
   explicit StreamClock(cudaStream_t stream) : stream_(stream) {}
 
   void begin() {
     collect();
-    if (done_.size() > 1) {  // of steps long past; the last one's end is still needed
+    if (done_.size() > 1) {  // events of a finished step; the last step's end is still needed
       steps_.push_back(std::move(done_.front()));
       done_.pop_front();
     } else {
@@ -29,13 +29,13 @@ class StreamClock {
 
   void end() { check(cudaEventRecord(steps_.back().end.get(), stream_), "cudaEventRecord"); }
 
-  /// From the first step to the last of those that are over. 0 without steps.
+  /// Idle share of the time from the first step to the last finished one. 0 without steps.
   double idle() {
     collect();
     return idle_ms_ > 0 ? idle_ms_ / (idle_ms_ + busy_ms_) : 0;
   }
 
-  /// The time from the first step's begin to the last one's end of those that are over.
+  /// Seconds from the first step's begin to the end of the last finished step.
   double seconds() {
     collect();
     return (idle_ms_ + busy_ms_) / 1000;
@@ -63,7 +63,8 @@ class StreamClock {
     return elapsed;
   }
 
-  /// The runtime keeps "not ready" as the thread's last error, though it is none.
+  /// Whether an event has passed. Clears "not ready", which the runtime keeps as the thread's last
+  /// error although it is a normal result.
   static bool passed(const Event& event) {
     const cudaError_t status = cudaEventQuery(event.get());
     if (status == cudaErrorNotReady) {
@@ -74,7 +75,7 @@ class StreamClock {
     return true;
   }
 
-  /// Adds up the steps that are over, without waiting for others.
+  /// Adds up the finished steps, without waiting for others.
   void collect() {
     while (!steps_.empty() && passed(steps_.front().end)) {
       if (!done_.empty()) idle_ms_ += milliseconds(done_.back().end, steps_.front().begin);
@@ -85,8 +86,8 @@ class StreamClock {
   }
 
   cudaStream_t stream_;
-  std::deque<Step> steps_;  ///< that are not over
-  std::deque<Step> done_;   ///< the last one, and events to be used again
+  std::deque<Step> steps_;  ///< unfinished steps
+  std::deque<Step> done_;   ///< the last finished step, and events for reuse
   double busy_ms_ = 0;
   double idle_ms_ = 0;
 };

@@ -2,7 +2,7 @@
 //
 //   tokens DATASET [--vocabulary N] [--epochs N] [--batch-size N] [--rate R] [--holdout SHARE]
 //
-// A small language model on windows of a token stream: which token comes next is told from the one
+// A small language model on windows of a token stream. It predicts the next token from the one
 // before it, by a table of logits with a softmax, trained by gradient descent on the host. DATASET
 // describes the stream, a .npy file of token numbers, and its windows, which overlap by one token:
 //
@@ -54,7 +54,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-/// For each token the logits of the one behind it.
+/// A table with the logits of the next token for each token.
 class Bigrams {
  public:
   explicit Bigrams(std::size_t vocabulary)
@@ -65,7 +65,8 @@ class Bigrams {
     double tokens = 0;
   };
 
-  /// Takes a window's pairs of neighbours, and a step along each one's gradient if `rate` > 0.
+  /// Processes a window's pairs of neighbours, and makes a step along each one's gradient if `rate`
+  /// > 0.
   template <typename Token>
   void look(std::span<const Token> window, double rate, Sums& sums) {
     for (std::size_t n = 0; n + 1 < window.size(); ++n) {
@@ -86,7 +87,7 @@ class Bigrams {
  private:
   template <typename Token>
   std::size_t checked(Token token) const {
-    const auto number = static_cast<std::uint64_t>(token);  // a negative one is large
+    const auto number = static_cast<std::uint64_t>(token);  // a negative number becomes a large one
     if (number < vocabulary_) return static_cast<std::size_t>(number);
     throw std::runtime_error("token " + std::to_string(token) + " is not below --vocabulary " +
                              std::to_string(vocabulary_));
@@ -97,7 +98,7 @@ class Bigrams {
   std::vector<double> odds_;
 };
 
-/// Takes a batch's windows, of whatever integers the tokens are.
+/// Processes a batch's windows; the tokens may have any integer type.
 void look(Bigrams& model, const millrace::Batch& batch, double rate, Bigrams::Sums& sums) {
   const millrace::Tensor tokens = batch["tokens"];
   const auto windows = [&](auto type) {
@@ -131,7 +132,7 @@ void train(const Options& options) {
       tokens.variable || tokens.shape.rank() != 1)
     throw std::invalid_argument(options.dataset + " has no windows in its field \"tokens\"");
   const auto held_out = [&](std::uint64_t index) {
-    return millrace::Random(3, index).uniform() < options.holdout;  // the same ones in every run
+    return millrace::Random(3, index).uniform() < options.holdout;  // the same records in every run
   };
   const auto trained_on = [&](std::uint64_t index) { return !held_out(index); };
   const auto runtime = millrace::make_runtime();

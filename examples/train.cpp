@@ -5,9 +5,9 @@
 //
 // A small complete trainer: a perceptron with one hidden layer on thumbnails of a packed dataset,
 // with an evaluation pass over a held-out share after each epoch. Its steps run on a stream, behind
-// the copies of their batches, and their images come as normalised float32. With --accumulate N
-// each batch comes in N parts, whose gradients are summed up while the rest is still being made and
-// copied. On CUDA, which is taken where it is there, steps are graphs: one for each slot
+// the copies of their batches. Its images are normalised float32. With --accumulate N each batch
+// comes in N parts, whose gradients are summed up while the other parts are still being made and
+// copied. CUDA is used if it is available. Steps are then graphs: one for each slot
 // (cuda_trainer.cpp).
 
 #include <millrace/image_transform.h>
@@ -63,7 +63,7 @@ std::unique_ptr<Trainer> make_trainer(const std::string& device, const TrainerOp
   return make_cuda_trainer(ordinal, options);
 }
 
-/// What a trainer is given of a batch, or of part `part` of it.
+/// The tensors of a batch, or of part `part` of it, for the trainer.
 template <typename BatchOrPart>
 Samples samples_of(const BatchOrPart& samples, const millrace::Batch& batch, std::size_t part,
                    const Options& options) {
@@ -80,16 +80,16 @@ void train(const Options& options) {
   if (dataset->classes().empty())
     throw std::invalid_argument(options.dataset + " has no classes to tell apart");
   const auto held_out = [&](std::uint64_t index) {
-    return millrace::Random(3, index).uniform() < options.holdout;  // the same ones in every run
+    return millrace::Random(3, index).uniform() < options.holdout;  // the same records in every run
   };
   const auto trained_on = [&](std::uint64_t index) { return !held_out(index); };
 
-  // Before the pipelines: its stream is used by their batches, so it must outlive them.
+  // Made before the pipelines: their batches use its stream, so it must outlive them.
   const auto trainer = make_trainer(options.device, {.pixels = thumbnail * thumbnail * 3,
                                                      .classes = dataset->classes().size(),
                                                      .batch_size = options.batch_size});
   const auto runtime = millrace::make_runtime();
-  // Values from -1 to 1, made on the device: uint8 is what is copied there.
+  // Values from -1 to 1, computed on the device; the copied values are uint8.
   const millrace::Conversion conversion{.layout = millrace::ImageLayout::nhwc,
                                         .mean = {0.5F, 0.5F, 0.5F, 0},
                                         .std = {0.5F, 0.5F, 0.5F, 1}};

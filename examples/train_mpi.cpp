@@ -4,9 +4,9 @@
 //   FILE] [--log FOLDER]
 //
 // Trains a small perceptron on thumbnails of a packed dataset, data-parallel: each rank takes its
-// share of every global batch, the gradients are summed over the ranks. --batches stops after so
-// many; with --checkpoint the run is saved then, and goes on from the file when it is there, on any
-// number of ranks. --log writes which records each rank had, a line per batch.
+// share of every global batch, and the gradients are summed over the ranks. --batches stops after
+// so many batches. With --checkpoint the run is then saved, and continues from the file if it
+// exists, on any number of ranks. --log writes the records of each rank, one line per batch.
 
 #include <millrace/host_device.h>
 #include <millrace/image_transform.h>
@@ -49,7 +49,7 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// A checkpoint is the pipeline's state, a line of JSON, then the model's numbers.
+// A checkpoint contains the pipeline's state, a line of JSON, followed by the model's numbers.
 void save(const std::string& path, const millrace::State& state, Perceptron& model) {
   std::ofstream file(path, std::ios::binary);
   file << state.to_json() << '\n';
@@ -110,10 +110,10 @@ int train(const Options& options) {
   if (!options.log.empty())
     log.open(options.log + "/rank" + std::to_string(ranks.rank) + ".txt", std::ios::app);
 
-  double sums[3] = {};  // loss, right ones, samples of the epoch, over all ranks
+  double sums[3] = {};  // loss, correct samples, samples of the epoch, over all ranks
   std::uint64_t done = 0;
   while (auto batch = done < options.batches ? pipeline.next() : millrace::Batch()) {
-    // A rank without a sample in an epoch's last batch takes part in the sums all the same.
+    // A rank without a sample in an epoch's last batch must still take part in the sums.
     const Perceptron::Sums local = model.add_gradients(
         batch.images().as<float>(), batch.labels().as<std::int64_t>(), batch.valid());
     double all[3] = {local.loss, local.right, local.samples};

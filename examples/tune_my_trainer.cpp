@@ -3,9 +3,9 @@
 //   tune_my_trainer DATASET [--out FILE] [--device cpu|cuda|cuda:N] [--batch-size N]
 //                   [--size PIXELS] [--max-workers N] [--seconds S]
 //
-// Finds how many workers, and how much prefetch, the step of resnet18 needs on this machine, and
-// saves them in FILE (tuned.json), which resnet18 takes as --options. The step that is measured is
-// the trainer's own, on this dataset and this device.
+// Finds the number of workers and the prefetch that the step of resnet18 needs on this machine, and
+// saves them in FILE (tuned.json), which resnet18 reads with --options. It measures the trainer's
+// own step, on this dataset and this device.
 
 #include <millrace/image_transform.h>
 #include <millrace/measure.h>

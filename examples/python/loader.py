@@ -6,7 +6,7 @@
     python3 loader.py compare PHOTOS DATASET     with torchvision's ImageFolder + DataLoader
 
 DATASET is what `millrace pack PHOTOS DATASET` made of PHOTOS, a folder of a folder for each class.
-There is no build step: `Loader` below is all that a program needs.
+Nothing must be built: a program only needs `Loader` below.
 """
 
 import argparse
@@ -25,7 +25,7 @@ except ImportError as missing:
     sys.exit(77)
 
 OK, END, TIMEOUT = 0, 1, 12
-PREFETCH = 4  # batches that millrace makes ahead, if its options do not say otherwise
+PREFETCH = 4  # batches that millrace makes ahead, unless its options set another number
 
 
 class Error(ctypes.Structure):
@@ -45,7 +45,7 @@ class Setup(ctypes.Structure):
 
 
 class ManagedTensor(ctypes.Structure):
-    """DLManagedTensor: a DLTensor of 48 bytes, then what it hangs on and how that is let go."""
+    """DLManagedTensor: a DLTensor of 48 bytes, then its owner and the function that frees it."""
 
     _fields_ = [
         ("tensor", ctypes.c_byte * 48),
@@ -55,7 +55,7 @@ class ManagedTensor(ctypes.Structure):
 
 
 class Millrace:
-    """The functions of libmillrace.so; a status that is an error becomes an exception."""
+    """Calls functions of libmillrace.so, and raises an exception for each error status."""
 
     def __init__(self, path):
         self.library = ctypes.CDLL(path)
@@ -96,15 +96,15 @@ capsule_pointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def free_unused(capsule):
-    """Who takes a capsule's tensor renames it; the tensor of one that nobody took goes with it."""
+    """Frees the tensor of a capsule, unless a consumer has taken it and renamed the capsule."""
     if capsule_is(capsule, b"dltensor"):
         tensor = capsule_pointer(capsule, b"dltensor")
         ManagedTensor.from_address(tensor).deleter(tensor)
 
 
 class Loader:
-    """Batches of a dataset: dictionaries of tensors over millrace's own memory, which goes back
-    when the last of them is gone. With `device` "cuda:N" they are on that GPU, for use on PyTorch's
+    """Batches of a dataset: dictionaries of tensors over millrace's own memory, which is reused
+    when all of them are freed. With `device` "cuda:N" they are on that GPU, for use on PyTorch's
     current stream."""
 
     FIELDS = ("image", "label")
@@ -132,25 +132,25 @@ class Loader:
         return batches.value
 
     def __iter__(self):
-        """The batches that are left of the run."""
+        """Yields the remaining batches of the run."""
         while (batch := self.next()) is not None:
             yield batch
 
     def next(self):
-        """The next batch; None after the last one."""
+        """Returns the next batch; None after the last one."""
         handle, seconds = ctypes.c_void_p(), ctypes.c_double(0.5)
         next_batch = ["pipeline_next", self.pipeline, self.stream(), seconds, ctypes.byref(handle)]
         while (status := self.millrace.call(*next_batch)) == TIMEOUT:
-            pass  # the run goes on, and Ctrl-C has its turn
+            pass  # the run continues, and Ctrl-C can be handled
         if status == END:
             return None
         try:
             return {name: self.tensor(handle, name) for name in self.FIELDS}
         finally:
-            self.millrace.free("batch", handle)  # the tensors hold it
+            self.millrace.free("batch", handle)  # the tensors keep it alive
 
     def stream(self):
-        """0 is the host. PyTorch has 0 for CUDA's default stream, which is 1 here."""
+        """Returns 0 for the host. PyTorch's 0, CUDA's default stream, is 1 here."""
         if self.device == "host":
             return ctypes.c_void_p(0)
         return ctypes.c_void_p(torch.cuda.current_stream(self.device).cuda_stream or 1)
@@ -184,7 +184,7 @@ def network(classes):
 
 
 def train(arguments):
-    """Each epoch's mean loss. The conversion to normalised float32 is millrace's."""
+    """Returns each epoch's mean loss. millrace converts the images to normalised float32."""
     torch.manual_seed(1)
     recipe = {"output": [arguments.size, arguments.size], "like": like_this_pillow()}
     run = {"seed": 1, "epochs": arguments.epochs, "last_batch": "drop"}
@@ -207,14 +207,14 @@ def train(arguments):
 
 
 def like_this_pillow():
-    """Which Pillow pixels are to be like: 13 changed the order of a resize's two passes."""
+    """Version of Pillow to reproduce: 13 changed the order of a resize's two passes."""
     import PIL
 
     return "pillow-12" if int(PIL.__version__.split(".")[0]) < 13 else "pillow-13"
 
 
 def image_folder(arguments, transforms, shuffle):
-    """What torchvision makes of the photographs, as millrace's batches are: uint8."""
+    """Makes a torchvision loader of the photographs, with uint8 images as in millrace's batches."""
     from torchvision import transforms as tv
     from torchvision.datasets import ImageFolder
 
@@ -280,7 +280,7 @@ def compare(arguments):
         def their_epoch():
             return (images for images, _ in theirs)
 
-        # In turn, since other programs slow both. The first epoch starts workers.
+        # Alternates, because other programs slow both. The first epoch starts workers.
         pairs = []
         for epoch in range(arguments.epochs + 1):
             their_rate = rate_of(their_epoch())

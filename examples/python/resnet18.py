@@ -5,11 +5,11 @@
     python3 resnet18.py PHOTOS DATASET --device cuda:0 --batch-size 256 --workers 16
 
 DATASET is what `millrace pack PHOTOS DATASET` made of PHOTOS, a folder of a folder for each class.
-The feeds, in the order that --feeds gives: `synthetic` is 8 batches of DATASET that stay on the
-device, the rate that a loader can reach at most; `millrace` comes through libmillrace.so and
-DLPack; `torchvision` is ImageFolder and a DataLoader with --workers processes or one for each
-processor, whose 8-bit images are normalised on the device. On a GPU the model computes in bfloat16.
-A line of JSON for each feed goes to standard output, or to the end of the file --json.
+The feeds, measured in the order of --feeds: `synthetic` repeats 8 batches of DATASET that stay on
+the device, which gives the maximal rate for any loader. `millrace` uses libmillrace.so and DLPack.
+`torchvision` is ImageFolder and a DataLoader with --workers processes, by default one for each
+processor; its 8-bit images are normalised on the device. On a GPU the model computes in bfloat16.
+A line of JSON for each feed is printed, or appended to the file --json.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def measure(trainer, batches, arguments, after_warm_up=lambda: None):
         clock.begin()
         loss = trainer.step(*batch)
         clock.end()
-        del batch  # its slot is filled again meanwhile
+        del batch  # meanwhile its slot is filled again
     seconds = clock.seconds()
     rate = {"images": images, "seconds": seconds, "images_per_second": images / seconds}
     return rate | {"idle": clock.idle(), "loss": loss.item()}
@@ -119,7 +119,7 @@ def measure(trainer, batches, arguments, after_warm_up=lambda: None):
 def open_loader(trainer, arguments):
     on_gpu = trainer.device.type == "cuda"
     recipe = {"output": [arguments.size] * 2, "like": loader.like_this_pillow()}
-    run = {"seed": 1, "last_batch": "pad"}  # every batch is full, however few records there are
+    run = {"seed": 1, "last_batch": "pad"}  # every batch is full, even with few records
     run["conversion"] = {"layout": "nhwc", "mean": MEAN, "std": STD}
     run["conversion"]["dtype"] = "bfloat16" if on_gpu else "float32"
     options = {"workers": arguments.workers, "batch_size": arguments.batch_size}
@@ -158,7 +158,7 @@ def feed_torchvision(trainer, arguments):
     transforms = [tv.RandomResizedCrop(arguments.size), tv.RandomHorizontalFlip()]
     transforms = tv.Compose([*transforms, tv.PILToTensor()])
     photos = torchvision.datasets.ImageFolder(arguments.photos, transforms)
-    # A DataLoader stands still between epochs, so one has at least 100 batches.
+    # A DataLoader pauses between epochs, so an epoch has at least 100 batches.
     times = -(-100 * arguments.batch_size // len(photos))
     workers = arguments.workers or len(os.sched_getaffinity(0))
     data = torch.utils.data.DataLoader(
@@ -237,7 +237,7 @@ def main():
         line = {"program": "resnet18.py", "feed": feed} | facts
         try:
             line |= FEEDS[feed](trainer, arguments)
-        except Exception as error:  # the other feeds are measured all the same
+        except Exception as error:  # the other feeds are measured nevertheless
             line |= {"failed": f"{type(error).__name__}: {error}"}
             failed = True
         print(json.dumps(line), file=arguments.json, flush=True)

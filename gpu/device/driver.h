@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Functions that the CUDA runtime lacks, made with the driver below it.
 #pragma once
 

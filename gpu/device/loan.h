@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Deferred free of memory, streams and events of a device. Freeing them may wait for all work of
 // the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread for
 // it, and other threads never wait for that one.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The conversion's kernels: the work of one block of threads. Only for conversion_launch.h.
 //
 // `ConversionWork::run_on_host` defines their results, and tests compare each of them with it:

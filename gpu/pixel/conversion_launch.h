@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Choice of the conversion kernel and the number of threads. Only for kernels.cu.
 #pragma once
 

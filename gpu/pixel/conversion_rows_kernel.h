@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The conversion's kernel for images of three channels whose rows or memory do not consist of whole
 // vectors. Only for conversion_launch.h.
 //

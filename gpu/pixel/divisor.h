@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Divisions that kernels make for each element. Only for the kernels' headers.
 #pragma once
 

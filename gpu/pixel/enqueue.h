@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Loading and enqueuing of kernels. A kernel takes one struct with its arguments. The struct's
 // `has_barrier` says whether the kernel calls `__syncthreads()`; the stand-in of the tests needs
 // that.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The kernels of this device, and the lookup of the kernel for a `DeviceWork`.
 //
 // A new kernel changes neither `Stream` nor `Device`. It needs:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The kernel that erases and mixes, and its launch. Only for kernels.cu. Tests compare it with
 // `MixWork::run_on_host`.
 //

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Modes without lists: sequential, shuffled, blocks.
 #include <algorithm>
 #include <array>

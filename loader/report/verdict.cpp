@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // The verdict: finds the stage that bounds a run from its report.
 #include "report/verdict.h"
 

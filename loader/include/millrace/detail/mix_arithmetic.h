@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Arithmetic of pixels that are erased or mixed. The host and CUDA kernels (compiled by nvcc) use
 // the same functions. All of it is integer arithmetic.
 #pragma once

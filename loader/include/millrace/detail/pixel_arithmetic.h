@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+//
 // Arithmetic of one 8-bit pixel value. The host and CUDA kernels (compiled by nvcc) use the same
 // functions and get the same bits. No product is added to a value, so compilers cannot form a fused
 // multiply-add. Divisions are those of IEEE 754 (nvcc's default, -prec-div=true).
