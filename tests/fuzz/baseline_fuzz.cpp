@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our own decoder of baseline JPEGs against libjpeg-turbo: what it takes has the same pixels, in
-// the whole and in any region, with the seek index of the regions before and without, and what is
-// damaged has the same reason. A region may be sound where an image that is damaged behind it is
-// not. An index that is forged reads nothing that is not the image's.
+// Compares our decoder of baseline JPEGs with libjpeg-turbo. Accepted images have the same pixels,
+// in the whole and in any region, with and without the seek index of earlier regions. Damaged
+// images have the same reason. (A region may be intact if the image is damaged behind it.) A forged
+// index never makes the decoder read bytes outside the image.
 #include <millrace/random.h>
 #include <xxhash.h>
 
@@ -34,13 +34,13 @@ void compare(std::span<const std::byte> encoded) {
   if (!decoder.open(encoded).is_ok()) return;
   if (std::string(decoder.header().decoder) != "millrace") return;
   const Size size = decoder.header().size();
-  // What is larger only takes longer.
+  // Larger images only take longer.
   if (std::int64_t{size.width} * size.height > 1'000'000) return;
   const testing::LibjpegAlone alone = testing::decode_by_libjpeg_alone(encoded);
   expect_none(
       testing::difference_from_libjpeg(decoder, encoded, alone, {0, 0, size.width, size.height}));
   expect_none(testing::difference_of_check(decoder, encoded, alone));
-  // At a lower resolution nothing is there to compare with.
+  // A lower resolution has no reference to compare with.
   for (const int reduction : {2, 4, 8}) {
     PixelView view;
     const auto reduced = [&](int side) { return (side + reduction - 1) / reduction; };
@@ -49,7 +49,7 @@ void compare(std::span<const std::byte> encoded) {
           .decode_reduced({0, 0, reduced(size.width), reduced(size.height)}, reduction, view)
           .is_ok();
   }
-  // Other regions for each input, the same each time.
+  // The regions differ between inputs, and are the same each time.
   Random random(encoded.size(), std::to_integer<std::uint64_t>(encoded.back()));
   const auto below = [&](int bound) {
     return static_cast<int>(random() % static_cast<unsigned>(bound));

@@ -12,15 +12,15 @@
 namespace millrace::testing {
 
 inline std::unique_ptr<ImageDecoder> decoder_for_fuzzing() {
-  // Else most of the time goes into large images.
+  // Without the limit most of the time would go into large images.
   return make_image_decoder(
       std::make_shared<DecodeBudget>(DecodeLimits{.max_pixels_per_byte = 50}));
 }
 
-/// The road of an image that is stored as pixels: its facts, its check, its whole, and a region.
-/// Aborts where a decoder that has had all of the inputs before does anything else than one that
-/// has had none, where the whole is bad and `check` says that it is not, and where the region is
-/// bad or its pixels are others than in the whole.
+/// Decodes an image: its facts, its check, the whole, and a region. Aborts in three cases:
+/// - A decoder that has had all of the inputs before behaves differently from a new one.
+/// - The whole image is bad although `check` accepts it.
+/// - The region is bad, or its pixels differ from those of the whole.
 inline void expect_sound_codec(std::span<const std::byte> encoded) {
   ImageInfo info;
   (void)read_image_info(encoded, info).is_ok();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a dataset file: it is read in full or ends in an `Error`. One that a resumed writer
-// takes is written on to, and what comes out is sound: libFuzzer reports what is thrown.
+// Any bytes as a dataset file: it is read completely or ends in an `Error`. If a resumed writer
+// accepts a file, it continues it, and the result must be intact. libFuzzer reports uncaught
+// exceptions.
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>
 
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 using namespace millrace;
 using namespace millrace::testing;
 
-/// A few records, small and large ones, in commits of their own.
+/// Writes a few records, small and large ones, in separate commits.
 void write_dataset(const fs::path& path, bool finish, std::size_t bytes) {
   DatasetWriter writer(path, {.commit_bytes = 1});
   for (std::uint64_t number = 0; number < 4; ++number) {
@@ -33,7 +34,7 @@ void write_dataset(const fs::path& path, bool finish, std::size_t bytes) {
   if (finish) writer.finish();
 }
 
-/// Goes on behind the records that are there, as far as it may.
+/// Continues after the existing records, as far as possible.
 void write_on(const fs::path& path) {
   const std::vector<std::byte> bytes(5000, std::byte{9});
   const RecordField fields[] = {{"image", bytes}, {"path", bytes}};
@@ -43,7 +44,7 @@ void write_on(const fs::path& path) {
     for (int record = 0; record < 3; ++record) writer.append(fields);
     writer.finish();
   } catch (const Error& error) {
-    // Of another version or source, or with other fields.
+    // Another version or source, or other fields.
     if (error.code() != ErrorCode::invalid_argument) expect_damage(error);
     return;
   }
@@ -67,7 +68,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const TemporaryFolder folder;
   const fs::path path = folder / "a.lmdb";
-  // Another file each time, since one that is open is known by its inode.
+  // A new file each time, because an open file is identified by its inode.
   fs::remove(path);
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));

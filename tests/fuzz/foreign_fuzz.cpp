@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as another program's LMDB, asked of each flavour: it is read in full or ends in an
+// Any bytes as another program's LMDB, opened with each schema: it is read completely or ends in an
 // `Error`.
 #include <millrace/dataset.h>
 
@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const TemporaryFolder folder;
   const fs::path path = folder / "a.mdb";
-  // Another file each time, since one that is open is known by its inode.
+  // A new file each time, because an open file is identified by its inode.
   fs::remove(path);
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));

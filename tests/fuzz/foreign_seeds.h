@@ -8,12 +8,12 @@
 
 namespace millrace::testing {
 
-/// Begins as a JPEG.
+/// Makes a value that begins like a JPEG.
 inline std::string seed_image(std::size_t bytes) {
   return "\xFF\xD8\xFF\xE0" + std::string(bytes, 'x');
 }
 
-/// As many that they have a branch page.
+/// Makes enough images for a branch page.
 inline Pairs seed_images(int count) {
   Pairs images;
   for (int n = 0; n < count; ++n)

@@ -13,8 +13,8 @@
 namespace millrace::testing {
 
 /// Writes the seeds of a fuzzer into a folder and ends the program, if it is called with `--seeds
-/// FOLDER`, where those of an earlier call may lie. libFuzzer itself begins with random bytes,
-/// which take long to look like a file.
+/// FOLDER`. The folder may contain seeds of an earlier call. Without seeds, libFuzzer begins with
+/// random bytes, which take long to become a valid file.
 template <typename Write>
 void write_seeds_if_asked(int argc, char** argv, const Write& write) {
   if (argc != 3 || std::strcmp(argv[1], "--seeds") != 0) return;
@@ -28,7 +28,7 @@ void write_seeds_if_asked(int argc, char** argv, const Write& write) {
   std::exit(0);
 }
 
-/// Ends the program unless an error is one that damaged input may end in.
+/// Ends the program unless an error is allowed for damaged input.
 inline void expect_damage(const Error& error) {
   switch (error.code()) {
     case ErrorCode::not_found:

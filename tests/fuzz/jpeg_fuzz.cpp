@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The road of a JPEG: its facts, its check, and a sample of it. libFuzzer and the sanitizers find
-// crashes, overflows, what takes more than 10 s, and what takes more than 2 GB; this finds what is
-// left from one image for the next.
+// Fuzzes the decoding of JPEGs: facts, check, and a sample. libFuzzer and the sanitizers find
+// crashes, overflows, inputs that take more than 10 s, and inputs that take more than 2 GB. This
+// program finds state that is left from one image for the next.
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 
@@ -18,7 +18,7 @@
 namespace millrace {
 namespace {
 
-/// One sample of a recipe, in 32 x 32 pixels.
+/// Makes one sample with a recipe, in 32 x 32 pixels.
 class Road {
  public:
   explicit Road(const Recipe& recipe)
@@ -44,7 +44,7 @@ class Road {
   std::int64_t label_ = 0;
 };
 
-/// A decoder that has had all of the inputs before, and one that has had none.
+/// Compares a decoder that has had all of the inputs before with a new one.
 void expect_same(std::span<const std::byte> encoded) {
   static const auto used = make_image_decoder();
   const auto fresh = make_image_decoder();
@@ -69,7 +69,7 @@ void expect_same_samples(std::span<const std::byte> encoded) {
 }  // namespace millrace
 
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
-  // Beside the files that it is given, what a JPEG begins and ends with is seed enough.
+  // Beside the given files, the first and last bytes of a JPEG are a sufficient seed.
   millrace::testing::write_seeds_if_asked(*argc, *argv, [](const std::filesystem::path& folder) {
     std::ofstream(folder / "empty", std::ios::binary) << "\xFF\xD8\xFF\xD9";
   });

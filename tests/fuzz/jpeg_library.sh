@@ -3,15 +3,15 @@
 #
 #   bash tests/fuzz/jpeg_library.sh FOLDER
 #
-# Builds Debian's libjpeg-turbo from its source package with the address and undefined-behaviour
-# sanitizers and with what tells libFuzzer which way an input takes: libjpeg.so.62 in FOLDER. The
-# fuzzers of the asan build load that instead of Debian's if FOLDER is build/libjpeg-turbo when
-# CMake runs. Without SIMD, since assembler has no checks; the pixels are the same. Quick where it
-# is done; else it fetches 10 MB of lists and 3 MB of sources, and takes some 110 s of processor
-# time.
+# Builds Debian's libjpeg-turbo from its source package: libjpeg.so.62 in FOLDER. It is built with
+# the address and undefined-behaviour sanitizers and with libFuzzer's instrumentation of branches.
+# The fuzzers of the asan build load it instead of Debian's if FOLDER is build/libjpeg-turbo when
+# CMake runs. It has no SIMD, because assembler code is not checked; the pixels are the same. Fast
+# if it is done already. Otherwise it fetches 10 MB of lists and 3 MB of sources, and takes about
+# 110 s of processor time.
 #
-# The machine's packages and lists stay as they are. Ends with 1, saying what it lacks, if the
-# library cannot be had.
+# The machine's packages and lists are not changed. Ends with status 1 and a message if the library
+# cannot be built.
 set -euo pipefail
 
 folder=${1:?usage: jpeg_library.sh FOLDER}
@@ -30,7 +30,7 @@ for tool in apt-get dpkg-source clang cmake ninja; do
   command -v "$tool" >/dev/null || fail "there is no $tool"
 done
 
-# The sources of packages lie where the packages do.
+# The sources of packages are on the same servers as the packages.
 mkdir -p "$work"/{sources,lists/partial,cache/archives/partial}
 for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources}; do
   if [ -r "$list" ]; then

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any text through all that reads JSON from memory: states, recipes and options. What is refused is
-// refused by `Error` with a message of at most 2,000 bytes; what is taken of states and recipes is
-// written and read again alike.
+// Any text through all functions that read JSON from memory: states, recipes and options. A
+// rejected text causes an `Error` with a message of at most 2,000 bytes. Accepted states and
+// recipes are written and read again without a change.
 #include <millrace/error.h>
 #include <millrace/options_file.h>
 #include <millrace/recipe.h>

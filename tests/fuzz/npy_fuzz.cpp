@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a .npy file, as offsets into another one, and as a description of arrays beside some
-// sound files: the dataset opens and is read, or ends in an `Error`. The first byte says which.
+// Any bytes as a .npy file, as offsets into another one, or as a description of arrays beside
+// intact files. The dataset opens and is read, or ends in an `Error`. The first byte selects the
+// case.
 #include <millrace/dataset.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void read_all(const fs::path& path, bool mapped) {
     (void)dataset->field_specs();
     std::uint64_t sum = 0;
     for (std::uint64_t number = 0; number < std::min(dataset->size(), most_records); ++number) {
-      // From both ends.
+      // Alternates between both ends.
       const std::uint64_t index = number % 2 == 0 ? number / 2 : dataset->size() - 1 - number / 2;
       dataset->prefetch({&index, 1});
       try {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as the table of pages beside a sound LMDB, with a checksum that fits: the dataset
-// opens and is read, or there is an `Error`.
+// Any bytes as the page table beside an intact LMDB, with a matching checksum: the dataset opens
+// and is read, or ends in an `Error`.
 #include <millrace/dataset.h>
 #include <millrace/page_table.h>
 #include <xxhash.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The road of a PNG, with the checksums of its chunks as they are and set right, since nothing
-// would come past them else, as an image and as a mask; and of the PGM and PPM files.
+// Fuzzes the decoding of PNGs as images and as masks, and of PGM and PPM files. The checksums of a
+// PNG's chunks are tried unchanged and corrected, because wrong ones would end the decoding early.
 #include <millrace/detail/mask_decoder.h>
 #include <png.h>
 #include <zlib.h>
@@ -40,9 +40,9 @@ void set_checksums(std::vector<std::uint8_t>& bytes) {
   }
 }
 
-/// A PNG as a mask of the size that its header says. Aborts where a decoder that has had all of the
-/// inputs before does anything else than one that has had none, and where another PNG is a mask
-/// than one without colours and alpha that is sound as an image.
+/// Decodes a PNG as a mask of the size in its header. Aborts if a decoder that has had all of the
+/// inputs before behaves differently from a new one. Also aborts if a PNG is accepted as a mask but
+/// is not an intact image without colours and alpha.
 void expect_sound_mask(std::span<const std::byte> encoded) {
   ImageInfo info;
   if (!read_image_info(encoded, info).is_ok()) return;
@@ -62,7 +62,7 @@ void expect_sound_mask(std::span<const std::byte> encoded) {
   if (decoded.is_ok() != (is_sound && info.components == 1)) std::abort();
 }
 
-/// A PNG of a colour type, as libpng writes it.
+/// Makes a PNG of a colour type, as libpng writes it.
 std::string png_of(int colour, int bits, bool interlaced) {
   std::string written;
   png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, nullptr, nullptr, nullptr);

@@ -12,8 +12,8 @@
 
 namespace millrace::testing {
 
-/// Asks for all that there is of up to so many records, and reads each byte of them. A file of a
-/// fuzzer's length cannot hold as many as the default.
+/// Reads all records, but at most `most_records`, and each byte of them. A file of a fuzzer's
+/// length cannot hold as many as the default.
 inline void read_all(const Dataset& dataset, std::uint64_t most_records = 10'000) {
   const auto reader = dataset.make_reader();
   std::vector<std::uint64_t> indices;

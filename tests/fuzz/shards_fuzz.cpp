@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a list of shards, beside two sound ones: it opens and is read in full, or ends in an
-// `Error`.
+// Any bytes as a list of shards, beside two intact ones: it opens and is read completely, or ends
+// in an `Error`.
 #include <millrace/dataset.h>
 #include <millrace/dataset_writer.h>
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using namespace millrace;
 using namespace millrace::testing;
 
-/// The list a.lmdb of two shards.
+/// Writes the list a.lmdb of two shards.
 void write_shards(const fs::path& folder, bool finish) {
   DatasetWriter writer(folder / "a.lmdb", {.shards = 2, .source_items = 6});
   for (std::uint64_t number = 0; number < 6; ++number) {

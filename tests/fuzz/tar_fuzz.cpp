@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as a tar: it is read in full, by either way, or ends in an `Error`. Behind a first byte
-// of 0xFF, which no tar begins with, any numbers as the stored index of a sound tar.
+// Any bytes as a tar: it is read completely, with both ways of reading, or ends in an `Error`.
+// After a first byte of 0xFF, which does not occur in a tar, any numbers as the stored index of an
+// intact tar.
 #include <millrace/dataset.h>
 #include <millrace/tar_members.h>
 #include <xxhash.h>
@@ -46,7 +47,7 @@ void write_bytes(const fs::path& path, const std::uint8_t* data, std::size_t siz
       .write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(size));
 }
 
-/// An index with the right identity and checksum whose samples are what the input says.
+/// Writes an index with the right identity and checksum; the input determines the samples.
 void write_index(const fs::path& tar, const std::uint8_t* data, std::size_t size) {
   const fs::path path = tar.string() + ".members";
   static const std::string head = [&] {

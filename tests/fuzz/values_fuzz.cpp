@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as what other programs store as values: the first byte says what they are read as.
+// Any bytes as values stored by other programs. The first byte selects the format.
 #include <cstdint>
 #include <fstream>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The road of a WebP: still, with alpha, and the first frame of an animation.
+// Fuzzes the decoding of WebP images: still, with alpha, and the first frame of an animation.
 #include <webp/encode.h>
 
 #include <fstream>
@@ -39,7 +39,7 @@ std::string webp_of(bool alpha, bool lossless) {
   return encoded;
 }
 
-/// An animation of one frame, which lies beside its canvas' corner.
+/// Makes an animation of one frame, which does not begin at its canvas' corner.
 std::string animated(const std::string& still) {
   const std::string chunks = still.substr(still.compare(12, 4, "VP8X") == 0 ? 30 : 12);
   const std::string frame = little_endian(1, 3) + little_endian(2, 3) +

@@ -20,7 +20,7 @@ inline std::vector<int> own_cpus() {
   return cpus;
 }
 
-/// Lets the calling thread use these processors alone.
+/// Restricts the calling thread to these processors.
 inline void restrict_to(const std::vector<int>& cpus) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -17,7 +17,7 @@
 
 namespace millrace::testing {
 
-/// All that a batch of a `StampTransform` says, copied out of its slot.
+/// All values of a batch of a `StampTransform`, copied out of its slot.
 struct BatchContents {
   std::uint64_t number = 0;
   std::uint64_t epoch = 0;
@@ -59,7 +59,7 @@ inline BatchContents contents(const Batch& batch) {
   return result;
 }
 
-/// Takes batches to the run's end, or `most` of them.
+/// Takes batches until the end of the run, but at most `most`.
 inline std::vector<BatchContents> take(Pipeline& pipeline, std::size_t most = SIZE_MAX) {
   std::vector<BatchContents> result;
   while (result.size() < most) {
@@ -70,7 +70,7 @@ inline std::vector<BatchContents> take(Pipeline& pipeline, std::size_t most = SI
   return result;
 }
 
-/// Whether sample `sample` is what record `record` makes with random draw `draw`.
+/// Whether sample `sample` is the one made from record `record` with random draw `draw`.
 inline bool is_stamped(const BatchContents& batch, std::size_t sample, std::uint64_t record,
                        std::uint64_t draw) {
   const std::size_t image_bytes = batch.images.size() / batch.indices.size();
@@ -82,8 +82,8 @@ inline bool is_stamped(const BatchContents& batch, std::size_t sample, std::uint
          batch.labels[sample] == MemoryDataset::label_of(record);
 }
 
-/// Expects each sample to be the one of the global positions from `first` on, with the random
-/// numbers of these positions.
+/// Expects the samples at the global positions from `first` on, with the random numbers of these
+/// positions.
 inline void expect_positions(const BatchContents& batch, const Sampler& sampler, std::uint64_t seed,
                              std::uint64_t first) {
   for (std::size_t sample = 0; sample < batch.indices.size(); ++sample) {

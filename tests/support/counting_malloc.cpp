@@ -24,8 +24,8 @@ thread_local std::size_t refused_from = SIZE_MAX;
 }  // namespace
 
 #if defined(MILLRACE_COUNTS_MALLOC)
-// glibc lets a program replace malloc and offers its own under other names.
-// Source: the glibc manual, "Replacing malloc".
+// glibc allows programs to replace malloc, and provides its own under other names. Source: the
+// glibc manual, "Replacing malloc".
 extern "C" {
 void* __libc_malloc(std::size_t bytes);
 void* __libc_calloc(std::size_t count, std::size_t bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For programs linked with counting_malloc.cpp, which has a malloc of its own.
+// For programs that are linked with counting_malloc.cpp, which replaces malloc.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,18 +10,18 @@
 
 namespace millrace::testing {
 
-/// What counts as an allocation of a picture's size, in bytes.
+/// Minimal bytes of a large allocation: about the size of a picture.
 inline constexpr std::size_t picture_bytes = 32 * 1024;
 
-/// Whether allocations are counted: not under a sanitizer, which has a malloc of its own already,
-/// nor beside another C library.
+/// Whether allocations are counted. They are not under a sanitizer, which replaces malloc itself,
+/// or with a C library other than glibc.
 bool counts_allocations();
 
-/// Allocations of `picture_bytes` or more in this process so far.
+/// Number of allocations of `picture_bytes` or more in this process so far.
 std::uint64_t large_allocations();
 
-/// While it lives, the calling thread gets no memory, if allocations are counted; or none of so
-/// many bytes and more at once.
+/// Makes the calling thread's allocations fail while it lives, if allocations are counted: all of
+/// them, or those of at least a given size.
 class NoMemory {
  public:
   explicit NoMemory(std::size_t from_bytes = 0);
@@ -32,7 +32,7 @@ class NoMemory {
 
 }  // namespace millrace::testing
 
-/// Skips the running test, saying so, where allocations cannot be counted.
+/// Skips the running test with a message if allocations cannot be counted.
 #define MILLRACE_NEEDS_COUNTING_MALLOC()                                                          \
   do {                                                                                            \
     if (!::millrace::testing::counts_allocations())                                               \

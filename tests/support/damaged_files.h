@@ -29,7 +29,8 @@ inline void write_contents(const std::filesystem::path& path, const std::string&
   std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
 }
 
-/// A dataset of images as `millrace pack` makes it, with keys "class/0.jpg" up and two classes.
+/// Writes a dataset of images like `millrace pack` does, with keys "class/0.jpg" up and two
+/// classes.
 inline void write_images(const std::filesystem::path& path, const std::vector<Bytes>& images,
                          bool wrong_size_of_last = false) {
   DatasetWriter writer(path, {.overwrite = true});
@@ -49,10 +50,10 @@ inline void write_images(const std::filesystem::path& path, const std::vector<By
   writer.finish();
 }
 
-/// Images of 40 x 40 pixels, each another.
+/// Makes different images of 40 x 40 pixels.
 inline std::vector<Bytes> images_of(std::size_t count) { return pictures(count, 40, 40); }
 
-/// Where bytes lie in a file's contents.
+/// Offset of `bytes` in a file's contents.
 inline std::size_t place_of(const std::string& contents, const Bytes& bytes) {
   const std::size_t at =
       contents.find(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -60,8 +61,8 @@ inline std::size_t place_of(const std::string& contents, const Bytes& bytes) {
   return at;
 }
 
-/// Offsets of the pages with these flags of LMDB's (1 = branch, 2 = leaf, 4 = the first of a
-/// value's own).
+/// Offsets of the pages with these LMDB flags (1 = branch, 2 = leaf, 4 = first page of a large
+/// value).
 inline std::vector<std::size_t> pages_with(const std::string& contents, std::uint16_t flags) {
   std::uint32_t page_bytes = 0;
   std::memcpy(&page_bytes, &contents[40], sizeof page_bytes);
@@ -76,7 +77,7 @@ inline std::vector<std::size_t> pages_with(const std::string& contents, std::uin
   return pages;
 }
 
-/// An LMDB file of another program.
+/// Writes an LMDB file like another program's.
 inline void write_foreign_lmdb(const std::filesystem::path& path) {
   MDB_env* environment = nullptr;
   MDB_txn* transaction = nullptr;

@@ -17,7 +17,7 @@
 
 namespace millrace::testing {
 
-/// Where the pages of a file begin that LMDB wrote.
+/// Offsets of the pages that LMDB wrote to a file.
 class FilePages {
  public:
   explicit FilePages(const std::string& contents) {
@@ -32,8 +32,7 @@ class FilePages {
   }
 
   std::size_t page_bytes() const { return page_bytes_; }
-  /// Pages with a header: meta, branch, leaf and the first of a value's own, and some that are
-  /// free.
+  /// Pages with a header: meta, branch, leaf, first page of a large value, and some free pages.
   const std::vector<std::size_t>& headers() const { return headers_; }
   /// Branches and leaves.
   const std::vector<std::size_t>& nodes() const { return nodes_; }
@@ -44,14 +43,14 @@ class FilePages {
   std::vector<std::size_t> nodes_;
 };
 
-/// How many damages are tried: MILLRACE_DAMAGES, or as many as usual.
+/// Number of damages to try: MILLRACE_DAMAGES, or `usual`.
 inline std::uint64_t damages(std::uint64_t usual) {
   const char* wanted = std::getenv("MILLRACE_DAMAGES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : usual;
 }
 
-/// Writes a number of 1, 2, 4 or 8 bytes, as far as there is room: one that LMDB's format gives a
-/// meaning to, or any.
+/// Writes a number of 1, 2, 4 or 8 bytes, truncated at the end of `bytes`: one that has a meaning
+/// in LMDB's format, or any.
 inline void overwrite(std::span<char> bytes, std::size_t at, const FilePages& pages,
                       Random& random) {
   const std::size_t page_bytes = pages.page_bytes();
@@ -70,7 +69,7 @@ inline void overwrite(std::span<char> bytes, std::size_t at, const FilePages& pa
   std::memcpy(bytes.data() + at, &value, std::min(length, bytes.size() - at));
 }
 
-/// Changes the file's bytes in one of many ways, most of them where its structure is.
+/// Changes the file's bytes in one of many ways, mostly in its structure.
 inline void damage(std::span<char> bytes, const FilePages& pages, Random& random) {
   const auto any_of = [&](const std::vector<std::size_t>& some) {
     return some[random.below(some.size())];
@@ -84,8 +83,8 @@ inline void damage(std::span<char> bytes, const FilePages& pages, Random& random
     constexpr std::size_t meta_bytes = 152;
     const std::size_t page = any_page();
     if (page < 2 * pages.page_bytes()) return page + 16 + random.below(meta_bytes - 16);
-    // The header, the nodes' offsets, anything, or a node: its header, its key, the number of the
-    // page with its value.
+    // Damages the header, the nodes' offsets, any byte, or a node: its header, its key, or the
+    // number of the page with its value.
     const std::array<std::size_t, 3> reach = {16, 100, pages.page_bytes()};
     const std::uint64_t part = random.below(2 * reach.size());
     if (part < reach.size()) return page + random.below(reach[part]);
@@ -110,7 +109,7 @@ inline void damage(std::span<char> bytes, const FilePages& pages, Random& random
         bytes[random.below(bytes.size())] ^= static_cast<char>(1 << random.below(8));
       break;
     default: {
-      // A page where another one belongs, with its own number or that of its new place.
+      // Copies a page over another one, with its own number or the other's.
       const std::size_t from = any_page();
       const std::size_t to = any_page();
       const std::size_t header = random.below(2) * 8;

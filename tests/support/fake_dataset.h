@@ -16,8 +16,9 @@
 namespace millrace::testing {
 
 /// A dataset of made-up records: "label" is `label_of(index)`, "payload" some bytes. Its readers
-/// read into memory of their own, as those of a dataset that is not mapped do. Hooks are set before
-/// the dataset is used; they may throw and block. It lives in a `shared_ptr`, which readers share.
+/// read into memory of their own, like readers of a dataset that is not mapped. Hooks must be set
+/// before the dataset is used; they may throw and block. It must be owned by a `shared_ptr`, which
+/// readers share.
 class MemoryDataset final : public Dataset, public std::enable_shared_from_this<MemoryDataset> {
  public:
   explicit MemoryDataset(std::uint64_t size) : size_(size) {}
@@ -49,9 +50,9 @@ class MemoryDataset final : public Dataset, public std::enable_shared_from_this<
   std::string name() const override { return "memory"; }
 
   std::uint64_t reads() const { return reads_; }
-  /// Readers that were made.
+  /// Number of readers that were made.
   std::uint64_t readers() const { return readers_; }
-  /// Records that the dataset was told of.
+  /// Number of records that were announced to the dataset.
   std::uint64_t prefetched() const { return prefetched_; }
 
  private:

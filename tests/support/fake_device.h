@@ -41,18 +41,19 @@ inline const char* to_string(DeviceCall call) {
 
 inline void PrintTo(DeviceCall call, std::ostream* out) { *out << to_string(call); }
 
-/// What a `HookDevice`, its streams and events share: counts of all calls, and a hook that is told
-/// of each before it is done and may throw or block.
+/// State that a `HookDevice`, its streams and events share: counts of all calls, and a hook that is
+/// called before each of them and may throw or block.
 struct DeviceHooks {
   std::function<void(DeviceCall)> on_call;
-  /// Before an event tells when it was passed; may block.
+  /// Called before an event returns when it was passed; may block.
   std::function<void()> on_passed_at;
-  /// Given the stream that is about to be told to copy, for work to be put before that copy.
+  /// Called with the stream before a copy is enqueued, so that a test can enqueue work before it.
   std::function<void(HostStream&)> before_copy;
-  /// Given the stream that is told to convert, for work to be put before and behind that.
+  /// Called with the stream before a conversion is enqueued, so that a test can enqueue work before
+  /// and after it.
   std::function<void(HostStream&)> before_convert;
   std::function<void(HostStream&)> after_convert;
-  /// Given the work that a stream is told to do.
+  /// Called with the work that is launched on a stream.
   std::function<void(const DeviceWork&)> on_launch;
   std::array<std::atomic<std::uint64_t>, device_calls> counts{};
   std::atomic<std::size_t> host_bytes{0};
@@ -157,7 +158,7 @@ class HookDevice final : public Device {
     return std::make_unique<HookEvent>(hooks_, host_.make_event());
   }
   ProfilerRanges* profiler() override { return profiler_; }
-  /// A stream for the test's own trainer. Not counted and not failed when it is made.
+  /// Makes a stream for the test's own trainer. Making it is not counted and cannot fail.
   std::unique_ptr<HookStream> trainer_stream() { return std::make_unique<HookStream>(hooks_); }
 
   DeviceHooks& hooks() const { return *hooks_; }

@@ -29,7 +29,7 @@ inline std::shared_ptr<Job> job(std::size_t items, FunctionJob::Function functio
   return std::make_shared<FunctionJob>(items, std::move(function));
 }
 
-/// Whose addresses stand for owners of jobs.
+/// Objects whose addresses serve as owners of jobs.
 inline constexpr int owner = 1;
 inline constexpr int other_owner = 2;
 

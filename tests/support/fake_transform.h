@@ -49,9 +49,9 @@ class FunctionTransform : public Transform {
   mutable std::atomic<unsigned> workers_made_{0};
 };
 
-/// Fills samples with what can be told again: "image" are bytes that follow from (record, random
-/// draw), "draw" is the draw, "label" the record's label. Hooks are set before the transform is
-/// used; they may throw and block.
+/// Fills samples with predictable values: "image" has bytes that follow from (record, random draw),
+/// "draw" is the draw, "label" the record's label. Hooks must be set before the transform is used;
+/// they may throw and block.
 class StampTransform final : public Transform {
  public:
   explicit StampTransform(std::size_t image_bytes = 96)
@@ -63,9 +63,9 @@ class StampTransform final : public Transform {
   std::function<void()> on_make_worker;
   /// Workers take up to two samples at once, and make the later one first.
   bool in_turn = false;
-  /// Before the sample is written.
+  /// Called before the sample is written.
   std::function<void(const Record&)> on_begin;
-  /// After it was written, in the second stage.
+  /// Called after it was written, in the second stage.
   std::function<Status(const Record&)> on_end;
 
   static std::byte pixel(std::uint64_t record, std::uint64_t draw, std::size_t place) {
@@ -83,11 +83,11 @@ class StampTransform final : public Transform {
     return std::make_unique<Worker>(*this);
   }
   std::size_t image_bytes() const { return image_bytes_; }
-  /// Samples begun.
+  /// Number of samples begun.
   std::uint64_t begun() const { return begun_; }
-  /// Samples finished.
+  /// Number of samples finished.
   std::uint64_t made() const { return made_; }
-  /// How often a worker had two at once.
+  /// Number of times that a worker had two samples at once.
   std::uint64_t pairs() const { return pairs_; }
 
  private:

@@ -14,7 +14,8 @@ namespace millrace::testing {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// Adds to an LMDB, which it makes; in a database with a name if that is not null.
+/// Adds pairs to an LMDB file, which is created if needed; to a named database if the name is not
+/// null.
 inline void write_pairs(const std::filesystem::path& path, const Pairs& pairs,
                         const char* database = nullptr, unsigned flags = 0) {
   MDB_env* environment = nullptr;
@@ -38,7 +39,8 @@ inline void write_pairs(const std::filesystem::path& path, const Pairs& pairs,
   mdb_env_close(environment);
 }
 
-/// One with a single entry, and if that is in a database with a name, another empty one beside it.
+/// Makes an LMDB file with a single entry. If the entry is in a named database, another empty one
+/// is added.
 inline void make_foreign_lmdb(const std::filesystem::path& path, const std::string& database,
                               const std::string& key, const std::string& value) {
   if (!database.empty()) write_pairs(path, {}, "records", MDB_INTEGERKEY);

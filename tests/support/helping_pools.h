@@ -30,8 +30,9 @@ struct Pools {
   std::vector<std::unique_ptr<WorkerPool>> pools;
 };
 
-/// Calls `change` while every active worker of the pool runs an item of `owner`: who just then
-/// looks at the other pools may still take one from there, whatever its pool's concurrency.
+/// Calls `change` while every active worker of the pool runs an item of `owner`. Reason: a worker
+/// that is searching the other pools at that time may still take one of their items, whatever its
+/// pool's concurrency.
 inline void while_all_work(WorkerPool& pool, const std::function<void()>& change) {
   const auto gate = std::make_shared<Gate>();
   const OpensAtEnd opens(*gate);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JPEGs of a few bytes that claim much, made by hand (ITU-T T.81): they are valid, since data that
-// an arithmetic coder leaves out is taken for zeros.
+// JPEGs of a few bytes that claim to be large, made by hand (ITU-T T.81). They are valid, because
+// data that an arithmetic coder leaves out is read as zeros.
 #pragma once
 
 #include <initializer_list>
@@ -10,14 +10,14 @@
 
 namespace millrace::testing {
 
-/// What a JPEG claims.
+/// Claims of a JPEG's headers.
 struct Claim {
   int width = 10'000;
   int height = 10'000;
   int components = 3;
-  /// One for all components' DC, and the others for the first one's AC.
+  /// One scan for all components' DC; the others are for the first component's AC.
   int scans = 1;
-  /// Bytes of comments, which hold nothing.
+  /// Bytes of empty comments.
   int padding = 0;
 };
 

@@ -10,7 +10,7 @@
 #include <random>
 #include <stdexcept>
 
-// jpeglib.h needs what stands before it.
+// jpeglib.h needs the headers above it.
 // clang-format off
 #include <cstdio>
 #include <jpeglib.h>
@@ -32,7 +32,7 @@ std::vector<jpeg_scan_info> scan_script(Scans scans, int components) {
     for (int component = 0; component < components; ++component)
       script.push_back(scan(component, 0, 63, 0, 0));
   if (scans == Scans::progressive_incomplete) {
-    // All of DC, but AC without its lowest two bits, and none at all in the last component.
+    // DC is complete, AC lacks its two lowest bits, and the last component has no AC at all.
     jpeg_scan_info dc{components, {0, 1, 2, 3}, 0, 0, 0, 1};
     script.push_back(dc);
     dc.Ah = 1;
@@ -67,7 +67,7 @@ void set_colour(jpeg_compress_struct& handle, const Image& image, const Encoding
   }
 }
 
-/// How long the segment is whose marker stands at `at`, with the marker.
+/// Length of the segment whose marker is at `at`, including the marker.
 std::size_t segment_bytes(const Bytes& encoded, std::size_t at) {
   return 2 + std::to_integer<std::size_t>(encoded[at + 2]) * 256 +
          std::to_integer<std::size_t>(encoded[at + 3]);
@@ -218,7 +218,7 @@ Image reference_decode(const Bytes& encoded, int reduction) {
   Image image;
   int sampling = 0;
   int colour = TJCS_RGB;
-  // It calls a sampling that it has no name for an error, but has read the size by then.
+  // It fails for a sampling without a name, but has read the size by then.
   if (tjDecompressHeader3(handle.get(), bytes, size, &image.width, &image.height, &sampling,
                           &colour) != 0 &&
       image.width < 1)

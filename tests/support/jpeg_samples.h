@@ -12,7 +12,7 @@ namespace millrace::testing {
 
 using Bytes = std::vector<std::byte>;
 
-/// 8-bit pixels, rows without gaps.
+/// 8-bit pixels; rows are contiguous.
 struct Image {
   int width = 0;
   int height = 0;
@@ -20,10 +20,10 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
-/// How to write a JPEG.
+/// Settings for writing a JPEG.
 struct Encoding {
   std::string name = "4:2:0";
-  /// Sampling factors of the first component, with the others at 1; or of all of them.
+  /// Sampling factors of the first component, with the others at 1; or of all components.
   std::array<int, 4> h{2, 1, 1, 1};
   std::array<int, 4> v{2, 1, 1, 1};
   enum class Scans {
@@ -37,7 +37,7 @@ struct Encoding {
   int restart_rows = 0;
   int restart_mcus = 0;
   int quality = 90;
-  /// With Huffman tables made for this image, as progressive ones always have.
+  /// Use Huffman tables made for this image. Progressive images always have them.
   bool optimised = false;
   /// Stored as RGB, for three channels.
   bool stored_as_rgb = false;
@@ -45,7 +45,7 @@ struct Encoding {
   bool stored_as_ycck = false;
 };
 
-/// The kinds of three-channel JPEG that differ in how libjpeg decodes parts of them.
+/// Kinds of three-channel JPEG that differ in how libjpeg decodes parts of them.
 std::vector<Encoding> encodings();
 
 /// Noise over gradients: every pixel and every colour differs from its neighbours.
@@ -53,18 +53,18 @@ Image noise(int width, int height, unsigned seed, int channels = 3);
 
 Bytes encode(const Image& image, const Encoding& encoding);
 
-/// A JPEG without its segments of one kind, 0xC4 (DHT) for one, that stand before the first scan.
+/// Returns a JPEG without its segments of one kind (for example 0xC4, DHT) before the first scan.
 Bytes without(const Bytes& encoded, int marker);
 
-/// Where the first scan's data begins.
+/// Offset of the first scan's data.
 std::size_t first_scan(const Bytes& encoded);
 
-/// 40 JPEGs of eight encodings: sound, without DHT, without DQT, with the first DQT alone, and cut
-/// short. What a missing table is taken for shows in the pixels or the reason.
+/// 40 JPEGs of eight encodings: intact, without DHT, without DQT, with only the first DQT, and
+/// truncated. The decoder's substitute for a missing table shows in the pixels or the reason.
 std::vector<Bytes> mixed_jpegs();
 
-/// The whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four components;
-/// at 1/`reduction` of its resolution.
+/// Decodes the whole image by TurboJPEG's `tjDecompress2` with flags 0: RGB, or CMYK for four
+/// components, at 1/`reduction` of its resolution.
 Image reference_decode(const Bytes& encoded, int reduction = 1);
 
 Bytes read_file(const std::filesystem::path& path);

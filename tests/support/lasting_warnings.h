@@ -8,8 +8,8 @@
 
 namespace millrace::testing {
 
-/// A report's warnings without that of workers that waited for a processor: on a busy machine that
-/// one may come at any moment.
+/// Returns a report's warnings without that of workers that waited for a processor: on a busy
+/// machine it may occur at any time.
 inline std::vector<std::string> lasting_warnings(const Report& report) {
   std::vector<std::string> warnings = report.warnings;
   std::erase_if(warnings, [](const std::string& warning) {

@@ -53,7 +53,7 @@ inline void write_jpeg(const std::filesystem::path& path, int width = 24, int he
   write_bytes(path, jpeg(width, height));
 }
 
-/// "path label" of each record.
+/// Returns "path label" of each record.
 inline std::vector<std::string> contents(const std::filesystem::path& dataset_path) {
   const auto dataset = open_dataset(dataset_path);
   const auto reader = dataset->make_reader();
@@ -66,7 +66,7 @@ inline std::vector<std::string> contents(const std::filesystem::path& dataset_pa
   return lines;
 }
 
-/// All fields of each record, one behind the other.
+/// Returns all fields of each record, concatenated.
 inline std::vector<std::string> all_bytes(const std::filesystem::path& dataset_path) {
   const auto dataset = open_dataset(dataset_path);
   const auto reader = dataset->make_reader();
@@ -82,7 +82,7 @@ inline std::vector<std::string> all_bytes(const std::filesystem::path& dataset_p
   return records;
 }
 
-/// The code of the error that opening a dataset ends with; none where it opens.
+/// Code of the error when opening a dataset; nullopt if it opens.
 inline std::optional<ErrorCode> refusal(const std::filesystem::path& dataset_path) {
   try {
     (void)open_dataset(dataset_path);
@@ -92,11 +92,11 @@ inline std::optional<ErrorCode> refusal(const std::filesystem::path& dataset_pat
   }
 }
 
-/// What a dataset file says of itself, read by LMDB alone, also where it is incomplete. Null where
-/// nothing was committed.
+/// Description and values of a dataset file, complete or not, read by LMDB alone. The description
+/// is null if nothing was committed.
 struct RawFile {
   nlohmann::json description;
-  /// The stored values in the order of their numbers, which are those from 0.
+  /// The stored values in the order of their numbers, from 0.
   std::vector<std::string> values;
 };
 
@@ -120,7 +120,7 @@ inline RawFile read_raw(const std::filesystem::path& path) {
     MDB_cursor* cursor = nullptr;
     EXPECT_EQ(mdb_cursor_open(transaction, records, &cursor), 0);
     while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-      std::uint64_t index = 0;  // a key need not be aligned
+      std::uint64_t index = 0;  // a key may be unaligned
       std::memcpy(&index, key.mv_data, sizeof index);
       EXPECT_EQ(index, raw.values.size());
       raw.values.emplace_back(static_cast<const char*>(value.mv_data), value.mv_size);

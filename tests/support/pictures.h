@@ -14,7 +14,7 @@
 
 namespace millrace::testing {
 
-/// Small pictures, each another, `width` + `widen` x n pixels wide.
+/// Makes small different pictures, `width` + `widen` x n pixels wide.
 inline std::vector<Bytes> pictures(std::size_t count, int width, int height, int widen = 0) {
   std::vector<Bytes> images;
   for (std::size_t n = 0; n < count; ++n)

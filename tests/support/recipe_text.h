@@ -10,7 +10,7 @@
 
 namespace millrace::testing {
 
-/// The message with which a recipe's text is refused.
+/// Returns the message of the error for a recipe's text.
 inline std::string why_not(const std::string& json) {
   try {
     (void)Recipe::from_json(json, "train.json");
@@ -21,12 +21,12 @@ inline std::string why_not(const std::string& json) {
   return "accepted";
 }
 
-/// The same for a list of operations.
+/// Does the same for a list of operations.
 inline std::string why_no_list(const std::string& ops) {
   return why_not(R"({"ops": )" + ops + "}");
 }
 
-/// The operations of a recipe's text.
+/// Parses the operations of a recipe's text.
 inline std::vector<Operation> operations_of(const std::string& ops) {
   return Recipe::from_json(R"({"ops": )" + ops + "}").ops;
 }

@@ -20,11 +20,11 @@
 
 namespace millrace::testing {
 
-/// A program that runs, with its output going to files.
+/// A running program whose output goes to files.
 class RunningProgram {
  public:
   struct Result {
-    /// -1 where a signal ended it.
+    /// -1 if a signal ended it.
     int exit_code = -1;
     int signal = 0;
     std::string out;

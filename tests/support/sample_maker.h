@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Samples of single images, made by a recipe, and what they are compared with.
+// Makes samples of single images by a recipe, and the values to compare them with.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,12 +21,12 @@
 
 namespace millrace::testing {
 
-/// The shorter side resized, and of that the centred window.
+/// Resizes the shorter side, then takes the centred window.
 inline Recipe window_of(Size output, int shorter) {
   return {output, {Resize{shorter}, CenterCrop{}}};
 }
 
-/// One worker of a transform and a place for its sample.
+/// One worker of a transform with memory for its sample.
 class Maker {
  public:
   explicit Maker(const Recipe& recipe)
@@ -54,14 +54,14 @@ class Maker {
     return status;
   }
 
-  /// Several images of one sample are one below the other.
+  /// Several images of one sample are stacked vertically.
   Image image() const {
     const Shape& shape = transform_->spec().fields()[0].shape;
     const int views = shape.rank() == 4 ? static_cast<int>(shape[0]) : 1;
     return {size_.width, views * size_.height, 3, {pixels_.begin(), pixels_.end() - guard}};
   }
   std::int64_t label() const { return label_; }
-  /// What the device is told, in a recipe whose flips are left to it.
+  /// The flip for the device, in a recipe that leaves flips to it.
   std::uint8_t flip() const { return flip_; }
   const std::array<std::uint64_t, 2>& stage_ns() const { return stage_ns_; }
   const std::string& way() const { return way_; }
@@ -95,7 +95,7 @@ inline Image cut(const Image& image, const Region& region) {
   return part;
 }
 
-/// The whole image resized as by Pillow, pixel by pixel.
+/// The whole image resized like by Pillow, pixel by pixel.
 inline Image resized(const Image& image, Size size, Interpolation interpolation) {
   Image made{size.width, size.height, 3,
              std::vector<std::uint8_t>(static_cast<std::size_t>(size.width * size.height) * 3)};

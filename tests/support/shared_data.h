@@ -15,7 +15,7 @@ inline const std::filesystem::path& shared_dir() {
 
 }  // namespace millrace::testing
 
-/// Skips the running test, saying so, where a file or folder of ../shared is missing.
+/// Skips the running test with a message if a file or folder of ../shared is missing.
 #define MILLRACE_NEEDS_SHARED(name)                                                      \
   do {                                                                                   \
     if (!std::filesystem::exists(::millrace::testing::shared_dir() / (name)))            \

@@ -17,7 +17,7 @@
 
 namespace millrace::testing {
 
-/// What a pipeline over made-up records needs; a test changes what it is about and calls
+/// Arguments of a pipeline over made-up records. A test changes those that it is about and calls
 /// `pipeline()`.
 struct SmallRun {
   explicit SmallRun(std::uint64_t records, bool copies = false)
@@ -47,7 +47,7 @@ inline SmallRun uneven_run(std::uint64_t records, bool copies = false) {
   return run;
 }
 
-/// The `Error` that a function throws; anything else is a failure of the test.
+/// Returns the `Error` that a function throws; any other result is a failure of the test.
 template <typename Function>
 Error error_of(Function function) {
   try {

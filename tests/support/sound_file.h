@@ -16,18 +16,18 @@
 #include "support/stored_records.h"
 #include "support/temporary_folder.h"
 
-// Sound datasets, to be damaged.
+// Intact datasets, to be damaged.
 
 namespace millrace::testing {
 
-/// A sound dataset, of which each record has another length.
+/// An intact dataset whose records all have different lengths.
 struct SoundDataset {
   std::string name;
   std::uint64_t records;
-  /// Of the record's image.
+  /// Bytes of the first record's image.
   std::size_t first_bytes;
   std::size_t more_bytes_each;
-  /// Left of earlier commits, pages lie in the file that are whole but no longer belong to it.
+  /// Bytes per commit. Several commits leave pages in the file that are intact but no longer used.
   std::size_t commit_bytes;
 
   std::vector<std::byte> image(std::uint64_t index) const {
@@ -64,8 +64,8 @@ inline void write(const SoundDataset& sample, const std::filesystem::path& path)
   writer.finish();
 }
 
-/// A file's bytes on the heap, where the address sanitizer sees a read beyond them, with what its
-/// records hold.
+/// A file's bytes on the heap, so that the address sanitizer detects reads beyond them, and the
+/// contents of its records.
 class SoundFile {
  public:
   explicit SoundFile(const SoundDataset& sample) {
@@ -93,7 +93,7 @@ class SoundFile {
   std::vector<std::vector<std::byte>> images_;
 };
 
-/// Everything that a dataset can be asked, without looking at what it says.
+/// Calls all functions of a dataset and ignores the results.
 inline void ask_everything(const Dataset& dataset,
                            const std::function<void(const Record&, std::uint64_t)>& look) {
   const auto reader = dataset.make_reader();

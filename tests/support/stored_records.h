@@ -18,10 +18,10 @@
 
 namespace millrace::testing {
 
-/// Of a page of LMDB: it takes the machine's.
+/// Page size of LMDB, which is the machine's.
 inline const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-/// What a call throws.
+/// Returns the error that a call throws.
 template <typename Function>
 Error thrown_by(Function&& call) {
   try {
@@ -33,8 +33,8 @@ Error thrown_by(Function&& call) {
   return Error(ErrorCode::internal, "nothing was thrown");
 }
 
-/// The bytes of record `index`: random ones, of a length between 0 and 20000 that differs from
-/// record to record.
+/// Bytes of record `index`: random, with a length between 0 and 20000 that differs from record to
+/// record.
 inline std::vector<std::byte> stored_bytes(std::uint64_t index) {
   Random random(99, index);
   std::vector<std::byte> bytes(index == 0 ? 0 : random.below(index % 3 == 0 ? 200 : 20000));
@@ -81,7 +81,7 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
   std::ofstream(path, std::ios::binary | std::ios::trunc) << contents;
 }
 
-/// How often a file is mapped in this process, as the addresses [begin, end).
+/// A mapping of a file in this process: the addresses [begin, end).
 struct Mapping {
   std::uintptr_t begin;
   std::uintptr_t end;

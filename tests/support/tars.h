@@ -13,11 +13,11 @@
 
 namespace millrace::testing {
 
-/// A tar (POSIX ustar), made by hand.
+/// Builds a tar (POSIX ustar) by hand.
 class TarFile {
  public:
-  /// A sparse one (type 'S', GNU's old format) is `claimed` bytes long, with a hole before the last
-  /// `tail` bytes of the contents.
+  /// Adds a member. A sparse one (type 'S', GNU's old format) is `claimed` bytes long, with a hole
+  /// before the last `tail` bytes of the contents.
   void add(const std::string& name, std::string_view contents, char type = '0',
            std::size_t claimed = 0, std::size_t tail = 0) {
     char header[512] = {};
@@ -57,11 +57,11 @@ class TarFile {
   }
 
   std::size_t size() const { return bytes_.size(); }
-  /// With the end mark.
+  /// Writes the tar with its end mark.
   void write(const std::filesystem::path& path) const {
     std::ofstream(path, std::ios::binary) << bytes_ << std::string(1024, '\0');
   }
-  /// Only the first bytes of it.
+  /// Writes only the first bytes of the tar.
   void write_cut(const std::filesystem::path& path, std::size_t bytes) const {
     std::ofstream(path, std::ios::binary) << bytes_.substr(0, bytes);
   }

@@ -8,7 +8,7 @@
 
 namespace millrace::testing {
 
-/// A fresh folder that is removed with its contents at the end.
+/// A new folder that the destructor removes with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

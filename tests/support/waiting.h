@@ -24,14 +24,14 @@
 
 namespace millrace::testing {
 
-/// How long a test waits for what must come before it calls it lost: far more than a busy machine
+/// Maximal time that a test waits for an event that must happen: far more than a busy machine
 /// needs.
 inline constexpr std::chrono::seconds patience{30};
 
-/// Holds threads back until the test lets them go.
+/// Blocks threads until the test opens it.
 class Gate {
  public:
-  /// Opens, and waits for those who still stand in it.
+  /// Opens the gate, and waits for the threads inside.
   ~Gate() {
     open();
     std::unique_lock lock(mutex_);
@@ -43,7 +43,7 @@ class Gate {
     open_ = true;
     changed_.notify_all();
   }
-  /// Returns when the gate is open; false when it stayed shut for all of the test's patience.
+  /// Returns when the gate is open; returns false if it stayed closed for all of `patience`.
   bool pass() {
     std::unique_lock lock(mutex_);
     ++arrived_;
@@ -56,7 +56,7 @@ class Gate {
     std::lock_guard lock(mutex_);
     return open_;
   }
-  /// Threads that have come to the gate so far.
+  /// Number of threads that have arrived at the gate so far.
   std::size_t arrived() const {
     std::lock_guard lock(mutex_);
     return arrived_;
@@ -82,11 +82,11 @@ class OpensAtEnd {
   Gate& gate_;
 };
 
-/// Lets threads go on only when `parties` of them have met.
+/// Blocks threads until `parties` of them have arrived.
 class Meeting {
  public:
   explicit Meeting(std::size_t parties) : parties_(parties) {}
-  /// False when the others did not come.
+  /// Returns false if the others did not arrive.
   bool meet() {
     std::unique_lock lock(mutex_);
     if (++arrived_ >= parties_) changed_.notify_all();
@@ -100,7 +100,7 @@ class Meeting {
   std::size_t arrived_ = 0;
 };
 
-/// Waits for a condition that must come true; false when it did not.
+/// Waits until a condition is true; returns false if it does not become true.
 template <typename Condition>
 bool eventually(Condition condition, std::chrono::nanoseconds timeout = patience) {
   const auto end = std::chrono::steady_clock::now() + timeout;
@@ -111,8 +111,8 @@ bool eventually(Condition condition, std::chrono::nanoseconds timeout = patience
   return true;
 }
 
-/// What `run` returned the first of up to three times that `is_right` takes it, or the last time: a
-/// busy machine may spoil a run, and a fault spoils each.
+/// Calls `run` up to three times until `is_right` accepts the result, and returns the last result.
+/// A busy machine may spoil one run, but a fault spoils each.
 template <typename Run, typename IsRight>
 auto best_of_three(Run run, IsRight is_right) {
   auto result = run();
@@ -120,7 +120,7 @@ auto best_of_three(Run run, IsRight is_right) {
   return result;
 }
 
-/// Time since it was made.
+/// Measures the time since its construction.
 class Stopwatch {
  public:
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - start_; }

@@ -7,9 +7,9 @@
 
 namespace millrace::testing {
 
-/// What is wrong with markup whose every element is closed, whose attributes are all quoted and
-/// whose every & begins an entity, as in XML; empty where nothing is. What is in <style> and
-/// <script> is passed over.
+/// Returns the first fault in markup; empty for faultless markup. Every element must be closed,
+/// every attribute quoted, and every & must begin an entity, as in XML. The contents of <style> and
+/// <script> are skipped.
 inline std::string fault_in_markup(std::string_view html) {
   const auto around = [&](std::size_t at) { return std::string(html.substr(at, 80)); };
   std::vector<std::string> open;
