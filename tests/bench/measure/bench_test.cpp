@@ -344,50 +344,6 @@ TEST_F(Bench, HelpHasExamples) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("Examples:"), HasSubstr("--step-ms")));
 }
 
-TEST_F(Bench, WritesATraceThatAgreesWithTheReport) {
-  const fs::path trace = folder_ / "trace.json";
-  const Json json = bench_json({"--batches", "30", "--size", "32", "--batch-size", "10",
-                                "--step-ms", "2", "--trace", trace.string()});
-  const auto seconds = json.at("seconds").get<double>();
-  const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
-  std::map<std::string, double> sum_ms;
-  std::map<std::string, std::size_t> counts;
-  std::set<std::string> lanes;
-  for (const Json& event : events) {
-    const std::string name = event.at("name");
-    ++counts[name];
-    // The report does not count spans that end later.
-    const double us = event.value("dur", 0.0);
-    if (event.value("ts", 0.0) + us <= 1e6 * seconds) sum_ms[name] += us / 1e3;
-    if (name == "thread_name") lanes.insert(event.at("args").at("name").get<std::string>());
-  }
-  for (const char* lane : {"worker 0", "planner", "feeder", "copies", "trainer", "device steps"})
-    EXPECT_TRUE(lanes.contains(lane)) << lane;
-  for (const char* level : {"free slots", "ready batches"}) EXPECT_GT(counts[level], 0U) << level;
-  // The trace cuts one sample per worker, which began before the measured time.
-  for (const Json& stage : json.at("stages")) {
-    const std::string name = stage.at("name");
-    if (name == "trainer") continue;
-    const double begun_ms =
-        stage.at("lanes").get<double>() * stage.at("each_ms").at("max").get<double>();
-    EXPECT_NEAR(sum_ms[name], 1e3 * stage.at("busy_seconds").get<double>(), 10 + begun_ms) << name;
-  }
-  EXPECT_NEAR(sum_ms["stall"], json.at("stall_ms").at("total").get<double>(), 0.1);
-  EXPECT_THAT(counts["step"], ::testing::AnyOf(30U, 31U)) << "one may be of the warm-up";
-}
-
-TEST_F(Bench, TracesTheLastStepThoughItsCopyEndsLate) {
-  const fs::path trace = folder_ / "late.json";
-  // 16 x 32 x 32 x 3 bytes in 50 ms: the trainer enqueues the last step long before it begins.
-  bench_json({"--batches", "5", "--warmup", "2", "--size", "32", "--batch-size", "16", "--step-ms",
-              "1", "--copy-gb-s", "0.001", "--trace", trace.string()});
-  const Json events = Json::parse(std::ifstream(trace)).at("traceEvents");
-  std::set<std::uint64_t> steps;
-  for (const Json& event : events)
-    if (event.at("name") == "step") steps.insert(event.at("args").at("batch").get<std::uint64_t>());
-  for (std::uint64_t batch = 2; batch < 7; ++batch) EXPECT_TRUE(steps.contains(batch)) << batch;
-}
-
 TEST_F(Bench, LetsTheNeedChooseTheWorkers) {
   const Json json = bench_json({"--seconds", "1", "--size", "32", "--batch-size", "4", "--step-ms",
                                 "20", "--workers", "auto"});

@@ -46,7 +46,7 @@ TEST_F(BenchTrace, AgreesWithTheReport) {
   for (const Json& event : events) {
     const std::string name = event.at("name");
     ++counts[name];
-    // What ends later, the report does not count.
+    // The report does not count spans that end later.
     const double us = event.value("dur", 0.0);
     if (event.value("ts", 0.0) + us <= 1e6 * seconds) sum_ms[name] += us / 1e3;
     if (name == "thread_name") lanes.insert(event.at("args").at("name").get<std::string>());
@@ -54,7 +54,7 @@ TEST_F(BenchTrace, AgreesWithTheReport) {
   for (const char* lane : {"worker 0", "planner", "feeder", "copies", "trainer", "device steps"})
     EXPECT_TRUE(lanes.contains(lane)) << lane;
   for (const char* level : {"free slots", "ready batches"}) EXPECT_GT(counts[level], 0U) << level;
-  // Of a sample per worker, begun before, the trace has only what lies in the measured time.
+  // The trace cuts one sample per worker, which began before the measured time.
   for (const Json& stage : json.at("stages")) {
     const std::string name = stage.at("name");
     if (name == "trainer") continue;
