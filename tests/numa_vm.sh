@@ -3,17 +3,17 @@
 #
 #   bash tests/numa_vm.sh [--require] [--disk FOLDER] PROGRAM [ARGUMENT ...]
 #
-# Runs a program on a made-up machine with two NUMA nodes, each of two processors (0-1 and 2-3) and
-# 512 MiB: a Debian kernel in QEMU, which imitates the processors in software. Besides the program
-# there are the libraries it is linked with and busybox. Shows what the program prints and ends with
-# its status.
+# Runs a program on a simulated machine with two NUMA nodes, each of two processors (0-1 and 2-3)
+# and 512 MiB: a Debian kernel in QEMU, which emulates the processors in software. The machine
+# contains the program, the libraries that it is linked with, and busybox. Prints the program's
+# output and ends with its status.
 #
-# With --disk there is /disk, a file system with the files of FOLDER, on a disk that cannot be read
-# everywhere: each line "FILE PAGE" of FOLDER/lost_pages names a page of 4 KiB that is an I/O error.
+# With --disk there is /disk, a file system with the files of FOLDER, on a disk with unreadable
+# pages: each line "FILE PAGE" of FOLDER/lost_pages names a page of 4 KiB that causes an I/O error.
 #
-# Where something is missing it says what and ends with 77. With --require, or
-# MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a kernel where there is none, and
-# whatever else is missing is a failure.
+# If a dependency is missing, it prints which one and ends with 77. With --require, or
+# MILLRACE_REQUIRE_NUMA_VM=1 in the environment, it fetches a missing kernel, and any other missing
+# dependency is a failure.
 set -euo pipefail
 
 require=${MILLRACE_REQUIRE_NUMA_VM:-}

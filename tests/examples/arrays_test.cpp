@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The examples on arrays, on made-up ones: their losses fall, and no image library is loaded.
+// The examples on arrays, with made-up ones: their losses must fall, and no image library may be
+// loaded.
 #include <gmock/gmock.h>
 #include <millrace/random.h>
 
@@ -25,7 +26,7 @@ double loss_of(const std::string& text, const std::string& before) {
   return std::stod(text.substr(at + before.size()));
 }
 
-/// A stream in which each token of 16 is followed by one of two.
+/// Writes a stream in which each of 16 tokens is followed by one of two.
 void write_tokens(const TemporaryFolder& folder) {
   Random random(5, 0);
   std::vector<std::uint16_t> tokens{0};
@@ -36,7 +37,7 @@ void write_tokens(const TemporaryFolder& folder) {
       {"npy": "tokens.npy", "window": {"length": 33, "stride": 32}}}})");
 }
 
-/// Lists of up to 12 of 40 features, of which an even one speaks for label 1.
+/// Writes lists of up to 12 of 40 features; an even feature indicates label 1.
 void write_lists(const TemporaryFolder& folder) {
   Random random(6, 0);
   std::vector<std::int32_t> features;
@@ -66,7 +67,7 @@ TEST(Tokens, TheLossFallsToWhatTheStreamHas) {
       {MILLRACE_TOKENS, (folder / "tokens.json").string(), "--vocabulary", "16", "--rate", "0.1"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_LT(loss_of(result.out, "epoch 0: loss "), 2.773) << "log(16) is no model at all";
-  // One of two is log(2).
+  // The loss of one choice out of two is log(2).
   EXPECT_NEAR(loss_of(result.out, "epoch 4: loss "), 0.693, 0.06) << result.out;
   EXPECT_LT(loss_of(result.out, "epoch 4: loss "), 0.8 * loss_of(result.out, "epoch 0: loss "));
   EXPECT_THAT(result.out, HasSubstr(" bounds the run"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trainer on CUDA and its graphs, on the stand-in for the CUDA runtime.
+// The CUDA trainer and its graphs, over the stand-in for the CUDA runtime.
 #include <gmock/gmock.h>
 #include <millrace/random.h>
 
@@ -24,7 +24,7 @@ constexpr std::size_t batch_size = 8;
 constexpr TrainerOptions options{
     .pixels = pixels, .hidden = 5, .classes = classes, .batch_size = batch_size};
 
-/// Memory of one slot: a batch lies in it, or a part of one behind `first`.
+/// Memory of one slot, for a batch or for a part of one that begins at sample `first`.
 class Slot {
  public:
   explicit Slot(millrace::Device& device)
@@ -32,7 +32,7 @@ class Slot {
         labels_(device.allocate_device(batch_size * sizeof(std::int64_t))),
         valid_(device.allocate_device(batch_size)) {}
 
-  /// The next batch; the device's streams must be done with the last one.
+  /// Fills in the next batch; the device's streams must be done with the last one.
   void fill(std::uint64_t batch) {
     millrace::Random random(batch, 0);
     for (std::size_t i = 0; i < batch_size * pixels; ++i)
@@ -74,7 +74,7 @@ class CudaTrainerTest : public ::testing::Test {
  protected:
   void SetUp() override { stand_in::reset(); }
 
-  /// Sums of `batches` batches in two slots by turns, each in `parts` equal parts.
+  /// Sums of `batches` batches in two alternating slots, each in `parts` equal parts.
   static Perceptron::Sums train(Training& run, std::uint64_t batches, std::size_t parts) {
     Perceptron::Sums all;
     for (std::uint64_t batch = 0; batch < batches; ++batch) {
@@ -169,7 +169,7 @@ TEST_F(CudaTrainerTest, WhatFailsInACaptureEndsIt) {
   EXPECT_NO_THROW(run.trainer->synchronize());
 }
 
-// A trainer looks for the last error behind its own launches.
+// A trainer checks the last error after its own launches.
 TEST_F(CudaTrainerTest, TheClockOfItsStreamLeavesNoErrorBehind) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);

@@ -5,9 +5,9 @@
 
 #include "perceptron_on_device.h"
 
-/// A queue of perceptron_on_device.h whose work is done at once, by plain loops.
+/// A queue of perceptron_on_device.h that works at once, by plain loops.
 struct LoopQueue {
-  /// As BLAS defines `sgemm`, with alpha = 1: element (row, column) of a column-major matrix is at
+  /// Implements BLAS' `sgemm` with alpha = 1: element (row, column) of a column-major matrix is at
   /// [row + column * ld].
   void multiply(const Gemm& gemm) const {
     for (int row = 0; row < gemm.m; ++row) {
@@ -22,7 +22,7 @@ struct LoopQueue {
     }
   }
 
-  /// From the last to the first: the order must not matter.
+  /// Runs from the last to the first index: the order must not matter.
   template <typename Function>
   void each(int count, const Function& function) const {
     for (int index = count; index-- > 0;) function(index);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The perceptron as calls to a device, done by plain loops here, against the one that loops over
-// samples. What is left to a GPU is whether cuBLAS multiplies and kernels are launched for each
-// index.
+// Compares the perceptron as calls to a device, done by plain loops here, with the one that loops
+// over samples. Only cuBLAS and the kernels' launches remain to be tested on a GPU.
 #include "perceptron.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +20,7 @@ namespace {
 using ::testing::Each;
 using ::testing::FloatEq;
 
-// No two extents are the same, so that no two can be taken for each other.
+// All extents differ, so that mixing them up is detected.
 constexpr PerceptronShape shape{.pixels = 13, .hidden = 7, .classes = 5};
 constexpr int most_samples = 11;
 constexpr float unwritten = std::numeric_limits<float>::quiet_NaN();
@@ -47,7 +46,7 @@ struct Data {
   DeviceSamples all() const { return from(0, static_cast<int>(labels.size())); }
 };
 
-/// Each array has memory of its own, so a sanitizer sees what goes beyond it.
+/// Each array has memory of its own, so a sanitizer detects accesses beyond it.
 struct OnDevice {
   explicit OnDevice(std::span<const float> from) : weights(from.begin(), from.end()) {
     model = {shape,         weights.data(),         momentum.data(), gradients.data(),
@@ -138,7 +137,7 @@ TEST_F(DevicePerceptronTest, LabelsThatAreNoneCountAndLeaveNoGradient) {
   EXPECT_THAT(device_.gradients, Each(FloatEq(0)));
   EXPECT_THROW(reference(data), std::out_of_range);
 
-  data.valid = {0, 0};  // what labels bad records have does not matter
+  data.valid = {0, 0};  // the labels of bad records do not matter
   device_.add(data.all(), true);
   EXPECT_EQ(device_.sums[sum_bad_labels], 2);
 }

@@ -19,7 +19,7 @@ using testing::run_program;
 
 constexpr int side = 40;
 
-/// Pictures (PPM) of two coloured patches on a third colour, with noise, and their masks.
+/// Writes pictures (PPM) of two coloured patches on a third colour, with noise, and their masks.
 void write_patches(const std::string& path, int count, bool with_masks) {
   constexpr std::uint8_t colours[3][3] = {{120, 120, 120}, {190, 60, 60}, {40, 90, 180}};
   DatasetWriter writer(path);
@@ -43,7 +43,7 @@ void write_patches(const std::string& path, int count, bool with_masks) {
   writer.finish();
 }
 
-/// The last number of that name in what was printed.
+/// The last number after `name` in the output.
 double printed(const std::string& text, const std::string& name) {
   return std::stod(text.substr(text.rfind(name) + name.size()));
 }

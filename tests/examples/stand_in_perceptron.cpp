@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In place of cuda_perceptron.cu, on the stand-in for the CUDA runtime: the same calls, done by
-// loops when the stream comes to them.
+// Replaces cuda_perceptron.cu, over the stand-in for the CUDA runtime: the same calls, done by
+// loops when the stream reaches them.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace stand_in = millrace::testing::stand_in;
 
 namespace {
 
-/// Waits for the stand-in's threads when the program ends; what was not given back until then ends
-/// it badly.
+/// Waits for the stand-in's threads when the program ends. Objects that are not freed by then make
+/// the program fail.
 struct AtEnd {
-  AtEnd() { stand_in::live(); }  // the stand-in is made before this, and so goes after it
+  AtEnd() { stand_in::live(); }  // the stand-in is made before this, and so destroyed after it
   ~AtEnd() { stand_in::reset(); }
 } at_end;
 

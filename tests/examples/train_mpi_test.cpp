@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The example trainer under mpirun: what its ranks read together, and a run that goes on with
+// The example trainer under mpirun: the records that its ranks read, and a run that continues with
 // another number of ranks.
 #include <gmock/gmock.h>
 
@@ -27,16 +27,16 @@ constexpr std::uint64_t records = 100;
 class TrainMpi : public ::testing::Test {
  protected:
   void SetUp() override {
-    // Open MPI refuses both without being told: as root in a container, and more ranks than cores.
+    // Open MPI refuses both by default: running as root in a container, and more ranks than cores.
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
     setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);  // Open MPI 5
-    // Short paths: the sockets that Open MPI makes there have few characters.
+    // Short paths, because the names of Open MPI's sockets there are limited.
     setenv("TMPDIR", "/tmp", 1);
   }
 
-  /// Trains on `ranks` ranks and adds to what each had.
+  /// Trains on `ranks` ranks and adds the records of each.
   RunningProgram::Result train(unsigned ranks, std::vector<std::string> options = {}) {
     std::vector<std::string> command{
         MILLRACE_MPIEXEC,       "-np",   std::to_string(ranks),  MILLRACE_TRAIN_MPI,
@@ -105,7 +105,7 @@ TEST_F(TrainMpi, ARunOnTwoRanksGoesOnOnThreeAsIfNothingHadBeen) {
   ASSERT_EQ(interrupted.size(), 6U);
 
   expect_trained(train(1),
-                 1);  // whose batches come behind those of the others under the same numbers
+                 1);  // its batches come after those of the others, under the same numbers
   const auto all = batches();
   for (const auto& [number, twice] : all) {
     const auto& once = interrupted.at(number);

@@ -38,7 +38,7 @@ TEST(Train, TheLossFalls) {
   EXPECT_THAT(result.out, HasSubstr(" bounds the run"));
 }
 
-// The parts' gradients are summed up in the samples' order, so nothing but time differs.
+// The parts' gradients are summed up in the samples' order, so only the time differs.
 TEST(Train, AccumulatingPartsTrainsTheSame) {
   const auto epochs = [](const std::string& out) { return out.substr(0, out.find("idle ")); };
   const auto whole = train({"--epochs", "3"});
@@ -67,8 +67,7 @@ TEST(Train, SaysThatThereIsNoGpu) {
 }
 
 #ifdef MILLRACE_TRAIN_ON_STAND_IN
-// Over the stand-in for the CUDA runtime: as on the host, but for the order in which floats are
-// summed up.
+// Over the stand-in for the CUDA runtime: as on the host, except for the order of summing floats.
 TEST(Train, OnCudaItTrainsAsOnTheHost) {
   const std::vector<std::string> options{MILLRACE_TRAIN_DATASET, "--epochs", "3", "--batch-size",
                                          "16"};

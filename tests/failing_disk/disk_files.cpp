@@ -11,7 +11,7 @@
 namespace millrace::testing {
 namespace {
 
-/// The page of a file's bytes in which the middle of a record's image lies.
+/// Page of a file that contains the middle of a record's image.
 std::uint64_t middle_page(const std::string& bytes, std::uint64_t record) {
   const std::vector<std::byte> image = stored_bytes(record);
   const std::size_t at =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// I/O errors of a disk under a dataset that is mapped, which the system tells by SIGBUS, and under
-// one that is read call by call.
+// I/O errors of a disk under a mapped dataset, which the system reports by SIGBUS, and under one
+// that is read by system calls.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <millrace/host_device.h>
@@ -32,7 +32,7 @@ constexpr int rounds = 4;
 std::atomic<int> own_signals;
 std::atomic<void*> own_address;
 
-/// A trainer's: it counts, and puts zeros where a page was lost.
+/// The trainer's own handler: it counts signals, and replaces lost pages by zeros.
 void count_signal(int, siginfo_t* info, void*) {
   ++own_signals;
   own_address = info->si_addr;
@@ -66,7 +66,7 @@ class FailingDisk : public ::testing::Test {
     EXPECT_THAT(reason, HasSubstr(map ? "an I/O error" : "Input/output error"));
   }
 
-  /// Reads all records of the dataset, opened once more.
+  /// Opens the dataset again and reads all records.
   void read_all(bool map, const std::function<void(std::uint64_t)>& after_each) const {
     const auto dataset = open_dataset(files_.dataset(), {.map = map});
     const auto reader = dataset->make_reader();
@@ -85,7 +85,7 @@ class FailingDisk : public ::testing::Test {
     }
   }
 
-  /// A fault of the trainer's own, for which the handler of before is there.
+  /// Causes a fault in the trainer's own map, which the earlier handler must handle.
   void expect_own_signal() const {
     const int file = open(files_.own().c_str(), O_RDONLY | O_CLOEXEC);
     ASSERT_GE(file, 0);

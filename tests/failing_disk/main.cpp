@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tests of a disk that fails. With `--write FOLDER` it writes the disk's files instead.
+// The tests of a failing disk. With `--write FOLDER` it writes the disk's files instead.
 #include <gtest/gtest.h>
 
 #include <string_view>

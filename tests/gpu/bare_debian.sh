@@ -24,7 +24,7 @@ bundle=$(cd "$1" && pwd)
 PATH=$PATH:/usr/sbin:/sbin
 command -v debootstrap >/dev/null || fail "there is no debootstrap; Debian has it in a package."
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# Mounts made below end with the namespace, however this ends.
+# Mounts made below are removed with the namespace, however the script ends.
 [ -n "${MILLRACE_BARE_UNSHARED:-}" ] ||
   MILLRACE_BARE_UNSHARED=1 exec unshare --mount bash tests/gpu/bare_debian.sh "$bundle"
 
@@ -55,7 +55,7 @@ told=$(there bash /home/there/bundle/run.sh) || status=$?
 printf 'without a driver: status %d, %s\n' "$status" "$told"
 [ "$status" -eq 77 ] || fail "the script did not end with 77."
 
-# With a GPU that is made up, the programs are begun and say that there is none.
+# With a fake GPU, the programs start and report that they find no device.
 cat >"$root/home/there/made_up/nvidia-smi" <<'SCRIPT'
 #!/bin/sh
 echo A made-up GPU, 1.2
@@ -71,7 +71,7 @@ for file in table.txt results.json raw.tar.gz; do
   [ -s "$root/home/there/out/$file" ] || fail "the script left no $file."
 done
 
-# Libraries that a program misses there.
+# Libraries that a program lacks there.
 cuda='cuda|cudart|cu(blas|dnn|fft|file|pti|rand|solver|sparse).*|nccl|nv.*'
 leave="^lib($cuda|torch.*|c10.*|shm|gomp.*)[.-]"
 there bash -euc 'mkdir /home/there/unpacked && cd /home/there/unpacked

@@ -44,13 +44,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out" "$work/bin" "$work/lib"
 
-# What every Linux machine has, and what is of CUDA and goes with the driver or is large.
+# Libraries that every Linux machine has, and libraries of CUDA that belong to the driver or are
+# large.
 linux='linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s)'
 cuda='lib(cuda|cudart|cu(blas|dnn|fft|file|pti|rand|solver|sparse).*|nccl|nv.*)'
 torch='lib(torch.*|c10.*|shm|gomp.*)'
 leave="^($linux|$cuda|$torch)[.-]"
-# copy_libraries FILE: those that it names, and those that they name in turn. `ldd` alone would tell
-# also what those need that are left.
+# copy_libraries FILE: copies the libraries that it names, and those that they name in turn. `ldd`
+# would also list the dependencies of libraries that are left out.
 copy_libraries() {
   local name path
   local -A found=()
@@ -68,7 +69,7 @@ copy_named() {
     copy_named "$path"
   done < <(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]$/\1/p')
 }
-# take FILE FOLDER: into bin or lib, with the libraries that it loads.
+# take FILE FOLDER: copies FILE into bin or lib, with the libraries that it loads.
 take() {
   if [ ! -e "$1" ]; then
     printf 'bundle.sh: left out, since it is not built: %s\n' "$1" >&2
@@ -80,10 +81,10 @@ take() {
 for program in "${programs[@]}"; do take "$build/$program" bin; done
 take "$torch_build/examples/resnet18" bin
 take "$build/bench/c/libmillrace.so.0.1" lib
-# Half of the libraries' bytes are tables that shrink well.
+# Half of the libraries' bytes are tables that compress well.
 tar -czf "$out/programs.tar.gz" -C "$work" bin lib
 
-# Every k-th of the photographs, k as small as the limit allows, in their class folders.
+# Takes every k-th photograph, with k as small as the limit allows, in their class folders.
 mapfile -t files < <(cd "$photos" && find . -type f \( -iname '*.jpg' -o -iname '*.jpeg' \) | sort)
 [ ${#files[@]} -gt 0 ] || fail "$photos: has no .jpg or .jpeg"
 all_bytes=$(cd "$photos" && printf '%s\0' "${files[@]}" | du -bc --files0-from=- | tail -n 1 |

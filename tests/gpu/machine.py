@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 
-# Asked for at once; a field that the driver does not know fails the fields beside it.
+# Fields of one query; a field that the driver does not know makes the whole query fail.
 GPU_FIELDS = (
     ("name", "driver_version", "memory.total"),
     ("pcie.link.gen.current", "pcie.link.gen.max", "pcie.link.width.current",
@@ -89,7 +89,7 @@ def facts_of_kernel():
 
 
 def bytes_of(path):
-    """The size of a file, or of all files in a folder; None if there is none."""
+    """The size of a file, or of all files in a folder; None without files."""
     files = [path] if path.is_file() else path.rglob("*")
     return sum(file.stat().st_size for file in files if file.is_file()) or None
 

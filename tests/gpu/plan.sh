@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The plan of run.sh, which includes this file: the steps in the order of their worth. All limits,
-# those before the first step too, add up to at most 480 s (--quick: 240).
+# The plan of run.sh, which includes this file: the steps in the order of their importance. All
+# limits, including those before the first step, add up to at most 480 s (--quick: 240).
 
-# plan NAME SECONDS QUICK_SECONDS PROGRAM ARGUMENT...: a step, with its limits; - leaves it out. Its
-# result is NAME.json where the arguments name that, or what it prints if that is JSON.
+# plan NAME SECONDS QUICK_SECONDS PROGRAM ARGUMENT...: adds a step with its limits; - leaves it out.
+# Its result is NAME.json if the arguments name that file, or its output if that is JSON.
 names=()
 limits=()
 commands=()
@@ -30,7 +30,7 @@ is_last() {
   local last=$((${#names[@]} - 1))
   [ "$last" -ge 0 ] && [ "${names[last]}" = "$1" ] && [[ ${commands[last]} != missing:* ]]
 }
-# needs NAME VALUE WHY: the step NAME, if it is the last, does not run where the value is empty.
+# needs NAME VALUE WHY: the step NAME, if it is the last, does not run if VALUE is empty.
 needs() {
   if [ -z "$2" ] && is_last "$1"; then commands[${#commands[@]} - 1]="missing: $3"; fi
 }
@@ -46,8 +46,8 @@ under() {
     commands[last]="$(printf '%q ' "$path" "${@:3}")${commands[last]}"
   fi
 }
-# plan_sanitizer NAME SECONDS QUICK_SECONDS TOOL FILTER. Only a few tests: it makes a program many
-# times slower.
+# plan_sanitizer NAME SECONDS QUICK_SECONDS TOOL FILTER: only a few tests, because it makes a
+# program many times slower.
 plan_sanitizer() {
   plan "$1" "$2" "$3" gpu_tests "--gtest_filter=$5"
   under "$1" compute-sanitizer --tool "$4" --error-exitcode 1
@@ -56,8 +56,8 @@ plan_bench() {
   plan "$1" "$2" "$3" millrace bench "$dataset" --device cuda:0 --convert bfloat16 \
     --json "$raw/$1.json" "${@:4}"
 }
-# A rate of so many workers, beside T's: the one row in which the workers are not the library's own
-# choice, which leaves a processor to the trainer's thread.
+# The rate with a given number of workers, with T's rate. In all other rows the library itself
+# chooses the number of workers, and leaves a processor to the trainer's thread.
 plan_scaling() {
   plan_bench "scaling_$1" 14 "$2" --step-ms 0 --batch-size 64 --workers "$1" --warmup 4 \
     --seconds 1 --ceiling --ceiling-seconds 8
@@ -68,8 +68,8 @@ plan_resnet18() {
   needs "resnet18_$1" "$torch" "there is no PyTorch"
   under "resnet18_$1" env "LD_LIBRARY_PATH=$torch_libraries"
 }
-# One kernel each: ncu counts the launches of all that match. The first one is the comparison with
-# the host, on a few samples.
+# One kernel each: ncu counts the launches of all that match. The first launch is the comparison
+# with the host, on a few samples.
 plan_ncu() {
   plan "ncu_$1" 8 - millrace_gpu_benchmarks "--benchmark_filter=^$3/"
   under "ncu_$1" ncu --clock-control none --csv --metrics \
@@ -90,12 +90,12 @@ make_plan() {
   plan_sanitizer memcheck_pipeline 18 - memcheck CudaPipelineOnGpu.BatchesAreThoseOfTheHost
   plan kernels 17 17 millrace_gpu_benchmarks --benchmark_format=json \
     '--benchmark_filter=^(Convert/.*/bfloat16/nchw|Mix/|DeviceBandwidth)'
-  # About half of what 16 cores can feed: 90 and 22 ms on an H100.
+  # About half of the rate that 16 cores can feed: 90 and 22 ms on an H100.
   plan_bench gemm_256 20 18 --step gemm:32768 --batch-size 256 --seconds "$seconds"
   plan_bench gemm_64 20 16 --step gemm:20480 --batch-size 64 --seconds "$seconds"
   plan_resnet18 128 28 -
   plan_resnet18 256 26 30
-  # A step of 1.25 x the loader's time per batch, which the loader just feeds.
+  # A step of 1.25 x the loader's time per batch, which the loader can just feed.
   plan_bench spin_256 16 - --step-ms auto --batch-size 256 --seconds 4
   if [ "$cores" -gt 1 ]; then plan_scaling 1 -; fi
   if [ "$cores" -gt 8 ]; then plan_scaling 8 -; fi

@@ -5,19 +5,22 @@
 #   bash tests/gpu/run.sh --plan [--quick]                       prints the steps and their limits
 #   bash tests/gpu/run.sh --bundle OUT [BUILD_DIR] [PHOTOS]      makes a bundle: see bundle.sh
 #
-# Tests and measures on a machine with a GPU in at most 8 minutes (--quick: 4), from a bundle, which
-# has photographs, or a build tree (MILLRACE_BUILD=build/release) with a DATASET, and the FOLDER of
-# class folders of which it was packed. README.md beside this script tells the whole call.
+# Tests and measures on a machine with a GPU in at most 8 minutes (--quick: 4). It runs from a
+# bundle, which contains photographs, or from a build tree (MILLRACE_BUILD=build/release) with a
+# DATASET and the FOLDER of class folders that it was packed from. README.md in this folder explains
+# everything.
 #
-# Each step has a time limit, and the next ones run in any case. After each step the
-# results are written: FOLDER/table.txt (measured values beside bars), results.json and raw.tar.gz
-# (all outputs). FOLDER is $OUT, or gpu_results. Ends with 0 if all ran and nothing falls short, 1
-# if something failed or falls short, 77 if there is no GPU that the programs can use.
+# Each step has a time limit. A failed step does not stop the next ones. After each step the results
+# are written: FOLDER/table.txt (measured values with bars), results.json and raw.tar.gz (all
+# outputs). FOLDER is $OUT, or gpu_results. Ends with 0 if all steps ran and met their bars, 1 if
+# something failed or missed its bar, 77 if the programs find no usable GPU.
 #
-# For trying the script: MILLRACE_GPU_PROGRAMS=FOLDER has programs that go before all others,
-# MILLRACE_GPU_LIMIT=SECONDS is the most that a step may take, MILLRACE_GPU_TIME=SECONDS the most
-# for all, MILLRACE_GPU_SLOWER=N multiplies the limits of the steps, and MILLRACE_GPU_FILE=FILE is
-# held open in place of /dev/nvidia0.
+# For testing the script:
+#   MILLRACE_GPU_PROGRAMS=FOLDER   uses programs in FOLDER instead of all others.
+#   MILLRACE_GPU_LIMIT=SECONDS     limits the time of each step.
+#   MILLRACE_GPU_TIME=SECONDS      limits the time of all steps.
+#   MILLRACE_GPU_SLOWER=N          multiplies the limits of the steps.
+#   MILLRACE_GPU_FILE=FILE         keeps FILE open in place of /dev/nvidia0.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -67,10 +70,10 @@ if [ -e "$here/programs.tar.gz" ]; then bundled=1; fi
 smi_limit=12
 unpack_limit=8
 probe_limit=12
-# For all: a last step that must be killed, and its table, end within 8 minutes (4).
+# For all steps: a last step that must be killed, and its table, end within 8 minutes (4).
 time_for_all=${MILLRACE_GPU_TIME:-$((quick ? 226 : 466))}
 
-# A bundle has its programs in one folder, a build tree has each in its target's.
+# A bundle has its programs in one folder; a build tree has them in their targets' folders.
 if [ -n "$bundled" ]; then
   unpacked=UNPACKED
   if [ -z "$only_plan" ]; then
@@ -98,8 +101,9 @@ find_program() {
   command -v "$1" || true
 }
 
-# Where this machine has the libraries of CUDA that a bundle leaves to it: its toolkit, or else the
-# packages of Python. Where PyTorch is, its libraries are the second line. PyTorch is not imported.
+# Prints the folders of CUDA's libraries on this machine, which a bundle does not contain: those of
+# its toolkit, or else of Python packages. If PyTorch is installed, its libraries are the second
+# line. PyTorch is not imported.
 python_folders() {
   python3 -c '
 import importlib.util, os, site
@@ -132,12 +136,13 @@ if [ -n "$only_plan" ]; then
   exit
 fi
 
-# The driver forgets the GPU when nobody has its file open, and starts anew for each program.
+# Keeps the GPU's file open. Otherwise the driver would reset its state when no program uses it, and
+# start again for each program.
 for file in ${MILLRACE_GPU_FILE:-/dev/nvidia[0-9]*}; do
   if [ -e "$file" ] && exec {held}<>"$file"; then break; fi
 done 2>/dev/null
 
-# Says why nothing is run, where that is known.
+# Prints the reason why nothing is run, if it is known.
 no_gpu() {
   printf 'no CUDA device%s\n' "${1:+: $1}"
   exit 77
@@ -155,13 +160,13 @@ trap 'rm -rf "$raw" ${bundled:+"$unpacked"}' EXIT
 mapfile -t found < <(python_folders)
 torch=${found[1]:-}
 libraries=$library_folder:$(cuda_libraries)${found[0]:-}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# PyTorch has CUDA libraries of its own, which are not mixed with the toolkit's. Python takes this
-# machine's other libraries, and from the bundle what is not here.
+# PyTorch has CUDA libraries of its own, which must not be mixed with the toolkit's. Python uses
+# this machine's other libraries, and takes missing ones from the bundle.
 torch_libraries=$torch:${found[0]:-}:/usr/lib/x86_64-linux-gnu:/lib/x86_64-linux-gnu
 torch_libraries+=:/usr/lib64:$library_folder
 
-# The photographs travel once, as the JPEGs that torchvision reads, and are packed here. Where that
-# fails, the folder itself is the dataset.
+# A bundle contains the photographs once, as the JPEGs that torchvision reads. They are packed here.
+# If that fails, the folder itself is the dataset.
 unpack() {
   tar -xzf "$here/programs.tar.gz" -C "$unpacked"
   tar -xf "$here/photos.tar" -C "$unpacked"
@@ -185,7 +190,7 @@ else
   [ -e "$dataset" ] || fail "$dataset: there is no such dataset"
 fi
 
-# The driver may be too old for the programs: one that looks for a GPU says so.
+# The driver may be too old for the programs: a program that looks for a GPU reports that.
 probe=$(find_program gpu_tests)
 if [ -n "$probe" ]; then
   told=$(LD_LIBRARY_PATH=$libraries timeout -k 2 "$probe_limit" "$probe" \

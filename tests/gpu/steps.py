@@ -23,9 +23,8 @@ KEPT_BYTES = 1 << 20  # of each output, from its end
 GRACE_SECONDS = 5  # from SIGTERM to SIGKILL, and from there until a process is left behind
 SHORTEST = 5  # seconds; a step that has less left is not begun
 STUCK = 137
-# Steps during which the GPU is asked for clocks and link, and after how many seconds: a GPU without
-# work lowers both. A question takes the driver's time, so steps whose idle has a bar are left
-# alone.
+# Steps during which the GPU's clocks and link are queried, and after how many seconds: an idle GPU
+# lowers both. A query takes the driver's time, so steps with a bar for their idle time have none.
 SAMPLED = {"python": 10, "soak": 30}
 
 
@@ -154,7 +153,7 @@ class Run:
             timer.cancel()
             timer.join()  # before another process is started: preexec_fn and threads do not mix
         out = self.raw / f"{name}.out"
-        # A result that is printed.
+        # The output is the result.
         if not (self.raw / f"{name}.json").exists() and out.read_bytes()[:1] == b"{":
             (self.raw / f"{name}.json").write_bytes(out.read_bytes())
         self.note(name, status, f"{seconds:.1f}", limit, command)

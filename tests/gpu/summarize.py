@@ -67,7 +67,7 @@ class Step:
         return None
 
     def value(self, *keys):
-        """A member of the result, by its keys; None if there is none."""
+        """A member of the result, by its keys; None if it is missing."""
         value = self.result
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None

@@ -10,7 +10,7 @@ SANITIZERS = {
 }
 GEMM_RUNS = {"gemm_256": "256", "gemm_64": "64"}
 IDLE_POINTS = 0.3  # above the floor
-# Growth that is none: allocators keep some pages.
+# Growth below this is ignored: allocators keep some pages.
 RSS_GROWTH_MB = 10
 DEVICE_GROWTH_MB = 1
 IMAGE_BYTES = 224 * 224 * 3  # of a sample in bench's default recipe
@@ -111,7 +111,7 @@ class Table:
                  "not measured: lscpu and bench do not tell both")
 
     def beside_cache(self):
-        """The dataset's size beside the last-level cache: a rate of cached data is no other's."""
+        """The sizes of the dataset and the last-level cache: rates of cached data differ."""
         data = cache = None
         for name, unit, data_keys, cache_keys in (
                 ("machine", 1e6, ("data_bytes",), ("cpu", "l3_bytes")),
@@ -134,7 +134,8 @@ class Table:
             skipped = re.search(r"\[  SKIPPED \] (\d+) test", step.out)
             count, missed = (int(found.group(1)) if found else 0 for found in (passed, skipped))
             text = f"{count} passed" + (f", {missed} skipped" if missed else "")
-            # A few are for machines without a GPU. Where most were skipped, they did not find it.
+            # A few are for machines without a GPU. If most tests were skipped, they did not find
+            # the GPU.
             self.add(what, text if count else "no test ran", "all pass", count > missed)
 
     def sanitizer(self, what, name):
@@ -191,7 +192,8 @@ class Table:
                 def copies(what, key, *bar):
                     self.value(f"H2D of {what}, {copied:.1f} MiB", name, (key,), "%", *bar)
 
-                # Paced ones come now and then, as the loader's do; the others one behind the other.
+                # Paced launches come from time to time, like the loader's; the others follow each
+                # other directly.
                 paced = key.replace("plain", "paced")
                 for workers, end in (("idle", ""), ("busy", "_busy")):
                     of = f"{kind} memory, {workers} workers"
@@ -307,7 +309,7 @@ class Table:
                  bar, loader >= 0.9 * reference)
 
     def latency(self):
-        """Of the benchmarks that are about the driver's calls, not about kernels."""
+        """Rows for the benchmarks of the driver's calls, not of kernels."""
         for what, name, counters in (
                 ("pinned allocation", "Pinned", {"ms_per_gib": " ms/GiB"}),
                 ("launch of another thread, slots freed behind a 200 ms kernel", "Launch",

@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""house.py ROOT: the rules of the house, read from the sources of the tree ROOT.
+"""house.py ROOT: checks the house rules in the sources of the tree ROOT.
 
 It prints one line "file:line: what is wrong" for each breach and exits with 1 if there is one:
 
 1. A room includes only itself and the rooms that stand before it in its folder's list; one format
    or codec does not include another.
-2. A private header is included by its own folder and by the tests of that folder alone, and a
-   public header by the folders that build on its own.
-3. A source has at most 400 lines of at most 100 characters. Pages have as long lines, but for the
-   rows of tables.
+2. Only its own folder and the tests of that folder include a private header. Only folders that
+   build on its folder include a public header.
+3. A source has at most 400 lines of at most 100 characters. Pages have the same limit of
+   characters, except for the rows of tables.
 4. A room holds at most 30 sources, any folder at most 35 files.
 5. The front page has at most 1,500 words.
-6. No source compares HWY_TARGET with the name of an instruction set: the next version of Highway
-   has further ones. The vector's size decides. HWY_SCALAR and HWY_EMU128, which have no vectors,
-   may be named.
-7. No two sources of the product define a type of one name in one namespace: the linker would take
-   the functions of either (the one-definition rule). Unnamed namespaces do not count.
+6. A source does not compare HWY_TARGET with the name of an instruction set, because the next
+   version of Highway has further ones. It uses the vector's size instead. HWY_SCALAR and
+   HWY_EMU128, which have no vectors, may be named.
+7. Two sources of the product do not define types of the same name in one namespace: the linker
+   would use the functions of either (the one-definition rule). Unnamed namespaces do not count.
 """
 
 import re
@@ -27,7 +27,7 @@ from pathlib import Path, PurePosixPath
 
 # The rooms of each folder from the ground up. A file's name stands for that file on its folder's
 # top level, "*" for all other files there. "<codec>" stands for all other rooms at its place,
-# whatever their names, which do not include each other.
+# whatever their names. These do not include each other.
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
                "dataset/open", "order", "runtime", "device", "report", "pipeline/options",
@@ -40,7 +40,8 @@ ROOMS = {
               "dataset/annotations", "dataset", "image", "diagnose", "tune", "micro", "main.cpp",
               "c"],
 }
-# The folders whose public headers a folder includes; all others (bench, examples, tests) see all.
+# The folders whose public headers a folder may include. All others (bench, examples, tests) may
+# include all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
 CXX = {".h", ".c", ".cpp", ".cu", ".cuh"}
 OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
@@ -169,7 +170,7 @@ class House:
                     self.breach(path, number, f"{name} is defined in {first}, too")
 
     def wrong_public(self, path, name):
-        """What is wrong with including the public header `name`; None if nothing is."""
+        """Reason why the public header `name` may not be included; None if it may."""
         folder = path.parts[0]
         for owner in ROOMS:
             if PurePosixPath(owner, "include", name) in self.known:
@@ -178,11 +179,12 @@ class House:
         return None
 
     def wrong_private(self, path, name):
-        """What is wrong with including the private header `name`; None if nothing is."""
+        """Reason why the private header `name` may not be included; None if it may."""
         folder = path.parts[0]
         if folder == "tests":
-            # The folder tested, what all tests share, the test's own; tests/gpu has the stand-in
-            # for CUDA, over which programs of other folders are tested as well.
+            # The allowed headers are those of the tested folder, of all tests, of the test's own
+            # folder, and of tests/gpu. The latter has the stand-in for CUDA, with which programs of
+            # other folders are tested, too.
             tested = path.parts[1]
             if any(
                 self.find(base, name) for base in (tested, "tests", f"tests/{tested}", "tests/gpu")

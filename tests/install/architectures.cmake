@@ -1,5 +1,4 @@
-# The GPUs that millrace is built for by default: each nvcc is given those that it knows, and no
-# others.
+# Checks the default GPUs that millrace is built for: each nvcc gets exactly those that it supports.
 #   cmake -DSOURCE_DIR=... [-DNVCC=...] -P architectures.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE_DIR}/cmake/MillraceCudaArchitectures.cmake)

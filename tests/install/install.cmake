@@ -1,7 +1,7 @@
 # Installs the build in BUILD_DIR below WORK_DIR, then builds the consumer project and the examples
 # in SOURCE_DIR against it and runs both.
 #   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P install.cmake
-# With -DSHARED=ON (and -DCUDA=ON or OFF) it builds the libraries anew, as shared ones, in place of
+# With -DSHARED=ON (and -DCUDA=ON or OFF) it builds shared libraries itself instead of using
 # BUILD_DIR, and leaves out the examples.
 
 function(run)
@@ -31,7 +31,7 @@ if(SHARED)
 endif()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix})
 
-# What is installed must not point back to where it was built.
+# Installed files must not refer to the build folder.
 file(GLOB_RECURSE config_files ${prefix}/*.cmake)
 if(NOT config_files)
   message(FATAL_ERROR "No CMake files were installed below ${prefix}")
@@ -51,7 +51,7 @@ run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/tests/install/consumer --outpu
     --no-tests=error)
 
 if(SHARED)
-  # What is public can be seen from outside, and what is private cannot.
+  # Public symbols must be visible outside the libraries, private ones must not.
   find_program(nm nm REQUIRED)
   file(GLOB loader ${prefix}/lib*/libmillrace_loader.so ${prefix}/lib/*/libmillrace_loader.so)
   execute_process(COMMAND ${nm} -DC --defined-only ${loader} OUTPUT_VARIABLE symbols
@@ -71,7 +71,7 @@ if(SHARED)
   return()
 endif()
 
-# How many shared libraries a program drags in, libm aside: loader/README.md says which.
+# Checks the number of shared libraries that a program loads, except libm; see loader/README.md.
 function(expect_libraries program at_most)
   execute_process(COMMAND ldd ${WORK_DIR}/tests/install/consumer/${program}
                   OUTPUT_VARIABLE libraries COMMAND_ERROR_IS_FATAL ANY)
@@ -90,7 +90,7 @@ expect_libraries(consumer_pipeline 13)
 expect_libraries(consumer_measure 13)
 expect_libraries(consumer_c 14)
 
-# By pkg-config, with no CMake.
+# Uses pkg-config, without CMake.
 file(GLOB_RECURSE pc ${prefix}/*/millrace.pc)
 get_filename_component(pc_dir ${pc} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${pc_dir})
@@ -107,7 +107,7 @@ run(${cc} -std=c11 ${SOURCE_DIR}/tests/bench/c/program.c -o ${WORK_DIR}/c_by_pkg
     -Wl,-rpath,${pc_dir}/..)
 run(${WORK_DIR}/c_by_pkg_config)
 
-# The Debian package has the same files.
+# The Debian package must have the same files.
 find_program(dpkg_deb dpkg-deb)
 if(dpkg_deb AND EXISTS ${BUILD_DIR}/CPackConfig.cmake)
   run(${CMAKE_CPACK_COMMAND} --config ${BUILD_DIR}/CPackConfig.cmake -B ${WORK_DIR}/deb)

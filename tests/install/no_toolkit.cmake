@@ -1,5 +1,5 @@
-# An installed millrace with the component gpu, on a machine without the CUDA toolkit: its other
-# components are found, and the message about gpu names what is missing.
+# Uses an installed millrace with the component gpu on a machine without the CUDA toolkit. Its other
+# components must be found, and the message about gpu must name the missing part.
 #   cmake -DBUILD_DIR=... -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... \
 #         -P no_toolkit.cmake
 
@@ -26,7 +26,7 @@ endif()
 ")
 endif()
 
-# Configures a project that asks for `components`, with commas between them.
+# Configures a project that requests `components`, separated by commas.
 function(configure components)
   string(REPLACE "," "_" name "${components}")
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR}/tests/install/no_toolkit

@@ -1,5 +1,5 @@
-# A CUDA toolkit that is too old is refused with a sentence. The toolkit is made up: a compiler that
-# tells its version, a header and a library.
+# A CUDA toolkit that is too old must be refused with a message. The toolkit is a fake: a compiler
+# that prints its version, a header and a library.
 #   cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P old_cuda.cmake
 
 set(toolkit ${WORK_DIR}/cuda)

@@ -1,7 +1,7 @@
-# Configures all combinations of the options below in WORK_DIR: each must find what it needs and
+# Configures all combinations of the options below in WORK_DIR: each must find its dependencies and
 # generate its build files.
 #   cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P options.cmake
-# They follow each other in one build folder, so that the compiler is looked at once.
+# All use one build folder, so that the compiler is checked only once.
 
 file(REMOVE_RECURSE ${WORK_DIR})
 foreach(shared IN ITEMS ON OFF)
@@ -24,7 +24,7 @@ foreach(shared IN ITEMS ON OFF)
   endforeach()
 endforeach()
 
-# Tests use what shared libraries hide: that is refused with a sentence.
+# Tests use symbols that shared libraries hide. The combination must be refused with a message.
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${WORK_DIR} -DBUILD_SHARED_LIBS=ON
                         -DMILLRACE_TESTS=ON
                 RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)

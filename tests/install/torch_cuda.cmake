@@ -1,7 +1,8 @@
-# A LibTorch for CUDA leaves millrace's own CUDA sources as they are, and they configure. The
-# LibTorch is made up: it changes the settings of all CUDA sources as that of PyPI does.
+# Checks that a LibTorch for CUDA does not change the settings of millrace's own CUDA sources, and
+# that they configure. The LibTorch is a fake: it changes the settings of all CUDA sources like
+# PyPI's.
 #   cmake -DSOURCE_DIR=... -DWORK_DIR=... -DGENERATOR=... -DCXX=... -P torch_cuda.cmake
-# tests/torch_cuda.sh does this with PyPI's.
+# tests/torch_cuda.sh does this with PyPI's LibTorch.
 
 file(REMOVE_RECURSE ${WORK_DIR})
 file(WRITE ${WORK_DIR}/torch/share/cmake/Torch/TorchConfig.cmake [=[
@@ -56,8 +57,8 @@ if(cuda_sources LESS 2 OR torch_sources LESS 1)
   message(FATAL_ERROR "${cuda_sources} CUDA sources, ${torch_sources} with MILLRACE_TORCH_CUDA")
 endif()
 
-# A project that finds LibTorch in its own scope, before millrace, as gpu/README.md says. It has
-# CUDA sources with millrace's C++20.
+# A project that finds LibTorch in its own scope, before millrace, as gpu/README.md says. Its CUDA
+# sources use C++20, like millrace's.
 file(REMOVE_RECURSE ${WORK_DIR}/build)
 file(WRITE ${WORK_DIR}/consumer/kernel.cu "")
 file(WRITE ${WORK_DIR}/consumer/CMakeLists.txt "

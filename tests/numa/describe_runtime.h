@@ -17,8 +17,8 @@ std::string listed(const Numbers& numbers) {
   return text;
 }
 
-/// The nodes and cores of this process, and where the workers of a runtime with default options
-/// were seen to run.
+/// Describes the nodes and cores of this process, and where the workers of a runtime with default
+/// options ran.
 inline std::string describe_runtime() {
   const Runtime runtime;
   std::string text;

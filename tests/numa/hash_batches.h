@@ -12,9 +12,9 @@
 
 namespace millrace::testing {
 
-/// A line for every layout of the work on this process's nodes, and for runs that were resumed from
-/// it at 5 places each: "HASH 2 pools, 4 workers, prefetch 1, world 3, resumed after 7". A hash is
-/// of the global batches of two epochs, those before the place included.
+/// Returns one line per layout of the work on this process's nodes, and per run that was resumed
+/// from it, at 5 positions each: "HASH 2 pools, 4 workers, prefetch 1, world 3, resumed after 7". A
+/// hash covers the global batches of two epochs, including those before the resume position.
 inline std::string hash_batches() {
   std::ostringstream text;
   Random random(2026, 1);

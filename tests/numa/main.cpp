@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tests for two NUMA nodes. With one of these arguments alone it prints instead what it sees,
-// for a test that runs it restricted:
-// --runtime, the runtime it gets; --batches, the hash of a run's batches.
+// The tests for two NUMA nodes. With one of these arguments it prints information instead, for a
+// test that runs it restricted: --runtime prints the runtime, --batches the hash of a run's
+// batches.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which nodes and processors a process sees, and where its workers run.
+// The nodes and processors that a process may use, and the placement of its workers.
 #include <gmock/gmock.h>
 #include <millrace/runtime.h>
 #include <sched.h>

@@ -12,10 +12,10 @@
 
 namespace millrace::testing {
 
-/// What `page_nodes` counts pages under that were never written.
+/// Key in the result of `page_nodes` for pages that were never written.
 inline constexpr int nowhere = -1;
 
-/// How many pages of [data, data + bytes) lie on which NUMA node, as the kernel tells
+/// Number of pages of [data, data + bytes) per NUMA node, as reported by the kernel
 /// (move_pages(2)).
 inline std::map<int, std::size_t> page_nodes(const void* data, std::size_t bytes) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where slots lie and where their samples are made.
+// Placement of slots, and of the workers that make their samples.
 #include <gmock/gmock.h>
 #include <millrace/detail/numa_memory.h>
 #include <millrace/host_device.h>
@@ -46,7 +46,7 @@ using ::testing::Pair;
 using testing::run_self;
 using testing::while_all_work;
 
-/// A host device that says which node it hangs on, and remembers the host memory it gave.
+/// A host device on a given NUMA node, which records the host memory that it allocated.
 class PlacedDevice final : public Device {
  public:
   explicit PlacedDevice(std::optional<int> node, bool copies = false)
@@ -83,7 +83,7 @@ class PlacedDevice final : public Device {
   std::vector<Given> given_;
 };
 
-/// A run of samples of some pages each, which notes where each was made on which processor.
+/// A run whose samples have several pages each. It records the processor on which each was made.
 class PlacedRun {
  public:
   PlacedRun(std::optional<int> node, bool copies = false)
@@ -95,15 +95,15 @@ class PlacedRun {
 
   PipelineOptions options;
 
-  /// What was seen of a slot.
+  /// Observations of one slot.
   struct Slot {
     int asked_for = nowhere;
     std::map<int, std::size_t> pages;
-    /// Processors on which its samples were made, and how many on each.
+    /// Processors on which its samples were made, with the number of samples.
     std::map<int, std::size_t> cpus;
   };
 
-  /// Runs to the end and then looks where the slots lie. The report is the run's.
+  /// Runs to the end and then queries the location of the slots. `report` is the run's.
   std::vector<Slot> slots(Report& report) {
     const auto dataset = std::make_shared<testing::MemoryDataset>(64);
     const auto transform = std::make_shared<testing::FunctionTransform>(
@@ -132,7 +132,7 @@ class PlacedRun {
     const auto image = sample["image"].as<std::uint8_t>();
     std::fill(image.begin(), image.end(), std::uint8_t{1});
     sample["label"].as<std::int64_t>()[0] = 0;
-    // Long enough for the slots of all nodes to have work at once.
+    // Long enough for the slots of all nodes to have work at the same time.
     std::this_thread::sleep_for(std::chrono::microseconds(300));
     std::lock_guard lock(*mutex_);
     made_.emplace_back(reinterpret_cast<const std::byte*>(image.data()), sched_getcpu());
@@ -164,8 +164,8 @@ Report expect_all_on(int node, PlacedRun run) {
   return report;
 }
 
-/// Expects slots on both nodes, each as a whole, and as many samples of other nodes' workers in
-/// them as the report has.
+/// Expects slots on both nodes, each completely on one node. The number of their samples made by
+/// other nodes' workers must be the report's.
 void expect_on_both(PlacedRun run) {
   Report report;
   const std::vector<PlacedRun::Slot> slots = run.slots(report);
@@ -244,7 +244,7 @@ TEST_F(Placement, LetsTheOtherNodeFillTheSlotsOfAPausedOne) {
   PlacedRun run(std::nullopt);
   run.options.runtime = make_runtime();
   while_all_work(*run.options.runtime->pools()[1],
-                 [&run] { run.options.runtime->set_concurrency(1); });  // of node 0
+                 [&run] { run.options.runtime->set_concurrency(1); });  // worker of node 0
   Report report;
   std::set<int> slots_on;
   for (const PlacedRun::Slot& slot : run.slots(report)) {
@@ -256,7 +256,7 @@ TEST_F(Placement, LetsTheOtherNodeFillTheSlotsOfAPausedOne) {
 }
 
 TEST_F(Placement, WorksWhereTheDevicesNodeIsHidden) {
-  if (read_topology().nodes.size() == 2) {  // this test once more, on node 0 alone
+  if (read_topology().nodes.size() == 2) {  // runs this test again on node 0 alone
     const ControlGroup group("hidden", {{"cpuset.cpus", "0-1"}, {"cpuset.mems", "0"}});
     run_self(group.enter(), "--gtest_filter=Placement.WorksWhereTheDevicesNodeIsHidden");
     return;

@@ -13,8 +13,8 @@
 
 namespace millrace::testing {
 
-/// Runs this program anew with `arguments`, by a shell after `before` ("taskset -c 0 ", "cd / &&
-/// "), and gives what it prints. That it ends with 0 is expected.
+/// Runs this program again with `arguments`, by a shell after `before` ("taskset -c 0 ", "cd / &&
+/// "), and returns its output. Expects the exit status 0.
 inline std::string run_self(const std::string& before, const std::string& arguments) {
   const std::string command =
       before + std::filesystem::read_symlink("/proc/self/exe").string() + " " + arguments + " 2>&1";
@@ -32,8 +32,8 @@ inline std::string run_self(const std::string& before, const std::string& argume
   return output;
 }
 
-/// A control group (version 2) with settings: file name to content. It goes with the object, when
-/// no process is in it any more.
+/// A control group (version 2) with settings: file name to content. It is removed with the object,
+/// when it has no processes any more.
 class ControlGroup {
  public:
   ControlGroup(const std::filesystem::path& parent, const std::string& name,
@@ -54,7 +54,7 @@ class ControlGroup {
   ControlGroup& operator=(const ControlGroup&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// For `run_self`: the shell enters the group.
+  /// For `run_self`: moves the shell into the group.
   std::string enter() const { return "echo 0 >" + (folder_ / "cgroup.procs").string() + " && "; }
 
  private:

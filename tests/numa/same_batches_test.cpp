@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batches hold the same bytes on one node and on two.
+// Batches have the same bytes on one node and on two.
 #include <gmock/gmock.h>
 
 #include <set>

@@ -18,8 +18,8 @@
 
 namespace millrace::testing {
 
-/// A test on the machine that numa_vm.sh makes up: node 0 has the processors 0 and 1, node 1 has 2
-/// and 3. Elsewhere it is skipped.
+/// A test on the simulated machine of numa_vm.sh: node 0 has the processors 0 and 1, node 1 has 2
+/// and 3. It is skipped on other machines.
 class OnTwoNodes : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -30,19 +30,19 @@ class OnTwoNodes : public ::testing::Test {
 
 inline std::set<int> cpus_of_node(int node) { return {2 * node, 2 * node + 1}; }
 
-/// Where the items of a pool ran.
+/// Processors on which the items of a pool ran.
 struct Whereabouts {
-  /// What the threads were bound to.
+  /// Processors that the threads were bound to.
   std::set<std::vector<int>> bindings;
-  /// Processors on which they were seen.
+  /// Processors on which they ran.
   std::set<int> seen;
-  /// Those on which a parallel algorithm inside an item was seen.
+  /// Processors on which a parallel algorithm inside an item ran.
   std::set<int> seen_inside;
   std::set<unsigned> workers;
 };
 
-/// Gives every worker of the pools an item at the same time, more threads than the machine has
-/// processors, and watches where they run.
+/// Gives every worker of the pools an item at the same time, with more threads than the machine has
+/// processors, and records where they run.
 inline std::vector<Whereabouts> watch(const std::vector<std::unique_ptr<WorkerPool>>& pools) {
   constexpr int looks = 300;
   std::mutex mutex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ of gpu/README.md, which is compiled and not run.
+// The C++ of gpu/README.md, compiled but not run.
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
 

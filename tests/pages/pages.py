@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""pages.py text ROOT, or pages.py commands ROOT MILLRACE PHOTOS: what the pages of ROOT tell is so.
+"""pages.py text ROOT, or pages.py commands ROOT MILLRACE PHOTOS: checks the pages of ROOT.
 
-text: each name in a code span is a word of the sources, each link leads to a file, each C++ block
-stands in a compiled source, each script of a shell block is there.
-commands: the command lines of each page's console blocks ("$ ...") end with 0, one after the other
-in a folder of their own that has nothing but `photos`, a folder of pictures.
+text: each name in a code span occurs in the sources; each link leads to a file; each C++ block is
+part of a compiled source; each script of a shell block exists.
+commands: the command lines of each page's console blocks ("$ ...") end with 0. They run one after
+the other in a new folder that contains only `photos`, a folder of pictures.
 
 It prints one line "file:line: what is wrong" for each fault and exits with 1 if there is one.
 """
@@ -25,8 +25,8 @@ COMMAND_SECONDS = 100
 
 
 class Page:
-    """A page's text, with empty lines in place of its fenced blocks, and these as (language, number
-    of the first line, lines)."""
+    """A page's text with empty lines in place of its fenced blocks, and the blocks as (language,
+    number of the first line, lines)."""
 
     def __init__(self, path):
         self.path, self.text, self.blocks = path, "", []
@@ -43,7 +43,7 @@ class Page:
             self.text += ("" if block or fence else line) + "\n"
 
     def found(self, pattern):
-        """What the pattern's group matches in the text, with its line."""
+        """Yields the matches of the pattern's group in the text, with their lines."""
         for match in pattern.finditer(self.text):
             yield self.text.count("\n", 0, match.start()) + 1, match.group(1)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ of the pages, which is compiled and not run.
+// The C++ of the pages, compiled but not run.
 #include <millrace/image_decoder.h>
 #include <millrace/options_file.h>
 #include <millrace/pipeline.h>

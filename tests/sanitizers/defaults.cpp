@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the sanitizers are told by every program of a sanitizer build (MILLRACE_SANITIZE), however
-// it is started; the *SAN_OPTIONS of the environment come on top.
+// Default options of the sanitizers for every program of a sanitizer build (MILLRACE_SANITIZE),
+// however it is started. The *SAN_OPTIONS of the environment are added to them.
 
 extern "C" {
 
@@ -16,8 +16,8 @@ const char* __tsan_default_options() {
   return "halt_on_error=1:second_deadlock_stack=1:history_size=4";
 }
 
-// No suppressions are needed: Debian's oneTBB is not instrumented, but what workers hand over goes
-// through millrace's own locks. Should one become so, it must not be `race:libtbb.so`: that leaves
-// out everything workers do, since a frame of libtbb lies below all of it. The test
-// sanitizers.planted_race sees to that.
+// No suppressions are needed: Debian's oneTBB is not instrumented, but workers exchange data
+// through millrace's own locks. If one is ever needed, it must not be `race:libtbb.so`. That would
+// suppress all races between workers, because their stacks always contain a frame of libtbb. The
+// test sanitizers.planted_race checks this.
 }

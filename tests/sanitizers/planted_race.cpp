@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two items of a pool add to one plain integer, and nothing orders them: the thread sanitizer must
-// see it through the pool and oneTBB.
+// Two items of a pool add to one plain integer without synchronisation. The thread sanitizer must
+// detect this through the pool and oneTBB.
 
 #include <millrace/detail/worker_pool.h>
 
@@ -17,8 +17,8 @@ class RacingJob final : public millrace::Job {
   std::size_t items() const override { return 2; }
 
   void run(std::size_t item, unsigned) override {
-    // Relaxed, so that the items meet (on two workers) but nothing orders what they do then. One
-    // goes after the other: the sanitizer can miss accesses at the very same moment.
+    // Relaxed, so that the items meet (on two workers) without ordering what they do then. One
+    // waits for the other, because the sanitizer can miss accesses at exactly the same time.
     met_.fetch_add(1, std::memory_order_relaxed);
     while (met_.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
     while (added_.load(std::memory_order_relaxed) < item) std::this_thread::yield();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run calls of the CUDA runtime and of the driver below it, told by CUPTI: in steady state
-// nothing that allocates or waits. This needs no word of the library's own, so it also sees what
-// the library forgets to tell.
+// Calls of a run to the CUDA runtime and the driver, recorded by CUPTI: in steady state none of
+// them allocates or waits. The test does not use the library's own reports, so it also finds calls
+// that the library does not report.
 #include <cupti.h>
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
@@ -40,7 +40,7 @@ bool blocks(std::string_view function) {
          });
 }
 
-/// Counts calls by name while it lives, of all threads.
+/// Counts calls of all threads by name while it lives.
 class CallCounter {
  public:
   CallCounter() {

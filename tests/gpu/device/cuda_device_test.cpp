@@ -25,7 +25,7 @@ TEST(CudaDevice, WithoutAGpuItSaysSo) {
   }
 }
 
-// run.sh asks this one whether it can go on.
+// run.sh uses this test to find out whether it can continue.
 TEST(CudaDevice, IsFoundHere) {
   try {
     EXPECT_EQ(CudaDevice(0).name(), "cuda:0");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a device gives back, it gives back without that anybody waits for the GPU.
+// A device frees its memory, streams and events without making any caller wait for the GPU.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -24,8 +24,8 @@ using testing::patience;
 using testing::Stopwatch;
 namespace stand_in = testing::stand_in;
 
-/// Ends that wait for a GPU wait for as long as the gate is closed; these are given this much time
-/// more than they promise.
+/// Frees that wait for a GPU wait until the gate opens. These calls may take this much longer than
+/// their promised time.
 constexpr auto machine_delay = 1s;
 
 class CudaEnd : public CudaPipeline {
@@ -39,7 +39,7 @@ class CudaEnd : public CudaPipeline {
 };
 
 TEST_F(CudaEnd, APipelinesEndDoesNotWaitForOthersWork) {
-  constexpr auto long_timeout = 10s;  // all of which a wait for the other stream takes
+  constexpr auto long_timeout = 10s;  // a wait for the other stream takes all of it
   run_.options.debug.stop_timeout = long_timeout;
   for (int n = 0; n < 5; ++n) {
     Checker checker(run_.expected());
@@ -96,13 +96,14 @@ TEST_F(CudaEnd, AHungKernelHoldsNobodyUp) {
   EXPECT_EQ(checker->right(), 1U) << "memory went from under the step";
 }
 
-/// Which call fails.
+/// Parameter: the failing call.
 class CudaEndFaults : public CudaEnd, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Calls, CudaEndFaults,
                          ::testing::Values("cudaEventRecord", "cuStreamIsCapturing",
                                            "cuEventQuery"));
 
-// Where nothing tells when the step is done with its batch, the memory must not go before it.
+// If the end of the step's use of its batch cannot be detected, the memory must not be freed before
+// it.
 TEST_P(CudaEndFaults, MemoryStaysUnderTheStep) {
   Checker checker(run_.expected());
   testing::Gate gate;
@@ -121,7 +122,7 @@ TEST_P(CudaEndFaults, MemoryStaysUnderTheStep) {
   EXPECT_EQ(checker.right(), 1U) << "memory went from under the step";
 }
 
-// As after a kernel's illegal address: nothing works any more, and nothing can be given back.
+// Like after a kernel's illegal address: all calls fail, and nothing can be freed.
 TEST_F(CudaEnd, ADeviceThatFailsForGoodEndsTheRunInTime) {
   run_.options.epochs = 0;
   auto stream = std::make_unique<CudaStream>(0);
@@ -169,8 +170,8 @@ TEST_F(CudaEnd, MemoryIsLetGoByAnyThreadAtOnce) {
   stand_in::drain();
 }
 
-// The pages of pinned memory stay until they are unlocked: the system would give their addresses to
-// the next ones.
+// The pages of pinned memory stay until they are unlocked: otherwise the system would reuse their
+// addresses for the next allocation.
 TEST_F(CudaEnd, MemoryIsTakenAgainWhileTheLastOneIsOnItsWay) {
   CudaDevice device;
   for (int n = 0; n < 50; ++n) {
@@ -206,7 +207,7 @@ TEST_F(CudaEnd, AnAllocationWaitsForWhatIsOnItsWayBack) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "what the first attempt met was left behind";
 }
 
-// What fills the memory comes back between the attempt that failed and the look at what is to come.
+// The memory is freed between the failed attempt and the check for pending frees.
 TEST_F(CudaEnd, AnAllocationTriesAgainThoughAllIsBackAlready) {
   CudaDevice device;
   stand_in::fail("cudaHostRegister", 1, cudaErrorMemoryAllocation);
@@ -232,7 +233,8 @@ TEST_F(CudaEnd, AnAllocationDoesNotWaitForEver) {
 TEST_F(CudaEnd, AProcessEndsWhenAllIsBack) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end_behind_a_kernel = [] {
-    std::atexit([] { std::_Exit(stand_in::live() == 1 ? 0 : 1); });  // called after the way closes
+    std::atexit([] { std::_Exit(stand_in::live() == 1 ? 0 : 1); });  // called after the queue of
+                                                                     // deferred frees is closed
     CudaDevice device;
     const CudaStream other(0);
     Memory memory = device.allocate_device(1000);
@@ -251,7 +253,7 @@ TEST_F(CudaEnd, AHungDeviceDoesNotHoldTheProcessUp) {
     CudaDevice device;
     const CudaStream other(0);
     Memory memory = device.allocate_device(1000);
-    static testing::Gate& gate = *new testing::Gate;  // shut for as long as the process lives
+    static testing::Gate& gate = *new testing::Gate;  // closed as long as the process lives
     stand_in::launch(other.handle(), [] { gate.pass(); });
     memory = {};
     std::exit(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each call of the CUDA runtime that a run makes fails or takes long in turn, over the stand-in:
-// the trainer is told, soon, and never gets a batch that is not what it must be.
+// Each call of the CUDA runtime in a run fails or takes long in turn, over the stand-in. The
+// trainer must soon get the error, and must never get a wrong batch.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -25,13 +25,13 @@ using testing::patience;
 using testing::Stopwatch;
 namespace stand_in = testing::stand_in;
 
-/// What a run did that something happened to.
+/// Result of a run with a fault.
 struct Outcome {
-  /// What was thrown, by whatever threw first; empty where the run went to its end.
+  /// Message of the first exception; empty if the run was completed.
   std::string error;
   std::size_t right = 0;
   std::size_t wrong = 0;
-  /// Of all of it, from making the device to the pipeline's end.
+  /// Total time, from making the device to the pipeline's end.
   std::chrono::milliseconds took{0};
 };
 
@@ -54,13 +54,13 @@ Outcome outcome_of(const GpuRun& run, const std::vector<std::vector<std::uint8_t
   return outcome;
 }
 
-/// The name under which a call's failure is told: that of what it is part of.
+/// Name of a call in the error message: that of the operation it belongs to.
 std::string told_as(const std::string& function) {
   const bool launches = function == "cudaDeviceGetAttribute" || function == "cudaLaunchKernel";
   return launches ? "launch_conversion" : function;
 }
 
-/// Which call fails, and whether batches are converted.
+/// Parameters: the failing call, and whether batches are converted.
 class CudaFaults : public CudaPipeline,
                    public ::testing::WithParamInterface<std::tuple<const char*, bool>> {
  public:
@@ -71,7 +71,7 @@ class CudaFaults : public CudaPipeline,
  protected:
   void SetUp() override {
     CudaPipeline::SetUp();
-    // Each run pins memory anew, so that it makes as many calls as the one before it.
+    // Each run pins memory again, so that all runs make the same number of calls.
     run_.options.runtime = make_runtime({.workers = 2, .kept_host_bytes = 0});
     if (std::get<1>(GetParam())) run_.options.conversion = GpuRun::conversion();
   }
@@ -91,8 +91,8 @@ INSTANTIATE_TEST_SUITE_P(Conversion, CudaFaults,
                                             ::testing::Values(true)),
                          [](const auto& info) { return CudaFaults::name_of(info); });
 
-// Each call in turn fails, once or from then on: the error reaches the trainer by its name, and
-// whatever was handed out until then is right.
+// Each call in turn fails, once or from then on. The error must reach the trainer with the call's
+// name, and all batches handed out until then must be right.
 TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
   const std::string function = std::get<0>(GetParam());
   const auto expected = run_.expected();
@@ -125,14 +125,15 @@ TEST_P(CudaFaults, EachCallInTurnReachesTheTrainer) {
         if (outcome.took > 1s) ++late;
       }
     }
-  // A busy machine may hold one of them up, a wait that runs into its limit all of them.
+  // On a busy machine some runs may be late, but a wait until its timeout would make all of them
+  // late.
   EXPECT_LE(late, errors / 10) << "runs that failed took more than a second";
-  // How often an event is asked depends on the time that copies take, so a run may end before the
-  // call that was to fail.
+  // The number of queries of an event depends on the time that copies take, so a run may end before
+  // the call that was to fail.
   EXPECT_GT(errors, function == "cuEventQuery" ? 10 : calls) << "failures were swallowed";
 }
 
-// A call that takes long holds the run up and does no harm.
+// A call that takes long delays the run and does no harm.
 TEST_P(CudaFaults, ACallThatTakesLongIsWaitedFor) {
   const auto expected = run_.expected();
   stand_in::stall(std::get<0>(GetParam()), 3, 50ms);

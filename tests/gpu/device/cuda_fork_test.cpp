@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A child of fork() has neither the GPU nor pages that it copies from, and lets go of both at once.
+// A child of fork() has neither the GPU nor pages that it copies from. It releases both at once.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ namespace stand_in = testing::stand_in;
 
 class CudaFork : public CudaPipeline {};
 
-/// The exit status of a child of fork() that does `act`; -1 if it hangs.
+/// Exit status of a child of fork() that calls `act`; -1 if it hangs.
 template <typename Act>
 int status_of_child(Act act) {
   const pid_t child = fork();
@@ -52,7 +52,7 @@ int status_of_child(Act act) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// Whether all pages of the memory are part of this process.
+/// Whether all pages of the memory are mapped in this process.
 bool is_mapped(const Memory& memory) {
   std::array<unsigned char, 64> resident{};
   return mincore(memory.data(), memory.bytes(), resident.data()) == 0;
@@ -89,9 +89,9 @@ TEST_F(CudaFork, AChildGivesNothingBack) {
             0);
 }
 
-/// Forks while the way back is busy: its mutex may be held by a thread that the child does not
-/// have, and what is on its way never comes back there. Returns the first child's status that is
-/// not 0, or 0.
+/// Forks while deferred frees are running. Their mutex may be locked by a thread that does not
+/// exist in the child, and pending frees never happen there. Returns the status of the first child
+/// that fails, or 0.
 template <typename Act>
 int status_of_children(Act act) {
   CudaDevice device;
@@ -123,7 +123,7 @@ TEST_F(CudaFork, AChildDoesNotHang) {
 TEST_F(CudaFork, AChildEndsAtOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end_in_children = [] {
-    std::atexit([] { std::_Exit(0); });  // called after the way closes
+    std::atexit([] { std::_Exit(0); });  // called after the queue of deferred frees is closed
     std::_Exit(status_of_children([](Memory&) { std::exit(0); }));
   };
   EXPECT_EXIT(end_in_children(), ::testing::ExitedWithCode(0), "");

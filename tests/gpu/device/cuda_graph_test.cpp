@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One CUDA graph per slot, captured when the slot first comes and replayed from then on, as
+// One CUDA graph per slot, captured when the slot is used first and replayed from then on, because
 // batches' addresses are fixed per slot. On a GPU, and over the stand-in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
@@ -27,14 +27,14 @@ struct DestroyGraph {
 };
 using GraphHandle = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, DestroyGraph>;
 
-/// A trainer whose step is a graph: it copies a batch's images to one place.
+/// A trainer whose step is a graph: it copies a batch's images to a fixed address.
 class GraphTrainer {
  public:
   GraphTrainer(CudaDevice& device, std::size_t image_bytes, cudaStreamCaptureMode mode)
       : mode_(mode), result_(device.allocate_device(image_bytes)) {}
   ~GraphTrainer() { stream_.synchronize(); }
 
-  /// What the step has left.
+  /// Runs the step and returns its result.
   std::vector<std::uint8_t> step(const Batch& batch) {
     const Tensor images = batch.images();
     GraphHandle& graph = graphs_[batch.slot()];
@@ -54,7 +54,7 @@ class GraphTrainer {
   GraphHandle capture(const Tensor& images) {
     check(cudaStreamBeginCapture(stream_.handle(), mode_), "cudaStreamBeginCapture");
     stream_.copy_on_device(result_.data(), images.data, images.bytes());
-    // Meanwhile the other threads of the pipelines go on, and ask events.
+    // Meanwhile the other threads of the pipelines continue, and query events.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream_.handle(), &graph), "cudaStreamEndCapture");
@@ -132,7 +132,7 @@ TEST_F(CudaCapture, NextIsRefusedWhileItsStreamIsCaptured) {
   stream.synchronize();
 }
 
-// A trainer that looks for the last error after its own launches must not find one of ours.
+// A trainer that checks the last error after its own launches must not find one of ours.
 TEST_F(CudaCapture, AskingLeavesNoErrorBehind) {
   cudaStream_t blocking = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);
@@ -147,7 +147,7 @@ TEST_F(CudaCapture, AskingLeavesNoErrorBehind) {
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
-  // Nor may one of its own go.
+  // The trainer's own last error must stay, too.
   EXPECT_EQ(cudaSetDevice(1000), cudaErrorInvalidDevice);
   CudaStream stream(0);
   stream.record(*never_recorded);

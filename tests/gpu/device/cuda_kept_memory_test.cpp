@@ -23,7 +23,7 @@ class CudaKeptMemory : public CudaPipeline {
  protected:
   CudaKeptMemory() { run_.options.conversion = GpuRun::conversion(); }
 
-  /// An evaluation: all batches, which must hold what they are to.
+  /// An evaluation: takes all batches, which must be right.
   Report run_once() {
     Checker checker(run_.expected());
     Report report;
@@ -46,7 +46,7 @@ TEST_F(CudaKeptMemory, IsPinnedOnceForAllPipelinesOfARuntime) {
   const Report smaller = run_once();
   EXPECT_EQ(stand_in::calls("cudaHostRegister"), run_.options.slots.prefetch);
   EXPECT_EQ(stand_in::calls("cudaHostUnregister"), 0U);
-  // The host device's, which made what is expected, is kept as well.
+  // The host device's memory, which the expected values were made in, is kept as well.
   EXPECT_GE(smaller.memory.kept_host_bytes,
             first.memory.pinned_bytes - smaller.memory.pinned_bytes);
   run_.runtime.reset();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs whose batches are read back and compared with the host's: on a GPU, and over the
+// Complete runs whose batches are read back and compared with the host's: on a GPU, and over the
 // stand-in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
@@ -25,7 +25,7 @@ using testing::GpuRun;
 using testing::MemoryDataset;
 using testing::patience;
 
-/// Takes all batches of the run and expects them to be the host's.
+/// Takes all batches of the run and expects them to be equal to the host's.
 void expect_the_hosts_batches(const GpuRun& run, const std::shared_ptr<CudaDevice>& device) {
   const auto expected = run.expected();
   CudaStream stream(0);
@@ -101,7 +101,7 @@ TEST_F(CudaPipelineOnGpu, TwoPipelinesShareOneGpu) {
     });
 }
 
-// Slots go round many times, and nothing on the way of the batches allocates or waits for the
+// Slots are reused many times, and producing the batches neither allocates nor waits for the
 // device.
 TEST_F(CudaPipelineOnGpu, ALongRunMakesNoBlockingCall) {
   GpuRun run;

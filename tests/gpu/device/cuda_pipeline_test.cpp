@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs on CudaDevice's own code, over a stand-in for the CUDA runtime: what arrives, what is
-// called, and when it ends.
+// Complete runs with CudaDevice's own code, over a stand-in for the CUDA runtime: the batches, the
+// calls, and the end.
 #include <gmock/gmock.h>
 #include <millrace/cuda_device.h>
 #include <millrace/pipeline.h>
@@ -45,7 +45,7 @@ TEST_F(CudaPipeline, BatchesAreThoseOfTheHost) {
   }
 }
 
-// The step is slow, so the copies wait for it: a slot that was used again too early would show.
+// The step is slow, so the copies wait for it: reusing a slot too early would be detected.
 TEST_F(CudaPipeline, SlotsAreUsedAgainBehindTheStep) {
   Checker checker(run_.expected());
   Pipeline pipeline = run_.on(std::make_shared<CudaDevice>());
@@ -71,8 +71,8 @@ TEST_F(CudaPipeline, UsesTheCallersStream) {
   EXPECT_EQ(cudaStreamDestroy(own), cudaSuccess) << "the stream was destroyed under its owner";
 }
 
-// A batch is let go on any thread, where this handle is another stream: what is recorded there
-// would not come behind the step.
+// A batch may be released on any thread, where this handle is a different stream: events recorded
+// there would not be ordered after the step.
 TEST_F(CudaPipeline, RefusesAStreamThatIsAnotherOneOnEachThread) {
   try {
     const CudaStream stream(0, cudaStreamPerThread);
@@ -120,8 +120,8 @@ TEST_F(CudaPipeline, AskingLeavesTheTrainersLastErrorAlone) {
   stand_in::drain();
 }
 
-// A context takes hundreds of megabytes of its device, and fails where another process has it for
-// itself.
+// A context takes hundreds of megabytes of its device, and cannot be made if another process uses
+// the device exclusively.
 TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
   stand_in::reset(2);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -136,7 +136,7 @@ TEST_F(CudaPipeline, MakesNoContextOnOtherDevices) {
   EXPECT_THAT(stand_in::devices_used(), ::testing::ElementsAre(1));
 }
 
-// The same where the trainer's thread has no current device: there was none, and is none.
+// The same if the trainer's thread has no current device: it must have none afterwards, too.
 TEST_F(CudaPipeline, MakesNoContextOnTheFirstDeviceForAThreadWithoutOne) {
   stand_in::reset(2);
   run_.options.conversion = GpuRun::conversion();
@@ -195,8 +195,8 @@ TEST_F(CudaPipeline, TheReportHasTheTimesOfCopies) {
   })) << copies();
 }
 
-// The conversion is late, and the step slow: what is used again too early, or handed out before it
-// is converted, shows.
+// The conversion is late, and the step slow: reusing memory too early, or handing it out before the
+// conversion, would be detected.
 TEST_F(CudaPipeline, ConvertedBatchesAreThoseOfTheHost) {
   stand_in::delay_copies(1ms);
   for (const std::size_t micro_batches : {1U, 3U})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole runs over the stand-in for the CUDA runtime, and who checks what arrives.
+// Complete runs over the stand-in for the CUDA runtime, and a checker of their batches.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 
 namespace millrace::testing {
 
-/// A trainer: on its stream, when that has come so far, each batch's images are compared with what
-/// they must be.
+/// A trainer that checks batches: on its stream, each batch's images are compared with the expected
+/// ones.
 class Checker {
  public:
   explicit Checker(std::vector<std::vector<std::uint8_t>> expected, int device = 0)
@@ -37,7 +37,7 @@ class Checker {
   }
   CudaStream& stream() { return stream_; }
   std::size_t batches() const { return expected_.size(); }
-  /// After `stand_in::drain()`.
+  /// Valid after `stand_in::drain()`.
   std::size_t right() const { return right_; }
   std::size_t wrong() const { return wrong_; }
 
@@ -48,7 +48,7 @@ class Checker {
   CudaStream stream_;
 };
 
-/// Begins with a fresh stand-in; at the end everything has been given back.
+/// Begins with a fresh stand-in; at the end everything must have been freed.
 class CudaPipeline : public ::testing::Test {
  protected:
   void SetUp() override { stand_in::reset(); }
@@ -57,7 +57,7 @@ class CudaPipeline : public ::testing::Test {
     run_.runtime.reset();
     expect_all_given_back();
   }
-  /// What still waited for streams when its pipeline ended is given back a little later.
+  /// Memory that still waits for streams when its pipeline ends is freed a little later.
   static void expect_all_given_back() {
     stand_in::drain();
     EXPECT_TRUE(eventually([] { return stand_in::live() == 0; }))

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 namespace stand_in = testing::stand_in;
 
-/// Rounding of floats, and of the halved wait for the first anchor.
+/// Rounding of floats, and half of the wait for the first anchor.
 constexpr auto tolerance = 50ms;
 
 class EventClocks : public ::testing::Test {
@@ -33,7 +33,8 @@ TEST_F(EventClocks, TellWhenAStreamPassedAnEvent) {
   CudaDevice device;
   const testing::Stopwatch making;
   const auto event = device.make_timed_event();
-  const auto within = tolerance + making.elapsed() / 2;  // when the first anchor was passed
+  const auto within = tolerance + making.elapsed() / 2;  // latest time at which the first anchor
+                                                         // was passed
   const auto stream = device.make_stream();
   EXPECT_FALSE(event->passed_at()) << "it was never recorded";
   const Clock::time_point before = Clock::now();
@@ -69,8 +70,8 @@ TEST_F(EventClocks, KeepTheTimeOverTheirRenewals) {
   EXPECT_GT(stand_in::calls("cudaEventRecord"), 25U) << "the anchor was never renewed";
 }
 
-// The anchors' own error adds up unless each of them is held between two readings of the host's
-// clock.
+// The anchors' errors would add up if each anchor were not measured between two readings of the
+// host's clock.
 TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
   stand_in::skew_clock(5);
   const auto run = [] {
@@ -91,7 +92,8 @@ TEST_F(EventClocks, KeepTheHostsTimeThoughTheDevicesClockGoesFaster) {
   EXPECT_LE(testing::best_of_three(run, in_time), tolerance);
 }
 
-// As in a run, it is looked at once a batch. An anchor's time must not wander off to the next look.
+// Like in a run, the clock is read once per batch. An anchor's time must not drift until the next
+// reading.
 TEST_F(EventClocks, KeepTheTimeBetweenLooks) {
   static constexpr auto batch = 200ms;
   stand_in::skew_clock(1.2);
@@ -113,7 +115,8 @@ TEST_F(EventClocks, KeepTheTimeBetweenLooks) {
   EXPECT_LT(testing::best_of_three(run, in_time), batch / 2);
 }
 
-// The pipeline's own streams do not: a conversion that goes first has the GPU keep room free.
+// The pipeline's own streams have a low priority: a conversion with a higher one would make the GPU
+// reserve room.
 TEST_F(EventClocks, GoBeforeTheTrainersWork) {
   const CudaStream trainer(0);
   CudaDevice device;
@@ -122,7 +125,7 @@ TEST_F(EventClocks, GoBeforeTheTrainersWork) {
   EXPECT_THAT(stand_in::stream_priorities(), ::testing::UnorderedElementsAre(0, 0, -5));
 }
 
-// To ask without a pause would take a core for as long as the device does not answer.
+// Polling without a pause would occupy a core while the device does not answer.
 TEST_F(EventClocks, GiveUpOnADeviceThatDoesNotAnswer) {
   constexpr auto patience = 200ms;
   constexpr std::uint64_t most_asked = 20'000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A run over made-up images that are converted on the device, and what its batches must hold.
+// A run over made-up images that are converted on the device, and the expected content of its
+// batches.
 #pragma once
 
 #include <millrace/conversion_work.h>
@@ -43,8 +44,8 @@ struct GpuRun {
     return Pipeline(dataset, transform(options.conversion.has_value()), std::move(device), options);
   }
 
-  /// The images of each batch as the run on a device hands them out: made on the host, without
-  /// flips, and converted there.
+  /// The expected images of each batch of a run on a device: made on the host, without flips, and
+  /// converted there.
   std::vector<std::vector<std::uint8_t>> expected() const {
     PipelineOptions plain = options;
     plain.conversion.reset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that run on a GPU where there is one, and over the stand-in for the CUDA runtime where
-// they are linked with that.
+// For tests that run on a GPU if there is one, or over the stand-in for the CUDA runtime if they
+// are linked with it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@
 
 namespace millrace::testing {
 
-/// Devices that this program has, of CUDA's or of the stand-in's.
+/// Number of devices that this program has, of CUDA or of the stand-in.
 inline int gpu_count() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
@@ -29,7 +29,7 @@ class GpuTest : public ::testing::Test {
   }
 };
 
-/// Device memory with the bytes it is given, and back. Waits for the device.
+/// Device memory with the given bytes, and reading it back. Waits for the device.
 class DeviceBytes {
  public:
   DeviceBytes(CudaDevice& device, CudaStream& stream, std::span<const std::uint8_t> bytes)
@@ -43,7 +43,7 @@ class DeviceBytes {
   }
   std::vector<std::uint8_t> read() const { return bytes_at(data(), memory_.bytes(), stream_); }
 
-  /// What lies at a device address when the stream has come so far.
+  /// Bytes at a device address after the work that the stream has so far.
   static std::vector<std::uint8_t> bytes_at(const void* data, std::size_t bytes,
                                             CudaStream& stream) {
     std::vector<std::uint8_t> result(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reaches a profiler: this program is one, by the way in that NVTX leaves for tools that are
+// Ranges that a profiler receives: this program acts as one, by NVTX's interface for tools that are
 // linked in.
 #include <gtest/gtest.h>
 #include <millrace/cuda_device.h>
@@ -8,8 +8,8 @@
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <cstdint>
 
-/// NVTX looks for this symbol, a function that a tool begins with; without a tool it is NVTX's own,
-/// and null.
+/// NVTX looks for this symbol, the start function of a tool; without a tool it is NVTX's own
+/// definition, which is null.
 extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*export_table)(std::uint32_t id));
 #define NVTX_STATIC_INJECTION_IMPL
 #include <nvtx3/nvToolsExt.h>
@@ -26,10 +26,10 @@ extern "C" int (*InitializeInjectionNvtx2_fnptr)(const void* (*export_table)(std
 namespace millrace {
 namespace {
 
-/// What a tool was told, by every thread of the program.
+/// Calls that the tool received, from all threads of the program.
 struct Told {
   std::mutex mutex;
-  /// Other tests' runs are not kept.
+  /// Runs of other tests are not recorded.
   bool keeps_ranges = false;
   std::vector<std::string> domains;
   /// "begin NAME BATCH" and "end", by thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever of gpu/ allocates, creates, gives back or waits tells so: each such call is made on the
-// batch path and its name seen there.
+// All code of gpu/ that allocates, creates, frees or waits must report it: each such call is made
+// while a batch is produced, and its report is checked.
 #include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
 #include <millrace/cuda_device.h>
@@ -77,7 +77,7 @@ TEST_F(BlockingCalls, AreNoneOfThoseOnTheWayOfABatch) {
   stand_in::drain();
 }
 
-// Each of these calls would be forbidden, and end the capture.
+// Each of these calls would otherwise be forbidden, and end the capture.
 TEST_F(BlockingCalls, AreAllowedWhileAnotherStreamIsCaptured) {
   CudaDevice device;
   const auto event = device.make_timed_event();
@@ -104,8 +104,7 @@ TEST_F(BlockingCalls, AreAllowedWhileAnotherStreamIsCaptured) {
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
-// Whoever uses another device for the first time makes its context, which the capture would be lost
-// by.
+// The first use of another device makes its context, which would invalidate the capture.
 TEST_F(BlockingCalls, AreAllowedOnANewDeviceWhileAStreamIsCaptured) {
   stand_in::reset(2);
   CudaStream captured(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel gives the bits of `ConversionWork::run_on_host` and writes nothing beside them: on a
-// GPU, and its own source on the host, over the stand-in.
+// The kernel must produce the bits of `ConversionWork::run_on_host` and write nothing else: on a
+// GPU, and compiled for the host, over the stand-in.
 #include <gmock/gmock.h>
 #include <millrace/conversion_work.h>
 #include <millrace/tensor.h>
@@ -25,7 +25,7 @@ struct Images {
   std::size_t height;
   std::size_t width;
   std::size_t channels;
-  /// Bytes by which source and destination lie beside the start of their memory.
+  /// Offset of source and destination from the start of their memory, in bytes.
   std::size_t source_offset = 0;
   std::size_t destination_offset = 0;
 
@@ -80,7 +80,7 @@ class ConversionKernel : public testing::GpuTest, public ::testing::WithParamInt
     stream_->launch(work);
     const std::vector<std::uint8_t> converted = destination_there.read();
 
-    // The host wants its elements aligned.
+    // The host needs aligned elements.
     std::vector<std::uint32_t> aligned(images.elements() + 1);
     work.source = source.data() + images.source_offset;
     work.destination = aligned.data();
@@ -119,15 +119,15 @@ INSTANTIATE_TEST_SUITE_P(
         Images{1, 1, 1, 1}, Images{3, 1, 1, 3}, Images{2, 3, 5, 1}, Images{2, 3, 5, 2},
         Images{2, 3, 5, 3}, Images{2, 3, 5, 4}, Images{3, 31, 17, 3}, Images{3, 17, 31, 4},
         Images{2, 224, 224, 3}, Images{1, 223, 225, 3}, Images{1, 225, 223, 1},
-        // Whole vectors of some dtypes, or of all of them; rows of one.
+        // Whole vectors of some dtypes, or of all; rows of one vector.
         Images{5, 3, 4, 3}, Images{5, 3, 8, 3}, Images{5, 3, 16, 3}, Images{5, 1, 48, 3},
         Images{4, 7, 36, 3}, Images{4, 7, 40, 3}, Images{7, 64, 80, 3}, Images{2, 64, 32, 4},
-        // Rows that are no whole vectors: of few pixels, and of many.
+        // Rows that do not consist of whole vectors: of few pixels, and of many.
         Images{1, 1, 1, 3}, Images{2, 5, 1, 3}, Images{3, 4, 2, 3}, Images{2, 1, 7, 3},
         Images{3, 5, 9, 3}, Images{4, 6, 13, 3}, Images{3, 9, 33, 3}, Images{3, 11, 299, 3},
         Images{2, 13, 518, 3}, Images{3, 5, 61, 3, 3, 0}, Images{3, 5, 61, 3, 0, 4},
         Images{3, 5, 61, 3, 13, 12}, Images{3, 5, 62, 3, 7, 2}, Images{3, 5, 63, 3, 1, 1},
-        // Beside what vectors want.
+        // Offsets that vectors do not allow.
         Images{2, 8, 16, 3, 1, 0}, Images{2, 8, 16, 3, 4, 0}, Images{2, 8, 16, 3, 8, 0},
         Images{2, 8, 16, 3, 0, 1}, Images{2, 8, 16, 3, 0, 4}, Images{2, 8, 16, 3, 0, 8},
         Images{2, 8, 16, 3, 16, 16}, Images{2, 8, 16, 3, 48, 32}));
@@ -135,8 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
 class LargeConversions : public ConversionKernel {};
 INSTANTIATE_TEST_SUITE_P(AnyGpu, LargeConversions, ::testing::Values(Images{}));
 
-// More than run at once on this GPU, by no whole number of times, so that every thread goes on to a
-// second piece and some to a last.
+// More elements than run at once on this GPU, and not a multiple of that number. So every thread
+// processes a second piece, and some a third.
 TEST_P(LargeConversions, GiveTheHostsBits) {
   int multiprocessors = 0;
   ASSERT_EQ(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernel that erases and mixes gives the bits of `MixWork::run_on_host` and writes nothing
-// beside them: on a GPU, and its own source on the host, over the stand-in.
+// The kernel that erases and mixes must produce the bits of `MixWork::run_on_host` and write
+// nothing else: on a GPU, and compiled for the host, over the stand-in.
 #include <gmock/gmock.h>
 #include <millrace/conversion.h>
 #include <millrace/mix_work.h>

@@ -106,7 +106,7 @@ class FaultsTest(ScriptTest):
         done = self.run_script("--plan", "--quick")
         names = [line.split()[0] for line in done.stdout.splitlines()[2:-1]]
         self.assertGreater(len(names), 8)
-        # Each program runs, but in the step whose turn it is, where it waits to be killed.
+        # Each program runs normally, except in the current step, where it waits to be killed.
         steps = self.folder / "steps"
         for name in STAND_INS:
             if name not in ("nvidia-smi", "nproc"):

@@ -13,7 +13,7 @@ from stand_ins import SANITIZER, ScriptTest
 
 BUILD = DATASET = None
 FULL = False
-# Options of the plan with the values that they get here.
+# Values for options of the plan in this test.
 SMALL = """
 arguments=()
 while [ $# -gt 0 ]; do

@@ -11,7 +11,7 @@ import unittest
 
 RUN = pathlib.Path(__file__).resolve().parent.parent / "run.sh"
 TESTS_PASSED = "echo '[  PASSED  ] 12 tests.'"
-# The options that the programs below look at.
+# The options that the programs below read.
 OPTIONS = """
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -37,7 +37,7 @@ cat >"$json" <<END
              "reference_images_per_second": $((workers * 250))}, "seconds": 60}
 END
 """
-# As nvidia-smi answers: a line for each GPU, of which this machine has two.
+# Fake output of nvidia-smi: a line for each GPU, of which this machine has two.
 NVIDIA_SMI = """
 gpus=2
 for argument in "$@"; do
@@ -129,7 +129,7 @@ class ScriptTest(unittest.TestCase):
         path.chmod(0o755)
 
     def begin(self, *arguments, **settings):
-        # No build of this machine's may be found: the folder is empty.
+        # The folder is empty, so that no build of this machine is found.
         environment = {
             **os.environ, "MILLRACE_GPU_PROGRAMS": str(self.programs),
             "MILLRACE_BUILD": str(self.folder), **settings

@@ -119,7 +119,7 @@ class SummarizeTest(unittest.TestCase):
         self.results = Results()
 
     def verdict(self, what, **facts):
-        """Of the one row that begins so."""
+        """The verdict of the only row whose text begins with `what`."""
         code, text, record = self.results.summarize(**facts)
         rows = [row for row in record["bars"] if row["what"].startswith(what)]
         self.assertEqual(len(rows), 1, text)

@@ -21,7 +21,7 @@ using millrace::testing::stand_in::use_device;
 
 namespace {
 
-/// Drivers know all runtimes of their major version.
+/// Drivers support all runtimes of their major version.
 constexpr int oldest_driver = CUDART_VERSION / 1000 * 1000;
 
 }  // namespace

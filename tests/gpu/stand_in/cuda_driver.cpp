@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of CUDA's driver that gpu/ asks the runtime for. They leave the runtime's last
-// error alone, and make no device current.
+// The functions of CUDA's driver that gpu/ gets from the runtime. They do not change the runtime's
+// last error or the current device.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 CUresult result(cudaError_t error) { return static_cast<CUresult>(error); }
 
-/// A context's handle is one more than its device.
+/// A context's handle is its device's number plus one.
 CUcontext context_of(int device) {
   return reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(device) + 1);
 }
@@ -68,7 +68,7 @@ CUresult exchange_capture_mode(CUstreamCaptureMode* mode) {
   return CUDA_SUCCESS;
 }
 
-// These make no context, as the runtime's would: who asks has one.
+// Unlike the runtime's functions, these do not make a context: their callers have one.
 
 CUresult event_query(CUevent event) {
   if (const cudaError_t error = enter_outside_captures("cuEventQuery")) return result(error);

@@ -2,7 +2,7 @@
 //
 // The CUDA runtime's functions for stream capture and graphs, over the stand-in's machine. A graph
 // is the work in the order in which the captured streams were given it. A stream joins a capture by
-// a wait for an event of it, and what it was given must come before the end of the first one.
+// waiting for one of its events, and its work must come before the end of the first stream.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -23,8 +23,7 @@ using millrace::testing::stand_in::stream_of;
 
 namespace {
 
-/// Whether all that was given to streams that joined comes before what the first one would be given
-/// next.
+/// Whether all work of streams that joined comes before the next work of the first stream.
 bool joined(const Capture& capture) {
   const Behind& end = capture.streams.at(capture.begun_in);
   return std::all_of(capture.streams.begin(), capture.streams.end(), [&](const auto& stream) {

@@ -33,7 +33,7 @@ constexpr int taken_poison = 0xDB;
 std::size_t bytes_of(std::size_t bytes) { return bytes; }
 std::size_t bytes_of(const DevicePiece& piece) { return piece.bytes; }
 
-/// The piece in which all of [data, data + bytes) lies; null if there is none.
+/// The piece that contains all of [data, data + bytes); null if it does not exist.
 template <typename Piece>
 const Piece* piece_around(const std::map<void*, Piece>& pieces, const void* data,
                           std::size_t bytes) {
@@ -52,15 +52,15 @@ std::size_t free_bytes() {
   return free;
 }
 
-/// Whether [data, data + bytes) is device memory that a stream of `device` may use. No device of
-/// the stand-in reaches another one's.
+/// Whether [data, data + bytes) is device memory that a stream of `device` may use. The stand-in's
+/// devices cannot access each other's memory.
 bool on_device(const void* data, std::size_t bytes, int device) {
   const DevicePiece* const piece = piece_around(machine().device_memory, data, bytes);
   return piece != nullptr && piece->device == device;
 }
 
-/// A copy that a stream has come to. What it was given may have gone since then where nothing
-/// waited: then what it makes is poison.
+/// A copy that a stream has reached. Its memory may have been freed since, if a free does not wait:
+/// its result is then poison.
 struct Copy {
   void* to;
   const void* from;
@@ -70,7 +70,7 @@ struct Copy {
   bool to_device;
 
   void run() const {
-    std::lock_guard lock(machine().mutex);  // nothing goes meanwhile
+    std::lock_guard lock(machine().mutex);  // nothing is freed meanwhile
     if (machine().broken != cudaSuccess) return;
     const auto& pieces = machine().device_memory;
     const bool has_source =
@@ -101,8 +101,7 @@ cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   });
 }
 
-// It waits for all work of the memory's device, which the real one did until CUDA 11, or it does
-// not.
+// Waits for all work of the memory's device, as the real one did until CUDA 11, or does not wait.
 cudaError_t cudaFree(void* data) {
   return call_outside_captures("cudaFree", [&] {
     if (data == nullptr) return cudaSuccess;
@@ -149,7 +148,7 @@ cudaError_t cudaHostRegister(void* data, std::size_t bytes, unsigned /*flags*/) 
   });
 }
 
-// All devices can reach what is registered, so where it waits, it waits for all of them.
+// All devices can access registered memory. So if the call waits, it waits for all of them.
 cudaError_t cudaHostUnregister(void* data) {
   return call_outside_captures("cudaHostUnregister", [&] {
     if (!frees_at_once()) drain();
@@ -178,7 +177,7 @@ cudaError_t cudaFreeHost(void* data) {
   });
 }
 
-// Where host memory is not page-locked, the call returns behind the copy.
+// If host memory is not page-locked, the call returns after the copy.
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t handle) {
   return call("cudaMemcpyAsync", [&] {

@@ -33,7 +33,8 @@ cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
   return cudaSuccess;
 }
 
-/// Lets a stream wait for an event that was recorded in a capture: it joins, or comes behind.
+/// Lets a stream wait for an event that was recorded in a capture: it joins the capture, or gets a
+/// further dependency.
 cudaError_t wait_in_capture(cudaStream_t stream, const std::shared_ptr<Capture>& capture,
                             const Behind& behind) {
   if (stream->capture != nullptr && stream->capture != capture) {
@@ -129,7 +130,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
       return cudaErrorInvalidResourceHandle;
     if (const auto captured_in = event->capture.lock())
       return wait_in_capture(stream, captured_in, event->behind);
-    // The point of the latest record before this call, as CUDA has it.
+    // The point of the latest record before this call, as in CUDA.
     const auto point = event->point;
     if (point == nullptr) return cudaSuccess;
     if (stream->capture != nullptr) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What CUDA's language adds to C++, as far as the kernels of gpu/ use it, for a compiler that does
-// not know it: so that their own source runs on the host. Threads of a block run one after the
-// other. There is one barrier, behind which shared memory is read: a block runs twice, and the
-// second time finds there what the first has written. Include it in one source file, before the
-// kernels.
+// The parts of CUDA's language that the kernels of gpu/ use, for a compiler that does not know it,
+// so that the kernels' own source runs on the host. Threads of a block run one after the other.
+// Kernels have one barrier, and read shared memory after it: a block runs twice, and the second
+// time it reads what the first time wrote. Include it in one source file, before the kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,7 +33,7 @@ thread_local dim3 gridDim{};
 
 void __syncthreads() {}
 
-/// A GPU ends the program where an address does not fit the size of what is read; so does this.
+/// A GPU ends the program if an address is not aligned to the size of the access; so does this.
 template <typename T>
 T __ldg(const T* from) {
   if (reinterpret_cast<std::uintptr_t>(from) % sizeof(T) != 0) std::abort();
@@ -43,7 +42,7 @@ T __ldg(const T* from) {
   return value;
 }
 
-/// Each byte of the result is the one of the eight that its selector names.
+/// Each byte of the result is the byte of the eight that its selector names.
 std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t selectors) {
   const std::uint64_t bytes = std::uint64_t{high} << 32U | low;
   std::uint32_t result = 0;
@@ -54,7 +53,7 @@ std::uint32_t __byte_perm(std::uint32_t low, std::uint32_t high, std::uint32_t s
   return result;
 }
 
-/// The lower word of both, shifted right by so many bits.
+/// The lower word of both, shifted right by `bits`.
 std::uint32_t __funnelshift_r(std::uint32_t low, std::uint32_t high, std::uint32_t bits) {
   return static_cast<std::uint32_t>((std::uint64_t{high} << 32U | low) >> (bits & 31U));
 }

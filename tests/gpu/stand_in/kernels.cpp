@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of gpu/ on the stand-in: their own source, as the host's compiler reads it, run late
-// by the stream.
+// The kernels of gpu/ on the stand-in: their own source, compiled for the host, and run later by
+// the stream.
 #include "stand_in/kernel_on_host.h"
 #include "stand_in/machine.h"
 #include "stand_in/stand_in_cuda.h"
 
 namespace {
 
-/// In a block, of all GPUs that there are.
+/// Maximal threads in a block, for all GPUs.
 constexpr unsigned most_threads = 1024;
 
 /// A kernel with a barrier runs each block twice (kernel_on_host.h).

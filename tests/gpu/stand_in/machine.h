@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of the stand-in: what its handles point to, and what the runtime's functions share.
+// Implementation of the stand-in: the objects behind its handles, and state that the runtime's
+// functions share.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,26 +23,27 @@
 
 namespace millrace::testing::stand_in {
 
-/// How much of each stream's captured work something comes behind.
+/// For each stream, the number of its captured work items that an item comes after.
 using Behind = std::map<cudaStream_t, std::size_t>;
 
-/// What streams were given while they were captured. Once something was done that a capture does
-/// not bear, all of it is lost.
+/// Work given to streams while they were captured. After an operation that captures do not allow,
+/// the whole capture is invalid.
 struct Capture {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
   std::thread::id begun_by;
   cudaStream_t begun_in = nullptr;
   bool invalid = false;
-  /// Of all streams, in the order in which it was given, which no dependency contradicts.
+  /// Work of all streams in the order in which it was given, which is consistent with all
+  /// dependencies.
   std::vector<std::function<void()>> work;
-  /// The stream in which it was begun and those that joined, and what the next work of each comes
-  /// behind.
+  /// The stream in which it was begun and those that joined, with the dependencies of each one's
+  /// next work.
   std::map<cudaStream_t, Behind> streams;
 };
 
 }  // namespace millrace::testing::stand_in
 
-// What the handles point to.
+// The objects behind the handles.
 struct CUstream_st {
   int device;
   /// Whether it and the legacy default stream wait for each other.
@@ -55,9 +57,9 @@ struct CUevent_st {
   int device;
   bool timed;
   std::shared_ptr<millrace::testing::stand_in::Point> point;
-  /// Where it was recorded in a capture, which then is not yet a point of a stream.
+  /// The capture that it was recorded in; it is then not a point of a stream yet.
   std::weak_ptr<millrace::testing::stand_in::Capture> capture{};
-  /// What it comes behind in that capture.
+  /// Its dependencies in that capture.
   millrace::testing::stand_in::Behind behind{};
 };
 struct CUgraph_st {
@@ -70,7 +72,7 @@ struct CUgraphExec_st {
 namespace millrace::testing::stand_in {
 
 constexpr std::size_t device_alignment = 256;
-/// What device memory holds that was given back.
+/// Byte that fills freed device memory.
 constexpr int freed_poison = 0xDD;
 
 /// A piece of device memory.
@@ -79,10 +81,10 @@ struct DevicePiece {
   int device;
 };
 
-/// All that the stand-in knows. Its members are looked at under the mutex.
+/// State of the stand-in. Its members are accessed under the mutex.
 struct Machine {
   Machine() = default;
-  /// Lets all streams end.
+  /// Ends all streams.
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -101,24 +103,24 @@ struct Machine {
   };
   std::map<std::string, std::vector<Plan>> plans;
   std::map<std::string, std::uint64_t> calls;
-  /// What every call that needs a device meets, once that has failed.
+  /// Error of every call that needs a device, after the devices were broken.
   cudaError_t broken = cudaSuccess;
   std::set<int> devices_used;
   std::uint64_t unlocked_copies = 0;
   std::set<cudaStream_t> streams;
-  /// By device and thread; those of no thread are the legacy ones.
+  /// By device and thread; those without a thread are the legacy ones.
   std::map<std::pair<int, std::thread::id>, std::unique_ptr<CUstream_st>> default_streams;
   std::set<cudaEvent_t> events;
-  /// Also those of streams that were destroyed: what they were given is done all the same.
+  /// Also queues of destroyed streams: their work is done nevertheless.
   std::vector<std::shared_ptr<Queue>> queues;
   std::vector<std::thread> threads;
   std::set<cudaGraph_t> graphs;
   std::set<cudaGraphExec_t> graph_executions;
   std::map<void*, DevicePiece> device_memory;
   std::map<void*, std::size_t> locked_memory;
-  /// Device memory that went while streams were busy. It stays as it was left until `reset`.
+  /// Device memory that was freed while streams were busy. It keeps its content until `reset`.
   std::map<void*, DevicePiece> freed_memory;
-  /// Copies from or to memory that had gone when the stream came to them.
+  /// Copies from or to memory that had been freed when the stream reached them.
   std::uint64_t late_copies = 0;
 };
 
@@ -127,53 +129,52 @@ Machine& machine();
 /// The devices whose contexts the calling thread has pushed; the last one is current.
 std::vector<int>& contexts();
 
-/// The device that the calling thread's calls are about.
+/// The device that the calling thread's calls use.
 int current_device();
 
-/// The calling thread's: what cudaGetLastError tells.
+/// The calling thread's last error, for cudaGetLastError.
 cudaError_t& last_error();
 
-/// Counts a call; what a test planned for it is its result.
+/// Counts a call, and returns the result that a test planned for it.
 cudaError_t enter(const char* function);
 
-/// How the calling thread's calls bear on captures: cudaThreadExchangeStreamCaptureMode.
+/// The calling thread's mode of cudaThreadExchangeStreamCaptureMode.
 cudaStreamCaptureMode& capture_mode();
 
-/// As `enter`, for a call that captures do not bear: while there is one that concerns the calling
-/// thread, the call fails and the capture is lost.
+/// Like `enter`, for a call that captures do not allow: if there is one that concerns the calling
+/// thread, the call fails and the capture becomes invalid.
 cudaError_t enter_outside_captures(const char* function);
 
-/// As `enter`, for a call that makes the context of `device` where there is none, which captures do
-/// not bear either.
+/// Like `enter`, for a call that makes the context of `device` if it does not exist yet. Captures
+/// do not allow that either.
 cudaError_t enter_to_use(int device, const char* function);
-/// The device has a context from now on. An error where there is no such device.
+/// Makes the device's context. Returns an error if the device does not exist.
 cudaError_t use_device(int device);
 
-/// A call's result; an error becomes the thread's last one, also that something is not ready.
+/// Returns a call's result. An error, including "not ready", also becomes the thread's last error.
 inline cudaError_t told(cudaError_t error) {
   if (error != cudaSuccess) last_error() = error;
   return error;
 }
 
-/// A call of the runtime: `work`, unless a test planned something else for it.
+/// Calls the runtime's function `work`, unless a test planned another result for it.
 template <typename Work>
 cudaError_t call(const char* function, Work work) {
   const cudaError_t error = enter(function);
   return told(error == cudaSuccess ? work() : error);
 }
 
-/// The same, for one that captures do not bear.
+/// Does the same for a function that captures do not allow.
 template <typename Work>
 cudaError_t call_outside_captures(const char* function, Work work) {
   const cudaError_t error = enter_outside_captures(function);
   return told(error == cudaSuccess ? work() : error);
 }
 
-/// Waits until all streams of `device`, or of all devices, have done what they were given so far.
-/// Not counted.
+/// Waits for the work so far of all streams of `device`, or of all devices. Not counted.
 void drain_device(int device);
 
-// The runtime and the driver tell the same of these:
+// These have the same results in the runtime and in the driver:
 
 /// Whether an event has passed.
 cudaError_t event_status(cudaEvent_t event);
@@ -181,20 +182,20 @@ cudaError_t milliseconds_between(cudaEvent_t start, cudaEvent_t end, float* mill
 /// Whether a stream is being captured.
 cudaError_t capture_status(cudaStream_t handle, cudaStreamCaptureStatus* status);
 
-// With the machine's mutex held:
+// These require the machine's mutex:
 
 /// A queue of `device`, with its thread.
 std::shared_ptr<Queue> make_queue(int device);
-/// The stream that a handle is to the calling thread, whose default streams are among them; null
-/// where there is none.
+/// The stream behind a handle for the calling thread, which may be one of its default streams; null
+/// if it does not exist.
 cudaStream_t stream_of(cudaStream_t handle);
 /// The streams of `device` that wait for its legacy default stream.
 std::vector<cudaStream_t> blocking_streams(int device);
 bool is_legacy(const CUstream_st& stream);
-/// The stream does `work` when it has come so far; one that is captured keeps it for the graph.
+/// Adds `work` to the stream. A captured stream keeps it for the graph.
 cudaError_t give_locked(cudaStream_t handle, std::function<void()> work);
 
-/// The same without the mutex held.
+/// Does the same without the mutex held.
 cudaError_t give(cudaStream_t handle, std::function<void()> work);
 
 }  // namespace millrace::testing::stand_in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stand-in's streams inside: queues that threads serve, and points in them.
+// Implementation of the stand-in's streams: queues that threads serve, and points in them.
 #pragma once
 
 #include <chrono>
@@ -38,8 +38,8 @@ class Point {
   std::optional<Clock::time_point> passed_;
 };
 
-/// A queue and the thread that serves it. The thread goes on to the queue's end when the stream is
-/// destroyed, as a GPU does.
+/// A queue and its thread. When the stream is destroyed, the thread still serves the queue to its
+/// end, as a GPU does.
 class Queue {
  public:
   explicit Queue(int on_device) : device(on_device) {}
@@ -60,7 +60,7 @@ class Queue {
       changed_.notify_all();
     }
   }
-  /// Waits for what it was given so far.
+  /// Waits for all work so far.
   void drain() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this, given = given_] { return done_ >= given; });

@@ -42,8 +42,8 @@ bool of_driver(std::string_view function) {
   return function.starts_with("cu") && !function.starts_with("cuda");
 }
 
-/// As on a GPU: to ask for devices and their attributes needs no context, and the calls that make
-/// one for another device need none here. All others do.
+/// As on a GPU: querying devices and their attributes needs no context, and the calls that make a
+/// context for another device need none here. All others do.
 bool needs_context(std::string_view function) {
   if (function == "cudaDeviceGetStreamPriorityRange") return true;
   return !of_driver(function) && !function.starts_with("cudaGet") &&
@@ -51,7 +51,7 @@ bool needs_context(std::string_view function) {
          function != "cudaInitDevice" && function != "cudaDriverGetVersion";
 }
 
-/// Whether a call meets the failure of its device.
+/// Whether a call returns the error of a broken device.
 bool needs_device(std::string_view function) {
   return needs_context(function) || function.starts_with("cuEvent") ||
          function.starts_with("cuStream") || function == "cuDevicePrimaryCtxRetain" ||
@@ -161,14 +161,14 @@ std::vector<cudaStream_t> blocking_streams(int device) {
 
 namespace {
 
-/// `queue` goes on when `other` has done what it was given so far.
+/// Makes `queue` wait for the work of `other` so far.
 void wait_for(Queue& queue, Queue& other) {
   const auto point = std::make_shared<Point>();
   other.push([point] { point->pass(); });
   queue.push([point] { point->wait(); });
 }
 
-/// The order that the legacy default stream and blocking ones keep among them.
+/// Keeps the order between the legacy default stream and blocking ones.
 cudaError_t keep_default_order(cudaStream_t stream) {
   if (is_legacy(*stream)) {
     const auto blocking = blocking_streams(stream->device);
@@ -211,7 +211,7 @@ cudaError_t give(cudaStream_t handle, std::function<void()> work) {
 namespace {
 
 constexpr int all_devices = -1;
-/// What is let go of is given back by other threads, a little later.
+/// Deferred frees of other threads happen a little later.
 constexpr std::chrono::seconds patience_with_returns{2};
 
 }  // namespace
@@ -252,7 +252,7 @@ void check_freed_memory() {
 
 namespace {
 
-/// What nobody can give back any more goes.
+/// Forgets objects that can no longer be freed.
 void forget_all_of_broken_devices() {
   std::lock_guard lock(machine().mutex);
   if (std::exchange(machine().broken, cudaSuccess) == cudaSuccess) return;

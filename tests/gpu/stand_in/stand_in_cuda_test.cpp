@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stand-in does what a GPU does, and says what was done to it.
+// The stand-in behaves like a GPU, and reports the calls that it received.
 #include "stand_in/stand_in_cuda.h"
 
 #include <gmock/gmock.h>

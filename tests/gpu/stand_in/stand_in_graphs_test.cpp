@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The stand-in's captures and graphs bear what CUDA's do.
+// The stand-in's captures and graphs allow what CUDA's allow.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -32,7 +32,7 @@ class StandInGraphs : public ::testing::Test {
     EXPECT_EQ(cudaStreamIsCapturing(stream_, &status), cudaSuccess);
     return status;
   }
-  /// Ends a capture that was lost.
+  /// Ends an invalid capture.
   void expect_lost() {
     EXPECT_EQ(status(), cudaStreamCaptureStatusInvalidated);
     cudaGraph_t graph = nullptr;
@@ -175,7 +175,7 @@ TEST_F(StandInGraphs, TwoCapturesDoNotBecomeOne) {
   EXPECT_EQ(cudaStreamEndCapture(other_, &graph), cudaErrorStreamCaptureInvalidated);
 }
 
-// As CUDA has it: to ask the legacy default stream leaves the capture alone, to use it does not.
+// As in CUDA: querying the legacy default stream does not affect the capture, using it does.
 TEST_F(StandInGraphs, TheLegacyStreamIsOfNoUseWhileABlockingOneIsCaptured) {
   cudaStream_t blocking = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, cudaStreamDefault), cudaSuccess);

@@ -5,7 +5,7 @@
 #include <iostream>
 #include <string_view>
 
-// With a GPU or without one: CUDA's runtime is in the program.
+// Runs with and without a GPU, because CUDA's runtime is linked statically.
 int main() {
   try {
     return millrace::CudaDevice().name() == "cuda:0" ? 0 : 1;

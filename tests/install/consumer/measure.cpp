@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Measures a trainer of numbers, and saves the options that are found for it.
+// Measures a trainer of numbers, and saves the options that the tuner finds for it.
 #include <millrace/host_device.h>
 #include <millrace/measure.h>
 

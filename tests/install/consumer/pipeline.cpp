@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a dataset of numbers with the installed millrace and runs a pipeline over it: every number
-// comes back once per epoch.
+// must come back once per epoch.
 
 #include <millrace/dataset_writer.h>
 #include <millrace/host_device.h>
