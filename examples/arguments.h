@@ -56,7 +56,7 @@ class Arguments {
       into = parse(found.mapped());
     } catch (const std::exception&) {
       throw std::invalid_argument(name + " is \"" + found.mapped() +
-                                  "\", which is no number that it can be");
+                                  "\", which is not a valid number for it");
     }
   }
 

@@ -101,7 +101,7 @@ class CudaTrainer final : public Trainer {
     const std::array<double, sum_count> sums = model_.take_sums();
     if (sums[sum_bad_labels] > 0)
       throw std::out_of_range(std::to_string(static_cast<int>(sums[sum_bad_labels])) +
-                              " labels are none of the classes");
+                              " labels are outside the classes");
     return {.loss = sums[sum_loss], .right = sums[sum_right], .samples = sums[sum_samples]};
   }
 

@@ -56,7 +56,7 @@ class Perceptron {
       const auto label = static_cast<std::size_t>(labels[sample]);
       if (label >= classes_)
         throw std::out_of_range("label " + std::to_string(labels[sample]) +
-                                " is none of the classes");
+                                " is not one of the classes");
       const std::span<const float> input = images.subspan(sample * pixels_, pixels_);
       layer(first, input, hidden);
       for (float& value : hidden) value = relu(value);

@@ -128,7 +128,7 @@ std::optional<millrace::State> load(const std::string& path, ResNet18& model,
   try {
     archive.load_from(path, device);
   } catch (const c10::Error& error) {
-    throw std::runtime_error(path + " is no checkpoint: " + error.what_without_backtrace());
+    throw std::runtime_error(path + " is not a checkpoint: " + error.what_without_backtrace());
   }
   archive.read("model", of_model);
   archive.read("optimiser", of_optimiser);

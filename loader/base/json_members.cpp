@@ -107,7 +107,7 @@ void check_format(const Json& json, const Place& place, std::uint64_t newest,
   if (format->get<std::uint64_t>() > newest)
     place.fail(
         "\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
-        ", which is what this millrace reads; use the millrace that wrote it, or make it again");
+        ", the newest that this millrace reads; use the millrace that wrote it, or make it again");
 }
 
 }  // namespace millrace

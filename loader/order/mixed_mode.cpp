@@ -122,7 +122,8 @@ class MixedMode final : public OrderMode {
                       "order: the weight of part " + std::to_string(number) + " is " +
                           weight_text(weights[number]) + ", less than one sample in 2^" +
                           std::to_string(most_run_bits) +
-                          ": it would never come; give it more, or 0 to leave the part out");
+                          ": the part would never be drawn; increase the weight, or set it to 0 to "
+                          "leave the part out");
       }
       if (right || bits == most_run_bits) return shares;
     }

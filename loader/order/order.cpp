@@ -128,7 +128,7 @@ Order Order::subset(std::vector<std::uint64_t> indices) const {
     for (std::size_t place = 0; place < indices.size(); ++place) {
       if (indices[place] >= indices_->size())
         refuse_order("index " + std::to_string(place) + " of the subset is " +
-                     std::to_string(indices[place]) + ", but what it is a subset of has " +
+                     std::to_string(indices[place]) + ", but the outer subset has " +
                      std::to_string(indices_->size()) + " records");
       indices[place] = (*indices_)[indices[place]];
     }

@@ -149,7 +149,7 @@ void compare(const Ranks::Environment& environment, Ranks& found) {
       refuse_environment("WORLD_SIZE is " + std::to_string(found.world) + ", but " + other.world +
                          " is " + std::to_string(world) + std::string(unset));
     found.warnings.push_back("environment: " + std::string(found.source) + " says " +
-                             place_text(found.rank, found.world) + ", which is taken, but " +
+                             place_text(found.rank, found.world) + ", which is used, but " +
                              other.source + " says " + place_text(rank, world) +
                              std::string(unset));
   }

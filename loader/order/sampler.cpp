@@ -94,8 +94,8 @@ Sampler::Sampler(const Order& order, std::uint64_t records, std::uint64_t seed)
           [&](const Order::Bucketed& mode) {
             const Order::Bucketing& bucketed = *mode.how;
             if (!bucketed.lengths)
-              refuse_plan("order: nobody has read the lengths of field \"" + cut(bucketed.field) +
-                          "\"; Order::measured does");
+              refuse_plan("order: the lengths of field \"" + cut(bucketed.field) +
+                          "\" have not been read; call Order::measured");
             if (bucketed.lengths->size() != records)
               refuse_plan("order: there are " + std::to_string(bucketed.lengths->size()) +
                           " lengths, but the dataset has " + std::to_string(records) + " records");

@@ -120,8 +120,8 @@ Verdict by_trainer(const Shares& shares) {
           " of the time between its calls of next" + idle_text(shares),
       shares.idle ? "Shorten or overlap what the trainer's thread does between steps, "
                     "such as waiting for a step's result."
-                  : "More workers would not help; shorten the step, or take what its "
-                    "thread does out of the loop.");
+                  : "More workers would not help; shorten the step, or move other work "
+                    "of its thread out of the loop.");
 }
 
 Verdict by_copy(const Report& report, const Shares& shares) {
@@ -140,7 +140,7 @@ Verdict by_conversion(const Shares& shares) {
                   "conversion on the device bounds the run: its stream is busy " +
                       percent(shares.convert) + " of the time" + idle_text(shares),
                   "The step's kernels and the conversion share the device: convert to a smaller "
-                  "type, or give more device_slots, so that it can run ahead; more workers would "
+                  "type, or increase device_slots, so that it can run ahead; more workers would "
                   "not help.");
 }
 
@@ -153,7 +153,7 @@ Verdict by_late_copies(const Shares& shares) {
                   stage + " bounds the run, as it is not hidden under steps: its stream is busy " +
                       percent(busy) + " of the time, and the trainer ahead " +
                       percent(shares.ahead) + idle_text(shares),
-                  "Give more device_slots, at least 2, so that the next batch is copied during a "
+                  "Increase device_slots, to at least 2, so that the next batch is copied during a "
                   "step; more workers would not help.");
 }
 
@@ -190,18 +190,19 @@ Verdict by_workers(const Report& report, const Shares& shares) {
   const std::string limit = verdict.speedup_limit >= 100
                                 ? ""
                                 : ", up to " + tenths(verdict.speedup_limit * 10) +
-                                      " times as fast, where " + verdict.next_bound + " binds";
+                                      " times as fast, until " + verdict.next_bound +
+                                      " bounds the run";
   if (paused_workers(report) >= 1)
     verdict.advice =
         tenths(10 * paused_workers(report)) + " of the " + std::to_string(report.workers) +
-        " workers are paused: have them all run (RuntimeOptions::adaptive off)" + limit + ".";
+        " workers are paused: activate them (RuntimeOptions::adaptive = false)" + limit + ".";
   else if (reading)
     verdict.advice =
         "Put the dataset on faster storage or into memory, or let more workers read at once" +
         limit + ".";
   else if (report.workers + report.launch_cores < report.cores)
     verdict.advice =
-        "Take more workers: " + std::to_string(report.cores) + " cores are there" + limit + ".";
+        "Take more workers: " + std::to_string(report.cores) + " cores are available" + limit + ".";
   else
     verdict.advice = "Every core has a worker: give the process more cores" + limit + ", or make " +
                      stage->name + " cheaper (smaller or differently stored images).";
@@ -245,11 +246,11 @@ Verdict by_prefetch(const Report& report, const Shares& shares) {
       slowest->each.max_ms >= slow_sample * slowest->each.p50_ms)
     return bound_by(
         Bound::prefetch, "prefetch", shares.stall,
-        "a slow sample now and then bounds the run, as the prefetch does not bridge it: " + waits +
-            workers + "; " + slowest->name + " takes up to " +
+        "an occasional slow sample bounds the run, as the prefetch is too small to hide it: " +
+            waits + workers + "; " + slowest->name + " takes up to " +
             std::to_string(std::lround(slowest->each.max_ms)) + " ms for a sample (" +
             tenths(10 * slowest->each.p50_ms) + " ms is usual)",
-        "Take a larger prefetch, or make those records alike; a trace names them.");
+        "Take a larger prefetch, or make these records as fast as others; a trace names them.");
   if (report.ready_batches >= 1 && shares.copy > 0)
     return bound_by(Bound::copy, "upload", shares.stall,
                     "upload bounds the run: " + waits + tenths(10 * report.ready_batches) +
@@ -281,7 +282,7 @@ Verdict judge(const Report& report, std::optional<double> device_idle) {
     return bound_by(Bound::trainer, "trainer", shares.trainer,
                     "too few batches to say what bounds the run: " +
                         std::to_string(report.batches) + " handed out",
-                    "Judge it when there were more.");
+                    "Judge after more batches.");
   if (device_idle && *device_idle < fed) return by_step(report, shares);
   const bool stalls = shares.stalls_matter();
   const bool ahead = shares.ahead >= fed;

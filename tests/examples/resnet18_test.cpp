@@ -134,7 +134,7 @@ TEST(ResNet18, SaysWhatIsWrong) {
   }
   EXPECT_THAT(
       resnet18({"--checkpoint", MILLRACE_TRAIN_DATASET}).err,
-      StartsWith(std::string("resnet18: ") + MILLRACE_TRAIN_DATASET + " is no checkpoint: "));
+      StartsWith(std::string("resnet18: ") + MILLRACE_TRAIN_DATASET + " is not a checkpoint: "));
   EXPECT_THAT(resnet18({"--device", "xla"}).err, StartsWith("resnet18: batches for --device xla"));
   EXPECT_THAT(resnet18({"--device", "sundial"}).err, HasSubstr("sundial"));
   EXPECT_EQ(resnet18({"--size", "8"}).err, "resnet18: --size must be from 32 to 4096\n");

@@ -15,9 +15,10 @@
 // `record_stream` does not work for memory that PyTorch did not allocate. Host memory needs no
 // streams.
 //
-// Threads: a tensor may be made and destroyed on any thread. Lifetimes: a tensor holds a share of
-// its batch, and so its slot, until its storage is freed. It may outlive the `Batch`, the pipeline,
-// the runtime and any `TorchStream`: batches keep the underlying streams.
+// Threads: a tensor may be made and destroyed on any thread.
+// Lifetimes: a tensor holds a share of its batch, and so its slot, until its storage is freed. It
+// may outlive the `Batch`, the pipeline, the runtime and any `TorchStream`: batches keep the
+// underlying streams.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -181,7 +182,7 @@ inline at::Tensor to_torch_channels_last(const BatchTensor& tensor) {
   if (tensor.shape.rank() != 4)
     throw Error(ErrorCode::invalid_argument,
                 "a field " + tensor.shape.to_string() +
-                    " is no batch of images [samples, height, width, channels]");
+                    " is not a batch of images [samples, height, width, channels]");
   const std::vector<std::int64_t> nhwc = torch_detail::extents_of(tensor);
   const std::vector<std::int64_t> strides = torch_detail::row_major(nhwc);
   return torch_detail::view(tensor, {nhwc[0], nhwc[3], nhwc[1], nhwc[2]},

@@ -3,8 +3,9 @@
 //
 // Lifetimes: a batch keeps its slot's memory alive, but not the dataset or the transform. It may
 // outlive its pipeline. Streams that a batch is used on must outlive it, unless the batch keeps
-// them (`Batch::record_stream`). Threads: two threads must not use one `Batch` object at once. They
-// may use copies of it, which share the slot. Any thread may destroy a batch.
+// them (`Batch::record_stream`).
+// Threads: two threads must not use one `Batch` object at once. They may use copies of it, which
+// share the slot. Any thread may destroy a batch.
 //
 // The documentation says "micro-batch" for a part of a batch; in code the names are `Part`,
 // `PartRange` and `parts()`.

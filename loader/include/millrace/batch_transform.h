@@ -4,8 +4,8 @@
 // returned by a `Transform`.
 //
 // Threads: all methods of a `BatchTransform` may be called from any thread at once. A `MadeBatch`
-// is valid during the call that receives it. Lifetimes: a pipeline shares ownership of its batch
-// transform.
+// is valid during the call that receives it.
+// Lifetimes: a pipeline shares ownership of its batch transform.
 #pragma once
 
 #include <millrace/detail/export.h>

@@ -2,9 +2,10 @@
 // Work for a stream beside copies and events, as the arguments of a kernel. It is public for
 // authors of devices and kernels; a trainer does not need it.
 //
-// Threads: a `DeviceWork` is for the thread that makes it. Lifetimes: it refers to the arguments
-// that it was made of. A stream copies the arguments that it needs before `launch` returns. The
-// memory that they point to must stay valid until the stream has done the work.
+// Threads: a `DeviceWork` is for the thread that makes it.
+// Lifetimes: it refers to the arguments that it was made of. A stream copies the arguments that it
+// needs before `launch` returns. The memory that they point to must stay valid until the stream has
+// done the work.
 #pragma once
 
 #include <millrace/detail/export.h>

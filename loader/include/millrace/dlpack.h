@@ -8,10 +8,10 @@
 // wait, and call `Batch::record_stream` with it. In host memory the data of a batch taken without a
 // stream is ready at once.
 //
-// Threads: a tensor may be made and deleted on any thread. Lifetimes: a tensor holds a share of its
-// batch, and so its slot, until its deleter is called. It may outlive the `Batch`, its pipeline and
-// the runtime. Streams of the batch must outlive it, unless the batch keeps them
-// (`Batch::record_stream`).
+// Threads: a tensor may be made and deleted on any thread.
+// Lifetimes: a tensor holds a share of its batch, and so its slot, until its deleter is called. It
+// may outlive the `Batch`, its pipeline and the runtime. Streams of the batch must outlive it,
+// unless the batch keeps them (`Batch::record_stream`).
 #pragma once
 
 #include <millrace/batch.h>

@@ -3,8 +3,8 @@
 // on streams before the conversion. It is public for authors of devices and batch transforms; a
 // trainer sets `Recipe::mix`.
 //
-// Threads: `run_on_host` may be called on any thread. Lifetimes: the memory that a `MixWork` points
-// to must stay valid until the work is done.
+// Threads: `run_on_host` may be called on any thread.
+// Lifetimes: the memory that a `MixWork` points to must stay valid until the work is done.
 #pragma once
 
 #include <millrace/conversion_work.h>

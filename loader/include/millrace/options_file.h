@@ -2,7 +2,8 @@
 // Options files: `millrace tune` saves the options that it found, and another program loads them.
 //
 // Threads: all functions may be called from any thread at once, but for one file by one thread at a
-// time. Lifetimes: all types are plain data without references.
+// time.
+// Lifetimes: all types are plain data without references.
 #pragma once
 
 #include <millrace/detail/export.h>

@@ -3,12 +3,13 @@
 // of it and takes batches from it.
 //
 // Threads: every method of a `Pipeline` may be called from any thread, several at a time. Only
-// moving and destroying it require that no other thread uses it. Lifetimes: a pipeline shares
-// ownership of its dataset, transform, device and runtime. A `Batch` may outlive its pipeline. A
-// stream that is given to `next` must outlive the batches that are used on it, unless they keep it
-// (`Batch::record_stream`). Fork: a child of fork() has none of the pipeline's threads. Destructors
-// return at once in the child and free nothing; using a pipeline there is an error. Fork before
-// making the first pipeline, or make new pipelines in the child.
+// moving and destroying it require that no other thread uses it.
+// Lifetimes: a pipeline shares ownership of its dataset, transform, device and runtime. A `Batch`
+// may outlive its pipeline. A stream that is given to `next` must outlive the batches that are used
+// on it, unless they keep it (`Batch::record_stream`).
+// Fork: a child of fork() has none of the pipeline's threads. Destructors return at once in the
+// child and free nothing; using a pipeline there is an error. Fork before making the first
+// pipeline, or make new pipelines in the child.
 #pragma once
 
 #include <millrace/batch.h>

@@ -4,8 +4,8 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
 
-// Threads: both functions may be called from any thread. Lifetimes: the functions keep no
-// references to their arguments.
+// Threads: both functions may be called from any thread.
+// Lifetimes: the functions keep no references to their arguments.
 
 #include <cstddef>
 #include <filesystem>

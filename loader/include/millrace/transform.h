@@ -246,7 +246,9 @@ class Transform {
   virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }
   /// The part of its samples that its workers cache (`Sample::cached`); none by default. A
   /// transform that wraps another one may return that one's.
-  virtual FixedPart fixed_part() const { return {.why_none = "the transform has none to keep"}; }
+  virtual FixedPart fixed_part() const {
+    return {.why_none = "the transform has nothing to cache"};
+  }
   /// Returns the transform that a pipeline over `dataset` uses in place of this one. Null, the
   /// default, means this one. A transform that wraps another one may call that one's. May read
   /// records.

@@ -327,7 +327,7 @@ TEST(OrderBucketed, RefusesWhatMakesNoSense) {
        },
        "there are 3 lengths, but the dataset has 4 records"},
       {[] { (void)Sampler(Order::bucketed_by("text", {.group_records = 1}), 4, 1); },
-       "nobody has read the lengths of field \"text\""},
+       "the lengths of field \"text\" have not been read"},
   };
   for (const auto& [call, expected] : cases) {
     try {

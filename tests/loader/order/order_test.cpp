@@ -207,7 +207,7 @@ TEST(Order, RefusesWhatMakesNoSense) {
       {[&] {
          (void)Order().subset({1, 2}).subset({0, 2});
        },
-       "index 1 of the subset is 2, but what it is a subset of has 2"},
+       "index 1 of the subset is 2, but the outer subset has 2"},
       {[&] { (void)Order().filtered(9, [](std::uint64_t) { return false; }); }, "keeps none of 9"},
       {[&] { (void)Order().repeated(0); }, "repeated 0 times"},
       {[&] { (void)Order().repeated(UINT64_MAX).repeated(2); }, "too often"},
