@@ -117,8 +117,7 @@ void save(const std::string& path, ResNet18& model, const torch::optim::SGD& opt
   archive.write("optimiser", of_optimiser);
   archive.write("state", c10::IValue(state.to_json()));
   archive.save_to(path + ".new");
-  std::filesystem::rename(path + ".new", path);  // a run that is killed keeps the previous
-                                                 // checkpoint
+  std::filesystem::rename(path + ".new", path);  // a killed run keeps the previous one
 }
 
 std::optional<millrace::State> load(const std::string& path, ResNet18& model,

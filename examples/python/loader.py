@@ -295,8 +295,8 @@ def compare(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--library", default="libmillrace.so.0.1", help="where libmillrace is")
-    parser.add_argument("--workers", type=int, default=2, help="threads, or processes")
+    parser.add_argument("--library", default="libmillrace.so.0.1", help="path of libmillrace")
+    parser.add_argument("--workers", type=int, default=2, help="number of threads or processes")
     parser.add_argument("--batch-size", type=int, default=50)
     parser.add_argument("--epochs", type=int, default=5)
     commands = parser.add_subparsers(dest="command", required=True)

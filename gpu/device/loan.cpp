@@ -107,8 +107,7 @@ void Returns::serve(int device) noexcept {
 void EndLoan::operator()(Loan* loan) const noexcept {
   if (!loan->returns->here()) return;
   if (loan->what != nullptr) note_blocking_call(loan->call);
-  const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan may be destroyed
-                                                                      // at any time
+  const std::shared_ptr<Returns> returns = std::move(loan->returns);  // the loan may end now
   returns->put(loan);
 }
 

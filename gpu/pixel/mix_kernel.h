@@ -363,8 +363,7 @@ inline cudaError_t launch_mix(const MixWork& work, cudaStream_t stream) {
   if (work.erases == nullptr && work.mixes == nullptr) return cudaSuccess;
   // A thread's positions beyond the end must also stay below 2^31.
   constexpr std::size_t most_bytes = (std::size_t{1} << 31U) - 2 * mix_chunk;
-  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // maximal number of blocks of a
-                                                                    // grid
+  constexpr std::size_t most_chunks = (std::size_t{1} << 31U) - 1;  // limit of a grid's blocks
   const std::size_t row_bytes = work.width * work.channels;
   if (row_bytes > most_bytes / work.height) return cudaErrorInvalidValue;
   MixArguments arguments;

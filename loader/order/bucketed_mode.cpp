@@ -43,8 +43,7 @@ class LastWindows {
   /// Adds a window and evicts the least recently used one.
   void add(std::shared_ptr<const Window> window) {
     MutexLock lock(mutex_);
-    std::swap(windows_.back(), window);  // the evicted window is freed with `window`, after the
-                                         // lock is released
+    std::swap(windows_.back(), window);  // the evicted one is freed after the unlock
     std::rotate(windows_.begin(), windows_.end() - 1, windows_.end());
   }
 
@@ -75,8 +74,7 @@ class BucketedMode final : public OrderMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose = 0x6275636B657473;  // distinguishes its keys from other
-                                                              // modes' keys
+  static constexpr std::uint64_t purpose = 0x6275636B657473;  // keeps keys of modes distinct
   static constexpr std::size_t permuted_at_once = 64;
 
   /// No lock is held while a window is made. Two threads that need the same one at once both make

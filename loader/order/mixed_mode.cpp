@@ -104,8 +104,7 @@ class MixedMode final : public OrderMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose = 0x6D69786564;  // distinguishes its keys from other
-                                                          // modes' keys
+  static constexpr std::uint64_t purpose = 0x6D69786564;  // keeps the keys of modes distinct
 
   /// Sets the run's length, and returns each part's share of it.
   std::vector<std::uint64_t> choose_run(std::span<const double> weights) {

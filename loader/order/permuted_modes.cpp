@@ -94,8 +94,7 @@ class BlockMode final : public UniformMode {
   }
 
  private:
-  static constexpr std::uint64_t purpose =
-      0x626C6F636B73;  // distinguishes its keys from other modes' keys
+  static constexpr std::uint64_t purpose = 0x626C6F636B73;  // keeps the keys of modes distinct
 
   const std::uint64_t seed_;
   const std::uint64_t block_;

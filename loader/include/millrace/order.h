@@ -87,9 +87,9 @@ class Order {
   Order measured(const Dataset& dataset) const;
 
   /// Draws with replacement, each record with a probability in proportion to its weight. Weights
-  /// are finite, not negative, not all 0. They are rounded to integers of which the largest is 2^62
-  /// divided by the number of records, rounded up to a power of two. A positive weight stays
-  /// positive.
+  /// are finite, not negative, not all 0. They are converted to integers: the largest weight
+  /// becomes 2^62 / n, where n is the number of records rounded up to a power of two. A positive
+  /// weight stays positive.
   ///
   /// An epoch is `epoch_size` draws, 0 = as many as there are weights; each draw of a run is new.
   /// O(weights) memory: 24 bytes each, and about twice that while a `Sampler` is made. Source:

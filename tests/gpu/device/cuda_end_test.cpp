@@ -233,8 +233,8 @@ TEST_F(CudaEnd, AnAllocationDoesNotWaitForEver) {
 TEST_F(CudaEnd, AProcessEndsWhenAllIsBack) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto end_behind_a_kernel = [] {
-    std::atexit([] { std::_Exit(stand_in::live() == 1 ? 0 : 1); });  // called after the queue of
-                                                                     // deferred frees is closed
+    std::atexit([] { std::_Exit(stand_in::live() == 1 ? 0 : 1); });  // called after the queue
+                                                                     // closes
     CudaDevice device;
     const CudaStream other(0);
     Memory memory = device.allocate_device(1000);

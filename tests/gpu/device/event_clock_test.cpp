@@ -33,8 +33,7 @@ TEST_F(EventClocks, TellWhenAStreamPassedAnEvent) {
   CudaDevice device;
   const testing::Stopwatch making;
   const auto event = device.make_timed_event();
-  const auto within = tolerance + making.elapsed() / 2;  // latest time at which the first anchor
-                                                         // was passed
+  const auto within = tolerance + making.elapsed() / 2;  // the first anchor was passed by then
   const auto stream = device.make_stream();
   EXPECT_FALSE(event->passed_at()) << "it was never recorded";
   const Clock::time_point before = Clock::now();
