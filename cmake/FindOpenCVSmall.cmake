@@ -1,8 +1,8 @@
-# OpenCV's core and imgproc modules alone. Debian's packages of single modules carry no CMake
-# configuration, so the target is made here; a full OpenCV installation has the same headers and
-# libraries. OpenCV's core links LAPACK, BLAS, gfortran, GLX and X11 itself, 13 libraries that a
-# program which uses millrace gets with it. The static libraries would bring fewer, but still need
-# GLX, and in a program with an OpenCV of its own there would be two that mix.
+# Finds only OpenCV's core and imgproc modules. Debian's packages of single modules have no CMake
+# configuration, so the target is defined here. A full OpenCV installation has the same headers and
+# libraries. OpenCV's core links LAPACK, BLAS, gfortran, GLX and X11 itself: 13 libraries that
+# programs with millrace depend on. The static libraries would need fewer, but still GLX. In a
+# program with its own OpenCV they would conflict with it.
 #   OpenCVSmall::imgproc   imgproc and core
 find_path(OpenCVSmall_INCLUDE_DIR opencv2/imgproc.hpp PATH_SUFFIXES opencv4)
 find_library(OpenCVSmall_CORE_LIBRARY opencv_core)

@@ -3,10 +3,10 @@
 #
 #   bash cmake/install_cuda.sh DIRECTORY
 #
-# Puts CUDA's compiler, headers, cuBLAS and CUPTI into DIRECTORY, from their Python packages: enough
-# to build millrace with its CUDA device on a machine that has no CUDA toolkit, such as one of CI.
-# Quick where they are there already. Needs python3 with pip; about 540 MB are fetched. Afterwards
-# DIRECTORY/bin belongs on the PATH.
+# Installs CUDA's compiler, headers, cuBLAS and CUPTI into DIRECTORY, from their Python packages.
+# This is enough to build millrace with its CUDA device on a machine without a CUDA toolkit, such as
+# one of CI. Fast if they are installed already. Needs python3 with pip, and fetches about 540 MB.
+# Add DIRECTORY/bin to the PATH afterwards.
 set -euo pipefail
 
 fail() {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs the packages of Debian 12 or 13 that millrace needs. Quick, and without a call of
-# apt-get, where all of them are there.
+# Installs the packages of Debian 12 or 13 that millrace needs. If all of them are installed
+# already, it is fast and does not call apt-get.
 #
 #   bash cmake/install_packages.sh build    to build library, command and examples (the default)
 #   bash cmake/install_packages.sh test     and the tests

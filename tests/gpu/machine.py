@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """machine.py [--gpu-only] [--data PATH]: prints facts of this machine as JSON.
 
-The GPU's are those of nvidia-smi, the processor's those of lscpu. A fact that a program does not
-tell is left out.
+nvidia-smi provides the GPU's facts, lscpu the processor's. A fact that a program does not print is
+left out.
 """
 import argparse
 import json
@@ -32,7 +32,7 @@ END = time.monotonic() + 4  # for all calls
 
 
 def output_of(*command):
-    """The standard output of a command that ends well in time, or None."""
+    """The standard output of a command; None if it fails or takes too long."""
     try:
         left = max(0.1, END - time.monotonic())
         done = subprocess.run(command, capture_output=True, text=True, timeout=left,
@@ -80,7 +80,7 @@ def cpu_facts():
 
 
 def facts_of_kernel():
-    """The model from /proc, where lscpu finds no /sys."""
+    """The model from /proc, for machines where lscpu does not find /sys."""
     try:
         found = re.search(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     except OSError:

@@ -3,8 +3,8 @@
 """Runs the steps of a plan, and after each of them writes everything to the output folder.
 
 RAW/plan.tsv has a line for each step: name, limit in seconds, command ("missing: why" if it cannot
-run). The output folder has raw.tar.gz (all outputs), results.json and table.txt, each replaced in
-one step. So a run that is killed leaves the results of all steps that have ended.
+run). The output folder has raw.tar.gz (all outputs), results.json and table.txt, each replaced
+atomically. So a run that is killed leaves the results of all completed steps.
 """
 import argparse
 import json
@@ -53,8 +53,8 @@ class Step:
         return True
 
     def run(self, limit):
-        """The exit status as a shell tells it; 124 if it was stopped, 137 if that took SIGKILL or
-        not even that ended it, which happens when the driver hangs."""
+        """The exit status as a shell reports it; 124 if it was stopped, 137 if that took SIGKILL or
+        if even SIGKILL did not end it, which happens when the driver hangs."""
         status = None
         for number, seconds, stopped in ((None, limit, None),
                                          (signal.SIGTERM, GRACE_SECONDS, 124),
@@ -83,7 +83,7 @@ def keep_the_end(path):
 
 
 def replace(path, write):
-    """`write(other)` writes another file, which then takes the place of `path` in one step."""
+    """Replaces `path` atomically by another file, which `write(other)` writes."""
     other = path.with_name(path.name + ".new")
     write(other)
     os.replace(other, path)
@@ -95,7 +95,7 @@ def archive(raw, path):
 
 
 def sample_later(raw, seconds):
-    """Adds the GPU's facts to load.json after so many seconds of a step."""
+    """Adds the GPU's facts to load.json after a given number of seconds of a step."""
 
     def sample():
         command = [sys.executable, pathlib.Path(__file__).with_name("machine.py"), "--gpu-only"]
@@ -120,7 +120,7 @@ class Run:
         self.running = None
 
     def save(self):
-        """Writes all results so far. What fails is told, and the run goes on."""
+        """Writes all results so far. Failures are printed, and the run continues."""
         try:
             self.status, text = summarize.write(self.raw, self.out / "results.json")
             replace(self.out / "table.txt", lambda path: path.write_text(text))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes one table (measured values, bars, ok or short) and one JSON of a folder of raw results.
+"""Makes a table (measured values, bars, ok or short) and a JSON file of a folder of raw results.
 
-The folder is the one that steps.py fills, and raw.tar.gz has the same. Ends with 0 when every step
-ran and nothing falls short, 1 otherwise. A value that was not measured is named with the reason; if
+The folder is the one that steps.py fills; raw.tar.gz has the same files. Ends with 0 if every step
+ran and met its bars, 1 otherwise. A value that was not measured is named with the reason; if
 it has a bar, it counts as short.
 """
 import argparse
@@ -20,7 +20,7 @@ LOG_CHARACTERS = 6000  # of each output, from its end, in the JSON
 
 
 def parse(text):
-    """A JSON value, or the list of those that the lines are; None if it is neither."""
+    """A JSON value, or a list with the JSON value of each line; None for other texts."""
     try:
         return json.loads(text)
     except ValueError:
@@ -35,7 +35,7 @@ def parse(text):
 
 
 class Step:
-    """One step of the plan: how it ended, and its results."""
+    """One step of the plan, with its exit status and its results."""
 
     def __init__(self, raw, name, status, seconds, limit, command):
         self.name, self.limit, self.command = name, int(limit), command
@@ -56,7 +56,7 @@ class Step:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def _trouble(self, status):
-        """The reason why the results are not to be relied on, or None."""
+        """Reason why the results are unreliable, or None."""
         if self.status is None:
             return status
         if self.status in (124, 137):
@@ -99,7 +99,7 @@ def lines_of(path):
 
 
 def read_steps(raw):
-    """The steps of the plan, those that have not run yet too."""
+    """All steps of the plan, including those that have not run yet."""
     steps = {fields[0]: Step(raw, *fields) for fields in lines_of(raw / "steps.tsv")
              if len(fields) == 5}
     for fields in lines_of(raw / "plan.tsv"):

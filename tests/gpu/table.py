@@ -50,7 +50,7 @@ class Table:
         self.rows = []
 
     def step(self, name):
-        """The step and why it cannot be used, or None for that."""
+        """The step, and the reason why it cannot be used, or None."""
         step = self.steps.get(name)
         if step is None:
             return None, "not in the quick plan" if self.quick else f"the plan has no step {name}"
@@ -60,7 +60,7 @@ class Table:
         self.rows.append(row(what, measured, bar, ok))
 
     def not_measured(self, name, what, bar, reason):
-        """Short, if it has a bar and its step is in the plan."""
+        """Adds a row without a value: short if it has a bar and its step is in the plan."""
         planned = name in self.steps or not self.quick
         self.add(what, f"not measured: {reason}", bar, False if bar and planned else None)
 
@@ -77,7 +77,7 @@ class Table:
         return found
 
     def value(self, what, name, keys, unit, bar="", reaches=None, note=""):
-        """A number of a result, and whether it reaches the bar; without one it is only told."""
+        """Adds a number of a result, with a verdict if it has a bar."""
         found = self.numbers(what, name, bar, keys)
         if found:
             self.add(what, figure(found[0]) + unit + note, bar,
@@ -123,7 +123,7 @@ class Table:
         return f" ({data:.1f} MB of data, cache of {cache:.1f} MB)" if data and cache else ""
 
     def tests(self, what, name):
-        """A GoogleTest program: it ends well, and ran tests. The text of the row, or None."""
+        """Row for a GoogleTest program, which must succeed and run tests. Returns text or None."""
         step, trouble = self.step(name)
         if trouble and (step is None or step.status is None):
             self.not_measured(name, what, "all pass", trouble)
@@ -139,7 +139,7 @@ class Table:
             self.add(what, text if count else "no test ran", "all pass", count > missed)
 
     def sanitizer(self, what, name):
-        """The same under a sanitizer, which tells its findings in its last line."""
+        """The same under a sanitizer, which prints its findings in its last line."""
         bar = "no finding"
         step, trouble = self.step(name)
         if step is None or step.status is None:
@@ -209,7 +209,7 @@ class Table:
                        note=self.beside_cache())
 
     def idle(self, name, where):
-        """Idle by the events beside its floor, and beside synthetic batches, which has it in it."""
+        """Idle time by the events, with its floor, and with synthetic batches, which include it."""
         what, bar = "idle by events" + where, f"<= floor + {IDLE_POINTS}"
         found = self.numbers(what, name, bar, ("device_idle_percent",), ("idle_floor_percent",))
         if found:
@@ -219,7 +219,7 @@ class Table:
                    f"<= {IDLE_POINTS}", lambda n: n <= IDLE_POINTS)
 
     def spin(self):
-        """A step that the loader just feeds."""
+        """A step that the loader can just feed."""
         where = ", spinning step, batches of 256"
         for what, key in (("idle by events", "device_idle_percent"),
                           ("idle by synthetic batches", "idle_by_synthetic_percent")):
@@ -236,7 +236,7 @@ class Table:
                      found[0] <= 20)
 
     def feeds(self, what, name, bar, needed):
-        """The entries of a trainer's result by what fed it; None and a row if one is missing."""
+        """The entries of a trainer's result by their feed; None and a row if one is missing."""
         step, trouble = self.step(name)
         result = step.result if step else None
         feeds = {}
@@ -335,7 +335,7 @@ class Table:
         self.value("device idle in a soak", "soak", ("device_idle_percent",), "%")
 
     def ncu(self):
-        """The line of a kernel that ncu profiled, from its CSV."""
+        """The row of a kernel that ncu profiled, from its CSV."""
         for kernel in ("convert", "mix"):
             what = f"ncu, {kernel} kernel"
             step, trouble = self.step(f"ncu_{kernel}")
@@ -384,5 +384,5 @@ class Table:
 
 
 def rows_of(steps, load, quick):
-    """`load` has the GPU's facts under load, if it was asked then."""
+    """`load` has the GPU's facts under load, if they were queried."""
     return Table(steps, load, quick).fill()

@@ -68,7 +68,7 @@ def is_source(path):
 
 
 def tree_files(root):
-    """All files of the project, relative to `root`: what git knows or would add, if it is there."""
+    """All existing files that git tracks or would add, relative to `root`."""
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "--deduplicate"]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -79,7 +79,7 @@ def tree_files(root):
 
 
 def position(rooms, room):
-    """The place of `room` in a folder's list; None if it has none."""
+    """The position of `room` in a folder's list; None if it is not listed."""
     if room in rooms:
         return rooms.index(room)
     parent = PurePosixPath(room).parent
@@ -156,7 +156,7 @@ class House:
                 self.breach(path, number, "HWY_TARGET is compared with the name of a target")
 
     def check_types(self, path, lines):
-        """Formatted sources have namespaces, and the types within, at the begin of a line."""
+        """Finds types defined twice. Formatted sources have them at the begin of a line."""
         spaces = []
         for number, line in enumerate(lines, 1):
             if match := NAMESPACE.match(line):
@@ -208,8 +208,8 @@ class House:
         return "not there: a private header is included with its room"
 
     def find(self, base, name):
-        """The header `name` of the folder `base`, or what it is generated from; None if there is
-        neither."""
+        """The header `name` of the folder `base`, or the file that it is generated from; None if
+        both are missing."""
         for candidate in (PurePosixPath(base, name), PurePosixPath(base, f"{name}.in")):
             if candidate in self.known:
                 return candidate

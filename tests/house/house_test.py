@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up trees, each of which breaks one rule of house.py once: the breach must be named."""
+"""Tests house.py: each made-up tree breaks one rule once, and the breach must be reported."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ SOUND = {
 
 class Rules(unittest.TestCase):
     def expect(self, changes, *breaches):
-        """Expects `breaches` of the sound tree with `changes`, which are contents by path."""
+        """Expects `breaches` of the correct tree with `changes`, a dict of contents by path."""
         with tempfile.TemporaryDirectory() as folder:
             self.write(Path(folder), SOUND | changes)
             self.assertEqual(House(Path(folder)).check(), list(breaches))

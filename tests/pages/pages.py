@@ -48,7 +48,7 @@ class Page:
             yield self.text.count("\n", 0, match.start()) + 1, match.group(1)
 
     def commands(self):
-        """The command lines of the console blocks with the lines they begin at."""
+        """Yields the command lines of the console blocks with their first line numbers."""
         for language, number, lines in self.blocks:
             command = None
             for offset, line in enumerate(lines if language == "console" else []):
@@ -72,7 +72,7 @@ def pages_of(files):
 
 
 def squeezed(lines):
-    """Code without indentation and empty lines, to find it wherever it stands."""
+    """Code without indentation and empty lines, to find it in any context."""
     return "\n".join(line.strip() for line in lines if line.strip()) + "\n"
 
 

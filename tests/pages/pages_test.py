@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up projects whose page tells one thing that is not so: pages.py must name it."""
+"""Tests pages.py: each made-up project has a page with one error, which must be reported."""
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bundle_test.py BUILD_DIR PHOTOS: a bundle of what is built, and its programs where nothing else
-of the build is found."""
+"""bundle_test.py BUILD_DIR PHOTOS: makes a bundle of a build, and runs its programs without
+the rest of the build."""
 import json
 import os
 import pathlib
@@ -37,7 +37,7 @@ class BundleTest(unittest.TestCase):
                        check=True)
 
     def run_for_no_time(self, bundle):
-        """The script with a GPU that is made up and no time for any step, and the files it left."""
+        """Runs the script with a fake GPU and without time for steps. Returns the files it left."""
         with tempfile.TemporaryDirectory() as folder:
             smi = pathlib.Path(folder) / "nvidia-smi"
             smi.write_text("#!/bin/sh\necho A GPU, 1.2\n")
@@ -105,7 +105,7 @@ class BundleTest(unittest.TestCase):
         self.assertFalse(pathlib.Path(called.group(1)).exists(), "it is left behind")
 
     def test_its_folder_stays_as_it_is(self):
-        """It may be sent along once more."""
+        """The folder may be sent again."""
         self.test_it_finds_its_programs_and_photographs()
         self.assertEqual(sum(path.stat().st_size for path in self.bundle.rglob("*")), self.size)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.sh with programs that hang, die and print nothing, and killed at each of its steps."""
+"""Tests run.sh with programs that hang, crash or print nothing, and kills it at each step."""
 import pathlib
 import tarfile
 import time

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""machine.py with an nvidia-smi and an lscpu that stand in for this machine's."""
+"""Tests machine.py with a fake nvidia-smi and a fake lscpu."""
 import json
 import os
 import pathlib

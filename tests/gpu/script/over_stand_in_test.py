@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""over_stand_in_test.py BUILD_DIR DATASET [--full]: run.sh over millrace's own programs on the
-stand-in for the CUDA runtime.
+"""over_stand_in_test.py BUILD_DIR DATASET [--full]: runs run.sh with millrace's own programs
+over the stand-in for the CUDA runtime.
 
-The quick plan, or all of it. Wrappers make the work small: the limits are for a GPU.
+It runs the quick plan, or all of it. Wrappers reduce the work, because the limits are for a GPU.
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""run.sh with programs that stand in for those that need a GPU."""
+"""Tests run.sh with fakes of the programs that need a GPU."""
 import os
 import re
 import tarfile
@@ -66,7 +66,7 @@ fi""")
                          {"scaling_1", "scaling_8", "scaling_16"})
 
     def plan(self, *arguments):
-        """The limits of the steps by their names, in order, and their sum as it is printed."""
+        """The limits of the steps by name, in order, and their printed sum."""
         done = self.run_script("--plan", *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         limits = {name: int(limit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that stand in for those of a machine with a GPU, and tests that run run.sh over them."""
+"""Fakes of the programs of a machine with a GPU, and a base class of tests that run run.sh."""
 import json
 import os
 import pathlib
@@ -145,7 +145,7 @@ class ScriptTest(unittest.TestCase):
         return subprocess.CompletedProcess(running.args, running.returncode, out, err)
 
     def kill(self, running):
-        """As a machine is taken away: the script and all that it started, without notice."""
+        """Kills the script and all its processes without notice, as if the machine were lost."""
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 if os.getsid(int(process.name)) == running.pid:
@@ -155,12 +155,12 @@ class ScriptTest(unittest.TestCase):
         running.communicate()
 
     def read_results(self):
-        """The verdicts by what they are about."""
+        """The verdicts by the names of their rows."""
         self.record = json.loads((self.out / "results.json").read_text())
         return {row["what"]: row for row in self.record["bars"]}
 
     def measure(self, *arguments, **settings):
-        """Exit status, output, and the verdicts. A busy machine has more time for each step."""
+        """Returns the script's status, output and verdicts. A busy machine gets more time."""
         settings.setdefault("MILLRACE_GPU_SLOWER", "10")
         done = self.run_script(self.dataset, "--photos", self.folder, "--out", self.out, *arguments,
                                **settings)

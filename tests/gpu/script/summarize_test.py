@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""summarize.py on made-up results."""
+"""Tests summarize.py with made-up results."""
 import json
 import pathlib
 import subprocess
@@ -45,7 +45,7 @@ def feeds(**rates):
 
 
 class Results:
-    """A run in which all is well; tests change what they are about."""
+    """Results of a run without faults; each test changes those that it is about."""
 
     def __init__(self):
         self.steps, self.planned, self.files = {}, [], {"load.json": {"gpu": {
