@@ -26,7 +26,8 @@ namespace {
 constexpr std::chrono::milliseconds patience_at_end{20};
 constexpr std::chrono::milliseconds patience_for_memory{2000};
 
-/// Allocates an object into a loan by `take`, a call of the given name. Throws `Error` (`device`).
+/// Allocates an object by `take`, a call of the given name, and prepares its deferred free. Throws
+/// `Error` (`device`).
 template <typename Take>
 void take_for(Loan& loan, const char* call, Take take) {
   cudaError_t status = taken_back(take());

@@ -33,8 +33,8 @@ class Returns {
   /// Removes one user.
   void leave() noexcept;
 
-  /// Enqueues a loan: the thread frees it later and then removes its use. Neither waits nor
-  /// allocates.
+  /// Enqueues a deferred free: the thread frees the object later and then removes its use. Neither
+  /// waits nor allocates.
   void put(Loan* loan) noexcept;
   /// Waits until everything enqueued here is freed, or until the timeout.
   void wait(std::chrono::milliseconds timeout) noexcept;
@@ -75,7 +75,7 @@ struct Loan {
   Loan* next = nullptr;
 };
 
-/// Enqueues a loan for its deferred free. Reports it to `note_blocking_call`, because freeing is
+/// Enqueues the deferred free of an object. Reports it to `note_blocking_call`, because freeing is
 /// not allowed while a batch is produced. In a child of fork() the object is never freed.
 struct EndLoan {
   void operator()(Loan* loan) const noexcept;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options files: `millrace tune` saves the options that it found, and another program loads them.
 //
-// Threads: all functions may be called from any thread at once, but for one file by one thread at a
-// time.
+// Threads: all functions may be called from any thread at once. Only one thread at a time may use
+// one file.
 // Lifetimes: all types are plain data without references.
 #pragma once
 
