@@ -29,7 +29,7 @@ PATH=$PATH:/usr/sbin:/sbin
 command -v debootstrap >/dev/null || fail "there is no debootstrap; Debian has it in a package."
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-# What is mounted below is unmounted with the namespace, however this ends.
+# A mount namespace of its own: however this ends, its mounts end with it.
 [ -n "${MILLRACE_PORTABILITY_UNSHARED:-}" ] ||
   MILLRACE_PORTABILITY_UNSHARED=1 exec unshare --mount bash tests/portability.sh "$@"
 

@@ -9,9 +9,9 @@
 # tests/gpu/bundle.sh takes this program along: it starts with the libraries of any PyTorch of that
 # version (LD_LIBRARY_PATH).
 #
-# Fetches about 530 MB once and leaves 1.1 GB in build/torch_cuda. Ends with 77, and says why, where
-# there is no CUDA toolkit, or pip cannot fetch the package. --if-fetched ends so, too, where the
-# package has not been fetched yet.
+# Fetches about 530 MB once and leaves 1.1 GB in build/torch_cuda. Exits with 77, and says why,
+# without a CUDA toolkit or if pip cannot fetch the package. With --if-fetched it also exits with 77
+# if the package has not been fetched yet.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

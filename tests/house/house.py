@@ -11,7 +11,7 @@ It prints one line "file:line: what is wrong" for each breach and exits with 1 i
 3. A source has at most 400 lines of at most 100 characters. Pages have the same limit of
    characters, except for the rows of tables.
 4. A room holds at most 30 sources, any folder at most 35 files.
-5. The front page has at most 1,500 words.
+5. The front page has at most 1,500 words, all README.md pages together at most 15,000.
 6. A source does not compare HWY_TARGET with the name of an instruction set, because the next
    version of Highway has further ones. It uses the vector's size instead. HWY_SCALAR and
    HWY_EMU128, which have no vectors, may be named.
@@ -46,7 +46,8 @@ BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"]
 CXX = {".h", ".c", ".cpp", ".cu", ".cuh"}
 OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
 SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
-MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES, MAX_WORDS = 400, 100, 30, 35, 1500
+MAX_LINES, MAX_COLUMNS, MAX_SOURCES, MAX_FILES = 400, 100, 30, 35
+MAX_WORDS, MAX_WORDS_OF_PAGES = 1500, 15000
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 NAMED_TARGET = re.compile(r"\bHWY_TARGET\s*[=!<>]=?\s*(?!HWY_(SCALAR|EMU128)\b)\w")
@@ -109,6 +110,7 @@ class House:
         self.known = set(self.files)
         self.breaches = []
         self.types = {}  # where each is defined first
+        self.words = 0  # of all README.md pages
 
     def breach(self, path, line, text):
         self.breaches.append(f"{path}:{line}: {text}")
@@ -125,6 +127,9 @@ class House:
                     if path.parts[0] in ROOMS:
                         self.check_types(path, lines)
         self.check_folders()
+        if self.words > MAX_WORDS_OF_PAGES:
+            pages = f"{self.words} words in all README.md pages, at most {MAX_WORDS_OF_PAGES}"
+            self.breach("README.md", 1, pages)
         return self.breaches
 
     def check_size(self, path, lines):
@@ -135,6 +140,8 @@ class House:
             if len(line) > MAX_COLUMNS and not (page and line.startswith("|")):
                 self.breach(path, number, f"{len(line)} characters, at most {MAX_COLUMNS}")
         words = sum(len(line.split()) for line in lines)
+        if path.name == "README.md":
+            self.words += words
         if str(path) == "README.md" and words > MAX_WORDS:
             self.breach(path, len(lines), f"{words} words, at most {MAX_WORDS}")
 

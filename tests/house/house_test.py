@@ -207,6 +207,11 @@ class Rules(unittest.TestCase):
             "loader/order:1: 31 sources, at most 30 in a room",
         )
 
+    def test_long_pages(self):
+        pages = {"README.md": 1000, "loader/README.md": 7000, "decode/README.md": 7001}
+        changes = {name: "word\n" * words for name, words in pages.items()}
+        self.expect(changes, "README.md:1: 15001 words in all README.md pages, at most 15000")
+
     def test_a_full_folder(self):
         self.expect(
             {f"examples/x{n}.txt": "" for n in range(34)},
