@@ -83,11 +83,11 @@ Command add_index(CLI::App& millrace) {
   app->footer(
       R"(Writes a file beside the dataset, or beside each of its shards: train.lmdb.index, about
 1.5% of the images' bytes, or 0.2% with --index rows. The dataset is not touched. Pipelines find it
-by themselves, and make the same batches with it and without. `millrace pack` does this, too, so it
-is needed for datasets that were packed with --index none. Of another program's LMDB it also stores
-where its pages lie, as data.mdb.pages, so that opening it need not read them. What is there is
-replaced. A record whose index is damaged or another image's is decoded without it; `millrace verify
---deep` finds such.
+by themselves, and make the same batches with it and without. `millrace pack` makes it, too, unless
+--index none is given. For another program's LMDB the command also stores the positions of its
+pages, as data.mdb.pages, so that opening it need not read them. Existing files are replaced. A
+record whose index is damaged or belongs to another image is decoded without it; `millrace verify
+--deep` finds such records.
 
 Examples:
   millrace index train.lmdb

@@ -115,11 +115,11 @@ Command add_inspect(CLI::App& millrace) {
       throw CLI::ValidationError("--out - and --json - cannot both have stdout");
   });
   app->footer(
-      R"(Counts records and classes and tells the distribution of bytes, sizes, quality, chroma
-subsampling and scan type, by the images' headers: no pixel is decoded and checksums are not
-compared (`millrace verify` does both). Quality is estimated from the quantisation tables, on the
-scale of libjpeg; n/a where an encoder has tables of its own. With --record the checksum is
-compared; where it does not match the exit code is 1.
+      R"(Counts records and classes, and shows the distribution of bytes, sizes, quality, chroma
+subsampling and scan type. It reads only the images' headers: it decodes no pixels and compares no
+checksums (`millrace verify` does both). Quality is estimated from the quantisation tables, on
+libjpeg's scale; n/a if the encoder has its own tables. With --record the checksum is compared; if
+it does not match, the exit code is 1.
 
 Examples:
   millrace inspect train.lmdb

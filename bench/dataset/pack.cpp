@@ -19,37 +19,37 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* pack_footer =
-    R"(Files go in untouched, in the order of class and path (with --list: as listed), with label,
-path, width and height. Files that are no image or do not decode are left out; they are listed at
-the end with the reason and make the exit code 1. The dataset is complete without them. What the
-system refuses to read ends the pack, and --resume tries it again. Names that begin with a dot are
-passed over.
+    R"(Files are stored unchanged, in the order of class and path (with --list: as listed), with
+label, path, width and height. Files that are not images or do not decode are left out. They are
+listed at the end with the reason and give exit code 1; the dataset is complete without them. An
+error of the system ends the pack, and --resume tries the file again. Names that begin with a dot
+are skipped.
 
 Members of a tar whose paths are the same up to the first dot of the file's name are a sample: an
 image (.jpg, .jpeg, .png, .webp) and its label, a number from -1 up, in a .cls or as "label" or else
-"cls" of a .json. Samples come in the tars' order, without class names. One that lacks its image or
-label is left out as above; a tar that was cut short is an error.
+"cls" of a .json. Samples come in the tars' order, without class names. A sample without image or
+label is left out as above; a truncated tar is an error.
 
-With --masks each image goes in with a PNG file, untouched, of the same path below another folder
-and as large: a/b.png for a/b.jpg. One without such a mask, or with one that does not decode, is
-left out.
+With --masks each image gets a mask, stored unchanged: the PNG file with the same path below another
+folder (a/b.png for a/b.jpg), as large as the image. An image without such a mask, or with one that
+does not decode, is left out.
 
-With --coco the images are those of a JSON file as COCO has it ("instances", "person_keypoints"),
+With --coco the images are those of a JSON file in COCO's format ("instances", "person_keypoints"),
 in its order, with label -1. Their records have image_id, boxes (float32: x1, y1, x2, y2 in pixels),
-labels (int64: places in the categories, sorted by id) and, if there are any, keypoints (float32: x,
-y, visibility). Left out are annotations of crowds and empty boxes. Masks of objects, which it has
-as "segmentation", are not taken: --masks packs masks that were drawn before.
+labels (int64: indices into the categories, sorted by id) and, if any image has them, keypoints
+(float32: x, y, visibility). Annotations of crowds and empty boxes are left out. Masks of objects
+("segmentation") are not taken: --masks packs masks that are files.
 
-Of a dataset of another format, or of an own one, each record goes in with all its fields, and path,
-width and height anew; what cannot be read, does not decode or has other fields than those before it
-is left out as above.
+The records of a dataset, of millrace's or another format, are stored with all their fields; path,
+width and height are made anew. A record that cannot be read, does not decode or has other fields
+than those before it is left out as above.
 
-A pack that was interrupted, or found the disk full, leaves a dataset that is refused as incomplete.
-Give the same command again with --resume: it goes on behind what was committed, and the records
-become those of a pack that was not interrupted. It refuses to go on where the input is another one.
+An interrupted pack, or one on a full disk, leaves a dataset that is refused as incomplete. The same
+command with --resume continues after the last commit and makes the same records as a pack that was
+not interrupted. It refuses to continue with another input.
 
-With --shards 4, OUT train.lmdb lists the files train-00000-of-00004.lmdb and so on beside it, and
-is what is opened.
+With --shards 4, OUT train.lmdb is the file to open: it lists the files beside it,
+train-00000-of-00004.lmdb and so on.
 
 Examples:
   millrace pack imagenet/train train.lmdb

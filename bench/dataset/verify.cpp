@@ -166,12 +166,12 @@ Command add_verify(CLI::App& millrace) {
       ->transform(between(1, 4096));
   add_decode_limits(*app, options->limits);
   app->footer(
-      R"(Reads every record through the pages that lead to it, compares its checksum, decodes its
-image and compares the dataset's fingerprint, which tells that the records are those that were
-written, in their order. An image is bad where libjpeg has an error or warns of damaged or missing
-data, or where the record's width and height are not its own. A few stray bytes before a restart
-marker or the end of a JPEG are skipped; such images count as repaired. Bad records are listed by
-number, key and reason, in their order. Exit code: 0 where the dataset is sound, 1 where it is not.
+      R"(Reads every record through the pages that lead to it, compares its checksum and decodes its
+image. Compares the dataset's fingerprint, which covers all records and their order. An image is bad
+if libjpeg reports an error or warns of damaged or missing data, or if the record's width and height
+differ from the image's. A few stray bytes before a restart marker or the end of a JPEG are skipped;
+such images count as repaired. Bad records are listed with number, key and reason, in their order.
+Exit code: 0 if the dataset is sound, else 1.
 
 Examples:
   millrace verify train.lmdb

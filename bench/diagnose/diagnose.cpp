@@ -92,18 +92,18 @@ Command add_diagnose(CLI::App& millrace) {
   add_pipeline_arguments(*command, arguments->pipeline);
   add_measuring_options(*command, *arguments);
   command->footer(
-      R"(Measures the step alone, with a batch that is on the device already, with copies of
-batches that need no making, with the whole loader, and with the loader from a start with the
-dataset in the page cache and dropped from it. What the device waits for are the differences. Takes
-about six phases x rounds x seconds. Drops the dataset's file from the page cache; other programs
-that read it are slower for as long.
+      R"(Measures phases: the step alone; with a batch that is already on the device; with copies of
+batches that need no making; with the whole loader; and with the loader from its start, both with
+the dataset in the page cache and dropped from it. Their differences are the times that the device
+waits. Takes about six phases x rounds x seconds. Drops the dataset's file from the page cache,
+which slows other programs that read it.
 
 Examples:
-  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does a step of 30 ms wait?
-  millrace diagnose train.lmdb --step-ms 30 --rounds 10           surer, with smaller differences
-  millrace diagnose train.lmdb --step-ms 30 --config train.json   with what `millrace tune` found
+  millrace diagnose train.lmdb --step-ms 30 --batch-size 256      why does the device wait?
+  millrace diagnose train.lmdb --step-ms 30 --rounds 10           finds smaller differences
+  millrace diagnose train.lmdb --step-ms 30 --config train.json   with the result of `tune`
   millrace diagnose train.lmdb --step-ms 30 --device cuda:0       on a GPU
-  millrace diagnose train.lmdb --step-ms 30 --json result.json    for the records)");
+  millrace diagnose train.lmdb --step-ms 30 --json result.json    result as JSON)");
   return {command, [arguments] { return run(*arguments); }};
 }
 

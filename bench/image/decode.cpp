@@ -246,8 +246,8 @@ Command add_decode(CLI::App& millrace) {
       throw CLI::ValidationError("--png and --raw write one image, so there must be one FILE");
   });
   app->footer(
-      R"(Decodes as `pack` does, to the image's end, and makes pixels as a pipeline's workers do.
-What it cannot decode it names, and ends with exit code 1 after the other files.
+      R"(Decodes the whole image, as `pack` does, and makes pixels as a pipeline's workers do.
+Files that do not decode are named; the others are still decoded, and the exit code is 1.
 
 Examples:
   millrace decode cat.jpg

@@ -61,8 +61,8 @@ Command add_recipe_command(CLI::App& millrace) {
   for (const RecipePreset& preset : Recipe::presets())
     presets += fmt::format("  {:14} {}\n", preset.name, preset.what);
   app->footer(presets + R"(
-A file is printed as it is understood, with what it leaves out at its default; where it is wrong,
-the error names operation, key and value. Set "classes" of "mix" to those of the dataset.
+A file is printed with all values, including defaults. If it is wrong, the error names operation,
+key and value. Set "classes" of "mix" to the number of classes of the dataset.
 
 Examples:
   millrace recipe swin

@@ -161,9 +161,9 @@ Command add_view(CLI::App& millrace) {
       ->check(output_check(true));
   add_decode_limits(*app, arguments->limits);
   app->footer(
-      R"(Sample N is what a run with that seed makes of the record where it comes at position N.
-Each has a colour: that of its box in the image and of its own frame. Masks, boxes and keypoints
-that the recipe has among its targets are drawn on both, in a colour for each class.
+      R"(Sample N is the record's sample at position N of a run with that seed. Each sample has a
+colour: that of its box in the image and of its own frame. Masks, boxes and keypoints that are
+targets of the recipe are drawn on the image and on samples, in a colour for each class.
 
 Examples:
   millrace view train.lmdb --record 1234

@@ -92,9 +92,9 @@ Command add_topology(CLI::App& millrace) {
                                              given.local_rank, given.local_world));
   });
   app->footer(
-      R"(Tells what this process may use (affinity, control group's cpuset and quota) and why
-a pipeline would take the workers it takes. On this machine it tries whether they can be bound, and
-checks which instruction set makes the right pixels; it starts nothing else.
+      R"(Shows the processors that this process may use (affinity, control group's cpuset and
+quota), and the workers that a pipeline would start, with the reasons. On this machine it also tests
+whether workers can be bound, and which instruction sets make the right pixels.
 
 Examples:
   millrace topology

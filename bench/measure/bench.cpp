@@ -203,16 +203,16 @@ Command add_bench(CLI::App& millrace) {
   millrace bench train.lmdb --step-ms 30 --batch-size 256     does it feed a step of 30 ms?
   millrace bench train.lmdb --step-ms auto --batches 400      device idle with a step just slower
                                                               than the loader
-  millrace bench train.lmdb --config train.json               with what `millrace tune` found
-  millrace bench train.lmdb --step-ms 30 --html result.html   a page with pictures, for a ticket
+  millrace bench train.lmdb --config train.json               with the setting of `millrace tune`
+  millrace bench train.lmdb --step-ms 30 --html result.html   a page with charts
   millrace bench train.lmdb --batches 200 --trace trace.json  every span, for ui.perfetto.dev
   millrace bench train.lmdb --workers auto --step-ms 30       the fewest workers that keep batches
                                                               ready
   millrace bench train.lmdb --epochs 3                        how much faster are the later epochs?
-  millrace bench train.lmdb --ceiling --json result.json      beside plain libjpeg-turbo
-  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make the same?
+  millrace bench train.lmdb --ceiling --json result.json      compared with plain libjpeg-turbo
+  millrace bench train.lmdb --batches 40 --warmup 0 --digest  do two machines make equal batches?
   millrace bench train.lmdb --device cuda:0 --convert bfloat16:nhwc --step-ms 30    on a GPU
-  millrace bench train.lmdb --device cuda:0 --step gemm:8192             beside a real load
+  millrace bench train.lmdb --device cuda:0 --step gemm:8192             a real load as step
 
 Also measured after the run: the same steps without a loader (as many, for 10 s at most), plain
 copies of the same size, and with --micro-batches how much earlier the first step begins when the

@@ -92,21 +92,21 @@ int run(const TuneArguments& arguments) {
 }
 
 constexpr const char* tune_footer =
-    R"(One variable is changed at a time. Settings run in turn, each time with a warmed-up pipeline
-of their own, three times or until they can be told apart. Runs that other programs disturbed
-(more than 3% of the processors, none left over) count only where fewer than three others are left.
+    R"(Changes one variable at a time. Settings run in turn, three times or until they can be told
+apart; each run has its own pipeline and a warm-up. Runs that other programs disturbed (more than 3%
+of the processors, none of them free) count only if fewer than three others are left.
 
   workers        1, 2, 4 ... up to --max-workers, then those between, with a prefetch of 8. The
-                 fewest that feed the step: the device's mean idle time is, with 95% confidence
-                 (Student's t), at most 2%. Without a step, or where nothing feeds it: the knee, the
-                 fewest that surely lose no more than 5% of the best throughput.
+                 fewest that feed the step: the device's mean idle time is at most 2%, with 95%
+                 confidence (Student's t). Without a step, or if nothing feeds it: the knee, the
+                 fewest that surely lose at most 5% of the best throughput.
   prefetch       From 2 to 8: the smallest that still feeds the step, or surely loses no more.
-  micro-batches  More than 1 only where throughput or the time to the first batch (by 10%) gain.
-  batch size     With --p99-ms or --memory: the largest that keeps within them and loses nothing,
-                 to an eighth. With auto alone: doubled while throughput gains. A step grows, too.
+  micro-batches  More than 1 only if throughput or the time to the first batch (by 10%) gain.
+  batch size     With --p99-ms or --memory: the largest within them that loses nothing, to an
+                 eighth. With auto alone: doubled while throughput gains. A step's time grows, too.
 
-Where nothing feeds the step, or noise hides which setting is best, the best mean is taken, and of
-prefetches the larger one; that is said everywhere, and the exit status is 3.
+If nothing feeds the step, or noise hides the best setting, the best mean is chosen, or for prefetch
+the larger value. All outputs say so, and the exit code is 3.
 
 Examples:
   millrace tune train.lmdb --step-ms 33 --out train.json      what feeds a step of 33 ms?
