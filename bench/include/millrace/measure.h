@@ -231,7 +231,7 @@ struct DiagnoseResult {
   std::string page{};
 };
 
-/// Divides an epoch's time into parts by differences between phases. The phases are: the step alone
+/// Divides an epoch's time into parts by differences between phases. The phases are: the step alone;
 /// on a batch that is already there; with copies of samples that need no making; with the whole
 /// loader; with records from storage. Throws `Error` (`invalid_argument`) for a workload without a
 /// step or fewer than 2 rounds. Also throws the errors of `bench`.
