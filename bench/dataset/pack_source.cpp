@@ -175,7 +175,7 @@ namespace {
 void add_state_of(const std::string& file, ListingHash& hash) {
   struct stat found {};
   if (stat(file.c_str(), &found) != 0)
-    throw Error(ErrorCode::io, file + " cannot be looked at: " + message_of(errno));
+    throw Error(ErrorCode::io, file + " cannot be read: " + message_of(errno));
   hash.add(static_cast<std::uint64_t>(found.st_size));
   hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_sec));
   hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_nsec));
@@ -351,7 +351,7 @@ UncheckedImage PackSource::record(std::uint64_t index) {
     const Record record = reader_->read(index);
     const auto copy_of = [&](const std::string& name) {
       if (!record.has(name) && image.status.is_ok())
-        image.status = Status::bad("has no field \"" + name + "\", as those before it do");
+        image.status = Status::bad("has no field \"" + name + "\", unlike those before it");
       const auto bytes = record.has(name) ? record[name] : std::span<const std::byte>();
       return std::vector<std::byte>(bytes.begin(), bytes.end());
     };

@@ -46,7 +46,7 @@ class OpenFile {
   int number() const { return number_; }
   std::uintmax_t bytes() const {
     struct stat status {};
-    if (fstat(number_, &status) != 0) throw_io(path_, "cannot be looked at", errno);
+    if (fstat(number_, &status) != 0) throw_io(path_, "cannot be read", errno);
     if (!S_ISREG(status.st_mode))
       throw Error(ErrorCode::io,
                   path_.string() + " is not a file, so none of its pages can be cached");

@@ -231,10 +231,10 @@ struct DiagnoseResult {
   std::string page{};
 };
 
-/// Divides an epoch's time into parts by differences between phases. The phases are: the step alone;
-/// on a batch that is already there; with copies of samples that need no making; with the whole
-/// loader; with records from storage. Throws `Error` (`invalid_argument`) for a workload without a
-/// step or fewer than 2 rounds. Also throws the errors of `bench`.
+/// Divides an epoch's time into parts by differences between phases. The phases are: the step
+/// alone; on a ready batch; with copies of samples that need no work; with the whole loader; with
+/// records from storage. Throws `Error` (`invalid_argument`) for a workload without a step or fewer
+/// than 2 rounds. Also throws the errors of `bench`.
 DiagnoseResult diagnose(const Workload& workload, const DiagnoseOptions& options = {});
 
 /// Calls back with a report of the last batches, for monitoring in production. Each report covers

@@ -111,7 +111,7 @@ StoredArray raw_array(std::shared_ptr<const ArrayFile> file, const RawLayout& la
   if (file->bytes() < layout.header_bytes ||
       (file->bytes() - layout.header_bytes) % record_bytes != 0)
     refuse_array(file->name() + " has " + std::to_string(file->bytes()) +
-                 " bytes, which are no header of " + std::to_string(layout.header_bytes) +
+                 " bytes, which do not hold a header of " + std::to_string(layout.header_bytes) +
                  " bytes and whole records of " + std::to_string(record_bytes) +
                  "; it is cut short, or another file");
   const std::uint64_t values = (file->bytes() - layout.header_bytes) / record_bytes;

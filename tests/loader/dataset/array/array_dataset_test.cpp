@@ -229,8 +229,9 @@ TEST_P(ArrayDataset, RawRecordsAreCutAsTheDescriptionSays) {
 
   EXPECT_THAT(problem_of(R"("n": {"offset": 3, "dtype": "int32"})", layout),
               HasSubstr("at offset 3 do not fit into records of 6 bytes"));
-  EXPECT_THAT(problem_of(R"("n": {"dtype": "int32"})", R"("raw": "raw.bin", )"),
-              HasSubstr("raw.bin has 33 bytes, which are no header of 0 bytes and whole records"));
+  EXPECT_THAT(
+      problem_of(R"("n": {"dtype": "int32"})", R"("raw": "raw.bin", )"),
+      HasSubstr("raw.bin has 33 bytes, which do not hold a header of 0 bytes and whole records"));
   EXPECT_THAT(problem_of(R"("n": {"dtype": "int31"})", layout),
               HasSubstr("\"fields.n.dtype\" is \"int31\", must be one of uint8, int32"));
   EXPECT_THAT(problem_of(R"("n": {"shape": [2]})", layout),
