@@ -42,7 +42,8 @@ std::uint64_t fingerprint_of_recipe(const Recipe& recipe) {
 
 /// Returns the size and the fingerprint of the image that a recipe's geometric operations make.
 /// Returns the reason why such an image is not cached if its pixels differ from sample to sample.
-FixedPart fixed_part_of(const Recipe& recipe, const DecodeLimits& limits, const Program& program) {
+CacheablePrefix cacheable_prefix_of(const Recipe& recipe, const DecodeLimits& limits,
+                                    const Program& program) {
   if (const ImageOperation* random = program.random_geometry(); random != nullptr)
     return {.why_none = std::string("the recipe's ") + random->name() +
                         " gives an image different pixels each time"};
@@ -78,7 +79,7 @@ class ImageTransform : public Transform {
         program_(recipe.output, recipe.ops, recipe.like),
         mix_(recipe.mix ? mix_transform(*recipe.mix) : nullptr),
         spec_(spec_of(recipe, program_)),
-        fixed_part_(fixed_part_of(recipe, limits, program_)) {}
+        cacheable_prefix_(cacheable_prefix_of(recipe, limits, program_)) {}
 
   const SampleSpec& spec() const override { return spec_; }
   std::vector<std::string> stages() const override { return {"decode", "augment"}; }
@@ -86,7 +87,7 @@ class ImageTransform : public Transform {
   std::string fingerprint_of() const override { return "recipe"; }
   std::optional<std::uint64_t> fingerprint() const override { return fingerprint_; }
   std::shared_ptr<const BatchTransform> batch_transform() const override { return mix_; }
-  FixedPart fixed_part() const override { return fixed_part_; }
+  CacheablePrefix cacheable_prefix() const override { return cacheable_prefix_; }
   std::size_t samples_at_once() const override { return ImageWorker::at_once; }
   std::unique_ptr<TransformWorker> make_worker() const override {
     return std::make_unique<ImageWorker>(program_, recipe_, budget_);
@@ -107,7 +108,7 @@ class ImageTransform : public Transform {
   Program program_;
   std::shared_ptr<const BatchTransform> mix_;
   SampleSpec spec_;
-  FixedPart fixed_part_;
+  CacheablePrefix cacheable_prefix_;
 };
 
 }  // namespace

@@ -131,31 +131,31 @@ Status ImageMaker::begin_image(const Record& record) {
     if (Status read = read_image_info(record["image"], info_); !read.is_ok()) return read;
   const Size stored = decoder_->header().size();
   const int orientation = info_.orientation.value_or(1);
-  folds_.clear();
+  plans_.clear();
   const Random begin = *random_;
   for (int number = 0; number < static_cast<int>(views_); ++number) {
     *random_ = begin;
-    folds_.push_back(room_.empty() ? program_.fold(stored, orientation, *random_, number)
-                                   : program_.fold_geometry(stored, orientation, number));
-    if (!folds_.back().problem.empty()) return Status::bad(folds_.back().problem);
+    plans_.push_back(room_.empty() ? program_.plan(stored, orientation, *random_, number)
+                                   : program_.plan_geometry(stored, orientation, number));
+    if (!plans_.back().problem.empty()) return Status::bad(plans_.back().problem);
   }
   // All views are windows of one resized image, so checking the first is enough.
-  const Size to = folds_.front().resampling.to;
+  const Size to = plans_.front().resampling.to;
   if (std::int64_t{to.width} * to.height > max_resized_pixels)
     return Status::bad("resized to " + std::to_string(to.width) + " x " +
                        std::to_string(to.height) + " pixels; at most " +
                        std::to_string(max_resized_pixels / 1'000'000) + " megapixels are made");
 
   if (targets_.move())
-    if (Status placed = targets_.place(stored, folds_.front()); !placed.is_ok()) return placed;
-  const int reduction = resolution_ == Resolution::reduced ? folds_.front().reduction() : 1;
+    if (Status placed = targets_.place(stored, plans_.front()); !placed.is_ok()) return placed;
+  const int reduction = resolution_ == Resolution::reduced ? plans_.front().reduction() : 1;
   Region needed{};
-  for (Fold& fold : folds_) {
-    if (reduction > 1) fold.reduce(reduction);
-    needed = needed.width > 0 ? around(needed, prepare(fold)) : prepare(fold);
+  for (ResamplePlan& plan : plans_) {
+    if (reduction > 1) plan.reduce(reduction);
+    needed = needed.width > 0 ? around(needed, prepare(plan)) : prepare(plan);
   }
   needed_ = {needed, reduction};
-  if (sample_->has_notes()) decoder_->use_index(sample_->note(), image_checksum(record));
+  if (sample_->has_hints()) decoder_->use_index(sample_->hint(), image_checksum(record));
   if (reduction == 1) decoder_->begin_decode(needed);
   return Status::ok();
 }
@@ -172,8 +172,8 @@ Status ImageMaker::finish_image() {
                        : decoder_->decode(needed_.region, pixels);
   if (!decoded.is_ok()) return decoded;
 
-  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_note(index);
-  sample_->made_by(decoder_->header().decoder);
+  if (const auto index = decoder_->new_index(); !index.empty()) sample_->keep_hint(index);
+  sample_->set_decoder_name(decoder_->header().decoder);
   sample_->enter_stage(augment_stage);
   resample_views(pixels,
                  room_.empty() ? view(0).pixels : reinterpret_cast<std::uint8_t*>(room_.data()));
@@ -181,10 +181,10 @@ Status ImageMaker::finish_image() {
 }
 
 void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
-  if (views_ == 1) return resample(folds_.front(), pixels, output);
-  for (const Fold& fold : folds_) {
-    const Region part = prepare(fold);
-    resample(fold,
+  if (views_ == 1) return resample(plans_.front(), pixels, output);
+  for (const ResamplePlan& plan : plans_) {
+    const Region part = prepare(plan);
+    resample(plan,
              {pixels.pixels + static_cast<std::size_t>(part.y - needed_.region.y) * pixels.stride +
                   static_cast<std::size_t>(part.x - needed_.region.x) * 3,
               part.width, part.height, pixels.stride},
@@ -194,31 +194,32 @@ void ImageMaker::resample_views(const PixelView& pixels, std::uint8_t* output) {
 }
 
 /// Makes the resampler's tables. Returns the region of the stored image that the resampler needs.
-Region ImageMaker::prepare(const Fold& fold) {
-  Region needed = resampler_.prepare(fold.resampling);
-  const Region box = fold.stored_box();
+Region ImageMaker::prepare(const ResamplePlan& plan) {
+  Region needed = resampler_.prepare(plan.resampling);
+  const Region box = plan.stored_box();
   needed.x += box.x;
   needed.y += box.y;
   return needed;
 }
 
-void ImageMaker::resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output) {
-  const std::size_t stride = static_cast<std::size_t>(fold.output.width) * 3;
-  const Region& window = fold.resampling.window;
-  const Frame& frame = fold.frame;
-  if (frame.shown() && !frame.holds_window()) {
+void ImageMaker::resample(const ResamplePlan& plan, const PixelView& pixels, std::uint8_t* output) {
+  const std::size_t stride = static_cast<std::size_t>(plan.output.width) * 3;
+  const Region& window = plan.resampling.window;
+  const PaddingMap& padding_map = plan.padding_map;
+  if (padding_map.shown() && !padding_map.holds_window()) {
     const std::size_t row = static_cast<std::size_t>(window.width) * 3;
     const Scratch::Borrowed aside = scratch_.borrow(row * static_cast<std::size_t>(window.height));
     resampler_.run(pixels, aside.data(), row);
-    frame.fill(fold.resampling, aside.data(), row, output);
+    padding_map.fill(plan.resampling, aside.data(), row, output);
     return;
   }
-  if (!frame.shown() && (window.width < fold.output.width || window.height < fold.output.height))
-    std::memset(output, 0, stride * static_cast<std::size_t>(fold.output.height));
+  if (!padding_map.shown() &&
+      (window.width < plan.output.width || window.height < plan.output.height))
+    std::memset(output, 0, stride * static_cast<std::size_t>(plan.output.height));
   std::uint8_t* corner =
-      output + static_cast<std::size_t>(fold.y) * stride + static_cast<std::size_t>(fold.x) * 3;
+      output + static_cast<std::size_t>(plan.y) * stride + static_cast<std::size_t>(plan.x) * 3;
   resampler_.run(pixels, corner, stride);
-  if (frame.shown()) frame.fill(fold.resampling, corner, stride, output);
+  if (padding_map.shown()) padding_map.fill(plan.resampling, corner, stride, output);
 }
 
 Status ImageWorker::make(const Record& record, Random& random, Sample& sample) {
@@ -240,36 +241,36 @@ void ImageWorker::make_in_turn(SampleSource& source) {
     first_.task->sample.go_on();
     second_.task->sample.go_on();
     try {
-      ImageDecoder::take_turns(first_.maker.decoder(), second_.maker.decoder());
+      ImageDecoder::decode_interleaved(first_.maker.decoder(), second_.maker.decoder());
     } catch (...) {
       source.failed(*std::exchange(first_.task, nullptr));
     }
     if (first_.task == nullptr) continue;
     first_.task->sample.pause(2);
     second_.task->sample.pause(2);
-    for (Place* place : {&first_, &second_})
-      if (!place->maker.has_turns()) finish(*place, source);
+    for (InterleavedSample* lane : {&first_, &second_})
+      if (!lane->maker.can_interleave()) finish(*lane, source);
   }
 }
 
 /// Begins samples at a free place, up to the first one whose decode can be interleaved. Samples
 /// before that one are made at once.
-void ImageWorker::begin(Place& place, SampleSource& source) {
-  while (SampleTask* const task = place.task == nullptr ? source.next() : nullptr) {
+void ImageWorker::begin(InterleavedSample& lane, SampleSource& source) {
+  while (SampleTask* const task = lane.task == nullptr ? source.next() : nullptr) {
     Status status = Status::ok();
     try {
-      status = place.maker.begin(task->record, task->random, task->sample);
-      if (status.is_ok() && place.maker.has_turns()) {
+      status = lane.maker.begin(task->record, task->random, task->sample);
+      if (status.is_ok() && lane.maker.can_interleave()) {
         task->sample.pause();
-        place.task = task;
+        lane.task = task;
         return;
       }
-      if (status.is_ok() && !place.maker.declined()) status = place.maker.finish();
+      if (status.is_ok() && !lane.maker.declined()) status = lane.maker.finish();
     } catch (...) {
       source.failed(*task);
       continue;
     }
-    if (status.is_ok() && place.maker.declined())
+    if (status.is_ok() && lane.maker.declined())
       make_by_first(*task, source);
     else
       source.made(*task, status);
@@ -287,10 +288,10 @@ void ImageWorker::make_by_first(SampleTask& task, SampleSource& source) {
   source.end(task, [&] { return make(task.record, task.random, task.sample); });
 }
 
-void ImageWorker::finish(Place& place, SampleSource& source) {
-  SampleTask& task = *std::exchange(place.task, nullptr);
+void ImageWorker::finish(InterleavedSample& lane, SampleSource& source) {
+  SampleTask& task = *std::exchange(lane.task, nullptr);
   task.sample.go_on();
-  source.end(task, [&] { return place.maker.finish(); });
+  source.end(task, [&] { return lane.maker.finish(); });
 }
 
 }  // namespace millrace

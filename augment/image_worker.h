@@ -36,8 +36,8 @@ class ImageMaker {
   /// Ends the sample.
   Status finish();
 
-  /// Returns whether `ImageDecoder::take_turns` has work left on the image.
-  bool has_turns() { return decodes_ && decoder_->has_turns(); }
+  /// Returns whether `ImageDecoder::decode_interleaved` has work left on the image.
+  bool can_interleave() { return decodes_ && decoder_->can_interleave(); }
   ImageDecoder& decoder() { return *decoder_; }
 
  private:
@@ -46,8 +46,8 @@ class ImageMaker {
   Status finish_image();
   void resample_views(const PixelView& pixels, std::uint8_t* output);
   SampleImage view(std::size_t number);
-  Region prepare(const Fold& fold);
-  void resample(const Fold& fold, const PixelView& pixels, std::uint8_t* output);
+  Region prepare(const ResamplePlan& plan);
+  void resample(const ResamplePlan& plan, const PixelView& pixels, std::uint8_t* output);
 
   const Program& program_;
   const Size output_;
@@ -72,7 +72,7 @@ class ImageMaker {
   std::span<std::byte> room_;
   ImageInfo info_;
   /// One for each image of the sample.
-  std::vector<Fold> folds_;
+  std::vector<ResamplePlan> plans_;
   /// The part of the stored image to decode, and 1/`reduction` of its resolution to decode it at.
   struct Needed {
     Region region{};
@@ -95,18 +95,18 @@ class ImageWorker final : public TransformWorker {
   void make_in_turn(SampleSource& source) override;
 
  private:
-  struct Place {
+  struct InterleavedSample {
     ImageMaker maker;
     /// The sample whose image is being decoded, or nullptr.
     SampleTask* task = nullptr;
   };
-  void begin(Place& place, SampleSource& source);
+  void begin(InterleavedSample& lane, SampleSource& source);
   void make_by_first(SampleTask& task, SampleSource& source);
-  static void finish(Place& place, SampleSource& source);
+  static void finish(InterleavedSample& lane, SampleSource& source);
 
-  Place first_;
+  InterleavedSample first_;
   /// Makes the samples whose decode may be interleaved with the first one's.
-  Place second_;
+  InterleavedSample second_;
 };
 
 }  // namespace millrace

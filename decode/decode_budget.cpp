@@ -27,7 +27,7 @@ DecodeBudget::DecodeBudget(const DecodeLimits& limits)
   check("max_decode_bytes", limits.max_decode_bytes);
 }
 
-DecodeBudget::Lease DecodeBudget::take(std::uint64_t bytes) {
+DecodeBudget::Reservation DecodeBudget::take(std::uint64_t bytes) {
   if (bytes <= small_bytes) return {};
   bytes = std::min(bytes, limits_.max_decode_bytes);
   std::unique_lock lock(mutex_);
@@ -40,7 +40,7 @@ DecodeBudget::Lease DecodeBudget::take(std::uint64_t bytes) {
   return {this, bytes};
 }
 
-DecodeBudget::Lease::~Lease() {
+DecodeBudget::Reservation::~Reservation() {
   if (budget_ == nullptr) return;
   const std::lock_guard lock(budget_->mutex_);
   budget_->free_ += bytes_;

@@ -136,13 +136,14 @@ class AnyDecoder final : public ImageDecoder {
 
 bool ImageDecoder::begin_decode(const Region&) { return false; }
 
-bool ImageDecoder::has_turns() {
+bool ImageDecoder::can_interleave() {
   const jpeg::BaselineDecoder* const decoder = begun();
-  return decoder != nullptr && decoder->has_turns();
+  return decoder != nullptr && decoder->can_interleave();
 }
 
-void ImageDecoder::take_turns(ImageDecoder& a, ImageDecoder& b) {
-  if (a.has_turns() && b.has_turns()) jpeg::BaselineDecoder::take_turns(*a.begun(), *b.begun());
+void ImageDecoder::decode_interleaved(ImageDecoder& a, ImageDecoder& b) {
+  if (a.can_interleave() && b.can_interleave())
+    jpeg::BaselineDecoder::decode_interleaved(*a.begun(), *b.begun());
 }
 
 bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>,

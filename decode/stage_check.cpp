@@ -179,7 +179,7 @@ void add_picture(Checksum& sum) {
   for (const auto& [a_skips, b_skips] : {std::pair(false, false), {false, true}, {true, true}}) {
     a->begin(*frame, a_skips ? reduced_corner : whole, a_skips ? 2 : 1);
     b->begin(*frame, b_skips ? reduced_corner : whole, b_skips ? 2 : 1);
-    BaselineDecoder::take_turns(a->decoder, b->decoder);
+    BaselineDecoder::decode_interleaved(a->decoder, b->decoder);
     a->add_to(sum);
     b->add_to(sum);
   }

@@ -117,9 +117,9 @@ void train(const Options& options) {
         0.01 * (1 - static_cast<double>(epoch) / static_cast<double>(options.epochs));
     bool last = false;
     while (!last) {
-      const millrace::Batch batch = training.next_in_parts(trainer->stream());
+      const millrace::Batch batch = training.next_in_micro_batches(trainer->stream());
       last = batch.last_in_epoch();
-      for (const millrace::Part& part : batch.parts())
+      for (const millrace::MicroBatch& part : batch.micro_batches())
         trainer->train(samples_of(part, batch, part.number(), options));
       trainer->step(batch.valid_count(), static_cast<float>(rate));
     }

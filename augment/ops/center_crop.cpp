@@ -11,9 +11,9 @@ class CenterCropOperation final : public GeometricOperation {
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
-  const char* fold(Fold& fold, Random&) const override {
-    const Region window = center_crop(fold.padded(), fold.output);
-    fold.show(window.x, window.y);
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    const Region window = center_crop(plan.padded(), plan.output);
+    plan.show(window.x, window.y);
     return nullptr;
   }
 };

@@ -12,11 +12,12 @@ class ExifTransposeOperation final : public GeometricOperation {
   bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
   bool needs_orientation() const override { return true; }
-  const char* fold(Fold& fold, Random&) const override {
-    if (fold.turns) return "the image is upright already";
-    if (fold.resized) return "the image must be turned before it is resized";
-    if (!fold.frame.borders.empty()) return "the image must be turned before it gets a border";
-    fold.turn();
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    if (plan.turns) return "the image is upright already";
+    if (plan.resized) return "the image must be turned before it is resized";
+    if (!plan.padding_map.borders.empty())
+      return "the image must be turned before it gets a border";
+    plan.turn();
     return nullptr;
   }
 };

@@ -12,10 +12,10 @@ class FiveCropOperation final : public GeometricOperation {
   bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
   int views() const override { return 5; }
-  const char* fold(Fold& fold, Random&) const override {
-    if (!fold.holds_output(name())) return nullptr;
-    const Region window = crop_of_five(fold.padded(), fold.output, fold.view);
-    fold.show(window.x, window.y);
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    if (!plan.holds_output(name())) return nullptr;
+    const Region window = crop_of_five(plan.padded(), plan.output, plan.view);
+    plan.show(window.x, window.y);
     return nullptr;
   }
 };

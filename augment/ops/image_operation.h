@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/fold.h"
+#include "ops/resample_plan.h"
 #include "ops/scratch.h"
 #include "pixels/warp.h"
 
@@ -112,24 +112,24 @@ class GeometricOperation : public ImageOperation {
  public:
   /// Returns whether the image has the output's size after this operation.
   virtual bool makes_output() const = 0;
-  /// Returns whether `fold` draws random numbers. The result of an operation that draws none may be
+  /// Returns whether `plan` draws random numbers. The result of an operation that draws none may be
   /// cached for later samples of the image.
   virtual bool is_random() const { return true; }
-  /// Returns the number of images that a sample has. `fold` is called for each image, with the same
-  /// random numbers; `Fold::view` is the image's number.
+  /// Returns the number of images that a sample has. `plan` is called for each image, with the same
+  /// random numbers; `ResamplePlan::view` is the image's number.
   virtual int views() const { return 1; }
-  /// Returns whether `fold` reads the image's EXIF orientation.
+  /// Returns whether `plan` reads the image's EXIF orientation.
   virtual bool needs_orientation() const { return false; }
   /// Adds the operation to those folded before it. Returns nullptr, or the reason why this is not
   /// possible. The reason depends only on the operations, not on the image.
-  virtual const char* fold(Fold& fold, Random& random) const = 0;
+  virtual const char* plan(ResamplePlan& plan, Random& random) const = 0;
 };
 
 /// Targets of a sample that move with its image: masks, boxes, keypoints. Each warp of the image
 /// calls one of these functions.
-class Followers {
+class SpatialTargets {
  public:
-  virtual ~Followers() = default;
+  virtual ~SpatialTargets() = default;
   virtual void warp(const AffineMap& map) = 0;
   virtual void warp(const PerspectiveMap& map) = 0;
   virtual void rotate(double degrees) = 0;
@@ -144,7 +144,7 @@ struct SampleImage {
   /// The worker's own scratch.
   Scratch& scratch;
   /// nullptr if nothing moves with the image.
-  Followers* followers = nullptr;
+  SpatialTargets* spatial_targets = nullptr;
 
   std::size_t bytes() const {
     return 3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height);
@@ -154,12 +154,13 @@ struct SampleImage {
 /// Runs in place on the image that the resampling made.
 class PixelOperation : public ImageOperation {
  public:
-  /// Returns whether the resampling includes the operation. `fold` is then called instead of `run`.
+  /// Returns whether the resampling includes the operation. `plan` is then called instead of `run`.
   /// Such operations stand before those that run.
-  virtual bool folds() const { return false; }
-  virtual void fold(Fold&, Random&) const {}
+  virtual bool joins_resampling() const { return false; }
+  virtual void plan(ResamplePlan&, Random&) const {}
   virtual void run(SampleImage& image, Random& random) const = 0;
-  /// Returns whether it moves pixels without a call of `SampleImage::followers`; false by default.
+  /// Returns whether it moves pixels without a call of `SampleImage::spatial_targets`; false by
+  /// default.
   virtual bool moves_alone() const { return false; }
   /// Returns the fields that it adds to the sample and fills, so that the device does the rest;
   /// none by default.

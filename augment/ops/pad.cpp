@@ -17,8 +17,9 @@ class PadOperation final : public GeometricOperation {
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
-  const char* fold(Fold& fold, Random&) const override {
-    fold.frame.borders.push_back({parameters_.padding, parameters_.padding_mode, parameters_.fill});
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    plan.padding_map.borders.push_back(
+        {parameters_.padding, parameters_.padding_mode, parameters_.fill});
     return nullptr;
   }
 

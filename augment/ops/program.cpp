@@ -35,7 +35,7 @@ std::string place_of(std::span<const Operation> ops, std::size_t number) {
 
 std::string order_problem(std::span<const Operation> ops) {
   const Size any_size{256, 256};
-  Fold fold(any_size, 1, any_size, Like{});
+  ResamplePlan plan(any_size, 1, any_size, Like{});
   Random random(0, 0);
   std::optional<std::size_t> makes_output;
   std::optional<std::size_t> on_device;
@@ -52,10 +52,10 @@ std::string order_problem(std::span<const Operation> ops) {
         return place + " comes before the image has the output's size; begin with " +
                "random_resized_crop, or with resize and center_crop";
       const PixelOperation& pixels = *as_in_place(ops[number]);
-      if (pixels.folds() && in_place)
+      if (pixels.joins_resampling() && in_place)
         return place + " comes after " + place_of(ops, *in_place) +
                ", which runs on pixels; flips must come before";
-      if (!pixels.folds()) in_place = number;
+      if (!pixels.joins_resampling()) in_place = number;
       if (runs_on_device(ops[number])) on_device = number;
       if (on_device && views_of(ops) > 1)
         return place + " runs on the device, which takes one image of a sample, and " +
@@ -68,7 +68,7 @@ std::string order_problem(std::span<const Operation> ops) {
     if (makes_output)
       return place + " cannot be folded with " + place_of(ops, *makes_output) +
              ", which makes the output already";
-    if (const char* reason = geometric->fold(fold, random); reason != nullptr)
+    if (const char* reason = geometric->plan(plan, random); reason != nullptr)
       return place + " cannot be folded with the operations before it: " + reason;
     if (geometric->makes_output()) makes_output = number;
   }
@@ -93,7 +93,7 @@ bool runs_on_device(const Operation& op) {
 const char* nesting_problem(const Operation& op) {
   const PixelOperation* pixels = as_in_place(op);
   if (pixels == nullptr) return "moves or scales pixels, and only a recipe's list may have it";
-  if (pixels->folds() || runs_on_device(op))
+  if (pixels->joins_resampling() || runs_on_device(op))
     return "is not an operation on pixels alone, and only a recipe's list may have it";
   return nullptr;
 }
@@ -103,7 +103,7 @@ Program::Program(Size output, std::span<const Operation> ops, Like like)
   for (const Operation& op : ops_) {
     if (const GeometricOperation* geometric = as_geometric(op)) geometric_.push_back(geometric);
     if (const PixelOperation* pixels = as_in_place(op))
-      (pixels->folds() ? folded_ : in_place_).push_back(pixels);
+      (pixels->joins_resampling() ? joined_ : in_place_).push_back(pixels);
   }
 }
 
@@ -113,12 +113,12 @@ bool Program::needs_orientation() const {
 
 int Program::views() const { return views_of(ops_); }
 
-Fold Program::fold(Size image, int orientation, Random& random, int view) const {
-  Fold fold(image, orientation, output_, like_);
-  fold.view = view;
-  for (const GeometricOperation* op : geometric_) (void)op->fold(fold, random);
-  for (const PixelOperation* op : folded_) op->fold(fold, random);
-  return fold;
+ResamplePlan Program::plan(Size image, int orientation, Random& random, int view) const {
+  ResamplePlan plan(image, orientation, output_, like_);
+  plan.view = view;
+  for (const GeometricOperation* op : geometric_) (void)op->plan(plan, random);
+  for (const PixelOperation* op : joined_) op->plan(plan, random);
+  return plan;
 }
 
 const ImageOperation* Program::random_geometry() const {
@@ -126,18 +126,18 @@ const ImageOperation* Program::random_geometry() const {
   return found != geometric_.end() ? *found : nullptr;
 }
 
-Fold Program::fold_geometry(Size image, int orientation, int view) const {
+ResamplePlan Program::plan_geometry(Size image, int orientation, int view) const {
   Random none(0, 0);
-  Fold fold(image, orientation, output_, like_);
-  fold.view = view;
-  for (const GeometricOperation* op : geometric_) (void)op->fold(fold, none);
-  return fold;
+  ResamplePlan plan(image, orientation, output_, like_);
+  plan.view = view;
+  for (const GeometricOperation* op : geometric_) (void)op->plan(plan, none);
+  return plan;
 }
 
 Program::Flips Program::flips(Random& random) const {
-  Fold fold(output_, 1, output_, like_);
-  for (const PixelOperation* op : folded_) op->fold(fold, random);
-  return {fold.resampling.mirrored, fold.resampling.flipped};
+  ResamplePlan plan(output_, 1, output_, like_);
+  for (const PixelOperation* op : joined_) op->plan(plan, random);
+  return {plan.resampling.mirrored, plan.resampling.flipped};
 }
 
 void Program::run(SampleImage& image, Random& random) const {

@@ -40,19 +40,19 @@ class Program {
   /// The operations must have no `order_problem`.
   Program(Size output, std::span<const Operation> ops, Like like = {});
 
-  /// Returns whether `fold` needs the image's EXIF orientation, 1 to 8. If not, 1 may be passed.
+  /// Returns whether `plan` needs the image's EXIF orientation, 1 to 8. If not, 1 may be passed.
   bool needs_orientation() const;
   /// Returns the number of images in a sample.
   int views() const;
   /// Folds the operations for image number `view` of the sample.
-  Fold fold(Size image, int orientation, Random& random, int view = 0) const;
+  ResamplePlan plan(Size image, int orientation, Random& random, int view = 0) const;
   /// Returns the first geometric operation that draws random numbers, or nullptr.
   const ImageOperation* random_geometry() const;
   /// Folds only the geometric operations, without the other ones that fold. For a program without
   /// random geometry.
-  Fold fold_geometry(Size image, int orientation, int view = 0) const;
+  ResamplePlan plan_geometry(Size image, int orientation, int view = 0) const;
   /// The flips of those other operations: whether left and right, top and bottom are exchanged.
-  /// `flips` draws the same random numbers as `fold`.
+  /// `flips` draws the same random numbers as `plan`.
   struct Flips {
     bool mirrored = false;
     bool flipped = false;
@@ -67,7 +67,7 @@ class Program {
   Like like_;
   std::vector<Operation> ops_;  // owns the operations that the others point to
   std::vector<const GeometricOperation*> geometric_;
-  std::vector<const PixelOperation*> folded_;
+  std::vector<const PixelOperation*> joined_;
   std::vector<const PixelOperation*> in_place_;
 };
 

@@ -16,27 +16,27 @@ class RandomCropOperation final : public GeometricOperation {
   }
 
   bool makes_output() const override { return true; }
-  const char* fold(Fold& fold, Random& random) const override {
+  const char* plan(ResamplePlan& plan, Random& random) const override {
     const auto pad = [&](const Padding& padding) {
       if (padding != Padding{})
-        fold.frame.borders.push_back({padding, parameters_.padding_mode, parameters_.fill});
+        plan.padding_map.borders.push_back({padding, parameters_.padding_mode, parameters_.fill});
     };
     pad(parameters_.padding);
     if (parameters_.pad_if_needed) {
-      const int across = std::max(fold.output.width - fold.padded().width, 0);
+      const int across = std::max(plan.output.width - plan.padded().width, 0);
       pad({across, 0, across, 0});
-      const int down = std::max(fold.output.height - fold.padded().height, 0);
+      const int down = std::max(plan.output.height - plan.padded().height, 0);
       pad({0, down, 0, down});
     }
-    if (!fold.holds_output(name(), "; \"pad_if_needed\" would make it larger")) return nullptr;
-    const Size image = fold.padded();
-    const int free_rows = image.height - fold.output.height;
-    const int free_columns = image.width - fold.output.width;
+    if (!plan.holds_output(name(), "; \"pad_if_needed\" would make it larger")) return nullptr;
+    const Size image = plan.padded();
+    const int free_rows = image.height - plan.output.height;
+    const int free_columns = image.width - plan.output.width;
     const auto place = [&](int free) {
       return static_cast<int>(random.below(static_cast<std::uint64_t>(free) + 1));
     };
     const int top = place(free_rows);
-    fold.show(place(free_columns), top);
+    plan.show(place(free_columns), top);
     return nullptr;
   }
 

@@ -18,16 +18,16 @@ class RandomHorizontalFlipOperation final : public PixelOperation {
     parameters.named("on", parameters_.on, places);
   }
 
-  bool folds() const override { return parameters_.on == FlipOn::worker; }
-  void fold(Fold& fold, Random& random) const override {
-    if (drawn(random)) fold.mirror();
+  bool joins_resampling() const override { return parameters_.on == FlipOn::worker; }
+  void plan(ResamplePlan& plan, Random& random) const override {
+    if (drawn(random)) plan.mirror();
   }
   void run(SampleImage& image, Random& random) const override {
     *static_cast<std::uint8_t*>(image.sample[field].data) = drawn(random) ? 1 : 0;
   }
 
   std::vector<FieldSpec> fields() const override {
-    if (folds()) return {};
+    if (joins_resampling()) return {};
     return {{.name = field, .dtype = DType::uint8, .shape = {}, .flips = "image"}};
   }
 

@@ -21,11 +21,11 @@ class RandomResizedCropOperation final : public GeometricOperation {
   }
 
   bool makes_output() const override { return true; }
-  const char* fold(Fold& fold, Random& random) const override {
-    if (const char* reason = fold.why_fixed()) return reason;
-    const Region box = random_resized_crop(fold.image, parameters_.scale, parameters_.ratio,
+  const char* plan(ResamplePlan& plan, Random& random) const override {
+    if (const char* reason = plan.why_fixed()) return reason;
+    const Region box = random_resized_crop(plan.image, parameters_.scale, parameters_.ratio,
                                            [&random] { return random.uniform(); });
-    fold.crop_and_resize(box, parameters_.interpolation);
+    plan.crop_and_resize(box, parameters_.interpolation);
     return nullptr;
   }
 

@@ -12,9 +12,9 @@ class RandomVerticalFlipOperation final : public PixelOperation {
   const char* name() const override { return "random_vertical_flip"; }
   void describe(Parameters& parameters) override { parameters.number("p", parameters_.p, {0, 1}); }
 
-  bool folds() const override { return true; }
-  void fold(Fold& fold, Random& random) const override {
-    if (random.uniform() < parameters_.p) fold.flip();
+  bool joins_resampling() const override { return true; }
+  void plan(ResamplePlan& plan, Random& random) const override {
+    if (random.uniform() < parameters_.p) plan.flip();
   }
   void run(SampleImage&, Random&) const override {}
 

@@ -17,18 +17,18 @@ class ResizeOperation final : public GeometricOperation {
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return false; }
-  const char* fold(Fold& fold, Random&) const override {
-    if (const char* reason = fold.why_fixed()) return reason;
-    Resampling& resampling = fold.resampling;
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    if (const char* reason = plan.why_fixed()) return reason;
+    Resampling& resampling = plan.resampling;
     resampling.to = made_of(resampling.from);
     if (resampling.to.width == 0 || resampling.to.height == 0)
-      fold.problem = "resize makes no pixels of an image of " +
+      plan.problem = "resize makes no pixels of an image of " +
                      std::to_string(resampling.from.width) + " x " +
                      std::to_string(resampling.from.height) + " with \"max_size\" " +
                      std::to_string(parameters_.max_size);
     resampling.window = {0, 0, resampling.to.width, resampling.to.height};
     resampling.interpolation = parameters_.interpolation;
-    fold.resized = true;
+    plan.resized = true;
     return nullptr;
   }
 

@@ -16,15 +16,15 @@ class ResizedCropOperation final : public GeometricOperation {
 
   bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
-  const char* fold(Fold& fold, Random&) const override {
-    if (const char* reason = fold.why_fixed()) return reason;
-    fold.crop_and_resize(parameters_.box, parameters_.interpolation);
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    if (const char* reason = plan.why_fixed()) return reason;
+    plan.crop_and_resize(parameters_.box, parameters_.interpolation);
     const Region& box = parameters_.box;
-    if (box.x > fold.image.width - box.width || box.y > fold.image.height - box.height)
-      fold.problem = "resized_crop's box " + std::to_string(box.width) + " x " +
+    if (box.x > plan.image.width - box.width || box.y > plan.image.height - box.height)
+      plan.problem = "resized_crop's box " + std::to_string(box.width) + " x " +
                      std::to_string(box.height) + " at (" + std::to_string(box.x) + ", " +
                      std::to_string(box.y) + ") is not inside an image of " +
-                     std::to_string(fold.image.width) + " x " + std::to_string(fold.image.height);
+                     std::to_string(plan.image.width) + " x " + std::to_string(plan.image.height);
     return nullptr;
   }
 

@@ -17,16 +17,16 @@ class TenCropOperation final : public GeometricOperation {
   bool is_random() const override { return false; }
   bool makes_output() const override { return true; }
   int views() const override { return 10; }
-  const char* fold(Fold& fold, Random&) const override {
-    if (!fold.holds_output(name())) return nullptr;
-    const Size image = fold.padded();
-    Region window = crop_of_five(image, fold.output, fold.view % 5);
+  const char* plan(ResamplePlan& plan, Random&) const override {
+    if (!plan.holds_output(name())) return nullptr;
+    const Size image = plan.padded();
+    Region window = crop_of_five(image, plan.output, plan.view % 5);
     // A window of the flipped image is the flipped window on the other side of the image.
-    const bool flipped = fold.view >= 5;
+    const bool flipped = plan.view >= 5;
     if (flipped && parameters_.vertical_flip) window.y = image.height - window.height - window.y;
     if (flipped && !parameters_.vertical_flip) window.x = image.width - window.width - window.x;
-    fold.show(window.x, window.y);
-    if (flipped) parameters_.vertical_flip ? fold.flip() : fold.mirror();
+    plan.show(window.x, window.y);
+    if (flipped) parameters_.vertical_flip ? plan.flip() : plan.mirror();
     return nullptr;
   }
 

@@ -125,14 +125,14 @@ struct BicubicFilter {
   }
 };
 
-struct AffinePlaces {
+struct AffineSources {
   const AffineMap& m;
   Point operator()(double x, double y) const {
     return {m[0] * x + m[1] * y + m[2], m[3] * x + m[4] * y + m[5]};
   }
 };
 
-struct PerspectivePlaces {
+struct PerspectiveSources {
   const PerspectiveMap& m;
   Point operator()(double x, double y) const {
     const double by = m[6] * x + m[7] * y + 1;
@@ -202,7 +202,7 @@ constexpr int fraction_bits = 16;
 /// places.
 bool fits_fixed(const AffineMap& m, int width, int height) {
   constexpr double limit = 32768;
-  const AffinePlaces places{m};
+  const AffineSources places{m};
   for (const int x : {0, width})
     for (const int y : {0, height}) {
       const Point place = places(x, y);
@@ -286,7 +286,7 @@ void warp(const std::uint8_t* image, Size size, const AffineMap& map, Interpolat
           Colour fill, std::uint8_t* made) {
   const WarpedImage from(image, size);
   if (interpolation != Interpolation::nearest)
-    warp_filtered(from, AffinePlaces{map}, interpolation, fill, made);
+    warp_filtered(from, AffineSources{map}, interpolation, fill, made);
   else if (map[1] == 0 && map[3] == 0)
     scale_nearest(from, map, fill, made);
   else if (fits_fixed(map, size.width, size.height))
@@ -297,7 +297,7 @@ void warp(const std::uint8_t* image, Size size, const AffineMap& map, Interpolat
 
 void warp(const std::uint8_t* image, Size size, const PerspectiveMap& map,
           Interpolation interpolation, Colour fill, std::uint8_t* made) {
-  warp_filtered(WarpedImage(image, size), PerspectivePlaces{map}, interpolation, fill, made);
+  warp_filtered(WarpedImage(image, size), PerspectiveSources{map}, interpolation, fill, made);
 }
 
 }  // namespace millrace

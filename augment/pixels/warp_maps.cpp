@@ -30,12 +30,12 @@ double in_one_turn(double degrees) {
   return rest < 0 ? rest + 360 : rest;
 }
 
-/// Copies each pixel to the place that `place(x, y)` returns.
-template <typename Place>
-void move_pixels(const std::uint8_t* image, Size size, std::uint8_t* made, Place place) {
+/// Copies each pixel to the position that `mapping(x, y)` returns.
+template <typename Mapping>
+void move_pixels(const std::uint8_t* image, Size size, std::uint8_t* made, Mapping mapping) {
   for (int y = 0; y < size.height; ++y)
     for (int x = 0; x < size.width; ++x, image += 3) {
-      const auto [to_x, to_y] = place(x, y);
+      const auto [to_x, to_y] = mapping(x, y);
       std::memcpy(
           made + 3 * (static_cast<std::size_t>(to_y) * static_cast<std::size_t>(size.width) +
                       static_cast<std::size_t>(to_x)),
@@ -117,15 +117,16 @@ void rotate(const std::uint8_t* image, Size size, double degrees, Interpolation 
   const double angle = in_one_turn(degrees);
   const int right = size.width - 1;
   const int bottom = size.height - 1;
-  using Place = std::pair<int, int>;
-  if (angle == 0) return move_pixels(image, size, made, [](int x, int y) { return Place(x, y); });
+  using Coordinates = std::pair<int, int>;
+  if (angle == 0)
+    return move_pixels(image, size, made, [](int x, int y) { return Coordinates(x, y); });
   if (angle == 180)
     return move_pixels(image, size, made,
-                       [&](int x, int y) { return Place(right - x, bottom - y); });
+                       [&](int x, int y) { return Coordinates(right - x, bottom - y); });
   if (angle == 90 && right == bottom)
-    return move_pixels(image, size, made, [&](int x, int y) { return Place(y, right - x); });
+    return move_pixels(image, size, made, [&](int x, int y) { return Coordinates(y, right - x); });
   if (angle == 270 && right == bottom)
-    return move_pixels(image, size, made, [&](int x, int y) { return Place(bottom - y, x); });
+    return move_pixels(image, size, made, [&](int x, int y) { return Coordinates(bottom - y, x); });
 
   const double turn = -radians(angle);
   const double cosine = rounded_15(std::cos(turn));

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "resample/digits.h"
 #include "resample/passes.h"
+#include "resample/vnni_passes.h"
 
 namespace millrace {
 namespace {
@@ -119,34 +119,33 @@ Region Resampler::prepare(const Resampling& resampling) {
 }
 
 void Resampler::pack() {
-  across_by_digits_ = down_by_digits_ = has_digit_passes();
-  if (across_by_digits_) {
+  across_by_vnni_ = down_by_vnni_ = has_vnni_passes();
+  if (across_by_vnni_) {
     across_digits_.pack(horizontal_);
-    across_by_digits_ = across_digits_.arrange();
+    across_by_vnni_ = across_digits_.arrange();
   }
-  if (!across_by_digits_) across_.pack(horizontal_);
+  if (!across_by_vnni_) across_.pack(horizontal_);
   constexpr std::size_t vector_bytes = 64;
   const std::size_t bytes = rgb_bytes(vertical_first_ ? horizontal_.needed() : horizontal_.count());
-  down_by_digits_ = down_by_digits_ && bytes >= vector_bytes;
-  if (down_by_digits_)
+  down_by_vnni_ = down_by_vnni_ && bytes >= vector_bytes;
+  if (down_by_vnni_)
     down_digits_.pack(vertical_);
   else
     down_.pack(vertical_);
-  taps_.resize(
-      static_cast<std::size_t>(down_by_digits_ ? 4 * down_digits_.quads : 2 * down_.pairs));
+  taps_.resize(static_cast<std::size_t>(down_by_vnni_ ? 4 * down_digits_.quads : 2 * down_.pairs));
 }
 
 void Resampler::pass_across(const std::uint8_t* const* rows, std::uint8_t* const* made,
                             std::size_t count) {
-  if (across_by_digits_)
-    horizontal_digits(across_digits_, rows, made, count);
+  if (across_by_vnni_)
+    vnni_horizontal(across_digits_, rows, made, count);
   else
     horizontal_pass(across_, rows, made, count);
 }
 
 void Resampler::pass_down(int y, std::uint8_t* made, std::size_t bytes) {
-  if (down_by_digits_)
-    vertical_digits(down_digits_.digits_of(y), down_digits_.quads, taps_.data(), made, bytes);
+  if (down_by_vnni_)
+    vnni_vertical(down_digits_.digits_of(y), down_digits_.quads, taps_.data(), made, bytes);
   else
     vertical_pass(down_.weights_of(y), down_.pairs, taps_.data(), made, bytes);
 }
@@ -171,7 +170,7 @@ void Resampler::make_rows(const PixelView& source, std::uint8_t* row_to, std::pt
 
 /// Returns the number of bytes of a row that the horizontal pass reads.
 std::size_t Resampler::row_reach() const {
-  if (across_by_digits_) return across_digits_.reach;
+  if (across_by_vnni_) return across_digits_.reach;
   return rgb_bytes(*std::max_element(across_.begins.begin(), across_.begins.end())) +
          pass_reach(across_);
 }

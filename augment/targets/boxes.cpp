@@ -34,10 +34,10 @@ class BoxesWorker final : public TargetWorker {
     return Status::ok();
   }
 
-  Status place(Size stored, const Fold& fold) override {
-    output_ = fold.output;
+  Status place(Size stored, const ResamplePlan& plan) override {
+    output_ = plan.output;
     for (Box& box : boxes_) read(box, stored);
-    place_boxes(fold, boxes_);
+    place_boxes(plan, boxes_);
     return Status::ok();
   }
 

@@ -27,15 +27,15 @@ class KeypointsWorker final : public TargetWorker {
     return finite ? Status::ok() : Status::bad("has a coordinate that is not finite");
   }
 
-  Status place(Size stored, const Fold& fold) override {
-    output_ = fold.output;
+  Status place(Size stored, const ResamplePlan& plan) override {
+    output_ = plan.output;
     const bool are_fractions = target_.unit == CoordinateUnit::fractions;
     change([&](FloatPoint point) {
       if (are_fractions) {
         point.x *= static_cast<float>(stored.width);
         point.y *= static_cast<float>(stored.height);
       }
-      return placed(fold, point);
+      return placed(plan, point);
     });
     return Status::ok();
   }

@@ -28,9 +28,9 @@ class MaskWorker final : public TargetWorker {
     return Status::ok();
   }
 
-  Status place(Size stored, const Fold& fold) override {
-    output_ = fold.output;
-    places_.find(fold);
+  Status place(Size stored, const ResamplePlan& plan) override {
+    output_ = plan.output;
+    places_.find(plan);
     made_.resize(static_cast<std::size_t>(output_.width) *
                  static_cast<std::size_t>(output_.height));
     if (bytes_.size() >= png_signature.size() &&
@@ -138,7 +138,7 @@ class MaskWorker final : public TargetWorker {
   /// The record's field.
   std::span<const std::byte> bytes_;
   Size output_{};
-  NearestPlaces places_;
+  NearestSources places_;
   std::vector<std::uint16_t> made_;
   std::vector<std::uint8_t> images_;
 };

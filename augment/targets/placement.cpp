@@ -97,22 +97,22 @@ void invert(const double (&map)[3][3], double (&inverse)[3][3]) {
 
 }  // namespace
 
-void NearestPlaces::find(const Fold& fold) {
-  const Resampling& resampling = fold.resampling;
+void NearestSources::find(const ResamplePlan& plan) {
+  const Resampling& resampling = plan.resampling;
   const Region& window = resampling.window;
   const Turn turn = resampling.turn;
-  const Frame& frame = fold.frame;
-  find_axis({resampling.from.width, fold.box.x, resampling.to.width, window.x, window.width, fold.x,
-             fold.output.width, resampling.mirrored},
-            frame.columns, fold.image.width, turn.mirrored, columns);
-  find_axis({resampling.from.height, fold.box.y, resampling.to.height, window.y, window.height,
-             fold.y, fold.output.height, resampling.flipped},
-            frame.rows, fold.image.height, turn.flipped, rows);
+  const PaddingMap& padding_map = plan.padding_map;
+  find_axis({resampling.from.width, plan.box.x, resampling.to.width, window.x, window.width, plan.x,
+             plan.output.width, resampling.mirrored},
+            padding_map.columns, plan.image.width, turn.mirrored, columns);
+  find_axis({resampling.from.height, plan.box.y, resampling.to.height, window.y, window.height,
+             plan.y, plan.output.height, resampling.flipped},
+            padding_map.rows, plan.image.height, turn.flipped, rows);
   transposed = turn.transposed;
 }
 
-void place_boxes(const Fold& fold, std::span<Box> boxes) {
-  const Resampling& resampling = fold.resampling;
+void place_boxes(const ResamplePlan& plan, std::span<Box> boxes) {
+  const Resampling& resampling = plan.resampling;
   const Turn turn = resampling.turn;
   const Ratios ratios(resampling);
   for (Box& box : boxes) {
@@ -120,44 +120,44 @@ void place_boxes(const Fold& fold, std::span<Box> boxes) {
       std::swap(box.left, box.top);
       std::swap(box.right, box.bottom);
     }
-    if (turn.mirrored) mirror(box, fold.image.width);
-    if (turn.flipped) flip(box, fold.image.height);
-    clip(box, fold.image);
-    move(box, -fold.box.x, -fold.box.y);
+    if (turn.mirrored) mirror(box, plan.image.width);
+    if (turn.flipped) flip(box, plan.image.height);
+    clip(box, plan.image);
+    move(box, -plan.box.x, -plan.box.y);
     clip(box, resampling.from);
     box.left *= ratios.across;
     box.right *= ratios.across;
     box.top *= ratios.down;
     box.bottom *= ratios.down;
-    for (const Border& border : fold.frame.borders)
+    for (const Border& border : plan.padding_map.borders)
       move(box, border.padding.left, border.padding.top);
-    move(box, -fold.shown.left, -fold.shown.top);
-    clip(box, fold.output);
-    if (resampling.mirrored) mirror(box, fold.output.width);
-    if (resampling.flipped) flip(box, fold.output.height);
+    move(box, -plan.shown.left, -plan.shown.top);
+    clip(box, plan.output);
+    if (resampling.mirrored) mirror(box, plan.output.width);
+    if (resampling.flipped) flip(box, plan.output.height);
   }
 }
 
-FloatPoint placed(const Fold& fold, FloatPoint point) {
-  const Resampling& resampling = fold.resampling;
+FloatPoint placed(const ResamplePlan& plan, FloatPoint point) {
+  const Resampling& resampling = plan.resampling;
   const Turn turn = resampling.turn;
   const auto exchanged = [](float at, int side) { return static_cast<float>(side - 1) - at; };
   if (turn.transposed) std::swap(point.x, point.y);
-  if (turn.mirrored) point.x = exchanged(point.x, fold.image.width);
-  if (turn.flipped) point.y = exchanged(point.y, fold.image.height);
-  point.x -= static_cast<float>(fold.box.x);
-  point.y -= static_cast<float>(fold.box.y);
+  if (turn.mirrored) point.x = exchanged(point.x, plan.image.width);
+  if (turn.flipped) point.y = exchanged(point.y, plan.image.height);
+  point.x -= static_cast<float>(plan.box.x);
+  point.y -= static_cast<float>(plan.box.y);
   const Ratios ratios(resampling);
   point.x *= ratios.across;
   point.y *= ratios.down;
-  for (const Border& border : fold.frame.borders) {
+  for (const Border& border : plan.padding_map.borders) {
     point.x += static_cast<float>(border.padding.left);
     point.y += static_cast<float>(border.padding.top);
   }
-  point.x -= static_cast<float>(fold.shown.left);
-  point.y -= static_cast<float>(fold.shown.top);
-  if (resampling.mirrored) point.x = exchanged(point.x, fold.output.width);
-  if (resampling.flipped) point.y = exchanged(point.y, fold.output.height);
+  point.x -= static_cast<float>(plan.shown.left);
+  point.y -= static_cast<float>(plan.shown.top);
+  if (resampling.mirrored) point.x = exchanged(point.x, plan.output.width);
+  if (resampling.flipped) point.y = exchanged(point.y, plan.output.height);
   return point;
 }
 

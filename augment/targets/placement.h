@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/fold.h"
+#include "ops/resample_plan.h"
 #include "pixels/warp.h"
 
 namespace millrace {
@@ -31,20 +31,20 @@ struct FloatPoint {
 /// rule is torch's "nearest". The number is below 0 where no pixel of the image is shown. If
 /// `transposed` is set, `columns` has rows of the stored image and `rows` has columns. Source:
 /// nearest_neighbor_compute_source_index in PyTorch's UpSample.h.
-struct NearestPlaces {
+struct NearestSources {
   std::vector<int> columns{};
   std::vector<int> rows{};
   bool transposed = false;
 
-  void find(const Fold& fold);
+  void find(const ResamplePlan& plan);
 };
 
 /// Moves boxes of the stored image to the output, clipped to the part that it shows. The steps are
 /// in float, as in torchvision's crop_, resize_, pad_ and horizontal_flip_bounding_boxes. Boxes are
 /// clipped to the image first.
-void place_boxes(const Fold& fold, std::span<Box> boxes);
+void place_boxes(const ResamplePlan& plan, std::span<Box> boxes);
 /// Does the same for a point, without clipping. A turn or a flip exchanges the centres of pixels.
-FloatPoint placed(const Fold& fold, FloatPoint point);
+FloatPoint placed(const ResamplePlan& plan, FloatPoint point);
 
 /// The inverse of a warp's map: it returns the place to which a point of the image moves. (A warp's
 /// map itself returns the place from which a pixel comes.) Source:

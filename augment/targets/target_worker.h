@@ -12,22 +12,22 @@
 #include <span>
 #include <vector>
 
-#include "ops/fold.h"
 #include "ops/image_operation.h"
+#include "ops/resample_plan.h"
 
 namespace millrace {
 
 /// Makes one target of each record for a worker; reusable. The calls for each sample are: `take`;
-/// for targets that move, `place` and then the functions of `Followers` in the order of the
+/// for targets that move, `place` and then the functions of `SpatialTargets` in the order of the
 /// operations; and `write`.
-class TargetWorker : public Followers {
+class TargetWorker : public SpatialTargets {
  public:
   /// Takes the record's field, which must outlive the call of `write`. Returns a bad status with
   /// the reason if the field is not valid.
   virtual Status take(std::span<const std::byte> bytes) = 0;
-  /// Moves the target as `fold` moves the pixels of the image, whose stored size is the first
+  /// Moves the target as `plan` moves the pixels of the image, whose stored size is the first
   /// argument. Returns a bad status with the reason if that is not possible.
-  virtual Status place(Size, const Fold&) { return Status::ok(); }
+  virtual Status place(Size, const ResamplePlan&) { return Status::ok(); }
   /// The rows of the boxes that are kept, and the number of boxes before.
   struct Kept {
     std::span<const std::uint32_t> rows{};

@@ -118,9 +118,9 @@ Status TargetWorkers::take(const Record& record) {
   return Status::ok();
 }
 
-Status TargetWorkers::place(Size stored, const Fold& fold) {
+Status TargetWorkers::place(Size stored, const ResamplePlan& plan) {
   for (const One& one : all_)
-    if (Status placed = one.worker->place(stored, fold); !placed.is_ok())
+    if (Status placed = one.worker->place(stored, plan); !placed.is_ok())
       return with_field(one.field, placed);
   return Status::ok();
 }

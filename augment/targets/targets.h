@@ -27,7 +27,7 @@ const BoxesTarget* boxes_named(const std::vector<Target>& targets, std::string_v
 std::vector<FieldSpec> fields_of(const std::vector<Target>& targets, Size output);
 
 /// Makes all targets of a recipe for one worker.
-class TargetWorkers final : public Followers {
+class TargetWorkers final : public SpatialTargets {
  public:
   /// The targets' fields are the sample's fields from number `first_field` on.
   TargetWorkers(const std::vector<Target>& targets, std::size_t first_field,
@@ -38,9 +38,9 @@ class TargetWorkers final : public Followers {
   Status take(const Record& record);
   /// Returns whether any target moves with the image. If so, call `place` before `write`.
   bool move() const { return move_; }
-  /// Moves the targets as `fold` moves the pixels of the image, whose stored size is `stored`.
+  /// Moves the targets as `plan` moves the pixels of the image, whose stored size is `stored`.
   /// Returns a bad status with the reason if that is not possible.
-  Status place(Size stored, const Fold& fold);
+  Status place(Size stored, const ResamplePlan& plan);
   void warp(const AffineMap& map) override;
   void warp(const PerspectiveMap& map) override;
   void rotate(double degrees) override;

@@ -6,7 +6,7 @@
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,7 +52,7 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
   for (const std::string& input : inputs) check_not_input(path, input);
   if (fs::exists(there) && fs::file_size(path) > 0 && is_dataset(path))
     refuse(path, ErrorCode::invalid_argument, "it is a dataset");
-  if (is_notes_file(path))
+  if (is_hints_file(path))
     refuse(path, ErrorCode::invalid_argument, "it is the index of a dataset");
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
     refuse(path, ErrorCode::io, std::strerror(errno));

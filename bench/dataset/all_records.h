@@ -29,7 +29,7 @@ inline std::uint64_t range_length(std::uint64_t count, const Runtime& runtime,
 }
 
 /// The work on one range, as a job. It owns all its data, so that it may outlive the caller.
-template <typename Make, typename Made>
+template <typename Make, typename Result>
 class RangeJob final : public Job {
  public:
   RangeJob(IndexRange range, std::shared_ptr<const Make> make)
@@ -45,12 +45,12 @@ class RangeJob final : public Job {
   }
 
   /// Waits for the result; call it once. Rethrows the exceptions of the work.
-  Made take() { return made_.get_future().get(); }
+  Result take() { return made_.get_future().get(); }
 
  private:
   IndexRange range_;
   std::shared_ptr<const Make> make_;
-  std::promise<Made> made_;
+  std::promise<Result> made_;
 };
 
 /// Runs work over the numbers 0 .. count-1 on the runtime's workers, in ranges of `range_length`.
@@ -61,8 +61,8 @@ class RangeJob final : public Job {
 template <typename Make, typename Take>
 bool over_ranges(Runtime& runtime, std::uint64_t count, std::uint64_t range_length, Make make,
                  const Take& take) {
-  using Made = decltype(make(IndexRange{}, 0U));
-  using Work = RangeJob<Make, Made>;
+  using Result = decltype(make(IndexRange{}, 0U));
+  using Work = RangeJob<Make, Result>;
   const auto shared_make = std::make_shared<const Make>(std::move(make));
   const auto& pools = runtime.pools();
 

@@ -25,7 +25,7 @@ namespace {
 
 struct IndexOptions {
   /// Stored hints are replaced, so they are not loaded.
-  DatasetArguments dataset{.options = {.notes = false}};
+  DatasetArguments dataset{.options = {.hints = false}};
   IndexPoints points = IndexPoints::tiles;
   unsigned workers = 0;
   DecodeLimits limits;

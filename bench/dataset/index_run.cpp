@@ -5,7 +5,7 @@
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 
 #include <cstdio>
 #include <new>
@@ -21,7 +21,7 @@ namespace millrace::cli {
 namespace {
 
 /// State of a worker.
-struct IndexPlace {
+struct IndexTools {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
 };
@@ -35,16 +35,16 @@ struct IndexedRecord {
 };
 
 IndexedRecord index_of(const Dataset& dataset, std::uint64_t number, IndexPoints points,
-                       IndexPlace& place) {
+                       IndexTools& tools) {
   IndexedRecord made;
   try {
-    const Record record = place.reader->read(number);
-    ImageDecoder& decoder = *place.decoder;
+    const Record record = tools.reader->read(number);
+    ImageDecoder& decoder = *tools.decoder;
     made.bad = !record.has("image") || !decoder.open(record["image"]).is_ok();
     if (made.bad) return made;
     made.image_bytes = record["image"].size();
     decoder.use_index({}, image_checksum(record), points);
-    made.bad = !decoder.check().is_ok() || !place.reader->intact().is_ok();
+    made.bad = !decoder.check().is_ok() || !tools.reader->intact().is_ok();
     if (made.bad) return made;
     const std::span<const std::byte> index = decoder.new_index();
     made.index.assign(index.begin(), index.end());
@@ -65,18 +65,19 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
   IndexResult result{.records = dataset->size()};
   Progress progress(stderr, "indexed", result.records);
-  NotesWriter writer(dataset);
-  const auto places = std::make_shared<std::vector<IndexPlace>>(runtime.workers());
+  HintsWriter writer(dataset);
+  const auto tools_of_workers = std::make_shared<std::vector<IndexTools>>(runtime.workers());
   const auto budget = std::make_shared<DecodeBudget>(limits);
-  for (IndexPlace& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
-  const auto index_range = [dataset, places, points](IndexRange range, unsigned worker) {
+  for (IndexTools& tools : *tools_of_workers)
+    tools = {dataset->make_reader(), make_image_decoder(budget)};
+  const auto index_range = [dataset, tools_of_workers, points](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> numbers(range.end - range.begin);
     std::iota(numbers.begin(), numbers.end(), range.begin);
     dataset->prefetch(numbers);
     std::vector<IndexedRecord> all;
     all.reserve(numbers.size());
     for (const std::uint64_t number : numbers)
-      all.push_back(index_of(*dataset, number, points, (*places)[worker]));
+      all.push_back(index_of(*dataset, number, points, (*tools_of_workers)[worker]));
     return all;
   };
   std::uint64_t taken = 0;
@@ -95,7 +96,7 @@ IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoin
   result.interrupted =
       !over_ranges(runtime, result.records, length, index_range, take) && taken < result.records;
   if (!result.interrupted) writer.finish();
-  result.indexed = writer.notes();
+  result.indexed = writer.hints();
   result.index_bytes = writer.bytes();
   result.seconds = progress.seconds();
   return result;

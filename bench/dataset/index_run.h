@@ -31,7 +31,7 @@ struct IndexResult {
 /// Makes the seek index of each image and stores all indices beside the dataset's files. The
 /// dataset must be opened with checksums. Uses the runtime's workers, and shows progress on stderr.
 /// After an interrupt the new file is not stored and an existing one stays. Throws the errors of
-/// `NotesWriter` and of `DatasetReader::read`, except `bad_record`.
+/// `HintsWriter` and of `DatasetReader::read`, except `bad_record`.
 IndexResult write_index(const std::shared_ptr<const Dataset>& dataset, IndexPoints points,
                         const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt);
 

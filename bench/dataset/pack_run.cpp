@@ -6,7 +6,7 @@
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 
 #include <algorithm>
 #include <cstring>
@@ -103,7 +103,7 @@ int Packing::run() {
     const int code = end_complete(fmt::format("{} is complete already, with {} records ({})",
                                               options_.out, writer_->size(), classes_text()));
     // The earlier run may have been interrupted while it made the index.
-    const bool indexed = !is_indexed() || open_dataset(options_.out)->has_stored_notes();
+    const bool indexed = !is_indexed() || open_dataset(options_.out)->has_stored_hints();
     return indexed || store_index() ? code : interrupt_->exit_code();
   }
 
@@ -135,7 +135,7 @@ int Packing::run() {
 bool Packing::store_index() const {
   try {
     Runtime runtime({.workers = options_.workers});
-    const IndexResult result = write_index(open_dataset(options_.out, {.notes = false}),
+    const IndexResult result = write_index(open_dataset(options_.out, {.hints = false}),
                                            *options_.index, options_.limits, runtime, *interrupt_);
     if (!result.interrupted)
       print_text(fmt::format("indexed in {:.1f} s: {}\n", result.seconds, index_text(result)));
@@ -166,7 +166,7 @@ void Packing::check_arguments() const {
   // An index file has the name of its dataset or tar with this extension.
   fs::path indexed = options_.out;
   indexed.replace_extension();
-  if ((is_there && is_notes_file(options_.out)) ||
+  if ((is_there && is_hints_file(options_.out)) ||
       (fs::path(options_.out).extension() == ".index" && fs::is_regular_file(indexed, ignored)))
     throw Error(ErrorCode::invalid_argument,
                 options_.out + ": it is the index of a dataset; take another name for OUT");

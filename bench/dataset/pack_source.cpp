@@ -5,7 +5,7 @@
 #include <glob.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
@@ -113,7 +113,7 @@ bool is_shard_of(const fs::path& out, const fs::path& file) {
 std::vector<fs::path> datasets_at(const fs::path& out) {
   std::vector<fs::path> datasets = {out, out.string() + ".replacement"};
   std::erase_if(datasets, [](const fs::path& path) { return !is_dataset(path); });
-  const std::string index = stored_notes_path(out).string();
+  const std::string index = stored_hints_path(out).string();
   for (const std::string& name : {index, index + ".replacement"})
     if (fs::exists(name)) datasets.emplace_back(name);
   const fs::path folder = out.has_parent_path() ? out.parent_path() : ".";
@@ -121,7 +121,7 @@ std::vector<fs::path> datasets_at(const fs::path& out) {
   for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end;
        entry.increment(ended))
     if (is_shard_of(out, entry->path()) &&
-        (is_dataset(entry->path()) || is_notes_file(entry->path())))
+        (is_dataset(entry->path()) || is_hints_file(entry->path())))
       datasets.push_back(entry->path());
   return datasets;
 }

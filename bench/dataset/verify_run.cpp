@@ -5,7 +5,7 @@
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace millrace::cli {
 namespace {
 
 /// State of a worker.
-struct Place {
+struct VerifyTools {
   std::unique_ptr<DatasetReader> reader;
   std::unique_ptr<ImageDecoder> decoder;
   std::vector<std::byte> index{};
@@ -91,44 +91,44 @@ Status decode_whole(ImageDecoder& decoder, XXH64_hash_t& pixels) {
 
 /// Verifies the stored index of an image: a decoder must find the same positions, and the pixels
 /// must be equal with and without the index.
-Status prove_index(const Record& record, const Place& place) {
-  ImageDecoder& decoder = *place.decoder;
+Status prove_index(const Record& record, const VerifyTools& tools) {
+  ImageDecoder& decoder = *tools.decoder;
   const std::optional<std::uint64_t> checksum = image_checksum(record);
   XXH64_hash_t plain = 0;
   XXH64_hash_t with_index = 0;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
-  if (!decoder.use_index(place.index, checksum))
+  if (!decoder.use_index(tools.index, checksum))
     return Status::bad("its stored seek index is damaged or another image's");
   if (Status checked = decoder.check(); !checked.is_ok()) return checked;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
   if (Status decoded = decode_whole(decoder, plain); !decoded.is_ok()) return decoded;
   if (Status opened = decoder.open(record["image"]); !opened.is_ok()) return opened;
-  decoder.use_index(place.index, checksum);
+  decoder.use_index(tools.index, checksum);
   if (Status decoded = decode_whole(decoder, with_index); !decoded.is_ok()) return decoded;
   return plain == with_index ? Status::ok()
                              : Status::bad("its pixels differ with its stored seek index");
 }
 
-Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, Place& place) {
+Checked check(const Dataset& dataset, std::uint64_t index, VerifyDepth depth, VerifyTools& tools) {
   Checked checked;
   std::string reason;
   try {
-    const Record record = place.reader->read(index);
+    const Record record = tools.reader->read(index);
     for (const RecordField& field : record.fields()) checked.bytes += field.bytes.size();
     checked.compared = record.checksum().has_value();
     if (!checked.compared) touch_bytes(record);
     if (depth >= VerifyDepth::images && record.has("image")) {
-      reason = decode_image(record, *place.decoder).reason();
+      reason = decode_image(record, *tools.decoder).reason();
       checked.decoded = reason.empty();
-      checked.repaired = checked.decoded && place.decoder->header().repaired;
-      if (reason.empty()) reason = decode_mask(record, *place.decoder).reason();
+      checked.repaired = checked.decoded && tools.decoder->header().repaired;
+      if (reason.empty()) reason = decode_mask(record, *tools.decoder).reason();
     }
     if (depth == VerifyDepth::indices && reason.empty() && checked.decoded) {
-      dataset.stored_note(index, place.index);
-      if (!place.index.empty()) reason = prove_index(record, place).reason();
-      checked.proved = !place.index.empty() && reason.empty();
+      dataset.stored_hint(index, tools.index);
+      if (!tools.index.empty()) reason = prove_index(record, tools).reason();
+      checked.proved = !tools.index.empty() && reason.empty();
     }
-    if (const Status intact = place.reader->intact(); !intact.is_ok()) {
+    if (const Status intact = tools.reader->intact(); !intact.is_ok()) {
       reason = intact.reason();
       checked.decoded = checked.repaired = checked.proved = false;
     }
@@ -176,17 +176,18 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
                     const DecodeLimits& limits, Runtime& runtime, const Interrupt& interrupt) {
   VerifyResult result{.records = dataset->size(), .fingerprint = dataset->facts().fingerprint};
   Progress progress(stderr, "verified", result.records);
-  const auto places = std::make_shared<std::vector<Place>>(runtime.workers());
+  const auto tools_of_workers = std::make_shared<std::vector<VerifyTools>>(runtime.workers());
   const auto budget = std::make_shared<DecodeBudget>(limits);
-  for (Place& place : *places) place = {dataset->make_reader(), make_image_decoder(budget)};
-  const auto check_range = [dataset, places, depth](IndexRange range, unsigned worker) {
+  for (VerifyTools& tools : *tools_of_workers)
+    tools = {dataset->make_reader(), make_image_decoder(budget)};
+  const auto check_range = [dataset, tools_of_workers, depth](IndexRange range, unsigned worker) {
     std::vector<std::uint64_t> indices(range.end - range.begin);
     std::iota(indices.begin(), indices.end(), range.begin);
     dataset->prefetch(indices);
     std::vector<Checked> all;
     all.reserve(indices.size());
     for (const std::uint64_t index : indices)
-      all.push_back(check(*dataset, index, depth, (*places)[worker]));
+      all.push_back(check(*dataset, index, depth, (*tools_of_workers)[worker]));
     return all;
   };
   const std::uint64_t length = range_length(result.records, runtime, 128);
@@ -211,7 +212,7 @@ VerifyResult verify(const std::shared_ptr<const Dataset>& dataset, VerifyDepth d
   if (result.fingerprint && all_found && !result.interrupted)
     result.found_fingerprint = fingerprint;
   if (result.bad.empty() && !result.is_sound()) result.bad = repeated_records(*dataset);
-  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_note_tables(*dataset);
+  if (depth == VerifyDepth::indices) result.damaged_tables = damaged_hint_tables(*dataset);
   result.seconds = progress.seconds();
   return result;
 }

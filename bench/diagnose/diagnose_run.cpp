@@ -178,7 +178,7 @@ void Diagnosis::read_all() const {
 }
 
 Batch Diagnosis::ready(TrainerStream& stream) {
-  if (!bench_.own_step) return {};
+  if (!bench_.user_step) return {};
   open_sample();
   Batch batch = ready_batch(bench_, stream);
   close_dataset();

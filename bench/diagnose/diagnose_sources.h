@@ -23,9 +23,9 @@ class SampledDataset final : public Dataset {
   std::string name() const override { return all_->name(); }
   std::vector<std::string> classes() const override { return all_->classes(); }
   DatasetFacts facts() const override { return all_->facts(); }
-  bool has_stored_notes() const override { return all_->has_stored_notes(); }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
-    all_->stored_note(drawn_.at(0, index), note);
+  bool has_stored_hints() const override { return all_->has_stored_hints(); }
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
+    all_->stored_hint(drawn_.at(0, index), hint);
   }
 
  private:

@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 #include <millrace/error.h>
 #include <millrace/recipe.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -112,7 +112,7 @@ int run(const BenchArguments& arguments) {
   if (!arguments.trace.empty()) trace->write_json(std::filesystem::path(arguments.trace));
   if (arguments.save_index)
     print_note(fmt::format("saved the index of {} of {} records",
-                           save_notes(settings.dataset, *settings.runtime),
+                           save_hints(settings.dataset, *settings.runtime),
                            settings.dataset->size()));
   return 0;
 }

@@ -74,8 +74,8 @@ std::optional<double> share_of_plain(const std::optional<CopyRate>& copies,
 void add_copies(Figures& figures, const BenchRecord& record) {
   const auto& copies = record.result.copies;
   const auto& hidden = record.result.copy_hidden;
-  const PlainCopyRates& plain = record.beside.plain_copies;
-  const PlainCopyRates& by_driver = record.beside.driver_copies;
+  const PlainCopyRates& plain = record.baselines.plain_copies;
+  const PlainCopyRates& by_driver = record.baselines.driver_copies;
   figures.key("h2d_gb_per_second", copies ? Json(copies->bytes_per_second / giga) : Json());
   struct Rate {
     const char* key;
@@ -147,13 +147,13 @@ void add_sizes(Figures& figures, const BenchRecord& record) {
 /// Adds figures of the device and the trainer's thread.
 void add_device(Figures& figures, const BenchRecord& record) {
   const BenchResult& result = record.result;
-  const auto& floor = record.beside.idle_floor;
+  const auto& floor = record.baselines.idle_floor;
   figures.key("idle_floor_percent", percent_json(floor));
   if (floor)
     figures.row(
         "idle's floor",
         fmt::format("{:.2f}% (the same steps without a loader, by the same events)", 100 * *floor));
-  const auto& by_synthetic = record.beside.idle_by_synthetic;
+  const auto& by_synthetic = record.baselines.idle_by_synthetic;
   figures.key("idle_by_synthetic_percent", percent_json(by_synthetic));
   if (by_synthetic)
     figures.row(
@@ -167,7 +167,7 @@ void add_device(Figures& figures, const BenchRecord& record) {
       "trainer's thread",
       fmt::format("mean {:.1f}   p50 {:.1f}   p99 {:.1f} µs of CPU time per batch for the loader",
                   consumer.mean_us, consumer.p50_us, consumer.p99_us));
-  const auto& first = record.beside.first_step;
+  const auto& first = record.baselines.first_step;
   figures.key("first_step_ms",
               first ? Json{{"parts", first->parts_ms}, {"whole", first->whole_ms}} : Json());
   if (first)
@@ -216,12 +216,12 @@ void add_workers(Figures& figures, const Report& report) {
     text += fmt::format("; kept waiting for a processor {:.1f}%", 100 * *report.worker_delay);
   figures.row("worker utilization", text);
 
-  std::string ways;
-  for (const auto& [way, count] : report.ways)
-    ways += fmt::format("{}{} by {}", ways.empty() ? "" : ", ", count, way);
-  figures.key("ways", Json(report.ways));
-  figures.key("way_seconds", Json(report.way_seconds));
-  if (!ways.empty()) figures.row("samples decoded", ways);
+  std::string decoders;
+  for (const auto& [decoder_name, count] : report.decoders)
+    decoders += fmt::format("{}{} by {}", decoders.empty() ? "" : ", ", count, decoder_name);
+  figures.key("ways", Json(report.decoders));
+  figures.key("way_seconds", Json(report.decoder_seconds));
+  if (!decoders.empty()) figures.row("samples decoded", decoders);
 }
 
 /// Adds the NUMA nodes, with rows if there are several.

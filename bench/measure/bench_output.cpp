@@ -58,7 +58,7 @@ std::shared_ptr<const Trace> measure_bench(BenchRecord& record, bool traces_all)
   record.dataset_bytes = bytes_of(settings.dataset->facts().files);
   record.result = run_bench(settings);
   std::shared_ptr<const Trace> trace = std::exchange(settings.trace, nullptr);
-  record.beside = measure_beside(settings, record.result);
+  record.baselines = measure_baselines(settings, record.result);
   return trace;
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "measure/beside.h"
+#include "measure/baseline_runs.h"
 #include "measure/ceiling.h"
 #include "measure/reduced_quality.h"
 #include "measure/run_setup.h"
@@ -24,7 +24,7 @@ class Figures;
 struct BenchRecord : RunSetup {
   BenchSettings settings;
   BenchResult result;
-  BesideResult beside{};
+  BaselineResult baselines{};
   /// Size of the dataset's files; nullopt without files, or if the size of one is unknown.
   std::optional<std::uint64_t> dataset_bytes{};
   std::optional<CeilingResult> ceiling;

@@ -89,7 +89,7 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
   if (steps.steps > 0)
     result.device_step_ms = milliseconds(steps.busy) / static_cast<double>(steps.steps);
   if (trace == nullptr) return;
-  result.copies = copy_rate(result.report, spans_of(*trace, "feeder", "upload").size());
+  result.copies = copy_rate(result.report, spans_of(*trace, "upload", "upload").size());
   if (steps.steps > 0)
     result.copy_hidden =
         hidden_share(spans_of(*trace, "copies", "copy"), spans_of(*trace, "device steps", "step"));
@@ -97,7 +97,7 @@ void look_at_device(const TrainerStream& stream, const Trace* trace, BenchResult
 
 }  // namespace
 
-std::vector<std::string> bench_lanes() { return {"feeder", "copies", "device steps"}; }
+std::vector<std::string> bench_lanes() { return {"upload", "copies", "device steps"}; }
 
 Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<Device> device) {
   PipelineOptions options = settings.others;
@@ -118,7 +118,7 @@ Pipeline make_bench_pipeline(const BenchSettings& settings, std::shared_ptr<Devi
 }
 
 Batch ready_batch(const BenchSettings& settings, TrainerStream& stream) {
-  if (!settings.own_step) return {};
+  if (!settings.user_step) return {};
   BenchSettings plain = settings;
   plain.trace = nullptr;
   Pipeline pipeline = make_bench_pipeline(plain);

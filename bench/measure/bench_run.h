@@ -49,7 +49,7 @@ struct BenchSettings {
   /// Alternative step: a product of bfloat16 matrices with this number of rows; 0 = no such step.
   std::size_t gemm = 0;
   /// Alternative step: the trainer's own. `step` then only has its duration, for people.
-  std::function<void(const Batch&, Stream&)> own_step{};
+  std::function<void(const Batch&, Stream&)> user_step{};
   /// Batches before the measurement begins.
   std::uint64_t warmup = 0;
   /// Length of the measurement in epochs or batches; by `duration` if both are 0.
@@ -62,7 +62,7 @@ struct BenchSettings {
   /// Trace for every span of the measured time, with a lane of the steps; null = no trace.
   std::shared_ptr<Trace> trace{};
 
-  StepWork step_work() const { return {step, gemm, own_step}; }
+  StepWork step_work() const { return {step, gemm, user_step}; }
 };
 
 /// Lanes that `run_bench` itself needs in a trace, for `TraceOptions::lanes`.

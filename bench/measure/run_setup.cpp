@@ -18,19 +18,19 @@ namespace {
 std::string other_decoders_warning(const Report& report) {
   std::uint64_t samples = 0;
   std::uint64_t by_others = 0;
-  for (const auto& [way, count] : report.ways) {
+  for (const auto& [decoder_name, count] : report.decoders) {
     samples += count;
-    if (!way.starts_with("millrace")) by_others += count;
+    if (!decoder_name.starts_with("millrace")) by_others += count;
   }
   double seconds = 0;
   double of_others = 0;
   std::string slowest;
   double of_slowest = 0;
-  for (const auto& [way, taken] : report.way_seconds) {
+  for (const auto& [decoder_name, taken] : report.decoder_seconds) {
     seconds += taken;
-    if (way.starts_with("millrace")) continue;
+    if (decoder_name.starts_with("millrace")) continue;
     of_others += taken;
-    if (taken > of_slowest) of_slowest = taken, slowest = way;
+    if (taken > of_slowest) of_slowest = taken, slowest = decoder_name;
   }
   if (!(of_others > seconds / 2)) return "";
   return fmt::format(
@@ -52,7 +52,7 @@ std::string setup_text(const RunSetup& setup, const BenchSettings& settings,
 
 std::string step_text(const RunSetup& setup, const BenchSettings& settings, double device_step_ms) {
   if (!settings.step_work().any()) return "none";
-  if (settings.own_step)
+  if (settings.user_step)
     return fmt::format("the trainer's own ({:.3f} ms)",
                        device_step_ms > 0 ? device_step_ms : milliseconds(settings.step));
   if (settings.gemm > 0) return fmt::format("gemm:{} ({:.3f} ms)", settings.gemm, device_step_ms);
@@ -88,7 +88,7 @@ Figures setup_figures(const RunSetup& setup, const BenchSettings& settings, std:
   figures.add("prefetch", "Prefetch (host slots)", "{}", settings.prefetch);
   figures.add("micro_batches", "Micro-batches", "{}", settings.micro_batches);
   figures.key("step_ms",
-              settings.gemm > 0 || settings.own_step ? Json() : Json(milliseconds(settings.step)));
+              settings.gemm > 0 || settings.user_step ? Json() : Json(milliseconds(settings.step)));
   figures.key("step_auto", setup.step_is_auto);
   figures.key("batches", settings.batches);
   figures.key("max_seconds", std::chrono::duration<double>(settings.duration).count());

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "measure/device/own_steps.h"
+#include "measure/device/user_steps.h"
 
 namespace millrace::cli {
 namespace {
@@ -36,8 +36,8 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset)
     if (auto fitted = workload.transform->fitted_to(*workload.dataset))
       settings.transform = std::move(fitted);
   settings.recipe = recipe_in(settings.transform->description());
-  settings.device = with_own_steps(workload.device, workload.stream);
-  settings.own_step = workload.step;
+  settings.device = with_user_steps(workload.device, workload.stream);
+  settings.user_step = workload.step;
   settings.runtime = pipeline.runtime ? pipeline.runtime : make_runtime();
   settings.batch_size = pipeline.batch_size;
   settings.prefetch = pipeline.slots.prefetch;
@@ -58,13 +58,13 @@ RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settin
           .machine = describe_machine(settings.runtime->topology())};
 }
 
-std::chrono::nanoseconds measure_own_step(const BenchSettings& settings) {
+std::chrono::nanoseconds measure_user_step(const BenchSettings& settings) {
   constexpr int warmup = 3;
   constexpr std::size_t fewest = 5;
   constexpr std::size_t most = 100;
   constexpr std::chrono::seconds enough{1};
   using Clock = std::chrono::steady_clock;
-  if (!settings.own_step) return {};
+  if (!settings.user_step) return {};
   const auto stream = settings.device->make_trainer_stream(settings.step_work());
   const Batch batch = ready_batch(settings, *stream);
   const auto time_one = [&]() -> std::chrono::nanoseconds {

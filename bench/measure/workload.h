@@ -16,6 +16,6 @@ BenchSettings settings_of(const measure::Workload& workload, bool needs_dataset 
 RunSetup setup_of(const measure::Workload& workload, const BenchSettings& settings);
 
 /// Median time of a trainer's own step on a batch that is already there; 0 without a step.
-std::chrono::nanoseconds measure_own_step(const BenchSettings& settings);
+std::chrono::nanoseconds measure_user_step(const BenchSettings& settings);
 
 }  // namespace millrace::cli

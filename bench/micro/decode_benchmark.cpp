@@ -102,14 +102,14 @@ void decode(benchmark::State& state, Region (*region_of)(Size, std::size_t), Ind
 
 /// Decodes crops of photographs, two interleaved. A call begins one crop and ends those that are
 /// done.
-class CropsInTurn {
+class InterleavedCrops {
  public:
-  explicit CropsInTurn(Index index) : index_(index) {}
+  explicit InterleavedCrops(Index index) : index_(index) {}
 
   double seconds(const std::string& photograph, std::size_t number, Size size) {
     const Region region = crop_of(size, number);
     const double begin = micro::thread_seconds();
-    Place& free = places_[places_.front().under_way ? 1 : 0];
+    CropLane& free = lanes_[lanes_.front().under_way ? 1 : 0];
     free.photograph = &photograph;
     free.size = size;
     free.region = region;
@@ -118,11 +118,11 @@ class CropsInTurn {
     if (index_ != Index::none) free.decoder->use_index({}, number);
     free.under_way = free.decoder->begin_decode(region);
     if (!free.under_way) end(free);
-    auto& [a, b] = places_;
+    auto& [a, b] = lanes_;
     if (a.under_way && b.under_way) {
-      ImageDecoder::take_turns(*a.decoder, *b.decoder);
-      for (Place& place : places_)
-        if (!place.decoder->has_turns()) end(place);
+      ImageDecoder::decode_interleaved(*a.decoder, *b.decoder);
+      for (CropLane& lane : lanes_)
+        if (!lane.decoder->can_interleave()) end(lane);
     }
     return micro::thread_seconds() - begin;
   }
@@ -139,34 +139,34 @@ class CropsInTurn {
   }
 
  private:
-  struct Place {
+  struct CropLane {
     std::unique_ptr<ImageDecoder> decoder = make_image_decoder();
     const std::string* photograph = nullptr;
     Size size;
     Region region;
     bool under_way = false;
   };
-  void end(Place& place) {
+  void end(CropLane& lane) {
     PixelView view;
-    if (!place.decoder->decode(place.region, view).is_ok())
+    if (!lane.decoder->decode(lane.region, view).is_ok())
       throw std::runtime_error("a photograph cannot be decoded");
     benchmark::DoNotOptimize(view.pixels);
     if (whole_ != nullptr &&
-        !micro::same_pixels(
-            view, micro::part_of(whole_->run(*place.photograph, place.size), place.region)))
+        !micro::same_pixels(view,
+                            micro::part_of(whole_->run(*lane.photograph, lane.size), lane.region)))
       throw std::runtime_error("the bits differ");
-    if (index_ != Index::none) benchmark::DoNotOptimize(place.decoder->new_index().size());
-    place.under_way = false;
+    if (index_ != Index::none) benchmark::DoNotOptimize(lane.decoder->new_index().size());
+    lane.under_way = false;
   }
 
   Index index_;
-  std::array<Place, 2> places_;
+  std::array<CropLane, 2> lanes_;
   /// Set while pixels are compared.
   micro::WholeDecode* whole_ = nullptr;
 };
 
 void decode_in_turn(benchmark::State& state, Index index) {
-  CropsInTurn crops(index);
+  InterleavedCrops crops(index);
   crops.verify();
   micro::beside_whole_decode(state,
                              [&](const std::string& photograph, std::size_t number, Size size) {

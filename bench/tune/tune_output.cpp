@@ -197,8 +197,8 @@ std::string to_text(const TuneResult& result) {
   std::string text =
       fmt::format("{}: {} records, recipe {}, batches of {}", printable(result.dataset),
                   result.records, result.recipe_name, goal.batch_size);
-  if (result.own_step_ms)
-    text += fmt::format(", the trainer's own step ({:.3f} ms alone)", *result.own_step_ms);
+  if (result.user_step_ms)
+    text += fmt::format(", the trainer's own step ({:.3f} ms alone)", *result.user_step_ms);
   else if (goal.step_ms > 0)
     text += fmt::format(", a step of {:g} ms ({:.0f} samples/s)", goal.step_ms,
                         goal.needed_samples_per_second());
@@ -228,7 +228,7 @@ SavedOptions saved_options(const TuneResult& result) {
   options.pipeline.slots.micro_batches = chosen.micro_batches;
   options.workers = chosen.workers;
   options.why = findings.why;
-  const double step_ms = result.own_step_ms.value_or(result.goal.step_ms) *
+  const double step_ms = result.user_step_ms.value_or(result.goal.step_ms) *
                          static_cast<double>(chosen.batch_size) /
                          static_cast<double>(result.goal.batch_size);
   options.tuned_for = {.dataset = result.dataset,
@@ -257,7 +257,7 @@ std::string to_json(const TuneResult& result) {
                {"recipe_program", result.recipe.empty() ? Json() : Json::parse(result.recipe)},
                {"device", result.device},
                {"seed", result.seed},
-               {"own_step_ms", or_null(result.own_step_ms)},
+               {"own_step_ms", or_null(result.user_step_ms)},
                {"goal", goal_json(result.goal)},
                {"outcome", to_string(findings.outcome)},
                {"chosen", setting_json(findings.chosen)},
@@ -273,7 +273,7 @@ std::string to_json(const TuneResult& result) {
                {"run_seconds", findings.run_seconds},
                {"total_seconds", findings.total_seconds},
                {"machine", machine}};
-  if (result.own_step_ms) json["own_step_ms"] = *result.own_step_ms;
+  if (result.user_step_ms) json["own_step_ms"] = *result.user_step_ms;
   return json_text(json);
 }
 

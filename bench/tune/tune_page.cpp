@@ -129,7 +129,7 @@ std::vector<KeyNumber> key_numbers(const TuneResult& result) {
 
 Table settings_table(const TuneResult& result) {
   const TuneGoal& goal = result.goal;
-  const double step_ms = result.own_step_ms.value_or(goal.step_ms);
+  const double step_ms = result.user_step_ms.value_or(goal.step_ms);
   Table table{
       .title = "Settings",
       .rows = {{"Dataset", result.dataset},
@@ -137,7 +137,7 @@ Table settings_table(const TuneResult& result) {
                {"Recipe", result.recipe_name},
                {"Step", step_ms > 0
                             ? fmt::format("{:g} ms for a batch of {}{}", step_ms, goal.batch_size,
-                                          result.own_step_ms ? ", the trainer's own" : "")
+                                          result.user_step_ms ? ", the trainer's own" : "")
                             : "none"},
                {"Device", result.device},
                {"Most workers", fmt::format("{}", goal.max_workers)},

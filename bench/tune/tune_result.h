@@ -186,7 +186,7 @@ struct TuneResult {
   std::string recipe;
   /// Time of a trainer's own step alone, for `goal.batch_size`; nullopt for other steps. `goal` has
   /// no step if throughput decides.
-  std::optional<double> own_step_ms{};
+  std::optional<double> user_step_ms{};
   /// "host", "cuda:0" ...
   std::string device = "host";
   std::uint64_t seed = 0;

@@ -51,7 +51,7 @@ Status RasterDecoder::decode(const Region& region, PixelView& view) {
   view = {};
   begin();
   check_inside(region, header_.size());
-  return decode_leased(region, 1, view);
+  return decode_reserved(region, 1, view);
 }
 
 Status RasterDecoder::decode_reduced(const Region& region, int reduction, PixelView& view) {
@@ -59,10 +59,10 @@ Status RasterDecoder::decode_reduced(const Region& region, int reduction, PixelV
   check_reduction(reduction);
   begin();
   check_inside(region, reduced_size(header_.size(), reduction));
-  return decode_leased(region, reduction, view);
+  return decode_reserved(region, reduction, view);
 }
 
-Status RasterDecoder::decode_leased(const Region& region, int reduction, PixelView& view) {
+Status RasterDecoder::decode_reserved(const Region& region, int reduction, PixelView& view) {
   Region stored = region;
   if (reduction > 1) {
     stored.x *= reduction;
@@ -73,13 +73,13 @@ Status RasterDecoder::decode_leased(const Region& region, int reduction, PixelVi
   // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
   // images must not make an image bad.
   const std::uint64_t kept = scratch_.bytes() + reduced_.bytes();
-  DecodeBudget::Lease lease = budget_->take(std::max(needed_bytes(stored), kept));
+  DecodeBudget::Reservation reservation = budget_->take(std::max(needed_bytes(stored), kept));
   Status read = read_region(stored, view);
   if (read.is_ok() && reduction > 1) {
     const PixelView whole = std::exchange(view, {});
     reduce(whole, {region.width, region.height}, reduction, view);
   }
-  lease_ = std::move(lease);
+  reservation_ = std::move(reservation);
   if (!read.is_ok()) {
     view = {};
     close();
@@ -103,14 +103,14 @@ void RasterDecoder::reduce(const PixelView& whole, Size to, int reduction, Pixel
 
 Status RasterDecoder::check() {
   begin();
-  const DecodeBudget::Lease lease = budget_->take(needed_bytes({0, 0, 1, 1}));
+  const DecodeBudget::Reservation reservation = budget_->take(needed_bytes({0, 0, 1, 1}));
   return read_all();
 }
 
 void RasterDecoder::close() {
   scratch_.drop_if_large();
   reduced_.drop_if_large();
-  lease_ = {};
+  reservation_ = {};
 }
 
 }  // namespace millrace

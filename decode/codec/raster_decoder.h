@@ -48,11 +48,11 @@ class RasterDecoder : public ImageDecoder {
  private:
   void begin();
   std::uint64_t needed_bytes(const Region& region) const;
-  Status decode_leased(const Region& region, int reduction, PixelView& view);
+  Status decode_reserved(const Region& region, int reduction, PixelView& view);
   void reduce(const PixelView& whole, Size to, int reduction, PixelView& view);
 
   std::shared_ptr<DecodeBudget> budget_;
-  DecodeBudget::Lease lease_;
+  DecodeBudget::Reservation reservation_;
   std::span<const std::byte> encoded_;
   ImageHeader header_;
   bool opened_ = false;

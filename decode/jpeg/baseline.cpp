@@ -122,7 +122,7 @@ void BaselineDecoder::start(const Frame& frame, const Region& region, int reduct
   shape(frame);
   mcu_row_ = window_.first_mcu_row;
   aimed_ = false;
-  sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_places(), index);
+  sound_ = entropy_.begin(frame, skipped_mcus(frame, index), last_zigzag_indices(), index);
 }
 
 /// Returns the next run of the entropy stage that can be interleaved, or nullptr.
@@ -130,7 +130,7 @@ McuRun* BaselineDecoder::next_run() {
   while (sound_ && mcu_row_ <= window_.last_mcu_row) {
     if (!aimed_) aim();
     while (McuRun* run = sound_ ? entropy_.next_run() : nullptr) {
-      if (can_take_turns(*run)) return run;
+      if (can_interleave_runs(*run)) return run;
       jpeg::finish(*run);
     }
     finish_rows(1);
@@ -138,11 +138,11 @@ McuRun* BaselineDecoder::next_run() {
   return nullptr;
 }
 
-void BaselineDecoder::take_turns(BaselineDecoder& a, BaselineDecoder& b) {
+void BaselineDecoder::decode_interleaved(BaselineDecoder& a, BaselineDecoder& b) {
   if (&a == &b) return;
   try {
-    while (a.has_turns() && b.has_turns()) {
-      jpeg::take_turns(*a.run_, *b.run_);
+    while (a.can_interleave() && b.can_interleave()) {
+      jpeg::decode_interleaved(*a.run_, *b.run_);
       for (BaselineDecoder* one : {&a, &b})
         if (one->run_->state != McuRun::State::open) one->run_ = one->next_run();
     }

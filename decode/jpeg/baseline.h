@@ -31,18 +31,18 @@ class BaselineDecoder {
   /// index saves time where it has points, and gets the new points.
   bool decode(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
               SeekIndex* index = nullptr);
-  /// Does the same in two steps. `take_turns` may do some or all of the work between them. The
-  /// arguments of `begin` must outlive `finish`.
+  /// Does the same in two steps. `decode_interleaved` may do some or all of the work between them.
+  /// The arguments of `begin` must outlive `finish`.
   void begin(const Frame& frame, const Region& region, int reduction, std::uint8_t* pixels,
              SeekIndex* index = nullptr);
   bool finish();
   /// Continues two decodes that have begun, interleaved, until one of them has no such work left.
   /// That may be at once. This takes less time than one decode after the other.
-  static void take_turns(BaselineDecoder& a, BaselineDecoder& b);
-  /// Returns whether `take_turns` has work left. It has none where the index or restart markers
-  /// tell where all rows begin. `finish` then decodes two rows of the image interleaved, which is
-  /// faster, since they share their tables.
-  bool has_turns() const { return run_ != nullptr; }
+  static void decode_interleaved(BaselineDecoder& a, BaselineDecoder& b);
+  /// Returns whether `decode_interleaved` has work left. It has none where the index or restart
+  /// markers tell where all rows begin. `finish` then decodes two rows of the image interleaved,
+  /// which is faster, since they share their tables.
+  bool can_interleave() const { return run_ != nullptr; }
   /// Skips all MCUs up to the image's end. An index must be empty, and gets all its points.
   bool check(const Frame& frame, SeekIndex* index = nullptr);
   /// Returns whether the last `decode` or `check` skipped stray bytes before a marker.
@@ -84,7 +84,7 @@ class BaselineDecoder {
   void lay_out(const Frame& frame, int reduction);
   Window window_of(const Region& region) const;
   int side_of(int component) const { return grid_.sides[static_cast<std::size_t>(component)]; }
-  std::array<int, 3> last_places() const {
+  std::array<int, 3> last_zigzag_indices() const {
     return {last_place_of(side_of(0)), last_place_of(side_of(1)), last_place_of(side_of(2))};
   }
   std::int64_t skipped_mcus(const Frame& frame, const SeekIndex* index) const;

@@ -23,7 +23,7 @@ namespace millrace::jpeg {
 namespace HWY_NAMESPACE {
 namespace {
 
-inline constexpr std::uint32_t last_place = 63;
+inline constexpr std::uint32_t last_zigzag_index = 63;
 
 HWY_INLINE std::uint64_t big_endian(const std::uint8_t* bytes) {
   std::uint64_t value;
@@ -40,7 +40,7 @@ HWY_INLINE void refill(ScanBits& bits) {
 }
 
 /// Drops bits. `amount` may have any bits above its low byte.
-HWY_INLINE void drop(ScanBits& bits, std::uint32_t amount) {
+HWY_INLINE void consume(ScanBits& bits, std::uint32_t amount) {
   bits.buffer <<= amount & 63;
   bits.count -= amount;
 }
@@ -60,7 +60,7 @@ HWY_INLINE std::int32_t value_of(std::uint64_t bits, std::uint32_t length) {
 
 HWY_INLINE std::int32_t take_value(ScanBits& bits, std::uint32_t length) {
   const std::int32_t value = value_of(bits.buffer, length);
-  drop(bits, length);
+  consume(bits, length);
   return value;
 }
 
@@ -78,53 +78,55 @@ HWY_INLINE bool take_difference(ScanBits& bits, const DcTable& table, std::int32
     int length = 0;
     const int value_bits = table.long_codes.find(bits.buffer, DcTable::index_bits + 1, length);
     if (value_bits < 0) return false;
-    drop(bits, static_cast<std::uint32_t>(length));
+    consume(bits, static_cast<std::uint32_t>(length));
     difference = take_value(bits, static_cast<std::uint32_t>(value_bits));
     return true;
   }
   difference = value_at_end(bits, entry, entry >> 8);
-  drop(bits, entry);
+  consume(bits, entry);
   return true;
 }
 
-/// One symbol of AC coefficients. `place` is the coefficient's place if it has a value.
+/// One symbol of AC coefficients. `zigzag_index` is the coefficient's place if it has a value.
 struct Symbol {
-  enum Kind { value_of_place, end, nothing };
+  enum Kind { coefficient, end_of_block, invalid };
   ScanBits rest;
-  std::uint32_t place;
+  std::uint32_t zigzag_index;
   std::int32_t value;
   Kind kind;
 };
 
-/// Takes any symbol that follows the coefficient at `place`. Any number of bits may be left before.
-/// At least 56 are left after a value. Arguments and result are passed by value, since variables
-/// with an address are not kept in registers.
-inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table, std::uint32_t place) {
+/// Takes any symbol that follows the coefficient at `zigzag_index`. Any number of bits may be left
+/// before. At least 56 are left after a value. Arguments and result are passed by value, since
+/// variables with an address are not kept in registers.
+inline HWY_NOINLINE Symbol take_symbol(ScanBits bits, const AcTable& table,
+                                       std::uint32_t zigzag_index) {
   refill(bits);
   const std::uint32_t entry = look_up(table, bits);
   const std::uint32_t moved = entry >> 8 & 0xFF;
-  if (entry == AcTable::unsound) return {bits, place, 0, Symbol::nothing};
+  if (entry == AcTable::unsound) return {bits, zigzag_index, 0, Symbol::invalid};
   if (moved == AcTable::end) {
-    drop(bits, entry);
-    return {bits, place, 0, Symbol::end};
+    consume(bits, entry);
+    return {bits, zigzag_index, 0, Symbol::end_of_block};
   }
   std::int32_t value = 0;
   if (entry == AcTable::long_code) {
     int length = 0;
     const int symbol = table.long_codes.find(bits.buffer, AcTable::index_bits + 1, length);
-    drop(bits, static_cast<std::uint32_t>(length));
-    if (symbol == 0) return {bits, place, 0, Symbol::end};
-    if (symbol < 0 || !is_coefficient(symbol)) return {bits, place, 0, Symbol::nothing};
-    place += static_cast<std::uint32_t>(symbol >> 4) + 1;
+    consume(bits, static_cast<std::uint32_t>(length));
+    if (symbol == 0) return {bits, zigzag_index, 0, Symbol::end_of_block};
+    if (symbol < 0 || !is_coefficient(symbol)) return {bits, zigzag_index, 0, Symbol::invalid};
+    zigzag_index += static_cast<std::uint32_t>(symbol >> 4) + 1;
     value = take_value(bits, static_cast<std::uint32_t>(symbol & 15));
   } else {
-    place += moved & (AcTable::other - 1);
+    zigzag_index += moved & (AcTable::other - 1);
     value = moved >= AcTable::other ? value_at_end(bits, entry, entry >> 16)
                                     : static_cast<std::int16_t>(entry >> 16);
-    drop(bits, entry);
+    consume(bits, entry);
   }
   refill(bits);
-  return {bits, place, value, place > last_place ? Symbol::nothing : Symbol::value_of_place};
+  return {bits, zigzag_index, value,
+          zigzag_index > last_zigzag_index ? Symbol::invalid : Symbol::coefficient};
 }
 
 /// Ensures that the bits of a block can be taken. Returns false past the scan's end.
@@ -137,121 +139,124 @@ HWY_INLINE bool ensure(ScanBytes& bytes, ScanBits& bits) {
   return there;
 }
 
-enum class Turn { goes_on, ends, nothing };
+enum class BlockStep { more, end_of_block, invalid };
 
 /// Takes one coefficient in the most frequent case. Returns false in the other cases, without
 /// taking bits. At least `AcTable::index_bits` bits must be left.
 HWY_INLINE bool take_coefficient(ScanBits& bits, const AcTable& table, std::int16_t* block,
-                                 std::uint32_t& place) {
+                                 std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(table, bits);
-  const std::uint32_t next = place + (entry >> 8 & 0xFF);
-  if (next >= last_place) [[unlikely]]
+  const std::uint32_t next = zigzag_index + (entry >> 8 & 0xFF);
+  if (next >= last_zigzag_index) [[unlikely]]
     return false;
-  drop(bits, entry);
-  place = next;
-  block[places_in_group[place]] = static_cast<std::int16_t>(entry >> 16);
+  consume(bits, entry);
+  zigzag_index = next;
+  block[zigzag_offsets[zigzag_index]] = static_cast<std::int16_t>(entry >> 16);
   return true;
 }
 
 /// Takes a coefficient in the other cases, or a block's end.
-HWY_INLINE Turn take_other(ScanBits& bits, const AcTable& table, std::int16_t* block,
-                           std::uint32_t& place) {
+HWY_INLINE BlockStep take_other(ScanBits& bits, const AcTable& table, std::int16_t* block,
+                                std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(table, bits);
   if ((entry & 0xFF00) == AcTable::end << 8) {
-    drop(bits, entry);
-    return Turn::ends;
+    consume(bits, entry);
+    return BlockStep::end_of_block;
   }
   // The shift differs from the one in `take_coefficient` on purpose: with equal code, a compiler
   // would compute both there, for every coefficient.
-  const std::uint32_t next = place + (entry << 17 >> 25);
+  const std::uint32_t next = zigzag_index + (entry << 17 >> 25);
   // A value that does not fit into the index: one of thirty coefficients.
   if ((entry & AcTable::other << 8) != 0) {
-    if ((entry & 0xFF) != 0 && next < last_place) [[likely]] {
+    if ((entry & 0xFF) != 0 && next < last_zigzag_index) [[likely]] {
       refill(bits);
-      block[places_in_group[next]] =
+      block[zigzag_offsets[next]] =
           static_cast<std::int16_t>(value_at_end(bits, entry, entry >> 16));
-      drop(bits, entry);
-      place = next;
-      return Turn::goes_on;
+      consume(bits, entry);
+      zigzag_index = next;
+      return BlockStep::more;
     }
-  } else if (next == last_place) {
-    drop(bits, entry);
-    place = next;
-    block[places_in_group[last_place]] = static_cast<std::int16_t>(entry >> 16);
-    return Turn::ends;
+  } else if (next == last_zigzag_index) {
+    consume(bits, entry);
+    zigzag_index = next;
+    block[zigzag_offsets[last_zigzag_index]] = static_cast<std::int16_t>(entry >> 16);
+    return BlockStep::end_of_block;
   }
-  const Symbol symbol = take_symbol(bits, table, place);
+  const Symbol symbol = take_symbol(bits, table, zigzag_index);
   bits = symbol.rest;
-  place = symbol.place;
-  if (symbol.kind == Symbol::nothing) return Turn::nothing;
-  if (symbol.kind == Symbol::end) return Turn::ends;
-  block[places_in_group[place]] = static_cast<std::int16_t>(symbol.value);
-  return place == last_place ? Turn::ends : Turn::goes_on;
+  zigzag_index = symbol.zigzag_index;
+  if (symbol.kind == Symbol::invalid) return BlockStep::invalid;
+  if (symbol.kind == Symbol::end_of_block) return BlockStep::end_of_block;
+  block[zigzag_offsets[zigzag_index]] = static_cast<std::int16_t>(symbol.value);
+  return zigzag_index == last_zigzag_index ? BlockStep::end_of_block : BlockStep::more;
 }
 
-/// Decodes a block's AC coefficients after `place`. Returns false if they are corrupt.
+/// Decodes a block's AC coefficients after `zigzag_index`. Returns false if they are corrupt.
 HWY_INLINE bool decode_coefficients(ScanBits& bits, const AcTable& table, std::int16_t* block,
-                                    std::uint32_t place = 0) {
+                                    std::uint32_t zigzag_index = 0) {
   // Each look-up takes at most as many bits as the index has.
   static_assert(5 * AcTable::index_bits <= 56);
-  const auto take = [&] { return take_coefficient(bits, table, block, place); };
+  const auto take = [&] { return take_coefficient(bits, table, block, zigzag_index); };
   for (;;) {
     refill(bits);
     if (take() && take() && take() && take() && take()) continue;
-    const Turn turn = take_other(bits, table, block, place);
-    if (turn != Turn::goes_on) return turn == Turn::ends;
+    const BlockStep step = take_other(bits, table, block, zigzag_index);
+    if (step != BlockStep::more) return step == BlockStep::end_of_block;
   }
 }
 
 /// Skips symbols in the most frequent case, as `take_coefficient` takes one. At least
 /// `SkipTable::most_bits` bits must be left.
-HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& place) {
+HWY_INLINE bool skip_symbols(ScanBits& bits, const SkipTable& skip, std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(skip, bits);
-  const std::uint32_t next = place + (entry >> 8);
-  if (next >= last_place) [[unlikely]]
+  const std::uint32_t next = zigzag_index + (entry >> 8);
+  if (next >= last_zigzag_index) [[unlikely]]
     return false;
-  drop(bits, entry);
-  place = next;
+  consume(bits, entry);
+  zigzag_index = next;
   return true;
 }
 
 /// Skips symbols in the other cases.
-HWY_INLINE Turn skip_other(ScanBits& bits, const AcTable& table, const SkipTable& skip,
-                           std::uint32_t& place) {
+HWY_INLINE BlockStep skip_other(ScanBits& bits, const AcTable& table, const SkipTable& skip,
+                                std::uint32_t& zigzag_index) {
   const std::uint32_t entry = look_up(skip, bits);
   const auto moved = entry >> 8;
   const bool has_end = (moved & SkipTable::end) != 0;
-  const std::uint32_t last = place + moved - (has_end ? SkipTable::end : 0);
+  const std::uint32_t last = zigzag_index + moved - (has_end ? SkipTable::end : 0);
   // An end must follow a place before the last one.
-  if (moved < SkipTable::other && (has_end ? last < last_place : last == last_place)) {
-    drop(bits, entry);
-    return Turn::ends;
+  if (moved < SkipTable::other &&
+      (has_end ? last < last_zigzag_index : last == last_zigzag_index)) {
+    consume(bits, entry);
+    return BlockStep::end_of_block;
   }
   // A single symbol: the entry has no symbols, or one of them ends the block.
   const std::uint32_t single = look_up(table, bits);
-  const std::uint32_t next = place + (single >> 8 & 0xFF);
-  if (next <= last_place) [[likely]] {
-    drop(bits, single);
-    place = next;
-    return place == last_place ? Turn::ends : Turn::goes_on;
+  const std::uint32_t next = zigzag_index + (single >> 8 & 0xFF);
+  if (next <= last_zigzag_index) [[likely]] {
+    consume(bits, single);
+    zigzag_index = next;
+    return zigzag_index == last_zigzag_index ? BlockStep::end_of_block : BlockStep::more;
   }
-  const Symbol symbol = take_symbol(bits, table, place);
+  const Symbol symbol = take_symbol(bits, table, zigzag_index);
   bits = symbol.rest;
-  place = symbol.place;
-  if (symbol.kind == Symbol::nothing) return Turn::nothing;
-  return symbol.kind == Symbol::end || place == last_place ? Turn::ends : Turn::goes_on;
+  zigzag_index = symbol.zigzag_index;
+  if (symbol.kind == Symbol::invalid) return BlockStep::invalid;
+  return symbol.kind == Symbol::end_of_block || zigzag_index == last_zigzag_index
+             ? BlockStep::end_of_block
+             : BlockStep::more;
 }
 
-/// Skips a block's AC coefficients after `place`. Returns false if they are corrupt.
+/// Skips a block's AC coefficients after `zigzag_index`. Returns false if they are corrupt.
 HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const SkipTable& skip,
-                                  std::uint32_t place = 0) {
+                                  std::uint32_t zigzag_index = 0) {
   static_assert(4 * SkipTable::most_bits <= 56);
-  const auto take = [&] { return skip_symbols(bits, skip, place); };
+  const auto take = [&] { return skip_symbols(bits, skip, zigzag_index); };
   for (;;) {
     refill(bits);
     if (take() && take() && take() && take()) continue;
-    const Turn turn = skip_other(bits, table, skip, place);
-    if (turn != Turn::goes_on) return turn == Turn::ends;
+    const BlockStep step = skip_other(bits, table, skip, zigzag_index);
+    if (step != BlockStep::more) return step == BlockStep::end_of_block;
   }
 }
 
@@ -260,33 +265,35 @@ HWY_INLINE bool skip_coefficients(ScanBits& bits, const AcTable& table, const Sk
 HWY_INLINE bool decode_first_coefficients(ScanBits& bits, const AcTable& table,
                                           const SkipTable& skip, std::uint32_t limit,
                                           std::int16_t* block) {
-  std::uint32_t place = 0;
-  while (place < limit) {
+  std::uint32_t zigzag_index = 0;
+  while (zigzag_index < limit) {
     refill(bits);
     std::uint32_t entry = look_up(table, bits);
-    std::uint32_t next = place + (entry >> 8 & 0xFF);
+    std::uint32_t next = zigzag_index + (entry >> 8 & 0xFF);
     for (int n = 0; n < 4 && next <= limit; ++n) {
-      drop(bits, entry);
-      place = next;
-      block[places_in_group[place]] = static_cast<std::int16_t>(entry >> 16);
+      consume(bits, entry);
+      zigzag_index = next;
+      block[zigzag_offsets[zigzag_index]] = static_cast<std::int16_t>(entry >> 16);
       entry = look_up(table, bits);
-      next = place + (entry >> 8 & 0xFF);
+      next = zigzag_index + (entry >> 8 & 0xFF);
     }
     if (next <= limit) continue;
     if ((entry & 0xFF00) == AcTable::end << 8) {
-      drop(bits, entry);
+      consume(bits, entry);
       return true;
     }
     if ((entry >> 8 & AcTable::other) == 0) break;  // the rest lies after the limit
-    const Symbol symbol = take_symbol(bits, table, place);
+    const Symbol symbol = take_symbol(bits, table, zigzag_index);
     bits = symbol.rest;
-    if (symbol.kind == Symbol::nothing) return false;
-    if (symbol.kind == Symbol::end || symbol.place == last_place) return true;
-    if (symbol.place > limit) return skip_coefficients(bits, table, skip, symbol.place);
-    place = symbol.place;
-    block[places_in_group[place]] = static_cast<std::int16_t>(symbol.value);
+    if (symbol.kind == Symbol::invalid) return false;
+    if (symbol.kind == Symbol::end_of_block || symbol.zigzag_index == last_zigzag_index)
+      return true;
+    if (symbol.zigzag_index > limit)
+      return skip_coefficients(bits, table, skip, symbol.zigzag_index);
+    zigzag_index = symbol.zigzag_index;
+    block[zigzag_offsets[zigzag_index]] = static_cast<std::int16_t>(symbol.value);
   }
-  return skip_coefficients(bits, table, skip, place);
+  return skip_coefficients(bits, table, skip, zigzag_index);
 }
 
 }  // namespace

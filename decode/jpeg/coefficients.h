@@ -25,12 +25,12 @@ struct alignas(64) BlockGroup {
 
 /// The place in a group of each coefficient of a block, from the block's first one on. The index is
 /// the place in the zigzag order (T.81, figure A.6).
-inline constexpr std::array<std::uint8_t, 64> places_in_group = [] {
-  std::array<std::uint8_t, 64> places{};
+inline constexpr std::array<std::uint8_t, 64> zigzag_offsets = [] {
+  std::array<std::uint8_t, 64> offsets{};
   int row = 0;
   int column = 0;
-  for (std::uint8_t& place : places) {
-    place = static_cast<std::uint8_t>(row * BlockGroup::row_values + column);
+  for (std::uint8_t& offset : offsets) {
+    offset = static_cast<std::uint8_t>(row * BlockGroup::row_values + column);
     // Up to the right on even diagonals, down to the left on odd ones.
     const bool up = (row + column) % 2 == 0;
     const int last = block_side - 1;
@@ -41,7 +41,7 @@ inline constexpr std::array<std::uint8_t, 64> places_in_group = [] {
     else
       row += up ? -1 : 1, column += up ? 1 : -1;
   }
-  return places;
+  return offsets;
 }();
 
 /// The coefficients of some MCUs of one row of MCUs. The memory is kept for the next row.

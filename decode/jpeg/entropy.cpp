@@ -9,8 +9,8 @@
 
 namespace millrace::jpeg {
 
-bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<int, 3> last_places,
-                           SeekIndex* index) {
+bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped,
+                           std::array<int, 3> last_zigzag_indices, SeekIndex* index) {
   frame_ = &frame;
   current_ = 0;
   skipped_stray_bytes_ = false;
@@ -24,7 +24,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
                                                : std::numeric_limits<std::int64_t>::max();
   // Making the tables takes about as long as skipping this many MCUs without them.
   constexpr std::int64_t worth_tables = 60;
-  const bool skips_by_table = skipped > worth_tables || last_places.front() < 63;
+  const bool skips_by_table = skipped > worth_tables || last_zigzag_indices.front() < 63;
   for (ScanState& one : states_) {
     one.row_mcus = frame.mcus_across;
     one.noted = nullptr;
@@ -38,7 +38,7 @@ bool EntropyDecoder::begin(const Frame& frame, std::int64_t skipped, std::array<
                  .dc = &dc_tables_[static_cast<std::size_t>(component.dc_table)],
                  .ac = &ac_tables_[ac],
                  .skip = skips_by_table ? &skip_tables_[ac] : nullptr,
-                 .last_place = static_cast<std::uint32_t>(last_places[number]),
+                 .last_zigzag_index = static_cast<std::uint32_t>(last_zigzag_indices[number]),
                  .next = kind + 1};
     }
     kind[-1].next = one.kinds.data();
@@ -154,7 +154,7 @@ bool EntropyDecoder::finish() {
 }
 
 bool EntropyDecoder::can_take_two(std::int64_t second, int mcus) {
-  if (state().kinds.front().last_place != 63) return false;
+  if (state().kinds.front().last_zigzag_index != 63) return false;
   const int interval = frame_->restart_interval;
   const int across = frame_->mcus_across;
   if (index_ == nullptr) return interval == across && knows_segment(second / across);
@@ -192,10 +192,10 @@ bool EntropyDecoder::decode_two(std::int64_t first, std::int64_t second, int mcu
   const auto& [a, b] = lanes;
   using State = McuRun::State;
   const auto is_open = [](const Lane& lane) { return lane.run.state == State::open; };
-  const auto can_turn = [](const Lane& lane) { return can_take_turns(lane.run); };
+  const auto can_turn = [](const Lane& lane) { return can_interleave_runs(lane.run); };
   while (is_open(a) || is_open(b)) {
     if (is_open(a) && is_open(b) && can_turn(a) && can_turn(b)) {
-      take_turns(a.run, b.run);
+      decode_interleaved(a.run, b.run);
     } else {  // runs that cannot be interleaved, or the only open one
       const bool is_a = is_open(a) && !(is_open(b) && can_turn(a));
       jpeg::finish(is_a ? a.run : b.run);

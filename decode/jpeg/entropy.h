@@ -24,7 +24,7 @@ class EntropyDecoder {
   /// index, if given, must outlive the following calls, too. `aim` then seeks by its points, and
   /// tiles after its last one are noted. Returns false for bad Huffman tables.
   bool begin(const Frame& frame, std::int64_t skipped,
-             std::array<int, 3> last_places = {63, 63, 63}, SeekIndex* index = nullptr);
+             std::array<int, 3> last_zigzag_indices = {63, 63, 63}, SeekIndex* index = nullptr);
 
   /// Aims at the `mcus` MCUs, none or some of one row, from number `first` on. `first` is at or
   /// after the next MCU. The following calls skip the MCUs before `first` and decode the others

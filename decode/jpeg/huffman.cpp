@@ -72,16 +72,16 @@ bool AcTable::set(const HuffmanCode& code) {
       std::fill_n(entry, 1 << free, unsound);
       return;
     }
-    const auto place = static_cast<std::uint32_t>((symbol >> 4) + 1);
+    const auto advance = static_cast<std::uint32_t>((symbol >> 4) + 1);
     if (bits > free) {
       std::fill_n(entry, 1 << free,
-                  static_cast<std::uint32_t>(bits) << 16 | (other + place) << 8 |
+                  static_cast<std::uint32_t>(bits) << 16 | (other + advance) << 8 |
                       static_cast<std::uint32_t>(length + bits));
       return;
     }
     for (unsigned stored = 0; stored < 1U << bits; ++stored, entry += 1 << (free - bits))
       std::fill_n(entry, 1 << (free - bits),
-                  static_cast<std::uint32_t>(value_of(stored, bits)) << 16 | place << 8 |
+                  static_cast<std::uint32_t>(value_of(stored, bits)) << 16 | advance << 8 |
                       static_cast<std::uint32_t>(length + bits));
   });
   return true;
@@ -111,8 +111,8 @@ void SkipTable::set(const HuffmanCode& code) {
       const std::size_t entries_of_code = std::size_t{1} << free;
       const bool ends = symbol == 0;
       if (!(ends || is_coefficient(symbol)) || taken > most_bits) return;
-      const unsigned place = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
-      const auto one = static_cast<std::uint16_t>(place << 8 | static_cast<unsigned>(taken));
+      const unsigned advance = ends ? end : static_cast<unsigned>(symbol >> 4) + 1;
+      const auto one = static_cast<std::uint16_t>(advance << 8 | static_cast<unsigned>(taken));
       const int left = bits - taken;
       if (ends || left <= 0) {
         std::fill_n(entry, entries_of_code, one);
@@ -123,7 +123,7 @@ void SkipTable::set(const HuffmanCode& code) {
       const std::size_t count = std::size_t{1} << left;
       for (std::size_t n = 0; n < count; ++n) {
         const auto sum = static_cast<std::uint16_t>(one + next[n]);
-        const bool fits = (sum & 0xFF) <= most_bits && place + (next[n] >> 8) % end < end;
+        const bool fits = (sum & 0xFF) <= most_bits && advance + (next[n] >> 8) % end < end;
         entry[n] = fits ? sum : one;
       }
       for (std::size_t done = count; done < entries_of_code; done += count)

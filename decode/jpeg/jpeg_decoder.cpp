@@ -120,7 +120,7 @@ std::uint64_t JpegDecoder::needed_bytes(Region region) const {
   return coefficients + scratch;
 }
 
-DecodeBudget::Lease JpegDecoder::take(const Region& region) const {
+DecodeBudget::Reservation JpegDecoder::take(const Region& region) const {
   // Scratch that is larger than needed counts for the budget, but not for the limits: earlier
   // images must not make an image bad.
   std::uint64_t needed =
@@ -145,13 +145,13 @@ Status JpegDecoder::decode_at(const Region& region, int reduction, PixelView& vi
   view = {};
   take_image();
   check_inside(region, reduced_size(header_.size(), reduction));
-  DecodeBudget::Lease lease = take(region);
+  DecodeBudget::Reservation reservation = take(region);
   Status status =
       read_by_stages(region, reduction, view) ? Status::ok() : read(region, reduction, view);
   if (reduction > 1) header_.decoder = reduced_name(takes_stages_, reduction);
   note_repair(status);
   libjpeg_->end();
-  lease_ = std::move(lease);
+  reservation_ = std::move(reservation);
   if (!status.is_ok()) close();
   return status;
 }
@@ -178,7 +178,7 @@ std::span<const std::byte> JpegDecoder::new_index() {
 Status JpegDecoder::check() {
   take_image();
   begun_.reset();
-  const DecodeBudget::Lease lease = take({0, 0, 1, 1});
+  const DecodeBudget::Reservation reservation = take({0, 0, 1, 1});
   Status status = read_all();
   note_repair(status);
   if (status.is_ok() && given_points_ > 0 && !takes_stages_)
@@ -198,7 +198,7 @@ void JpegDecoder::close() {
     packed_ = {};
     stages_.reset();
   }
-  lease_ = {};
+  reservation_ = {};
 }
 
 /// An opened image can be decoded or checked once.
@@ -222,7 +222,7 @@ bool JpegDecoder::begin_decode(const Region& region) {
   if (!takes_stages_ || pixels_of({region.width, region.height}) > max_turn_pixels) return false;
   stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);
   begun_ = region;
-  return stages_->has_turns();
+  return stages_->can_interleave();
 }
 
 /// Reserves memory for a region's pixels in the stages' layout.

@@ -64,7 +64,7 @@ class JpegDecoder final : public ImageDecoder {
   void check_open() const;
   std::uint8_t* reserve(const Region& region);
   std::uint64_t needed_bytes(Region region) const;
-  DecodeBudget::Lease take(const Region& region) const;
+  DecodeBudget::Reservation take(const Region& region) const;
   Status start(const Region& region, int reduction, unsigned& left, unsigned& top);
   Status crop(const Region& region, unsigned& left);
   Status decode_at(const Region& region, int reduction, PixelView& view);
@@ -76,7 +76,7 @@ class JpegDecoder final : public ImageDecoder {
   void note_repair(const Status& status);
 
   std::shared_ptr<DecodeBudget> budget_;
-  DecodeBudget::Lease lease_;
+  DecodeBudget::Reservation reservation_;
   std::unique_ptr<Libjpeg> libjpeg_;
   std::unique_ptr<jpeg::Frame> frame_;
   /// Made for the first image that the stages decode.

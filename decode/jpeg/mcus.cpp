@@ -57,7 +57,7 @@ struct Lane {
   const BlockKind* kind = run.kind;
   std::conditional_t<skips, const SkipTable*, const AcTable*> table = nullptr;
   std::int16_t* values = run.values;
-  std::uint32_t place = run.place;
+  std::uint32_t zigzag_index = run.zigzag_index;
   bool in_block = run.in_block;
 
   HWY_INLINE bool begin() {
@@ -93,7 +93,7 @@ struct Lane {
       values = *next_values++;
       values[0] = static_cast<std::int16_t>(value);
     }
-    place = 0;
+    zigzag_index = 0;
     in_block = true;
     return true;
   }
@@ -104,30 +104,31 @@ struct Lane {
   }
   HWY_INLINE bool take() {
     if constexpr (skips)
-      return skip_symbols(bits, *table, place);
+      return skip_symbols(bits, *table, zigzag_index);
     else
-      return take_coefficient(bits, *table, values, place);
+      return take_coefficient(bits, *table, values, zigzag_index);
   }
   /// Takes the symbols that `take` does not take. At a block's end it opens the next one. Returns
   /// false if the run has ended; its state says why.
   HWY_INLINE bool take_rest() {
-    Turn turn;
+    BlockStep step;
     if constexpr (skips)
-      turn = skip_other(bits, *kind->ac, *table, place);
+      step = skip_other(bits, *kind->ac, *table, zigzag_index);
     else
-      turn = take_other(bits, *table, values, place);
-    if (turn == Turn::goes_on) return true;
-    return turn == Turn::ends ? open() : ends(McuRun::State::unsound);
+      step = take_other(bits, *table, values, zigzag_index);
+    if (step == BlockStep::more) return true;
+    return step == BlockStep::end_of_block ? open() : ends(McuRun::State::unsound);
   }
   /// Takes the rest of the open block. Returns false if it is corrupt.
   HWY_INLINE bool end_block() {
     if constexpr (skips) {
-      if (table != nullptr) return skip_coefficients(bits, *kind->ac, *table, place);
+      if (table != nullptr) return skip_coefficients(bits, *kind->ac, *table, zigzag_index);
       BlockGroup unused;
-      return decode_coefficients(bits, *kind->ac, unused.values.data(), place);
+      return decode_coefficients(bits, *kind->ac, unused.values.data(), zigzag_index);
     } else {
-      if (kind->last_place == last_place) return decode_coefficients(bits, *table, values, place);
-      return decode_first_coefficients(bits, *table, *kind->skip, kind->last_place, values);
+      if (kind->last_zigzag_index == last_zigzag_index)
+        return decode_coefficients(bits, *table, values, zigzag_index);
+      return decode_first_coefficients(bits, *table, *kind->skip, kind->last_zigzag_index, values);
     }
   }
   HWY_INLINE void leave() {
@@ -138,7 +139,7 @@ struct Lane {
     run.in_block = in_block;
     run.kind = kind;
     run.values = values;
-    run.place = place;
+    run.zigzag_index = zigzag_index;
   }
 };
 
@@ -153,7 +154,7 @@ HWY_NOINLINE void finish_run(McuRun& run) {
 void finish(McuRun& run) { run.skips ? finish_run<true>(run) : finish_run<false>(run); }
 
 template <bool a_skips, bool b_skips>
-HWY_NOINLINE void take_turns_of(McuRun& run_a, McuRun& run_b) {
+HWY_NOINLINE void decode_interleaved_of(McuRun& run_a, McuRun& run_b) {
   Lane<a_skips> a{run_a};
   Lane<b_skips> b{run_b};
   // If one run is not open, the other one stays unchanged.
@@ -186,11 +187,11 @@ HWY_NOINLINE void take_turns_of(McuRun& run_a, McuRun& run_b) {
   b.leave();
 }
 
-void take_turns(McuRun& a, McuRun& b) {
+void decode_interleaved(McuRun& a, McuRun& b) {
   if (a.skips)
-    b.skips ? take_turns_of<true, true>(a, b) : take_turns_of<true, false>(a, b);
+    b.skips ? decode_interleaved_of<true, true>(a, b) : decode_interleaved_of<true, false>(a, b);
   else
-    b.skips ? take_turns_of<false, true>(a, b) : take_turns_of<false, false>(a, b);
+    b.skips ? decode_interleaved_of<false, true>(a, b) : decode_interleaved_of<false, false>(a, b);
 }
 
 }  // namespace
@@ -225,16 +226,16 @@ void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count) {
   run.skips = true;
 }
 
-bool can_take_turns(const McuRun& run) {
+bool can_interleave_runs(const McuRun& run) {
   const BlockKind& first = run.scan->kinds.front();
-  return run.skips ? first.skip != nullptr : first.last_place == 63;
+  return run.skips ? first.skip != nullptr : first.last_zigzag_index == 63;
 }
 
 HWY_EXPORT(finish);
-HWY_EXPORT(take_turns);
+HWY_EXPORT(decode_interleaved);
 
 void finish(McuRun& run) { HWY_DYNAMIC_DISPATCH(finish)(run); }
-void take_turns(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(take_turns)(a, b); }
+void decode_interleaved(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(decode_interleaved)(a, b); }
 
 }  // namespace millrace::jpeg
 #endif

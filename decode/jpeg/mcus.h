@@ -29,7 +29,7 @@ struct BlockKind {
   /// nullptr: skipped blocks are decoded to a scratch block.
   const SkipTable* skip = nullptr;
   /// Coefficients after this place are skipped.
-  std::uint32_t last_place = 0;
+  std::uint32_t last_zigzag_index = 0;
   /// The kind of the next block, in the same MCU or the next one.
   const BlockKind* next = nullptr;
 };
@@ -73,7 +73,7 @@ struct McuRun {
   bool in_block = false;
   const BlockKind* kind = nullptr;
   std::int16_t* values = nullptr;
-  std::uint32_t place = 0;
+  std::uint32_t zigzag_index = 0;
 };
 
 /// Begins to decode the next `count` MCUs of a row into `row`, from its MCU number `first` on. All
@@ -86,9 +86,9 @@ void begin_skipping(McuRun& run, ScanState& scan, std::int64_t count);
 void finish(McuRun& run);
 /// Returns whether a run can be interleaved: all of its coefficients are decoded, or skipped by
 /// tables.
-bool can_take_turns(const McuRun& run);
+bool can_interleave_runs(const McuRun& run);
 /// Continues the open runs of two scan states, one symbol of each at a time, until one of them is
 /// not open any more. So neither waits for its own table look-ups alone.
-void take_turns(McuRun& a, McuRun& b);
+void decode_interleaved(McuRun& a, McuRun& b);
 
 }  // namespace millrace::jpeg

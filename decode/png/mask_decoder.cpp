@@ -88,13 +88,14 @@ Status MaskDecoder::decode(std::span<const std::byte> encoded, Size size, MaskVi
   if (Status allowed = check_memory(size, needed, budget_->limits()); !allowed.is_ok())
     return allowed;
 
-  DecodeBudget::Lease lease = budget_->take(std::max<std::uint64_t>(needed, scratch_->bytes()));
+  DecodeBudget::Reservation reservation =
+      budget_->take(std::max<std::uint64_t>(needed, scratch_->bytes()));
   const std::size_t value_bytes = 2 * static_cast<std::size_t>(pixels);
   std::uint8_t* const memory =
       scratch_->reserve(value_bytes + 2 * static_cast<std::size_t>(size.width));
   auto* const values = reinterpret_cast<std::uint16_t*>(memory);
   Status read = read_values(encoded, info, *libpng_, values, memory + value_bytes);
-  lease_ = std::move(lease);
+  reservation_ = std::move(reservation);
   if (read.is_ok())
     view = {values, size};
   else
@@ -104,7 +105,7 @@ Status MaskDecoder::decode(std::span<const std::byte> encoded, Size size, MaskVi
 
 void MaskDecoder::close() {
   scratch_->drop_if_large();
-  lease_ = {};
+  reservation_ = {};
 }
 
 }  // namespace millrace

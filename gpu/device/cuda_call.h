@@ -9,8 +9,8 @@
 #include <string>
 #include <type_traits>
 
+#include "device/deferred_free.h"
 #include "device/driver.h"
-#include "device/loan.h"
 
 namespace millrace {
 
@@ -82,8 +82,8 @@ cudaError_t blocking_call(const char* name, cudaError_t (*function)(Parameters..
 }
 
 struct EndEvent {
-  void operator()(cudaEvent_t /*event*/) const noexcept { EndLoan()(loan); }
-  Loan* loan = nullptr;
+  void operator()(cudaEvent_t /*event*/) const noexcept { EnqueueFree()(deferred); }
+  DeferredFree* deferred = nullptr;
 };
 using EventHandle = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EndEvent>;
 
@@ -92,13 +92,13 @@ inline EventHandle make_event_handle(unsigned flags) {
   constexpr const char* name = "cudaEventCreateWithFlags";
   int device = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");
-  LoanHandle loan(new Loan(device, "cudaEventDestroy", [](void* event) {
+  DeferredFreeHandle deferred(new DeferredFree(device, "cudaEventDestroy", [](void* event) {
     return cudaEventDestroy(static_cast<cudaEvent_t>(event));
   }));
   cudaEvent_t event = nullptr;
   check(blocking_call(name, cudaEventCreateWithFlags, &event, flags), name);
-  loan->what = event;
-  return EventHandle(event, EndEvent{loan.release()});
+  deferred->what = event;
+  return EventHandle(event, EndEvent{deferred.release()});
 }
 
 }  // namespace millrace

@@ -12,8 +12,8 @@
 
 #include "device/cuda_call.h"
 #include "device/cuda_event.h"
+#include "device/deferred_free.h"
 #include "device/event_clock.h"
-#include "device/loan.h"
 #include "device/nvtx_ranges.h"
 #include "pixel/kernels.h"
 
@@ -29,19 +29,19 @@ constexpr std::chrono::milliseconds patience_for_memory{2000};
 /// Allocates an object by `take`, a call of the given name, and prepares its deferred free. Throws
 /// `Error` (`device`).
 template <typename Take>
-void take_for(Loan& loan, const char* call, Take take) {
+void take_for(DeferredFree& deferred, const char* call, Take take) {
   cudaError_t status = taken_back(take());
   if (status == cudaErrorMemoryAllocation) {  // deferred frees may have released memory
-    loan.returns->wait(patience_for_memory);
+    deferred.queue->wait(patience_for_memory);
     status = take();
   }
   check(status, call);
 }
 
-Memory memory_of(LoanHandle loan, std::size_t bytes) {
-  Loan* const lent = loan.release();
-  return Memory(static_cast<std::byte*>(lent->what), bytes,
-                [lent](std::byte*) { EndLoan()(lent); });
+Memory memory_of(DeferredFreeHandle deferred, std::size_t bytes) {
+  DeferredFree* const released = deferred.release();
+  return Memory(static_cast<std::byte*>(released->what), bytes,
+                [released](std::byte*) { EnqueueFree()(released); });
 }
 
 }  // namespace
@@ -54,14 +54,14 @@ CudaDevice::CudaDevice(int ordinal) : ordinal_(ordinal), profiler_(make_nvtx_ran
   if (ordinal < 0 || ordinal >= count)
     throw Error(ErrorCode::device, "there is no CUDA device " + std::to_string(ordinal) +
                                        "; there are " + std::to_string(count) + ", counted from 0");
-  returns_ = Returns::of(ordinal);
+  deallocations_ = DeallocationQueue::of(ordinal);
 }
 
 CudaDevice::~CudaDevice() {
   clock_.reset();
-  if (!returns_->here()) return;
-  returns_->leave();
-  returns_->wait(patience_at_end);
+  if (!deallocations_->is_owner()) return;
+  deallocations_->leave();
+  deallocations_->wait(patience_at_end);
 }
 
 std::string CudaDevice::name() const { return "cuda:" + std::to_string(ordinal_); }
@@ -69,30 +69,30 @@ std::string CudaDevice::name() const { return "cuda:" + std::to_string(ordinal_)
 Memory CudaDevice::allocate_host(std::size_t bytes, const NumaNode& node) {
   if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
-  LoanHandle loan(new Loan(ordinal_, "cudaHostUnregister", cudaHostUnregister));
+  DeferredFreeHandle deferred(new DeferredFree(ordinal_, "cudaHostUnregister", cudaHostUnregister));
   // The driver would allocate pinned memory on the node of the calling thread. So the pages are
   // placed first and pinned afterwards.
-  loan->pages = allocate_on_node(bytes, node);
-  void* const data = loan->pages.data();
+  deferred->pages = allocate_on_node(bytes, node);
+  void* const data = deferred->pages.data();
   // A child of fork() would share the pages until either process writes to them. The writer would
   // then get other pages than the GPU reads from. munmap ends this setting.
   static_cast<void>(madvise(data, bytes, MADV_DONTFORK));
-  take_for(*loan, "cudaHostRegister", [&] {
+  take_for(*deferred, "cudaHostRegister", [&] {
     return blocking_call("cudaHostRegister", cudaHostRegister, data, bytes,
                          unsigned{cudaHostRegisterPortable});
   });
-  loan->what = data;
-  return memory_of(std::move(loan), bytes);
+  deferred->what = data;
+  return memory_of(std::move(deferred), bytes);
 }
 
 Memory CudaDevice::allocate_device(std::size_t bytes) {
   if (bytes == 0) return {};
   const CurrentDevice current(ordinal_);
-  LoanHandle loan(new Loan(ordinal_, "cudaFree", cudaFree));
-  take_for(*loan, "cudaMalloc", [&] {
-    return blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &loan->what, bytes);
+  DeferredFreeHandle deferred(new DeferredFree(ordinal_, "cudaFree", cudaFree));
+  take_for(*deferred, "cudaMalloc", [&] {
+    return blocking_call<void**, std::size_t>("cudaMalloc", cudaMalloc, &deferred->what, bytes);
   });
-  return memory_of(std::move(loan), bytes);
+  return memory_of(std::move(deferred), bytes);
 }
 
 std::unique_ptr<Stream> CudaDevice::make_stream() {

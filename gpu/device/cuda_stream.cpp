@@ -39,13 +39,13 @@ cudaStream_t same_on_all_threads(int device, cudaStream_t stream) {
                   "or a stream made by cudaStreamCreateWithFlags");
 }
 
-LoanHandle make_stream_on(int device, bool urgent) {
+DeferredFreeHandle make_stream_on(int device, bool urgent) {
   constexpr const char* name = "cudaStreamCreateWithPriority";
   const CurrentDevice current(device);
   int least = 0;
   int greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  LoanHandle loan(new Loan(device, "cudaStreamDestroy", [](void* stream) {
+  DeferredFreeHandle deferred(new DeferredFree(device, "cudaStreamDestroy", [](void* stream) {
     return cudaStreamDestroy(static_cast<cudaStream_t>(stream));
   }));
   cudaStream_t stream = nullptr;
@@ -53,8 +53,8 @@ LoanHandle make_stream_on(int device, bool urgent) {
   check(blocking_call(name, cudaStreamCreateWithPriority, &stream, unsigned{cudaStreamNonBlocking},
                       priority),
         name);
-  loan->what = stream;
-  return loan;
+  deferred->what = stream;
+  return deferred;
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ std::optional<std::chrono::steady_clock::time_point> CudaEvent::passed_at() cons
   return clock_ ? clock_->time_of(event_.get()) : std::nullopt;
 }
 
-void CudaStream::End::operator()(Loan* loan) const { EndLoan()(loan); }
+void CudaStream::End::operator()(DeferredFree* deferred) const { EnqueueFree()(deferred); }
 
 CudaStream::CudaStream(int device, bool urgent)
     : device_(device),

@@ -161,11 +161,11 @@ struct MixPair {
   /// The smallest box that contains all boxes of both images.
   ByteBox all = one.erased.joined(two.erased).joined(one.other.joined(two.other));
 
-  struct Place {
+  struct RowPosition {
     std::int32_t x = 0;
     std::int32_t y = 0;
   };
-  __device__ Place place_of(std::int32_t byte) const {
+  __device__ RowPosition position_of(std::int32_t byte) const {
     const auto y =
         static_cast<std::int32_t>(work.by_row.quotient(static_cast<std::uint32_t>(byte)));
     return {byte - y * work.row_bytes, y};
@@ -184,30 +184,30 @@ struct MixPair {
   __device__ Masks masks_of(std::int32_t byte) const {
     Masks masks;
     if (!all.any()) return masks;
-    Place place = place_of(byte);
+    RowPosition position = position_of(byte);
     // The bytes may continue in further rows.
 #pragma unroll 1
-    for (bool more = true; more; place.x -= work.row_bytes, ++place.y) {
-      masks.erased_one |= one.erased.mask(place.x, place.y);
-      masks.erased_two |= two.erased.mask(place.x, place.y);
-      masks.in_one |= one.other.mask(place.x, place.y);
-      masks.in_two |= two.other.mask(place.x, place.y);
-      more = place.x + static_cast<std::int32_t>(word_bytes) > work.row_bytes;
+    for (bool more = true; more; position.x -= work.row_bytes, ++position.y) {
+      masks.erased_one |= one.erased.mask(position.x, position.y);
+      masks.erased_two |= two.erased.mask(position.x, position.y);
+      masks.in_one |= one.other.mask(position.x, position.y);
+      masks.in_two |= two.other.mask(position.x, position.y);
+      more = position.x + static_cast<std::int32_t>(word_bytes) > work.row_bytes;
     }
     return masks;
   }
   /// Whether one of the four bytes may change.
   __device__ bool may_change(std::int32_t byte) const {
     if (one.weight != 256 || two.weight != 256) return true;
-    const Place place = place_of(byte);
-    const std::int32_t end = place.x + static_cast<std::int32_t>(word_bytes);
-    return end > work.row_bytes ||
-           (place.y >= all.top && place.y < all.bottom && end > all.begin && place.x < all.end);
+    const RowPosition position = position_of(byte);
+    const std::int32_t end = position.x + static_cast<std::int32_t>(word_bytes);
+    return end > work.row_bytes || (position.y >= all.top && position.y < all.bottom &&
+                                    end > all.begin && position.x < all.end);
   }
 
   /// Address of the partner of a byte in image `two` if that image is mirrored.
   __device__ std::uint8_t* mirrored(std::int32_t byte) const {
-    const std::int32_t x = place_of(byte).x;
+    const std::int32_t x = position_of(byte).x;
     return two.at + (byte - x + work.row_bytes - work.channels - x + 2 * channel_of(byte));
   }
   template <Partner partner>

@@ -9,27 +9,28 @@
 
 namespace millrace {
 
-void Place::fail(const std::string& problem) const {
+void JsonLocation::fail(const std::string& problem) const {
   throw Error(ErrorCode::invalid_argument, text_ + ": " + problem);
 }
 
-void Place::fail(std::string_view key, const Json& value, const std::string& must_be) const {
+void JsonLocation::fail(std::string_view key, const Json& value, const std::string& must_be) const {
   fail(name(key) + " is " + cut(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
        ", must be " + must_be);
 }
 
-std::string Place::name(std::string_view key) const {
+std::string JsonLocation::name(std::string_view key) const {
   return '"' + (object_.empty() ? std::string(key) : object_ + '.' + std::string(key)) + '"';
 }
 
-Members::Members(const Json& object, Place place, std::initializer_list<std::string_view> known)
-    : object_(object), place_(std::move(place)) {
+Members::Members(const Json& object, JsonLocation location,
+                 std::initializer_list<std::string_view> known)
+    : object_(object), location_(std::move(location)) {
   std::string names;
   for (const std::string_view name : known)
     names += (names.empty() ? "" : ", ") + ('"' + std::string(name) + '"');
   for (const auto& [key, value] : object.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      place_.fail("unknown key " + place_.name(cut(key)) + "; there are " + names);
+      location_.fail("unknown key " + location_.name(cut(key)) + "; there are " + names);
 }
 
 const Json* Members::find(const char* key) const {
@@ -40,13 +41,13 @@ const Json* Members::find(const char* key) const {
 void Members::read(const char* key, std::string& into) const {
   const Json* value = find(key);
   if (value == nullptr) return;
-  if (!value->is_string()) place_.fail(key, *value, "a string");
+  if (!value->is_string()) location_.fail(key, *value, "a string");
   into = value->get<std::string>();
 }
 
 const Json* Members::object(const char* key) const {
   const Json* value = find(key);
-  if (value != nullptr && !value->is_object()) place_.fail(key, *value, "an object in { }");
+  if (value != nullptr && !value->is_object()) location_.fail(key, *value, "an object in { }");
   return value;
 }
 
@@ -55,7 +56,7 @@ const Json* Members::integer(const char* key, std::uint64_t low, std::uint64_t h
   if (value == nullptr) return nullptr;
   if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low ||
       value->get<std::uint64_t>() > high)
-    place_.fail(key, *value, range_text(low, high));
+    location_.fail(key, *value, range_text(low, high));
   return value;
 }
 
@@ -63,7 +64,7 @@ void Members::read_milliseconds(const char* key, double& into) const {
   const Json* value = find(key);
   if (value == nullptr) return;
   if (!value->is_number() || value->get<double>() < 0)
-    place_.fail(key, *value, "a number of milliseconds, 0 or more");
+    location_.fail(key, *value, "a number of milliseconds, 0 or more");
   into = value->get<double>();
 }
 
@@ -97,15 +98,15 @@ std::string range_text(std::uint64_t low, std::uint64_t high) {
   return "an integer in " + std::to_string(low) + ".." + std::to_string(high);
 }
 
-void check_format(const Json& json, const Place& place, std::uint64_t newest,
+void check_format(const Json& json, const JsonLocation& location, std::uint64_t newest,
                   const std::string& what) {
   const auto format = json.find("format");
   if (format == json.end())
-    place.fail("\"format\" is missing; this is not " + what + " of millrace");
+    location.fail("\"format\" is missing; this is not " + what + " of millrace");
   if (!format->is_number_unsigned() || format->get<std::uint64_t>() == 0)
-    place.fail("format", *format, range_text(1, newest));
+    location.fail("format", *format, range_text(1, newest));
   if (format->get<std::uint64_t>() > newest)
-    place.fail(
+    location.fail(
         "\"format\" is " + format->dump() + ", newer than " + std::to_string(newest) +
         ", the newest that this millrace reads; use the millrace that wrote it, or make it again");
 }

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 
 /// Location of a value for error messages: the name of a text (a file, for example) and of an
 /// object in it.
-class Place {
+class JsonLocation {
  public:
-  Place(std::string text, std::string object)
+  JsonLocation(std::string text, std::string object)
       : text_(std::move(text)), object_(std::move(object)) {}
 
   /// These throw `Error` (`invalid_argument`).
@@ -37,7 +37,7 @@ class Place {
 /// values. The object must outlive it.
 class Members {
  public:
-  Members(const Json& object, Place place, std::initializer_list<std::string_view> known);
+  Members(const Json& object, JsonLocation location, std::initializer_list<std::string_view> known);
 
   /// Null if the key is missing.
   const Json* find(const char* key) const;
@@ -55,7 +55,7 @@ class Members {
   const Json* integer(const char* key, std::uint64_t low, std::uint64_t high) const;
 
   const Json& object_;
-  Place place_;
+  JsonLocation location_;
 };
 
 /// Returns the count under `key` in one of millrace's own files. Throws `Error` (`corrupt`) for a
@@ -74,13 +74,13 @@ std::string name_from_json(const nlohmann::json& json);
 nlohmann::json names_to_json(const std::vector<std::string>& names);
 std::vector<std::string> names_from_json(const nlohmann::json& json);
 
-/// Returns "an integer in 1..9", for `Place::fail`.
+/// Returns "an integer in 1..9", for `JsonLocation::fail`.
 std::string range_text(std::uint64_t low, std::uint64_t high);
 
 /// Throws unless `json` has a "format" from 1 to `newest`. Call it before other keys are read,
 /// because a newer format may have other keys. `what` is the expected kind of text: "an options
 /// file".
-void check_format(const Json& json, const Place& place, std::uint64_t newest,
+void check_format(const Json& json, const JsonLocation& location, std::uint64_t newest,
                   const std::string& what);
 
 }  // namespace millrace

@@ -11,7 +11,7 @@ namespace millrace {
 /// Waiting for these threads in the child would never end.
 class OwnerProcess {
  public:
-  bool here() const { return getpid() == pid_; }
+  bool is_owner() const { return getpid() == pid_; }
 
  private:
   pid_t pid_ = getpid();

@@ -9,7 +9,7 @@
 
 namespace millrace {
 
-void read_ahead(std::vector<FileRange> ranges, const GuardedMap* map, int file) {
+void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int file) {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   for (FileRange& range : ranges) {
     const std::size_t into_page = range.offset % page_bytes;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/guarded_map.h"
+#include "base/sigbus_safe_map.h"
 
 namespace millrace {
 
@@ -17,6 +17,6 @@ struct FileRange {
 
 /// Advises the system that these bytes of a file are read soon. They are read through `map`, or
 /// through the open file `file` if `map` is null.
-void read_ahead(std::vector<FileRange> ranges, const GuardedMap* map, int file);
+void read_ahead(std::vector<FileRange> ranges, const SigbusSafeMap* map, int file);
 
 }  // namespace millrace

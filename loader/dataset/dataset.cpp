@@ -64,8 +64,8 @@ std::optional<StoredRecord> Dataset::stored(std::uint64_t) const { return {}; }
 
 std::vector<std::shared_ptr<const Dataset>> Dataset::parts() const { return {}; }
 
-bool Dataset::has_stored_notes() const { return false; }
+bool Dataset::has_stored_hints() const { return false; }
 
-void Dataset::stored_note(std::uint64_t, std::vector<std::byte>& note) const { note.clear(); }
+void Dataset::stored_hint(std::uint64_t, std::vector<std::byte>& hint) const { hint.clear(); }
 
 }  // namespace millrace

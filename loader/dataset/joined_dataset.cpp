@@ -33,7 +33,7 @@ std::vector<FieldSpec> common_specs(std::span<const std::shared_ptr<const Datase
 }
 
 /// Location of a record: its part and its index in that part.
-struct RecordPlace {
+struct RecordLocation {
   std::size_t part;
   std::uint64_t index;
 };
@@ -65,16 +65,16 @@ class JoinedDataset final : public Dataset, public std::enable_shared_from_this<
   DatasetFacts facts() const override { return description_.facts; }
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
   std::vector<std::shared_ptr<const Dataset>> parts() const override { return parts_; }
-  bool has_stored_notes() const override {
-    return std::ranges::any_of(parts_, [](const auto& part) { return part->has_stored_notes(); });
+  bool has_stored_hints() const override {
+    return std::ranges::any_of(parts_, [](const auto& part) { return part->has_stored_hints(); });
   }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override;
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override;
 
  private:
   class Reader;
 
   /// Returns the location of a record (`index` < `size()`).
-  RecordPlace place(std::uint64_t index) const {
+  RecordLocation place(std::uint64_t index) const {
     const auto behind = std::ranges::upper_bound(begins_, index);
     return {static_cast<std::size_t>(behind - begins_.begin() - 1), index - *(behind - 1)};
   }
@@ -93,7 +93,7 @@ class JoinedDataset::Reader final : public DatasetReader {
 
   Record read(std::uint64_t index) override {
     check_index(*all_, index);
-    const RecordPlace place = all_->place(index);
+    const RecordLocation place = all_->place(index);
     std::unique_ptr<DatasetReader>& reader = readers_[place.part];
     try {
       if (!reader) reader = checked_reader(*all_->parts_[place.part]);
@@ -112,7 +112,7 @@ class JoinedDataset::Reader final : public DatasetReader {
  private:
   /// Returns the error's reason. For a bad record it adds the part's name and the record's index in
   /// that part: a caller that sees only the reason knows the joined dataset alone.
-  std::string reason_of(const Error& error, const RecordPlace& place) const {
+  std::string reason_of(const Error& error, const RecordLocation& place) const {
     const std::string name = all_->parts_[place.part]->name();
     if (error.code() != ErrorCode::bad_record || error.reason().find(name) != std::string::npos)
       return error.reason();
@@ -132,7 +132,7 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
   std::vector<std::vector<std::uint64_t>> of_parts(parts_.size());
   for (const std::uint64_t index : indices) {
     if (index >= size()) continue;
-    const RecordPlace at = place(index);
+    const RecordLocation at = place(index);
     of_parts[at.part].push_back(at.index);
   }
   for (std::size_t part = 0; part < of_parts.size(); ++part)
@@ -141,21 +141,21 @@ void JoinedDataset::prefetch(std::span<const std::uint64_t> indices) const {
 
 std::string JoinedDataset::key(std::uint64_t index) const {
   if (index >= size()) return Dataset::key(index);
-  const RecordPlace at = place(index);
+  const RecordLocation at = place(index);
   std::string key = parts_[at.part]->key(at.index);
   return key == Dataset::key(at.index) ? Dataset::key(index) : key;
 }
 
 std::optional<StoredRecord> JoinedDataset::stored(std::uint64_t index) const {
   if (index >= size()) return {};
-  const RecordPlace at = place(index);
+  const RecordLocation at = place(index);
   return parts_[at.part]->stored(at.index);
 }
 
-void JoinedDataset::stored_note(std::uint64_t index, std::vector<std::byte>& note) const {
-  if (index >= size()) return note.clear();
-  const RecordPlace at = place(index);
-  parts_[at.part]->stored_note(at.index, note);
+void JoinedDataset::stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const {
+  if (index >= size()) return hint.clear();
+  const RecordLocation at = place(index);
+  parts_[at.part]->stored_hint(at.index, hint);
 }
 
 }  // namespace

@@ -24,22 +24,22 @@ SampleCache::SampleCache(std::uint64_t records, std::size_t sample_bytes)
     : records_(records), sample_bytes_(sample_bytes), stride_(rounded_up(sample_bytes)) {}
 
 std::size_t SampleCache::table_bytes() const {
-  return static_cast<std::size_t>(records_) * sizeof(Place) + chunk_overhead;
+  return static_cast<std::size_t>(records_) * sizeof(Entry) + chunk_overhead;
 }
 
 void SampleCache::allow(std::size_t bytes) {
   const MutexLock lock(mutex_);
   limit_ = std::max(limit_, bytes);
-  if (table_ != nullptr || records_ > limit_ / sizeof(Place) ||
+  if (table_ != nullptr || records_ > limit_ / sizeof(Entry) ||
       limit_ < table_bytes() + chunk_overhead + stride_)
     return;
   try {
-    table_ = std::make_unique<Place[]>(static_cast<std::size_t>(records_));
+    table_ = std::make_unique<Entry[]>(static_cast<std::size_t>(records_));
   } catch (const std::bad_alloc&) {
     return;  // out of memory
   }
   bytes_.fetch_add(table_bytes(), std::memory_order_relaxed);
-  places_.store(table_.get(), std::memory_order_release);
+  entries_.store(table_.get(), std::memory_order_release);
 }
 
 std::uint64_t SampleCache::room() const {
@@ -53,9 +53,9 @@ std::uint64_t SampleCache::room() const {
 }
 
 std::span<const std::byte> SampleCache::find(std::uint64_t record) const {
-  const Place* places = places_.load(std::memory_order_acquire);
-  if (places == nullptr || record >= records_) return {};
-  const std::byte* kept = places[record].load(std::memory_order_acquire);
+  const Entry* entries = entries_.load(std::memory_order_acquire);
+  if (entries == nullptr || record >= records_) return {};
+  const std::byte* kept = entries[record].load(std::memory_order_acquire);
   if (kept == nullptr) return {};
   return {kept, sample_bytes_};
 }
@@ -89,11 +89,11 @@ bool SampleCache::grow() {
 }
 
 void SampleCache::keep(std::uint64_t record, std::span<std::byte> room) {
-  Place* const places = places_.load(std::memory_order_acquire);
+  Entry* const entries = entries_.load(std::memory_order_acquire);
   const std::byte* none = nullptr;
   if (record >= records_ ||
-      !places[record].compare_exchange_strong(none, room.data(), std::memory_order_release,
-                                              std::memory_order_relaxed))
+      !entries[record].compare_exchange_strong(none, room.data(), std::memory_order_release,
+                                               std::memory_order_relaxed))
     give_back(room);
 }
 

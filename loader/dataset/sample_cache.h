@@ -42,7 +42,7 @@ class SampleCache {
   void give_back(std::span<std::byte> room);
 
  private:
-  using Place = std::atomic<const std::byte*>;
+  using Entry = std::atomic<const std::byte*>;
 
   std::size_t table_bytes() const;
   /// Allocates memory for more samples. Returns whether there was room for at least one.
@@ -55,11 +55,11 @@ class SampleCache {
 
   /// Table with a pointer for each record. It is null until the limit has room for the table and
   /// one sample. A thread that reads a non-null pointer also sees the bytes that it points to.
-  std::atomic<Place*> places_{nullptr};
+  std::atomic<Entry*> entries_{nullptr};
   std::atomic<std::size_t> bytes_{0};  // a plain counter, relaxed order
 
   mutable Mutex mutex_;
-  std::unique_ptr<Place[]> table_ MILLRACE_GUARDED_BY(mutex_);
+  std::unique_ptr<Entry[]> table_ MILLRACE_GUARDED_BY(mutex_);
   std::size_t limit_ MILLRACE_GUARDED_BY(mutex_) = 0;
   std::vector<std::unique_ptr<std::byte[]>> chunks_ MILLRACE_GUARDED_BY(mutex_);
   /// The unused rest of the last chunk.

@@ -34,7 +34,7 @@ std::shared_ptr<const OrderMode> block_mode(std::uint64_t count, std::uint64_t s
 std::shared_ptr<const OrderMode> weighted_mode(std::span<const double> weights,
                                                std::uint64_t epoch_size, std::uint64_t seed);
 /// Throws `Error` (`invalid_argument`) if a weight is so small that its part would never be drawn.
-std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Part> parts,
+std::shared_ptr<const OrderMode> mixed_mode(std::span<const Order::Source> parts,
                                             std::uint64_t epoch_size, std::uint64_t seed);
 
 /// `indices[n]` is the record of number n; null = record n. `lengths` has one value for each

@@ -37,13 +37,13 @@ std::string text_of(const Fact& fact, std::uint64_t value) {
   return fact.is_hash ? hex16(value) : std::to_string(value);
 }
 
-std::uint64_t hash_in(const Json& value, const char* key, const Place& place) {
+std::uint64_t hash_in(const Json& value, const char* key, const JsonLocation& location) {
   const auto is_digit = [](char letter) {
     return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
   };
   const std::string digits = value.is_string() ? value.get<std::string>() : std::string();
   if (digits.size() != 16 || !std::all_of(digits.begin(), digits.end(), is_digit))
-    place.fail(key, value, "a text of 16 hexadecimal digits");
+    location.fail(key, value, "a text of 16 hexadecimal digits");
   return parse_hex16(digits);
 }
 
@@ -58,16 +58,17 @@ std::string State::to_json() const {
 }
 
 State State::from_json(std::string_view text, std::string_view name) {
-  const Place place(std::string(name), "");
-  if (const std::string problem = json_problem(text); !problem.empty()) place.fail(problem);
+  const JsonLocation location(std::string(name), "");
+  if (const std::string problem = json_problem(text); !problem.empty()) location.fail(problem);
   const Json json = Json::parse(text);
-  if (!json.is_object()) place.fail("is not a state of millrace: it must hold an object in { }");
-  check_format(json, place, newest_state_format, "a state");
+  if (!json.is_object()) location.fail("is not a state of millrace: it must hold an object in { }");
+  check_format(json, location, newest_state_format, "a state");
   const Members members(
-      json, place, {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
+      json, location,
+      {"format", "seed", "position", "sampler", "global_batch", "dataset", "recipe"});
   State state;
   for (const char* key : {"seed", "position"})
-    if (members.find(key) == nullptr) place.fail(place.name(key) + " is missing");
+    if (members.find(key) == nullptr) location.fail(location.name(key) + " is missing");
   members.read("seed", 0, UINT64_MAX, state.seed);
   members.read("position", 0, UINT64_MAX, state.position);
   for (const Fact& fact : facts) {
@@ -75,7 +76,7 @@ State State::from_json(std::string_view text, std::string_view name) {
     if (value == nullptr) continue;
     std::optional<std::uint64_t>& into = state.*fact.value;
     if (fact.is_hash) {
-      into = hash_in(*value, fact.key, place);
+      into = hash_in(*value, fact.key, location);
     } else {
       members.read(fact.key, 1, UINT64_MAX, into.emplace());
     }

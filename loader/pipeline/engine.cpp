@@ -99,7 +99,7 @@ std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
                                       const Transform& transform, std::size_t bytes,
                                       std::vector<std::string>& warnings) {
   if (bytes == 0) return nullptr;
-  const FixedPart part = transform.fixed_part();
+  const CacheablePrefix part = transform.cacheable_prefix();
   if (part.bytes == 0) {
     warnings.push_back("cache_bytes has no effect: " + part.why_none + ", and no sample is kept");
     return nullptr;
@@ -151,7 +151,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
                std::shared_ptr<Device> device, const PipelineOptions& options,
                std::shared_ptr<Runtime> runtime)
     : name_(options.name), runtime_(std::move(runtime)), device_(std::move(device)) {
-  const Road::Clock::time_point started = Road::Clock::now();
+  const SlotQueues::Clock::time_point started = SlotQueues::Clock::now();
   check(options, *device_);
   const bool copying = copies(options, *device_);
   check_has_records(*dataset);
@@ -180,12 +180,12 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  KeptOfRecords kept{runtime_->notes_of(dataset, options.index_bytes),
-                     cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
-  crew_ = std::make_shared<Crew>(
+  RecordCaches caches{runtime_->hints_of(dataset, options.index_bytes),
+                      cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
+  sample_workers_ = std::make_shared<SampleWorkers>(
       std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
                                     options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler(), std::move(kept), batch_transform,
+                                    device_->profiler(), std::move(caches), batch_transform,
                                     options.debug.poison_slots),
       fields, made, *runtime_, std::move(nodes));
 
@@ -194,42 +194,43 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   prefetcher_ = std::make_shared<Prefetcher>(std::move(dataset), sampler, schedule, first,
                                              options.slots.read_ahead);
 
-  road_ = std::make_shared<Road>(
-      Road::Run{.micro_batches = micro_batches,
-                .first = first,
-                .end = schedule.end(),
-                .position = position,
-                .watched_from = options.debug.forbid_blocking_calls
-                                    ? first + options.slots.prefetch + options.slots.device_slots
-                                    : UINT64_MAX},
-      Slots{device_,
-            make_host_slots(options.slots.prefetch, made, *runtime_, *device_, crew_->nodes())},
+  queues_ = std::make_shared<SlotQueues>(
+      SlotQueues::Run{
+          .micro_batches = micro_batches,
+          .first = first,
+          .end = schedule.end(),
+          .position = position,
+          .forbids_blocking_from = options.debug.forbid_blocking_calls
+                                       ? first + options.slots.prefetch + options.slots.device_slots
+                                       : UINT64_MAX},
+      Slots{device_, make_host_slots(options.slots.prefetch, made, *runtime_, *device_,
+                                     sample_workers_->nodes())},
       RunMeter(trace, group, copying && (options.conversion || micro_batches.count > 1), started));
   if (copying)
-    outlet_ = std::make_shared<CopyOutlet>(
-        road_, *device_,
+    delivery_ = std::make_shared<CopyDelivery>(
+        queues_, *device_,
         std::make_unique<Upload>(device_, made, handed_out, fields, options.conversion,
-                                 options.slots.prefetch, crew_),
+                                 options.slots.prefetch, sample_workers_),
         options.slots.device_slots, handed_out.bytes());
   else
-    outlet_ = std::make_shared<InPlaceOutlet>(road_, device_->profiler());
-  desk_ = std::make_shared<Desk>(road_, device_, handed_out, identity);
+    delivery_ = std::make_shared<InPlaceDelivery>(queues_, device_->profiler());
+  consumer_ = std::make_shared<BatchConsumer>(queues_, device_, handed_out, identity);
 
   memory_.pinned_bytes = options.slots.prefetch * made.bytes();
-  memory_.staging_bytes = outlet_->staging_bytes();
+  memory_.staging_bytes = delivery_->staging_bytes();
   if (copying)
     memory_.device_bytes = options.slots.device_slots * handed_out.bytes() + memory_.staging_bytes;
-  road_->note_workers(crew_->concurrency());
-  road_->begin_report(crew_->figures());
+  queues_->note_workers(sample_workers_->concurrency());
+  queues_->begin_report(sample_workers_->figures());
 }
 
 Engine::~Engine() {
   // If `stop` failed or was never called, the threads run on without the engine until they see that
   // the queues are closed. They must not use the runtime's pools any more.
-  road_->close();
+  queues_->close();
   prefetcher_->close();
   try {
-    static_cast<void>(crew_->dismiss(Road::Clock::now()));
+    static_cast<void>(sample_workers_->dismiss(SlotQueues::Clock::now()));
   } catch (...) {
     // Without memory the numbers of active workers stay as they are.
   }
@@ -237,30 +238,32 @@ Engine::~Engine() {
 
 void Engine::start() {
   const MutexLock starting(stop_mutex_);
-  const std::string name = name_.substr(0, 9);  // a thread's name has 15 bytes at most
-  feeder_.emplace(Feeder{device_, road_, outlet_}, name + "-feed");
+  const std::string name = name_.substr(0, 8);  // a thread's name has 15 bytes at most
+  upload_thread_.emplace(UploadThread{device_, queues_, delivery_}, name + "-upload");
   try {
-    prefetching_.emplace(PrefetchBody{road_, prefetcher_}, name + "-ahead");
-    reaper_.emplace(Reaper{device_, road_, outlet_, planner_, crew_, prefetcher_, feeder_->ended()},
-                    name + "-plan");
+    prefetching_.emplace(PrefetchBody{queues_, prefetcher_}, name + "-ahead");
+    plan_recycle_thread_.emplace(
+        PlanRecycleThread{device_, queues_, delivery_, planner_, sample_workers_, prefetcher_,
+                          upload_thread_->ended()},
+        name + "-plan");
   } catch (...) {
-    road_->close();
+    queues_->close();
     prefetcher_->close();
-    feeder_->end(Road::Clock::time_point::max());
+    upload_thread_->end(SlotQueues::Clock::time_point::max());
     throw;
   }
-  crew_->start();  // last, since only `stop` takes it back
+  sample_workers_->start();  // last, since only `stop` takes it back
 }
 
-std::optional<Stuck> Engine::stop(Road::Clock::time_point deadline) {
+std::optional<Stuck> Engine::stop(SlotQueues::Clock::time_point deadline) {
   const MutexLock stopping(stop_mutex_);
-  road_->close();
+  queues_->close();
   prefetcher_->close();
   const std::string device = device_->name();
-  std::optional<Stuck> stuck = crew_->dismiss(deadline);
-  if (feeder_ && !feeder_->end(deadline) && !stuck)
+  std::optional<Stuck> stuck = sample_workers_->dismiss(deadline);
+  if (upload_thread_ && !upload_thread_->end(deadline) && !stuck)
     stuck = {"upload", "a call of device " + device + " does not return"};
-  if (reaper_ && !reaper_->end(deadline) && !stuck)
+  if (plan_recycle_thread_ && !plan_recycle_thread_->end(deadline) && !stuck)
     stuck = {"recycle", "work queued on device " + device + " that uses batches does not end"};
   if (prefetching_ && !prefetching_->end(deadline) && !stuck)
     stuck = {"plan", "prefetching from " + prefetcher_->name() + " does not return"};
@@ -268,32 +271,32 @@ std::optional<Stuck> Engine::stop(Road::Clock::time_point deadline) {
 }
 
 Batch Engine::next(const NextRequest& request) {
-  Batch batch = desk_->next(request);
-  if (batch) crew_->adapt(*road_);
+  Batch batch = consumer_->next(request);
+  if (batch) sample_workers_->adapt(*queues_);
   return batch;
 }
 
 Report Engine::report() const {
-  road_->note_workers(crew_->concurrency());
-  const RunMeter meter = road_->meter();  // before the figures, so that these are at least as new
-  return report_of(meter, crew_->figures(), Road::Clock::now());
+  queues_->note_workers(sample_workers_->concurrency());
+  const RunMeter meter = queues_->meter();  // before the figures, so that these are at least as new
+  return report_of(meter, sample_workers_->figures(), SlotQueues::Clock::now());
 }
 
 Report Engine::take_report() {
-  road_->note_workers(crew_->concurrency());
+  queues_->note_workers(sample_workers_->concurrency());
   const MutexLock lock(report_mutex_);
-  const CrewFigures figures = crew_->figures();  // the next report begins with these
-  const auto [meter, at] = road_->take_report(figures);
+  const WorkerFigures figures = sample_workers_->figures();  // the next report begins with these
+  const auto [meter, at] = queues_->take_report(figures);
   return report_of(meter, figures, at);
 }
 
-Report Engine::report_of(const RunMeter& meter, const CrewFigures& figures,
-                         Road::Clock::time_point now) const {
+Report Engine::report_of(const RunMeter& meter, const WorkerFigures& figures,
+                         SlotQueues::Clock::time_point now) const {
   Report report;
   report.pipeline = name_;
   report.memory = memory_;
   report.memory.kept_host_bytes = runtime_->kept_host_bytes();
-  crew_->fill(report, figures, meter.base());
+  sample_workers_->fill(report, figures, meter.base());
   report.warnings.insert(report.warnings.end(), warnings_.begin(), warnings_.end());
   std::ranges::move(prefetcher_->warnings(), std::back_inserter(report.warnings));
   std::ranges::move(process_warnings(), std::back_inserter(report.warnings));

@@ -10,13 +10,13 @@
 
 #include "base/mutex.h"
 #include "base/owner_process.h"
-#include "pipeline/crew.h"
-#include "pipeline/desk.h"
-#include "pipeline/outlet.h"
+#include "pipeline/batch_consumer.h"
+#include "pipeline/batch_delivery.h"
+#include "pipeline/pipeline_threads.h"
 #include "pipeline/planner.h"
 #include "pipeline/prefetcher.h"
-#include "pipeline/road/road.h"
-#include "pipeline/road_threads.h"
+#include "pipeline/sample_workers.h"
+#include "pipeline/slots/slot_queues.h"
 
 namespace millrace {
 
@@ -39,37 +39,37 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   /// Whether this process started the threads: false in a child of fork().
-  bool here() const { return process_.here(); }
+  bool is_owner() const { return process_.is_owner(); }
   /// Starts the threads. Call once.
   void start();
   /// Ends the run, its threads and its jobs. Detaches those that still run at `deadline`, and
   /// returns one of them.
-  std::optional<Stuck> stop(Road::Clock::time_point deadline);
+  std::optional<Stuck> stop(SlotQueues::Clock::time_point deadline);
 
   const Schedule& schedule() const { return planner_->schedule(); }
   Batch next(const NextRequest& request);
-  State state() const { return desk_->state_at(road_->position()); }
+  State state() const { return consumer_->state_at(queues_->position()); }
   Report report() const;
   void restart_report() {
     const MutexLock lock(report_mutex_);
-    road_->take_report(crew_->figures());
+    queues_->take_report(sample_workers_->figures());
   }
   Report take_report();
 
  private:
-  Report report_of(const RunMeter& meter, const CrewFigures& figures,
-                   Road::Clock::time_point now) const;
+  Report report_of(const RunMeter& meter, const WorkerFigures& figures,
+                   SlotQueues::Clock::time_point now) const;
 
   const OwnerProcess process_;
   const std::string name_;
   const std::shared_ptr<Runtime> runtime_;
   const std::shared_ptr<Device> device_;
-  std::shared_ptr<Crew> crew_;
+  std::shared_ptr<SampleWorkers> sample_workers_;
   std::shared_ptr<Planner> planner_;
   std::shared_ptr<Prefetcher> prefetcher_;
-  std::shared_ptr<Road> road_;
-  std::shared_ptr<Outlet> outlet_;
-  std::shared_ptr<Desk> desk_;
+  std::shared_ptr<SlotQueues> queues_;
+  std::shared_ptr<BatchDelivery> delivery_;
+  std::shared_ptr<BatchConsumer> consumer_;
   MemoryReport memory_;
   std::vector<std::string> warnings_;
 
@@ -77,9 +77,9 @@ class Engine {
   Mutex report_mutex_;
   /// Held while the run ends.
   Mutex stop_mutex_;
-  std::optional<RoadThread> feeder_ MILLRACE_GUARDED_BY(stop_mutex_);
-  std::optional<RoadThread> reaper_ MILLRACE_GUARDED_BY(stop_mutex_);
-  std::optional<RoadThread> prefetching_ MILLRACE_GUARDED_BY(stop_mutex_);
+  std::optional<PipelineThread> upload_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
+  std::optional<PipelineThread> plan_recycle_thread_ MILLRACE_GUARDED_BY(stop_mutex_);
+  std::optional<PipelineThread> prefetching_ MILLRACE_GUARDED_BY(stop_mutex_);
 };
 
 }  // namespace millrace

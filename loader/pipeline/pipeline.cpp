@@ -43,7 +43,7 @@ Pipeline& Pipeline::operator=(Pipeline&& other) noexcept {
 
 void Pipeline::end() noexcept {
   if (engine_ == nullptr) return;
-  if (!engine_->here()) return leak(std::move(engine_));
+  if (!engine_->is_owner()) return leak(std::move(engine_));
   try {
     const std::optional<Stuck> stuck = engine_->stop(deadline_after(stop_timeout_));
     if (stuck && on_stuck_) on_stuck_(stuck->what);
@@ -57,7 +57,7 @@ void Pipeline::end() noexcept {
 std::shared_ptr<Engine> Pipeline::engine() const {
   if (engine_ == nullptr)
     throw Error(ErrorCode::invalid_argument, "a pipeline that was moved from was used");
-  if (!engine_->here())
+  if (!engine_->is_owner())
     throw Error(
         ErrorCode::invalid_argument,
         "a pipeline was used in a child process, which does not have its threads; make one in "
@@ -75,7 +75,7 @@ Batch Pipeline::next(Stream& stream, std::chrono::nanoseconds timeout) {
 
 Batch Pipeline::next() { return next(NextRequest{}); }
 
-Batch Pipeline::next_in_parts(Stream& stream) {
+Batch Pipeline::next_in_micro_batches(Stream& stream) {
   return next({.stream = &stream, .in_parts = true});
 }
 

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/road/run_meter.h"
 #include "pipeline/samples/sample_maker.h"
+#include "pipeline/slots/run_meter.h"
 
 namespace millrace {
 

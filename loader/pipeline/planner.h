@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "pipeline/road/schedule.h"
-#include "pipeline/road/slots.h"
+#include "pipeline/slots/schedule.h"
+#include "pipeline/slots/slots.h"
 
 namespace millrace {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/exception_text.h"
-#include "pipeline/batch_path.h"
+#include "pipeline/blocking_call_scope.h"
 
 namespace millrace {
 
@@ -45,16 +45,16 @@ std::vector<std::string> Prefetcher::warnings() const {
           (failures_ == 1 ? " call" : " calls") + "); records are read without that hint"};
 }
 
-void Prefetcher::run(Road& road) noexcept {
+void Prefetcher::run(SlotQueues& queues) noexcept {
   try {
     while (const std::optional<std::uint64_t> number = wait_for_number()) {
-      if (road.closed()) return;  // an error ended the run
-      const BatchPath path(road.watched());
+      if (queues.closed()) return;  // an error ended the run
+      const BlockingCallScope scope(queues.forbids_blocking());
       if (const std::optional<BatchPlan> plan = schedule_.batch(*number)) tell(*plan);
-      path.check("plan");
+      scope.check("plan");
     }
   } catch (...) {
-    road.fail("plan");
+    queues.fail("plan");
   }
 }
 

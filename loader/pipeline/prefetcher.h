@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "pipeline/road/road.h"
-#include "pipeline/road/schedule.h"
+#include "pipeline/slots/schedule.h"
+#include "pipeline/slots/slot_queues.h"
 
 namespace millrace {
 
@@ -33,7 +33,7 @@ class Prefetcher {
   /// Ends the thread. May be called from any thread.
   void close();
   /// Body of the thread; returns after `close`. An exception of the dataset becomes a warning.
-  void run(Road& road) noexcept;
+  void run(SlotQueues& queues) noexcept;
 
   /// The dataset's name.
   const std::string& name() const { return name_; }

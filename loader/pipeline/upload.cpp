@@ -91,23 +91,23 @@ std::size_t Upload::copy(HostSlot& host, std::size_t micro_batch) {
   return piece.bytes;
 }
 
-std::size_t Upload::deliver(HostSlot& host, Lease& lease, std::size_t micro_batch) {
+std::size_t Upload::deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch) {
   if (staged()) {
-    convert(host, lease, micro_batch);
+    convert(host, output, micro_batch);
     return 0;
   }
   const SlotLayout::Piece piece = piece_of(host, micro_batch);
-  for (std::size_t use = 0; micro_batch == 0 && use < lease.used; ++use)
-    copy_stream_->wait(*lease.uses[use].done);
+  for (std::size_t use = 0; micro_batch == 0 && use < output.used; ++use)
+    copy_stream_->wait(*output.uses[use].done);
   copy_stream_->record(*host.copies[micro_batch].begin);
   if (piece.bytes > 0)
-    copy_stream_->copy(lease.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
+    copy_stream_->copy(output.base + piece.offset, host.memory.data() + piece.offset, piece.bytes);
   copy_stream_->record(*host.copies[micro_batch].end);
-  copy_stream_->record(*lease.copied[micro_batch]);
+  copy_stream_->record(*output.copied[micro_batch]);
   return piece.bytes;
 }
 
-void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
+void Upload::convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch) {
   if (micro_batch == 0 && next_round_ - oldest_round_ == rounds_.size())
     ++oldest_round_;  // its end has passed, see `rounds_`
   Round& round = rounds_[next_round_ % rounds_.size()];
@@ -115,18 +115,19 @@ void Upload::convert(HostSlot& host, Lease& lease, std::size_t micro_batch) {
   if (micro_batch == 0) {
     round.batch = host.plan.number;
     convert_stream_->record(*round.arrived);
-    for (std::size_t use = 0; use < lease.used; ++use) convert_stream_->wait(*lease.uses[use].done);
+    for (std::size_t use = 0; use < output.used; ++use)
+      convert_stream_->wait(*output.uses[use].done);
   }
   convert_stream_->record(*round.conversions[micro_batch].begin);
   const std::size_t first = host_.micro_batches().begin(micro_batch);
   const std::size_t count = host_.micro_batches().samples_of(micro_batch, host.plan.size);
   if (count > 0) {
-    move_fields(lease.base, first, count);
+    move_fields(output.base, first, count);
     mix_images(staging().memory.data(), first, count);
-    if (image_) convert_images(staging().memory.data(), lease.base, first, count);
+    if (image_) convert_images(staging().memory.data(), output.base, first, count);
   }
   convert_stream_->record(*round.conversions[micro_batch].end);
-  convert_stream_->record(*lease.copied[micro_batch]);
+  convert_stream_->record(*output.copied[micro_batch]);
   if (micro_batch + 1 < host_.micro_batches().count) return;
   convert_stream_->record(*staging().converted);
   ++next_round_;

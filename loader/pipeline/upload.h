@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "pipeline/batch_fields.h"
-#include "pipeline/road/run_meter.h"
-#include "pipeline/road/slot_layout.h"
-#include "pipeline/road/slots.h"
+#include "pipeline/slots/run_meter.h"
+#include "pipeline/slots/slot_layout.h"
+#include "pipeline/slots/slots.h"
 
 namespace millrace {
 
@@ -49,7 +49,7 @@ class Upload {
   std::size_t copy(HostSlot& host, std::size_t micro_batch);
   /// Enqueues the rest of a micro-batch's work, or all of it if not `staged`. Returns the number of
   /// bytes copied from the host. Micro-batches come in order.
-  std::size_t deliver(HostSlot& host, Lease& lease, std::size_t micro_batch);
+  std::size_t deliver(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
 
   /// Appends the conversions that have ended since the last call.
   void take_conversions(std::vector<RunMeter::StreamWork>& into);
@@ -81,7 +81,7 @@ class Upload {
 
   StagingSlot& staging() { return staging_[next_round_ % staging_.size()]; }
   SlotLayout::Piece piece_of(const HostSlot& host, std::size_t micro_batch) const;
-  void convert(HostSlot& host, Lease& lease, std::size_t micro_batch);
+  void convert(HostSlot& host, OutputSlot& output, std::size_t micro_batch);
   void move_fields(std::byte* base, std::size_t first, std::size_t count);
   void mix_images(std::byte* in, std::size_t first, std::size_t count);
   void convert_images(std::byte* from, std::byte* to, std::size_t first, std::size_t count);

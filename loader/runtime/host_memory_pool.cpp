@@ -19,7 +19,7 @@ std::size_t in_cuts(std::size_t bytes) {
 }  // namespace
 
 Memory HostMemoryPool::take(Device& device, std::size_t bytes, const NumaNode& node) {
-  if (limit_ == 0 || bytes == 0 || !device.keeps_host_memory() || !process_.here())
+  if (limit_ == 0 || bytes == 0 || !device.keeps_host_memory() || !process_.is_owner())
     return device.allocate_host(bytes, node);
   const auto piece = std::make_shared<Piece>();
   piece->pool = weak_from_this();
@@ -79,7 +79,7 @@ Memory HostMemoryPool::memory_of(Piece& piece, std::size_t bytes,
 }
 
 void HostMemoryPool::give_back(const std::shared_ptr<Piece>& piece) {
-  if (!piece->process.here()) return leak(piece);
+  if (!piece->process.is_owner()) return leak(piece);
   if (const auto pool = piece->pool.lock()) pool->put(*piece);
 }
 

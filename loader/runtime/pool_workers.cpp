@@ -51,7 +51,7 @@ void PoolWorkers::wait_until_started() {
 void PoolWorkers::begin_stop() {
   MutexLock lock(mutex_);
   stopping_ = true;
-  sleepers_.call_all(workers_);
+  parked_workers_.call_all(workers_);
 }
 
 void PoolWorkers::wait_until_stopped(Clock::time_point deadline) {
@@ -69,17 +69,17 @@ void PoolWorkers::help(Others others) {
   MutexLock lock(mutex_);
   others_ = std::make_shared<const Others>(std::move(others));
   ++offers_;
-  sleepers_.call_all(concurrency_);
+  parked_workers_.call_all(concurrency_);
 }
 
 void PoolWorkers::submit(const void* owner, std::shared_ptr<Job> job, Help help) {
   if (job->items() == 0) return;
-  Sleepers::Called called;
+  ParkedWorkers::Called called;
   Offer offer;
   {
     MutexLock lock(mutex_);
     queues_.add(owner, std::move(job), help);
-    called = sleepers_.call(concurrency_, queues_.left(Sleepers::at_once));
+    called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
     offer = offer_now();
   }
   called.wake();
@@ -102,7 +102,7 @@ void PoolWorkers::set_concurrency(unsigned workers) {
     MutexLock lock(mutex_);
     concurrency_ = std::min(workers, workers_);
     ++offers_;
-    sleepers_.call_all(concurrency_);  // a worker that was called may not be active any more
+    parked_workers_.call_all(concurrency_);  // a worker that was called may not be active any more
     offer = offer_now();
   }
   make(offer);
@@ -185,7 +185,8 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
     if (number_in_pool < concurrency_) {
       if (std::optional<JobQueues::Item> item = queues_.take(false)) {
         Turn turn{.own = std::move(item)};
-        if (waited) turn.called = sleepers_.call(concurrency_, queues_.left(Sleepers::at_once));
+        if (waited)
+          turn.called = parked_workers_.call(concurrency_, queues_.left(ParkedWorkers::at_once));
         // Help may be wanted only now: this worker no longer waits, or the front job has changed.
         if (waited || turn.own->last) turn.offer = offer_now();
         if (offered) turn.pass_on = others_;
@@ -198,7 +199,7 @@ PoolWorkers::Turn PoolWorkers::wait_for_turn(unsigned number_in_pool, const void
     } else if (offered) {
       return {.pass_on = others_};
     }
-    offered = sleepers_.sleep(number_in_pool, mutex_);
+    offered = parked_workers_.sleep(number_in_pool, mutex_);
     waited = true;
   }
   return {.stop = true};
@@ -253,11 +254,11 @@ void PoolWorkers::pass_on(const Others& others) {
 }
 
 std::size_t PoolWorkers::note_offer(std::size_t items) {
-  Sleepers::Called called;
+  ParkedWorkers::Called called;
   {
     MutexLock lock(mutex_);
     ++offers_;
-    called = sleepers_.call(concurrency_, items, true);
+    called = parked_workers_.call(concurrency_, items, true);
   }
   called.wake();
   return called.count();

@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "base/owner_process.h"
 #include "runtime/job_queues.h"
-#include "runtime/sleepers.h"
+#include "runtime/parked_workers.h"
 
 namespace millrace {
 
@@ -40,7 +40,7 @@ class PoolWorkers {
         // All places are reserved for our threads, so oneTBB starts no workers of its own.
         arena_(static_cast<int>(workers), workers),
         concurrency_(workers),
-        sleepers_(workers),
+        parked_workers_(workers),
         gone_(workers, 0) {}
 
   /// Body of a worker's thread. The thread shares ownership of this object, since the pool may be
@@ -53,7 +53,7 @@ class PoolWorkers {
   /// Returns at `deadline` at the latest.
   void wait_until_stopped(Clock::time_point deadline);
   /// Whether this process started the threads: false in a child of fork().
-  bool here() const { return process_.here(); }
+  bool is_owner() const { return process_.is_owner(); }
 
   /// Whether this worker's thread has left the pool.
   bool gone(std::size_t number_in_pool) const;
@@ -86,7 +86,7 @@ class PoolWorkers {
   struct Turn {
     bool stop = false;
     std::optional<JobQueues::Item> own{};
-    Sleepers::Called called{};
+    ParkedWorkers::Called called{};
     Offer offer{};
     std::shared_ptr<const Others> others{};
     bool waited = false;
@@ -110,10 +110,10 @@ class PoolWorkers {
   /// become true in `submit`, in `set_concurrency` and when a worker here begins an item. These
   /// make an offer.
   bool wants_help() const MILLRACE_REQUIRES(mutex_) {
-    return !stopping_ && queues_.allows_help() && !sleepers_.any_waits(concurrency_);
+    return !stopping_ && queues_.allows_help() && !parked_workers_.any_waits(concurrency_);
   }
   Offer offer_now() const MILLRACE_REQUIRES(mutex_) {
-    return others_ && wants_help() ? Offer{others_, queues_.left(Sleepers::at_once)} : Offer{};
+    return others_ && wants_help() ? Offer{others_, queues_.left(ParkedWorkers::at_once)} : Offer{};
   }
   void offer_again();
   /// Wakes workers of other pools, at most as many as there are items.
@@ -138,7 +138,7 @@ class PoolWorkers {
   /// Number of this pool's items that other pools' workers run.
   unsigned helped_ MILLRACE_GUARDED_BY(mutex_) = 0;
   unsigned concurrency_ MILLRACE_GUARDED_BY(mutex_);
-  Sleepers sleepers_ MILLRACE_GUARDED_BY(mutex_);
+  ParkedWorkers parked_workers_ MILLRACE_GUARDED_BY(mutex_);
   /// Per worker: 1 if its thread has left the pool.
   std::vector<char> gone_ MILLRACE_GUARDED_BY(mutex_);
   unsigned started_ MILLRACE_GUARDED_BY(mutex_) = 0;

@@ -17,7 +17,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "dataset/record_notes.h"
+#include "dataset/record_hints.h"
 #include "dataset/sample_cache.h"
 #include "runtime/host_memory_pool.h"
 #include "runtime/memory.h"
@@ -91,9 +91,9 @@ struct Runtime::Needs {
 
 /// Record hints and sample caches of datasets.
 struct Runtime::Kept {
-  struct Notes {
+  struct Hints {
     std::weak_ptr<const Dataset> dataset;
-    std::shared_ptr<RecordNotes> kept;
+    std::shared_ptr<RecordHints> kept;
   };
   struct Cache {
     std::weak_ptr<const Dataset> dataset;
@@ -101,13 +101,13 @@ struct Runtime::Kept {
     std::shared_ptr<SampleCache> kept;
   };
   Mutex mutex;
-  std::vector<Notes> notes MILLRACE_GUARDED_BY(mutex);
+  std::vector<Hints> hints MILLRACE_GUARDED_BY(mutex);
   std::vector<Cache> caches MILLRACE_GUARDED_BY(mutex);
 
   /// Drops the entries of datasets that have been destroyed.
   void tidy() MILLRACE_REQUIRES(mutex) {
     const auto gone = [](const auto& one) { return one.dataset.expired(); };
-    std::erase_if(notes, gone);
+    std::erase_if(hints, gone);
     std::erase_if(caches, gone);
   }
 };
@@ -117,7 +117,7 @@ Runtime::Runtime(const RuntimeOptions& options)
       needs_(std::make_unique<Needs>()),
       kept_(std::make_unique<Kept>()),
       host_memory_(std::make_shared<HostMemoryPool>(options.kept_host_bytes)),
-      standard_note_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)) {
+      default_hint_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)) {
   const Topology machine = options.topology ? *options.topology : read_topology();
   placement_ = std::make_unique<const Placement>(place_workers(machine, options));
   unsigned first = 0;
@@ -212,22 +212,22 @@ void Runtime::set_need(const void* pipeline, Need need) {
   activate(all);
 }
 
-std::shared_ptr<RecordNotes> Runtime::notes_of(const std::shared_ptr<const Dataset>& dataset,
+std::shared_ptr<RecordHints> Runtime::hints_of(const std::shared_ptr<const Dataset>& dataset,
                                                std::optional<std::size_t> bytes) {
-  const std::size_t allowed = bytes.value_or(standard_note_bytes_);
+  const std::size_t allowed = bytes.value_or(default_hint_bytes_);
   const MutexLock lock(kept_->mutex);
   kept_->tidy();
   if (allowed == 0) return nullptr;
   auto found = std::ranges::find_if(
-      kept_->notes, [&](const Kept::Notes& one) { return is_of(dataset, one.dataset); });
-  if (found == kept_->notes.end())
-    found = kept_->notes.insert(found, {dataset, std::make_shared<RecordNotes>()});
+      kept_->hints, [&](const Kept::Hints& one) { return is_of(dataset, one.dataset); });
+  if (found == kept_->hints.end())
+    found = kept_->hints.insert(found, {dataset, std::make_shared<RecordHints>()});
   found->kept->allow(allowed);
   return found->kept;
 }
 
 std::shared_ptr<SampleCache> Runtime::cache_of(const std::shared_ptr<const Dataset>& dataset,
-                                               const FixedPart& part, std::size_t bytes) {
+                                               const CacheablePrefix& part, std::size_t bytes) {
   const MutexLock lock(kept_->mutex);
   kept_->tidy();
   auto found = std::ranges::find_if(kept_->caches, [&](const Kept::Cache& one) {

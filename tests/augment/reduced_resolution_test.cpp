@@ -26,11 +26,11 @@ Recipe reduced(const Recipe& exact) {
   return recipe;
 }
 
-std::string way_of(const Recipe& recipe, const Bytes& encoded) {
+std::string decoder_of(const Recipe& recipe, const Bytes& encoded) {
   Maker maker(recipe);
   Random random(1, 1);
   EXPECT_TRUE(maker.make(encoded, 0, random).is_ok());
-  return maker.way();
+  return maker.decoder_name();
 }
 
 TEST(ReducedResolution, IsTheLowestThatTheOutputDoesNotExceed) {
@@ -38,16 +38,16 @@ TEST(ReducedResolution, IsTheLowestThatTheOutputDoesNotExceed) {
   const auto of = [](int width, int height, int side) {
     return reduced({{side, side}, {ResizedCrop{{3, 5, width, height}}}});
   };
-  EXPECT_EQ(way_of(of(320, 256, 32), encoded), "millrace (reduced to 1/8)");
-  EXPECT_EQ(way_of(of(320, 255, 32), encoded), "millrace (reduced to 1/4)");
-  EXPECT_EQ(way_of(of(127, 200, 32), encoded), "millrace (reduced to 1/2)");
-  EXPECT_EQ(way_of(of(63, 200, 32), encoded), "millrace");
+  EXPECT_EQ(decoder_of(of(320, 256, 32), encoded), "millrace (reduced to 1/8)");
+  EXPECT_EQ(decoder_of(of(320, 255, 32), encoded), "millrace (reduced to 1/4)");
+  EXPECT_EQ(decoder_of(of(127, 200, 32), encoded), "millrace (reduced to 1/2)");
+  EXPECT_EQ(decoder_of(of(63, 200, 32), encoded), "millrace");
   Recipe exact = of(320, 256, 32);
   exact.resolution = Resolution::exact;
-  EXPECT_EQ(way_of(exact, encoded), "millrace");
-  EXPECT_EQ(
-      way_of(reduced({{32, 32}, {ResizedCrop{{3, 5, 320, 256}, Interpolation::nearest}}}), encoded),
-      "millrace");
+  EXPECT_EQ(decoder_of(exact, encoded), "millrace");
+  EXPECT_EQ(decoder_of(reduced({{32, 32}, {ResizedCrop{{3, 5, 320, 256}, Interpolation::nearest}}}),
+                       encoded),
+            "millrace");
 }
 
 Image reduced_image(const Bytes& encoded, int reduction) {
@@ -75,7 +75,7 @@ TEST(ReducedResolution, IsTheReducedImageResized) {
       Maker maker(reduced({to, {ResizedCrop{box}}}));
       Random random(1, 1);
       ASSERT_TRUE(maker.make(encoded, 0, random).is_ok());
-      ASSERT_THAT(maker.way(), ::testing::HasSubstr("1/" + std::to_string(reduction)));
+      ASSERT_THAT(maker.decoder_name(), ::testing::HasSubstr("1/" + std::to_string(reduction)));
 
       const Image whole = reduced_image(encoded, reduction);
       const Region around{box.x / reduction, box.y / reduction,
@@ -130,7 +130,7 @@ TEST(ReducedResolution, LooksAsTheExactOne) {
       Random for_fast(3, position);
       ASSERT_TRUE(exact.make(encoded, 0, for_exact).is_ok());
       ASSERT_TRUE(fast.make(encoded, 0, for_fast).is_ok());
-      if (fast.way() == "millrace") {
+      if (fast.decoder_name() == "millrace") {
         EXPECT_EQ(fast.image().pixels, exact.image().pixels);
         continue;
       }
@@ -144,9 +144,9 @@ TEST(ReducedResolution, LooksAsTheExactOne) {
 TEST(ReducedResolution, TurnedImagesStayExact) {
   const Bytes encoded = encode(noise(400, 300, 1), {});
   const Recipe recipe = reduced({{32, 32}, {ExifTranspose{}, ResizedCrop{{0, 0, 300, 300}}}});
-  EXPECT_EQ(way_of(recipe, encoded), "millrace (reduced to 1/8)");  // upright as it is
+  EXPECT_EQ(decoder_of(recipe, encoded), "millrace (reduced to 1/8)");  // upright as it is
   for (int orientation = 2; orientation <= 8; ++orientation)
-    EXPECT_EQ(way_of(recipe, testing::with_orientation(encoded, orientation)), "millrace");
+    EXPECT_EQ(decoder_of(recipe, testing::with_orientation(encoded, orientation)), "millrace");
 }
 
 }  // namespace

@@ -19,24 +19,24 @@ constexpr std::uint64_t mib = 1 << 20;
 
 TEST(DecodeBudget, SmallImagesTakeNothing) {
   DecodeBudget budget({.max_decode_bytes = 100 * mib});
-  const DecodeBudget::Lease all = budget.take(100 * mib);
+  const DecodeBudget::Reservation all = budget.take(100 * mib);
   (void)budget.take(DecodeBudget::small_bytes);  // does not wait
 }
 
 TEST(DecodeBudget, GivesMoreThanItHasToOneAlone) {
   DecodeBudget budget({.max_decode_bytes = 40 * mib});
   (void)budget.take(1000 * mib);
-  const DecodeBudget::Lease again = budget.take(1000 * mib);
+  const DecodeBudget::Reservation again = budget.take(1000 * mib);
 }
 
-TEST(DecodeBudget, MovedLeasesGiveBackOnce) {
+TEST(DecodeBudget, MovedReservationsGiveBackOnce) {
   DecodeBudget budget({.max_decode_bytes = 100 * mib});
-  DecodeBudget::Lease lease = budget.take(60 * mib);
-  DecodeBudget::Lease moved = std::move(lease);
-  lease = budget.take(40 * mib);
+  DecodeBudget::Reservation reservation = budget.take(60 * mib);
+  DecodeBudget::Reservation moved = std::move(reservation);
+  reservation = budget.take(40 * mib);
   moved = {};
   moved = budget.take(60 * mib);
-  lease = {};
+  reservation = {};
   std::atomic<bool> got = false;
   std::jthread other([&] {
     (void)budget.take(100 * mib);
@@ -61,7 +61,7 @@ TEST(DecodeBudget, NeverGivesMoreThanItHasAndServesAll) {
         Random random(number, 0);
         for (int n = 0; n < 500; ++n) {
           const std::uint64_t bytes = number == 0 ? 100 * mib : 33 * mib + random.below(30 * mib);
-          const DecodeBudget::Lease lease = budget.take(bytes);
+          const DecodeBudget::Reservation reservation = budget.take(bytes);
           const std::uint64_t now = taken += bytes;
           for (std::uint64_t seen = most; seen < now && !most.compare_exchange_weak(seen, now);)
             continue;

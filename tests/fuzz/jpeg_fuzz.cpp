@@ -19,9 +19,9 @@ namespace millrace {
 namespace {
 
 /// Makes one sample with a recipe, in 32 x 32 pixels.
-class Road {
+class RecipeRunner {
  public:
-  explicit Road(const Recipe& recipe)
+  explicit RecipeRunner(const Recipe& recipe)
       : transform_(image_transform(recipe)), worker_(transform_->make_worker()) {}
 
   Status make(std::span<const std::byte> encoded) {
@@ -56,10 +56,10 @@ void expect_same(std::span<const std::byte> encoded) {
 
 void expect_same_samples(std::span<const std::byte> encoded) {
   for (const Recipe& recipe : {Recipe::train(32), Recipe::eval(32)}) {
-    static Road used_train(Recipe::train(32));
-    static Road used_eval(Recipe::eval(32));
-    Road& used = recipe == Recipe::train(32) ? used_train : used_eval;
-    Road fresh(recipe);
+    static RecipeRunner used_train(Recipe::train(32));
+    static RecipeRunner used_eval(Recipe::eval(32));
+    RecipeRunner& used = recipe == Recipe::train(32) ? used_train : used_eval;
+    RecipeRunner fresh(recipe);
     if (used.make(encoded).reason() != fresh.make(encoded).reason()) std::abort();
     if (used.pixels() != fresh.pixels()) std::abort();
   }

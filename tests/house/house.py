@@ -31,7 +31,7 @@ from pathlib import Path, PurePosixPath
 ROOMS = {
     "loader": ["base", "dataset", "dataset/packed", "dataset/values", "dataset/<format>",
                "dataset/open", "order", "runtime", "device", "report", "pipeline/options",
-               "pipeline/road", "pipeline/samples", "pipeline"],
+               "pipeline/slots", "pipeline/samples", "pipeline"],
     "decode": ["codec", "<codec>", "*"],
     "augment": ["geometry", "resample", "pixels", "ops", "ops/colour", "ops/warp", "ops/policy",
                 "targets", "*"],

@@ -16,8 +16,8 @@ SOUND = {
     "loader/include/millrace/pipeline.h": "#include <millrace/error.h>\n",
     "loader/include/millrace/error.h": "#include <string>\n",
     "loader/base/mutex.h": "#include <mutex>\n",
-    "loader/pipeline/road.h": '#include <millrace/pipeline.h>\n#include "base/mutex.h"\n',
-    "loader/pipeline/road.cpp": '#include "pipeline/road.h"\n',
+    "loader/pipeline/slots.h": '#include <millrace/pipeline.h>\n#include "base/mutex.h"\n',
+    "loader/pipeline/slots.cpp": '#include "pipeline/slots.h"\n',
     "loader/dataset/packed/pages.h": "",
     "augment/ops/flip.h": "#include <millrace/error.h>\n",
     "augment/recipe.cpp": '#include "ops/flip.h"\n',
@@ -30,7 +30,7 @@ SOUND = {
     "examples/train.cpp": '#include "trainer.h"\n',
     "tests/support/waiting.h": "",
     "tests/loader/order/drawn.h": "",
-    "tests/loader/road_test.cpp": '#include "base/mutex.h"\n#include "order/drawn.h"\n',
+    "tests/loader/slots_test.cpp": '#include "base/mutex.h"\n#include "order/drawn.h"\n',
     "tests/decode/jpeg_test.cpp": '#include "support/waiting.h"\n',
     "tests/gpu/stand_in/cuda.h": "",
     "tests/examples/train_test.cpp": '#include "trainer.h"\n#include "stand_in/cuda.h"\n',
@@ -57,8 +57,8 @@ class Rules(unittest.TestCase):
 
     def test_a_room_that_stands_behind(self):
         self.expect(
-            {"loader/base/error.cpp": '#include <string>\n#include "pipeline/road.h"\n'},
-            "loader/base/error.cpp:2: pipeline/road.h is in loader/'s room pipeline, which "
+            {"loader/base/error.cpp": '#include <string>\n#include "pipeline/slots.h"\n'},
+            "loader/base/error.cpp:2: pipeline/slots.h is in loader/'s room pipeline, which "
             "stands behind base",
         )
 
@@ -77,8 +77,8 @@ class Rules(unittest.TestCase):
 
     def test_a_room_that_is_in_no_list(self):
         self.expect(
-            {"loader/lmdb/flavour.cpp": ""},
-            "loader/lmdb/flavour.cpp:1: lmdb is not in house.py's list of loader/",
+            {"loader/lmdb/schema.cpp": ""},
+            "loader/lmdb/schema.cpp:1: lmdb is not in house.py's list of loader/",
         )
 
     def test_one_format_in_another(self):
@@ -140,8 +140,8 @@ class Rules(unittest.TestCase):
 
     def test_a_header_without_its_room(self):
         self.expect(
-            {"loader/pipeline/engine.cpp": '#include "road.h"\n'},
-            "loader/pipeline/engine.cpp:1: road.h is not there: a private header is "
+            {"loader/pipeline/engine.cpp": '#include "slots.h"\n'},
+            "loader/pipeline/engine.cpp:1: slots.h is not there: a private header is "
             "included with its room",
         )
 

@@ -63,7 +63,7 @@ if(SHARED)
     endif()
   endforeach()
   run(${prefix}/bin/millrace --version)
-  string(REGEX MATCH "[^\n]*(millrace::(Engine|Road|Permutation)::|nlohmann)[^\n]*" found
+  string(REGEX MATCH "[^\n]*(millrace::(Engine|SlotQueues|Permutation)::|nlohmann)[^\n]*" found
          "${symbols}")
   if(found)
     message(FATAL_ERROR "${loader} shows what is private:\n${found}")

@@ -67,8 +67,8 @@ class Pages(unittest.TestCase):
                          (1, "README.md:3: `last` is in no source\n"))
 
     def test_a_link_to_nothing(self):
-        self.assertEqual(self.check("text", PAGE.replace("(loader/", "(road/")),
-                         (1, "README.md:3: road/loader.h is not there\n"))
+        self.assertEqual(self.check("text", PAGE.replace("(loader/", "(slots/")),
+                         (1, "README.md:3: slots/loader.h is not there\n"))
 
     def test_code_that_is_not_compiled(self):
         self.assertEqual(self.check("text", PAGE.replace("  Loader loader", "  auto loader")),

@@ -104,7 +104,7 @@ class StampTransform final : public Transform {
         image[place] = static_cast<std::uint8_t>(pixel(record.index(), draw, place));
       sample["label"].as<std::int64_t>()[0] = record.integer("label");
       sample["draw"].as<std::uint64_t>()[0] = draw;
-      sample.made_by(record.index() % 2 == 0 ? "even" : "odd");
+      sample.set_decoder_name(record.index() % 2 == 0 ? "even" : "odd");
       sample.enter_stage(1);
       Status status = transform_.on_end ? transform_.on_end(record) : Status::ok();
       ++transform_.made_;

@@ -48,7 +48,7 @@ class Maker {
     Sample sample(transform_->spec(), places, stage_ns_);
     Status status = worker_->make(record, random, sample);
     sample.finish();
-    way_ = sample.way() != nullptr ? sample.way() : "";
+    decoder_name_ = sample.decoder_name() != nullptr ? sample.decoder_name() : "";
     for (std::size_t byte = pixels_.size() - guard; byte < pixels_.size(); ++byte)
       EXPECT_EQ(pixels_[byte], 0xA5) << "written past the end";
     return status;
@@ -64,7 +64,7 @@ class Maker {
   /// The flip for the device, in a recipe that leaves flips to it.
   std::uint8_t flip() const { return flip_; }
   const std::array<std::uint64_t, 2>& stage_ns() const { return stage_ns_; }
-  const std::string& way() const { return way_; }
+  const std::string& decoder_name() const { return decoder_name_; }
   const Transform& transform() const { return *transform_; }
 
  private:
@@ -76,7 +76,7 @@ class Maker {
   std::int64_t label_ = -99;
   std::uint8_t flip_ = 99;
   std::array<std::uint64_t, 2> stage_ns_{};
-  std::string way_;
+  std::string decoder_name_;
 };
 
 inline std::size_t at(const Image& image, int x, int y) {

@@ -54,7 +54,7 @@ class RandomAffineOperation final : public PixelOperation {
     remake(image, [&](const std::uint8_t* copy) {
       warp(copy, image.size, map, parameters_.interpolation, parameters_.fill, image.pixels);
     });
-    if (image.followers != nullptr) image.followers->warp(map);
+    if (image.spatial_targets != nullptr) image.spatial_targets->warp(map);
   }
 
  private:

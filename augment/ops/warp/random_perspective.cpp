@@ -41,7 +41,7 @@ class RandomPerspectiveOperation final : public PixelOperation {
     remake(image, [&](const std::uint8_t* copy) {
       warp(copy, image.size, *map, parameters_.interpolation, parameters_.fill, image.pixels);
     });
-    if (image.followers != nullptr) image.followers->warp(*map);
+    if (image.spatial_targets != nullptr) image.spatial_targets->warp(*map);
   }
 
  private:

@@ -25,7 +25,7 @@ class RandomRotationOperation final : public PixelOperation {
     remake(image, [&](const std::uint8_t* copy) {
       rotate(copy, image.size, degrees, parameters_.interpolation, parameters_.fill, image.pixels);
     });
-    if (image.followers != nullptr) image.followers->rotate(degrees);
+    if (image.spatial_targets != nullptr) image.spatial_targets->rotate(degrees);
   }
 
  private:

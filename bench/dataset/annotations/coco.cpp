@@ -151,7 +151,7 @@ class CocoReader {
     file_.boxes.reserve(annotations_.size() - file_.crowds - file_.empty_boxes);
     for (std::size_t number = 0; number < annotations_.size(); ++number) {
       const CocoAnnotation& annotation = annotations_[number];
-      const EntryPlace place{path_, "annotations", number};
+      const EntryLocation place{path_, "annotations", number};
       const auto image = images_.find(annotation.image_id);
       if (image == images_.end())
         place.fail("image_id", annotation.image_id, "the \"id\" of an image in \"images\"");
@@ -175,7 +175,7 @@ class CocoReader {
       const std::uint64_t image = file_.boxes[box].image;
       count = box > 0 && file_.boxes[box - 1].image == image ? count + 1 : 1;
       if (count * each > most_bytes)
-        EntryPlace{path_, "images", image}.fail(
+        EntryLocation{path_, "images", image}.fail(
             fmt::format("its boxes with {} keypoints each take more than 64 MiB", file_.keypoints));
     }
   }

@@ -165,7 +165,7 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
     throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} is {}, must be an object",
                                                          file_.string(), place().text(), what));
   }
-  EntryPlace place() const { return {file_, list_->name, number_}; }
+  EntryLocation place() const { return {file_, list_->name, number_}; }
   std::optional<EntryValue>& value() {
     return values_[static_cast<std::size_t>(key_ - list_->keys.data())];
   }
@@ -272,15 +272,15 @@ class EntryReader final : public nlohmann::json_sax<EntryValue> {
 
 }  // namespace
 
-std::string EntryPlace::text() const { return fmt::format("{}[{}]", list, number); }
+std::string EntryLocation::text() const { return fmt::format("{}[{}]", list, number); }
 
-void EntryPlace::fail(const std::string& problem) const {
+void EntryLocation::fail(const std::string& problem) const {
   throw Error(ErrorCode::invalid_argument,
               fmt::format("{}: {}: {}", file.string(), text(), problem));
 }
 
-void EntryPlace::fail(std::string_view key, const EntryValue& value,
-                      std::string_view must_be) const {
+void EntryLocation::fail(std::string_view key, const EntryValue& value,
+                         std::string_view must_be) const {
   fail(fmt::format("\"{}\" is {}, must be {}", key,
                    cut(value.dump(-1, ' ', false, EntryValue::error_handler_t::replace)), must_be));
 }

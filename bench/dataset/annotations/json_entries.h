@@ -16,7 +16,7 @@ namespace millrace::cli {
 using EntryValue = nlohmann::ordered_json;
 
 /// Location of an entry, for messages: "instances.json: annotations[17]: ...".
-struct EntryPlace {
+struct EntryLocation {
   const std::filesystem::path& file;
   std::string_view list;
   std::uint64_t number = 0;
@@ -42,11 +42,11 @@ struct EntryKey {
 /// An entry of a list: an object with the values of the keys that were asked for.
 class JsonEntry {
  public:
-  JsonEntry(EntryPlace place, const std::vector<EntryKey>& keys,
+  JsonEntry(EntryLocation place, const std::vector<EntryKey>& keys,
             const std::vector<std::optional<EntryValue>>& values)
       : place_(place), keys_(keys), values_(values) {}
 
-  const EntryPlace& place() const { return place_; }
+  const EntryLocation& place() const { return place_; }
   /// Returns null if the entry does not have the key.
   const EntryValue* find(std::string_view key) const;
   /// Values of required keys. Both throw `Error` (`invalid_argument`) if the value has another
@@ -61,7 +61,7 @@ class JsonEntry {
  private:
   std::size_t at(std::string_view key) const;
 
-  EntryPlace place_;
+  EntryLocation place_;
   const std::vector<EntryKey>& keys_;
   const std::vector<std::optional<EntryValue>>& values_;
 };

@@ -2,7 +2,7 @@
 //
 // The memory and the other limits of decoding.
 //
-// Threads: `DecodeBudget` is thread-safe. A lease belongs to one thread at a time.
+// Threads: `DecodeBudget` is thread-safe. A reservation belongs to one thread at a time.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -52,20 +52,20 @@ class DecodeBudget {
   static constexpr std::uint64_t small_bytes = std::uint64_t{32} << 20;
 
   /// A share of a budget. The budget must outlive it. The destructor gives the share back.
-  class Lease {
+  class Reservation {
    public:
-    Lease() = default;
-    Lease(Lease&& other) noexcept { *this = std::move(other); }
-    Lease& operator=(Lease&& other) noexcept {
+    Reservation() = default;
+    Reservation(Reservation&& other) noexcept { *this = std::move(other); }
+    Reservation& operator=(Reservation&& other) noexcept {
       std::swap(budget_, other.budget_);
       std::swap(bytes_, other.bytes_);
       return *this;
     }
-    ~Lease();
+    ~Reservation();
 
    private:
     friend class DecodeBudget;
-    Lease(DecodeBudget* budget, std::uint64_t bytes) : budget_(budget), bytes_(bytes) {}
+    Reservation(DecodeBudget* budget, std::uint64_t bytes) : budget_(budget), bytes_(bytes) {}
 
     DecodeBudget* budget_ = nullptr;
     std::uint64_t bytes_ = 0;
@@ -81,8 +81,8 @@ class DecodeBudget {
 
   /// Takes memory for one image: nothing for up to `small_bytes`, and the whole budget for more
   /// than the budget. Waits until the memory is free. Callers are served in the order of their
-  /// calls. A thread that holds a lease of this budget must not ask for another one.
-  Lease take(std::uint64_t bytes);
+  /// calls. A thread that holds a reservation of this budget must not ask for another one.
+  Reservation take(std::uint64_t bytes);
 
  private:
   const DecodeLimits limits_;

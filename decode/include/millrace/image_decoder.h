@@ -83,19 +83,19 @@ class ImageDecoder {
   /// image, but not equal. For other kinds the pixels are means of pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
 
-  /// Begins `decode` of `region`, so that `take_turns` can do most of the work interleaved with
-  /// that of another image. `decode` then does the rest, or all of it for another region. Returns
-  /// false if interleaving is not possible. It is possible only for a baseline JPEG of the kind
-  /// that our own stages decode, and for a region of at most `max_turn_pixels`. Its index and its
-  /// restart markers must not already tell where all rows begin. Throws as `decode` does. Never
+  /// Begins `decode` of `region`, so that `decode_interleaved` can do most of the work interleaved
+  /// with that of another image. `decode` then does the rest, or all of it for another region.
+  /// Returns false if interleaving is not possible. It is possible only for a baseline JPEG of the
+  /// kind that our own stages decode, and for a region of at most `max_turn_pixels`. Its index and
+  /// its restart markers must not already tell where all rows begin. Throws as `decode` does. Never
   /// waits. `use_index` ends it.
   virtual bool begin_decode(const Region& region);
-  /// Returns whether `take_turns` has work left on this image.
-  bool has_turns();
+  /// Returns whether `decode_interleaved` has work left on this image.
+  bool can_interleave();
   /// Continues two images that were begun, one symbol of each at a time. So neither waits for its
   /// own table look-ups alone, which takes less time than one image after the other. Returns as
   /// soon as one image has no such work left. That may be at once.
-  static void take_turns(ImageDecoder& a, ImageDecoder& b);
+  static void decode_interleaved(ImageDecoder& a, ImageDecoder& b);
 
   /// Uses an index of the opened image, and extends it. An index says where in the image's bytes
   /// decoding can begin. A region that `decode` has read over before is then decoded faster. Pixels

@@ -24,8 +24,8 @@ struct CUstream_st;
 // Private types, outside the exported namespace.
 namespace millrace {
 class EventClock;
-struct Loan;
-class Returns;
+struct DeferredFree;
+class DeallocationQueue;
 }  // namespace millrace
 
 namespace MILLRACE_API millrace {
@@ -56,10 +56,10 @@ class CudaStream final : public Stream {
 
  private:
   struct End {
-    void operator()(Loan* loan) const;
+    void operator()(DeferredFree* deferred) const;
   };
   int device_;
-  std::unique_ptr<Loan, End> owned_;
+  std::unique_ptr<DeferredFree, End> owned_;
   CUstream_st* stream_;
 };
 
@@ -106,7 +106,7 @@ class CudaDevice final : public Device {
   int ordinal_;
   std::unique_ptr<ProfilerRanges> profiler_;
   /// Deferred frees of memory, streams and events.
-  std::shared_ptr<Returns> returns_;
+  std::shared_ptr<DeallocationQueue> deallocations_;
   std::once_flag clock_made_;
   std::shared_ptr<EventClock> clock_;
 };

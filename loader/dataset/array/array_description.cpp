@@ -25,18 +25,19 @@ constexpr const char* key_of_shards = "millrace_shards";
 constexpr std::uint64_t most_count = most_value_bytes;
 
 /// Reads the key "dtype". For an unknown name the error lists all dtypes.
-DType read_dtype(const Members& members, const Place& place) {
+DType read_dtype(const Members& members, const JsonLocation& location) {
   const Json* value = members.find("dtype");
-  if (value == nullptr) place.fail(place.name("dtype") + " is missing; a raw file does not say it");
+  if (value == nullptr)
+    location.fail(location.name("dtype") + " is missing; a raw file does not say it");
   if (value->is_string())
     if (const auto dtype = dtype_of(value->get_ref<const std::string&>())) return *dtype;
   std::string names;
   for (auto number = 0; number <= static_cast<int>(DType::boolean); ++number)
     names += (names.empty() ? "" : ", ") + std::string(to_string(static_cast<DType>(number)));
-  place.fail("dtype", *value, "one of " + names);
+  location.fail("dtype", *value, "one of " + names);
 }
 
-std::vector<std::uint64_t> read_extents(const Members& members, const Place& place) {
+std::vector<std::uint64_t> read_extents(const Members& members, const JsonLocation& location) {
   const Json* value = members.find("shape");
   if (value == nullptr) return {};
   const auto is_extent = [](const Json& extent) {
@@ -45,20 +46,21 @@ std::vector<std::uint64_t> read_extents(const Members& members, const Place& pla
   };
   if (!value->is_array() || value->size() >= Shape::max_rank ||
       !std::ranges::all_of(*value, is_extent))
-    place.fail("shape", *value,
-               "a list of up to " + std::to_string(Shape::max_rank - 1) + " extents of 1 or more");
+    location.fail(
+        "shape", *value,
+        "a list of up to " + std::to_string(Shape::max_rank - 1) + " extents of 1 or more");
   return value->get<std::vector<std::uint64_t>>();
 }
 
 /// Reads a list of texts. If `single` is set, one text may stand for a list of one.
-std::vector<std::string> read_name_list(const Members& members, const Place& place, const char* key,
-                                        bool single) {
+std::vector<std::string> read_name_list(const Members& members, const JsonLocation& location,
+                                        const char* key, bool single) {
   const Json* value = members.find(key);
   if (value == nullptr) return {};
   if (single && value->is_string()) return {value->get<std::string>()};
   const bool texts = value->is_array() && !value->empty() &&
                      std::ranges::all_of(*value, [](const Json& text) { return text.is_string(); });
-  if (!texts) place.fail(key, *value, single ? "a name, or a list of names" : "a list of texts");
+  if (!texts) location.fail(key, *value, single ? "a name, or a list of names" : "a list of texts");
   return value->get<std::vector<std::string>>();
 }
 
@@ -72,27 +74,27 @@ class DescriptionReader {
   }
 
   ArrayDescription read(const Json& json) {
-    const Place place(name_, "");
-    if (!json.is_object()) place.fail("it is not an object in { }");
-    const Members members(json, place,
+    const JsonLocation location(name_, "");
+    if (!json.is_object()) location.fail("it is not an object in { }");
+    const Members members(json, location,
                           {"format", "classes", "raw", "header_bytes", "record_bytes", "fields"});
     const Json* format = members.find("format");
-    if (format == nullptr) place.fail("\"format\" is missing, must be \"arrays\"");
-    if (*format != arrays_format) place.fail("format", *format, "\"arrays\"");
-    description_.classes = read_name_list(members, place, "classes", false);
-    common_files_ = read_name_list(members, place, "raw", true);
+    if (format == nullptr) location.fail("\"format\" is missing, must be \"arrays\"");
+    if (*format != arrays_format) location.fail("format", *format, "\"arrays\"");
+    description_.classes = read_name_list(members, location, "classes", false);
+    common_files_ = read_name_list(members, location, "raw", true);
     read_layout(members, common_);
     if (common_files_.empty() && (members.find("header_bytes") || members.find("record_bytes")))
-      place.fail("\"raw\" is missing beside \"header_bytes\" or \"record_bytes\"");
+      location.fail("\"raw\" is missing beside \"header_bytes\" or \"record_bytes\"");
     const Json* fields = members.object("fields");
     if (fields == nullptr || fields->empty())
-      place.fail("\"fields\" is missing or empty; it has the fields by their names");
+      location.fail("\"fields\" is missing or empty; it has the fields by their names");
     for (const auto& [field, value] : fields->items()) {
-      const Place of_field(name_, "fields." + field);
+      const JsonLocation of_field(name_, "fields." + field);
       if (field.empty() || field.size() > most_name_bytes)
-        place.fail("\"fields\" has a name that is empty or longer than " +
-                   std::to_string(most_name_bytes) + " bytes");
-      if (!value.is_object()) place.fail("fields." + field, value, "an object in { }");
+        location.fail("\"fields\" has a name that is empty or longer than " +
+                      std::to_string(most_name_bytes) + " bytes");
+      if (!value.is_object()) location.fail("fields." + field, value, "an object in { }");
       try {
         description_.fields.push_back(read_field(field, value, of_field));
       } catch (const Error& error) {
@@ -111,22 +113,23 @@ class DescriptionReader {
       members.read("record_bytes", 1, most_count, layout.record_bytes.emplace());
   }
 
-  ArrayField read_field(const std::string& name, const Json& json, const Place& place) {
+  ArrayField read_field(const std::string& name, const Json& json, const JsonLocation& location) {
     const bool npy = json.contains("npy");
     const bool raw = json.contains("raw");
     if (npy && raw)
-      place.fail(place.name("npy") + " and " + place.name("raw") + " exclude each other");
+      location.fail(location.name("npy") + " and " + location.name("raw") + " exclude each other");
     if (!npy && !raw && common_files_.empty())
-      place.fail("neither " + place.name("npy") + " nor " + place.name("raw") + " is there");
+      location.fail("neither " + location.name("npy") + " nor " + location.name("raw") +
+                    " is there");
     // The allowed keys. A .npy file states its own layout, and fields without files share the
     // common layout: neither may repeat it.
     const Members members =
-        npy   ? Members(json, place, {"npy", "window", "offsets", "max_length", "image", "as"})
-        : raw ? Members(json, place,
+        npy   ? Members(json, location, {"npy", "window", "offsets", "max_length", "image", "as"})
+        : raw ? Members(json, location,
                         {"raw", "header_bytes", "record_bytes", "offset", "dtype", "shape",
                          "window", "offsets", "max_length", "image", "as"})
               : Members(
-                    json, place,
+                    json, location,
                     {"offset", "dtype", "shape", "window", "offsets", "max_length", "image", "as"});
     std::optional<StoredArray> array;
     const auto add = [&](StoredArray more) {
@@ -136,26 +139,26 @@ class DescriptionReader {
         array = std::move(more);
     };
     if (npy) {
-      for (const std::string& file : read_name_list(members, place, "npy", true))
+      for (const std::string& file : read_name_list(members, location, "npy", true))
         add(npy_array(open(file)));
     } else {
       RawLayout layout = raw ? RawLayout() : common_;
       if (raw) read_layout(members, layout);
       members.read("offset", 0, most_count, layout.offset);
-      layout.dtype = read_dtype(members, place);
-      layout.extents = read_extents(members, place);
+      layout.dtype = read_dtype(members, location);
+      layout.extents = read_extents(members, location);
       for (const std::string& file :
-           raw ? read_name_list(members, place, "raw", true) : common_files_)
+           raw ? read_name_list(members, location, "raw", true) : common_files_)
         add(raw_array(open(file), layout));
     }
-    return shaped(name, std::move(*array), members, place);
+    return shaped(name, std::move(*array), members, location);
   }
 
   /// Applies the field's keys to its array: windows, offsets, image and int64.
   ArrayField shaped(const std::string& name, StoredArray array, const Members& members,
-                    const Place& place) {
+                    const JsonLocation& location) {
     if (const Json* window = members.object("window")) {
-      const Place of_window(name_, "fields." + name + ".window");
+      const JsonLocation of_window(name_, "fields." + name + ".window");
       const Members lengths(*window, of_window, {"length", "stride"});
       std::uint64_t length = 0;
       lengths.read("length", 1, most_count, length);
@@ -163,24 +166,26 @@ class DescriptionReader {
       std::uint64_t stride = length;
       lengths.read("stride", 1, most_count, stride);
       if (members.find("offsets") != nullptr)
-        place.fail(place.name("window") + " and " + place.name("offsets") + " exclude each other");
+        location.fail(location.name("window") + " and " + location.name("offsets") +
+                      " exclude each other");
       array = windows_of(std::move(array), length, stride);
     }
     ArrayField field(name, std::move(array));
     std::uint64_t max_length = 0;
     members.read("max_length", 1, UINT32_MAX, max_length);
     if (const Json* offsets = members.find("offsets")) {
-      if (!offsets->is_string()) place.fail("offsets", *offsets, "the name of a .npy file");
+      if (!offsets->is_string()) location.fail("offsets", *offsets, "the name of a .npy file");
       field.vary_by(npy_array(open(offsets->get<std::string>())), max_length);
     } else if (max_length > 0) {
-      place.fail(place.name("max_length") + " needs " + place.name("offsets") + " beside it");
+      location.fail(location.name("max_length") + " needs " + location.name("offsets") +
+                    " beside it");
     }
     const Json* image = members.find("image");
     const Json* as = members.find("as");
     if (image != nullptr && as != nullptr)
-      place.fail(place.name("image") + " and " + place.name("as") + " exclude each other");
+      location.fail(location.name("image") + " and " + location.name("as") + " exclude each other");
     if (as != nullptr) {
-      if (*as != "int64") place.fail("as", *as, "\"int64\"");
+      if (*as != "int64") location.fail("as", *as, "\"int64\"");
       field.widen();
     }
     if (image != nullptr) {
@@ -188,7 +193,7 @@ class DescriptionReader {
           {"chw", PixelOrder::chw}, {"hwc", PixelOrder::hwc}, {"grey", PixelOrder::grey}};
       const auto* const order =
           std::ranges::find_if(orders, [&](const auto& one) { return *image == one.first; });
-      if (order == std::end(orders)) place.fail("image", *image, R"("chw", "hwc" or "grey")");
+      if (order == std::end(orders)) location.fail("image", *image, R"("chw", "hwc" or "grey")");
       field.encode(order->second);
     }
     return field;

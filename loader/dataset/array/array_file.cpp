@@ -44,7 +44,7 @@ std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& pa
 ArrayFile::ArrayFile(FileDescriptor file, std::uint64_t bytes, std::string name, bool mapped)
     : file_(std::move(file)), bytes_(bytes), name_(std::move(name)) {
   if (mapped && bytes_ > 0)
-    map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
+    map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings_);
   if (map_) {
     // Records are read in random order, so the kernel should not read ahead behind one.
     madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "base/guarded_map.h"
+#include "base/sigbus_safe_map.h"
 
 namespace millrace {
 
@@ -55,7 +55,7 @@ class ArrayFile {
   std::string name_;
   std::vector<std::string> warnings_;
   /// Null if the file is not mapped or is empty.
-  std::unique_ptr<const GuardedMap> map_;
+  std::unique_ptr<const SigbusSafeMap> map_;
 };
 
 }  // namespace millrace

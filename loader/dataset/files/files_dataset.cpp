@@ -24,7 +24,7 @@
 #include "base/read_ahead.h"
 #include "dataset/files/image_folder.h"
 #include "dataset/joined_dataset.h"
-#include "dataset/stored_notes.h"
+#include "dataset/stored_hints.h"
 
 namespace millrace {
 namespace {
@@ -52,8 +52,8 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
     facts_.files = {path_};
     facts_.fields = {"image", "label"};
     facts_.fingerprint = fingerprint();
-    if (options.notes)
-      notes_ = StoredNotes::open(path_, {.records = size(), .fingerprint = *facts_.fingerprint},
+    if (options.hints)
+      hints_ = StoredHints::open(path_, {.records = size(), .fingerprint = *facts_.fingerprint},
                                  options.map, facts_.warnings);
   }
 
@@ -67,10 +67,10 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
   }
   DatasetFacts facts() const override { return facts_; }
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
-  bool has_stored_notes() const override { return notes_ != nullptr; }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
-    note.clear();
-    if (notes_ != nullptr) notes_->read(index, note);
+  bool has_stored_hints() const override { return hints_ != nullptr; }
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
+    hint.clear();
+    if (hints_ != nullptr) hints_->read(index, hint);
   }
 
  private:
@@ -83,7 +83,7 @@ class FilesDataset final : public Dataset, public std::enable_shared_from_this<F
   std::string folder_;
   ListedImages images_;
   DatasetFacts facts_;
-  std::unique_ptr<const StoredNotes> notes_;
+  std::unique_ptr<const StoredHints> hints_;
 };
 
 class FilesDataset::Reader final : public DatasetReader {

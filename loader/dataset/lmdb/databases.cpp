@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::string_view format = "databases";
 
-struct NamedFlavour {
+struct NamedSchema {
   std::string_view name;
-  std::unique_ptr<Flavour> (*make)();
+  std::unique_ptr<LmdbSchema> (*make)();
 };
 /// In the order in which they are probed.
-constexpr NamedFlavour flavours[] = {{"images", plain_images},
-                                     {"caffe-datum", caffe_datum},
-                                     {"caffe2-tensors", caffe2_tensors},
-                                     {"tuples", tuples}};
+constexpr NamedSchema schemas[] = {{"images", plain_images},
+                                   {"caffe-datum", caffe_datum},
+                                   {"caffe2-tensors", caffe2_tensors},
+                                   {"tuples", tuples}};
 
 std::string names_of(const std::vector<std::string>& all) {
   std::string names;
@@ -53,7 +53,7 @@ std::shared_ptr<const Dataset> open_databases(const std::filesystem::path& path,
   ForeignFile file(path, options);
   const LmdbTree tree = file.database(options.images);
   std::string reasons;
-  for (const auto& [name, make] : flavours) {
+  for (const auto& [name, make] : schemas) {
     const Survey found = survey(file.file(), tree, *make());
     if (found.fits()) return file.open(make(), format);
     reasons += (reasons.empty() ? "" : "; ") + std::string(name) + ": " + found.why_not();

@@ -3,7 +3,7 @@
 // Caffe's Datum messages: an encoded image, pixels of 8 bits or floats, and a label.
 #include <array>
 
-#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 #include "dataset/values/caffe_datum.h"
 
@@ -51,7 +51,7 @@ class DatumParser final : public EntryParser {
   std::vector<std::byte> pnm_;
 };
 
-class DatumFlavour final : public Flavour {
+class DatumSchema final : public LmdbSchema {
  public:
   std::unique_ptr<EntryParser> make_parser() const override {
     return std::make_unique<DatumParser>();
@@ -60,6 +60,6 @@ class DatumFlavour final : public Flavour {
 
 }  // namespace
 
-std::unique_ptr<Flavour> caffe_datum() { return std::make_unique<DatumFlavour>(); }
+std::unique_ptr<LmdbSchema> caffe_datum() { return std::make_unique<DatumSchema>(); }
 
 }  // namespace millrace

@@ -70,7 +70,7 @@ class EntryCursor {
 
   const Entries& entries_;
   LmdbCursor cursor_;
-  LeafTable::Place place_;
+  LeafTable::FoundLeaf place_;
 };
 
 }  // namespace millrace

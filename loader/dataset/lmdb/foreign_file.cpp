@@ -129,11 +129,11 @@ Entries ForeignFile::entries(const LmdbTree& tree) {
   });
 }
 
-std::shared_ptr<const Dataset> ForeignFile::open(std::unique_ptr<Flavour> flavour,
+std::shared_ptr<const Dataset> ForeignFile::open(std::unique_ptr<LmdbSchema> schema,
                                                  std::string_view format) {
   const LmdbTree tree = database(options_.images);
   LmdbParts parts{
-      .records = entries(tree), .labels = {}, .flavour = {}, .key_names = {}, .facts = {}};
+      .records = entries(tree), .labels = {}, .schema = {}, .key_names = {}, .facts = {}};
   if (!options_.labels.empty()) {
     const LmdbTree labels = database(options_.labels);
     if ((labels.flags ^ tree.flags) != 0)
@@ -143,14 +143,14 @@ std::shared_ptr<const Dataset> ForeignFile::open(std::unique_ptr<Flavour> flavou
     parts.labels.emplace(LabelEntries{entries(labels), label_values(*file_, labels)});
     guarded([&] { check_joined(parts); });
   }
-  guarded([&] { flavour->look_at_keys(parts.records); });
-  const Survey found = guarded([&] { return survey(*file_, tree, *flavour); });
+  guarded([&] { schema->look_at_keys(parts.records); });
+  const Survey found = guarded([&] { return survey(*file_, tree, *schema); });
   if (found.fitting == 0)
     throw Error(
         ErrorCode::corrupt,
         file_->name() + " is not of the format " + std::string(format) + ": " + found.why_not(), "",
         {}, found.why_not());
-  parts.flavour = std::move(flavour);
+  parts.schema = std::move(schema);
   parts.key_names = KeyNames(tree.flags, found.keys);
   parts.facts.format_reason = found.reason();
   parts.facts.fields = found.fields;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/lmdb/flavour.h"
 #include "dataset/lmdb/lmdb_dataset.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/samples.h"
 #include "dataset/packed/lmdb_file.h"
 
@@ -45,7 +45,7 @@ class ForeignFile {
   Entries entries(const LmdbTree& tree);
 
   /// Opens a dataset whose records have this schema, in the databases that the options name.
-  std::shared_ptr<const Dataset> open(std::unique_ptr<Flavour> flavour, std::string_view format);
+  std::shared_ptr<const Dataset> open(std::unique_ptr<LmdbSchema> schema, std::string_view format);
   /// Makes the dataset from its parts. Sets the facts `format`, `files` and `warnings`.
   std::shared_ptr<const Dataset> finish(LmdbParts parts, std::string_view format);
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "dataset/lmdb/entries.h"
-#include "dataset/lmdb/flavour.h"
 #include "dataset/lmdb/keys.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 
 namespace millrace {
@@ -104,7 +104,7 @@ class ImageParser final : public EntryParser {
   std::int64_t label_ = 0;
 };
 
-class ImagesFlavour final : public Flavour {
+class ImagesSchema final : public LmdbSchema {
  public:
   void look_at_keys(const Entries& entries) override { classes_ = classes_of(entries); }
   std::vector<std::string> classes() const override { return classes_.names; }
@@ -118,6 +118,6 @@ class ImagesFlavour final : public Flavour {
 
 }  // namespace
 
-std::unique_ptr<Flavour> plain_images() { return std::make_unique<ImagesFlavour>(); }
+std::unique_ptr<LmdbSchema> plain_images() { return std::make_unique<ImagesSchema>(); }
 
 }  // namespace millrace

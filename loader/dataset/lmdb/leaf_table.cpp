@@ -48,7 +48,7 @@ bool LeafTable::is_sound(std::uint64_t pages) const {
          std::ranges::all_of(leaves_, [&](const Leaf& leaf) { return page_of(leaf) < pages; });
 }
 
-LeafTable::Place LeafTable::find(std::uint64_t entry) const {
+LeafTable::FoundLeaf LeafTable::find(std::uint64_t entry) const {
   const auto behind = std::ranges::upper_bound(leaves_, entry, {}, first_of);
   const Leaf& leaf = *(behind - 1);
   const std::uint64_t end = behind == leaves_.end() ? entries_ : first_of(*behind);

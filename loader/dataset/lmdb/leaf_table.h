@@ -21,7 +21,7 @@ class LeafTable {
   static_assert(sizeof(Leaf) == 12);
 
   /// A leaf and the number of its first entry.
-  struct Place {
+  struct FoundLeaf {
     LmdbLeaf leaf{};
     std::uint64_t first = 0;
 
@@ -41,7 +41,7 @@ class LeafTable {
   std::uint64_t entries() const { return entries_; }
   std::span<const Leaf> leaves() const { return leaves_; }
   /// Returns the leaf of entry `entry` (< `entries()`).
-  Place find(std::uint64_t entry) const;
+  FoundLeaf find(std::uint64_t entry) const;
 
  private:
   static std::uint64_t page_of(const Leaf& leaf) {

@@ -8,7 +8,7 @@
 
 #include "dataset/joined_dataset.h"
 #include "dataset/lmdb/page_table.h"
-#include "dataset/stored_notes.h"
+#include "dataset/stored_hints.h"
 
 namespace millrace {
 namespace {
@@ -20,21 +20,21 @@ std::string_view key_from(std::string_view key, std::size_t begin) {
 class LmdbDataset final : public Dataset, public std::enable_shared_from_this<LmdbDataset> {
  public:
   LmdbDataset(LmdbParts parts, const OpenOptions& options) : parts_(std::move(parts)) {
-    if (options.notes && options.verify_checksums)
-      notes_ = StoredNotes::open(name(), {.records = size()}, options.map, parts_.facts.warnings);
+    if (options.hints && options.verify_checksums)
+      hints_ = StoredHints::open(name(), {.records = size()}, options.map, parts_.facts.warnings);
   }
 
   std::uint64_t size() const override { return parts_.records.size(); }
   std::string name() const override { return parts_.records.file().name(); }
-  std::vector<std::string> classes() const override { return parts_.flavour->classes(); }
+  std::vector<std::string> classes() const override { return parts_.schema->classes(); }
   DatasetFacts facts() const override { return parts_.facts; }
   std::unique_ptr<DatasetReader> make_reader() const override;
   void prefetch(std::span<const std::uint64_t> indices) const override;
   std::string key(std::uint64_t index) const override;
-  bool has_stored_notes() const override { return notes_ != nullptr; }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
-    note.clear();
-    if (notes_ != nullptr) notes_->read(index, note);
+  bool has_stored_hints() const override { return hints_ != nullptr; }
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
+    hint.clear();
+    if (hints_ != nullptr) hints_->read(index, hint);
   }
 
   void store_tables() const {
@@ -48,7 +48,7 @@ class LmdbDataset final : public Dataset, public std::enable_shared_from_this<Lm
   class Reader;
 
   LmdbParts parts_;
-  std::unique_ptr<const StoredNotes> notes_;
+  std::unique_ptr<const StoredHints> hints_;
 };
 
 class LmdbDataset::Reader final : public DatasetReader {
@@ -56,7 +56,7 @@ class LmdbDataset::Reader final : public DatasetReader {
   explicit Reader(std::shared_ptr<const LmdbDataset> dataset)
       : dataset_(std::move(dataset)),
         cursor_(dataset_->parts_.records),
-        parser_(dataset_->parts_.flavour->make_parser()) {
+        parser_(dataset_->parts_.schema->make_parser()) {
     if (const auto& labels = dataset_->parts_.labels) label_cursor_.emplace(labels->entries);
   }
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "dataset/lmdb/entries.h"
-#include "dataset/lmdb/flavour.h"
 #include "dataset/lmdb/keys.h"
 #include "dataset/lmdb/label_values.h"
+#include "dataset/lmdb/lmdb_schema.h"
 
 namespace millrace {
 
@@ -28,7 +28,7 @@ struct LabelEntries {
 struct LmdbParts {
   Entries records;
   std::optional<LabelEntries> labels;
-  std::unique_ptr<const Flavour> flavour;
+  std::unique_ptr<const LmdbSchema> schema;
   KeyNames key_names;
   DatasetFacts facts;
 };

@@ -89,13 +89,13 @@ std::shared_ptr<const Dataset> open_ocr(const std::filesystem::path& path,
     keep(images, image_key, *count);
     keep(labels, label_key, *count);
   });
-  auto flavour = plain_images();
+  auto schema = plain_images();
   LmdbParts parts{.records = std::move(images),
                   .labels = LabelEntries{.entries = std::move(labels),
                                          .values = {},
                                          .own_key_begin = label_key.size(),
                                          .image_key_begin = image_key.size()},
-                  .flavour = std::move(flavour),
+                  .schema = std::move(schema),
                   .key_names = {},
                   .facts = {.format_reason = "it has the keys num-samples and image-000000001",
                             .fields = {"image", "label"}}};

@@ -17,7 +17,7 @@
 #include <system_error>
 
 #include "base/file_descriptor.h"
-#include "dataset/packed/file_beside.h"
+#include "dataset/packed/atomic_file_writer.h"
 
 namespace millrace {
 namespace {
@@ -157,7 +157,7 @@ void store_tables(const std::vector<const Entries*>& databases) {
     put(bytes, leaves.data(), leaves.size_bytes());
   }
   put(bytes, XXH3_64bits(bytes.data(), bytes.size()));
-  FileBeside beside(page_table_path(file.name()), is_page_table, "a page table");
+  AtomicFileWriter beside(page_table_path(file.name()), is_page_table, "a page table");
   beside.write(bytes);
   beside.replace();
 }

@@ -45,9 +45,9 @@ void look_at_some(
   }
 }
 
-Survey survey(const LmdbFile& file, const LmdbTree& tree, const Flavour& flavour) {
+Survey survey(const LmdbFile& file, const LmdbTree& tree, const LmdbSchema& schema) {
   Survey found;
-  const std::unique_ptr<EntryParser> parser = flavour.make_parser();
+  const std::unique_ptr<EntryParser> parser = schema.make_parser();
   std::vector<RecordField> fields;
   const auto misfits = [&](const std::string& reason) {
     if (found.misfit.empty()) found.misfit = reason;

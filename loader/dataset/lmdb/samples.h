@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/packed/lmdb_file.h"
 
 namespace millrace {
@@ -40,6 +40,6 @@ struct Survey {
   std::string why_not() const;
 };
 
-Survey survey(const LmdbFile& file, const LmdbTree& tree, const Flavour& flavour);
+Survey survey(const LmdbFile& file, const LmdbTree& tree, const LmdbSchema& schema);
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Caffe2's TensorProtos messages: a tensor with an image or values, and one with a label.
-#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 #include "dataset/values/caffe2_tensors.h"
 
@@ -76,7 +76,7 @@ class TensorsParser final : public EntryParser {
   std::vector<std::byte> pnm_, small_;
 };
 
-class TensorsFlavour final : public Flavour {
+class TensorsSchema final : public LmdbSchema {
  public:
   std::unique_ptr<EntryParser> make_parser() const override {
     return std::make_unique<TensorsParser>();
@@ -85,6 +85,6 @@ class TensorsFlavour final : public Flavour {
 
 }  // namespace
 
-std::unique_ptr<Flavour> caffe2_tensors() { return std::make_unique<TensorsFlavour>(); }
+std::unique_ptr<LmdbSchema> caffe2_tensors() { return std::make_unique<TensorsSchema>(); }
 
 }  // namespace millrace

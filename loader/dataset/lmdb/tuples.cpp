@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/lmdb_schema.h"
 #include "dataset/lmdb/pictures.h"
 #include "dataset/values/msgpack.h"
 #include "dataset/values/pickle.h"
@@ -198,7 +198,7 @@ class TupleParser final : public EntryParser {
   std::size_t used_ = 0;
 };
 
-class TuplesFlavour final : public Flavour {
+class TuplesSchema final : public LmdbSchema {
  public:
   std::unique_ptr<EntryParser> make_parser() const override {
     return std::make_unique<TupleParser>();
@@ -207,6 +207,6 @@ class TuplesFlavour final : public Flavour {
 
 }  // namespace
 
-std::unique_ptr<Flavour> tuples() { return std::make_unique<TuplesFlavour>(); }
+std::unique_ptr<LmdbSchema> tuples() { return std::make_unique<TuplesSchema>(); }
 
 }  // namespace millrace

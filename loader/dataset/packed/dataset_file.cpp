@@ -98,7 +98,7 @@ void DatasetFile::check() const {
   try {
     const LmdbPages pages(file, file_->meta().page_bytes);
     pages.check();
-    LmdbPlace place;
+    LmdbLeafRange place;
     std::vector<RecordField> fields;
     std::uint64_t fingerprint = 0;
     for (std::uint64_t index = 0; index < root_.description.records; ++index) {

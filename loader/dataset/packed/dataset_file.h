@@ -84,7 +84,7 @@ class DatasetCursor {
   const LmdbFile& file_;
   const DatasetRoot& root_;
   LmdbCursor cursor_;
-  LmdbPlace place_;
+  LmdbLeafRange place_;
 };
 
 }  // namespace millrace

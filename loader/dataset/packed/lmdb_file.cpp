@@ -200,7 +200,7 @@ std::shared_ptr<const LmdbFile> LmdbFile::share(const std::shared_ptr<const Lmdb
 
 LmdbFile::LmdbFile(FileDescriptor file, const LmdbMeta& meta, std::string name, Id id)
     : name_(std::move(name)), meta_(meta), id_(id) {
-  if (std::get<bool>(id)) map_ = GuardedMap::make(file.get(), bytes(), name_, warnings_);
+  if (std::get<bool>(id)) map_ = SigbusSafeMap::make(file.get(), bytes(), name_, warnings_);
   if (map_) {
     // Records are read in random order, so the kernel should not read ahead behind one.
     madvise(const_cast<std::byte*>(map().data()), bytes(), MADV_RANDOM);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "base/guarded_map.h"
+#include "base/sigbus_safe_map.h"
 #include "dataset/packed/lmdb_pages.h"
 
 namespace millrace {
@@ -80,7 +80,7 @@ class LmdbFile {
   Id id_;
   std::vector<std::string> warnings_;
   // Exactly one of these two is set.
-  std::unique_ptr<const GuardedMap> map_;
+  std::unique_ptr<const SigbusSafeMap> map_;
   FileDescriptor file_;
 
   friend struct LmdbFileRegistry;

@@ -76,11 +76,11 @@ std::uint64_t LmdbPages::integer_key(const Page& page, unsigned at) const {
   return load<std::uint64_t>(found.key.data());
 }
 
-LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
+LmdbLeafRange LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
   // Narrows the range of keys from page to page. A leaf's first key is the key of its branch node,
   // since records are never removed, and keys have no gaps. So a record's position on its leaf is
   // known.
-  LmdbPlace place{.first = 0, .end = tree.entries, .leaf = tree.root};
+  LmdbLeafRange place{.first = 0, .end = tree.entries, .leaf = tree.root};
   if (index >= tree.entries || tree.depth == 0 || tree.depth > max_depth)
     throw_damage(tree.root, "is the root of an impossible tree");
   for (unsigned level = 1; level < tree.depth; ++level) {
@@ -103,7 +103,7 @@ LmdbPlace LmdbPages::place_of(const LmdbTree& tree, std::uint64_t index) const {
 }
 
 LmdbPages::Node LmdbPages::integer_node(const LmdbTree& tree, std::uint64_t index,
-                                        LmdbPlace& place) const {
+                                        LmdbLeafRange& place) const {
   if (index < place.first || index >= place.end) place = place_of(tree, index);
   const Page leaf = page(place.leaf, leaf_page);
   const std::uint64_t at = index - place.first;
@@ -178,13 +178,13 @@ std::optional<std::span<const std::byte>> LmdbPages::find_value(const LmdbTree& 
 }
 
 FileRange LmdbPages::locate_record(const LmdbTree& tree, std::uint64_t index,
-                                   LmdbPlace& place) const {
+                                   LmdbLeafRange& place) const {
   const Node node = integer_node(tree, index, place);
   return range(node, node.has_pages());
 }
 
 std::span<const std::byte> LmdbPages::find_record(const LmdbTree& tree, std::uint64_t index,
-                                                  LmdbPlace& place) const {
+                                                  LmdbLeafRange& place) const {
   return value(integer_node(tree, index, place));
 }
 

@@ -106,7 +106,7 @@ std::optional<LmdbMeta> parse_lmdb_meta(std::span<const std::byte, LmdbMeta::byt
 
 /// Cache of the leaf page where a record was found, and its range of keys. The next record is most
 /// likely in the same page.
-struct LmdbPlace {
+struct LmdbLeafRange {
   std::uint64_t first = 0;
   /// One past the last key; equal to `first` if no page is known.
   std::uint64_t end = 0;
@@ -151,10 +151,10 @@ class LmdbPages {
   /// `tree.entries` - 1. The record must be at the position that follows from the branch pages,
   /// under its own key. `place` must be new or from a call with the same tree.
   std::span<const std::byte> find_record(const LmdbTree& tree, std::uint64_t index,
-                                         LmdbPlace& place) const;
+                                         LmdbLeafRange& place) const;
   /// Returns the byte range of that value. Pages that contain nothing but the value are neither
   /// touched nor checked.
-  FileRange locate_record(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  FileRange locate_record(const LmdbTree& tree, std::uint64_t index, LmdbLeafRange& place) const;
 
   /// Calls `leaf` for each leaf page in order, in a tree with any keys. Before that, calls `soon`
   /// with the leaves of one branch page at a time. Checks page kinds, bounds, key order, key
@@ -211,8 +211,8 @@ class LmdbPages {
   Page page(std::uint64_t number, std::uint16_t flags) const;
   Node node(const Page& page, unsigned at) const;
   std::uint64_t integer_key(const Page& page, unsigned at) const;
-  LmdbPlace place_of(const LmdbTree& tree, std::uint64_t index) const;
-  Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbPlace& place) const;
+  LmdbLeafRange place_of(const LmdbTree& tree, std::uint64_t index) const;
+  Node integer_node(const LmdbTree& tree, std::uint64_t index, LmdbLeafRange& place) const;
   std::optional<Node> text_node(const LmdbTree& tree, std::string_view key) const;
   Node entry(const Page& leaf, unsigned at) const;
   Node entry(LmdbLeaf leaf, unsigned at) const;

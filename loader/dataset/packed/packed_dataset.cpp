@@ -7,7 +7,7 @@
 #include "dataset/packed/dataset_file.h"
 #include "dataset/packed/dataset_lock.h"
 #include "dataset/packed/shard_index.h"
-#include "dataset/stored_notes.h"
+#include "dataset/stored_hints.h"
 
 namespace millrace {
 namespace {
@@ -20,8 +20,8 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
         file_(std::move(file)),
         options_(options),
         warnings_(file_->warnings()) {
-    if (options_.notes && options_.verify_checksums)
-      notes_ = StoredNotes::open(
+    if (options_.hints && options_.verify_checksums)
+      hints_ = StoredHints::open(
           name_,
           {.records = file_->description().records, .fingerprint = facts().fingerprint.value_or(0)},
           options_.map, warnings_);
@@ -36,10 +36,10 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::string key(std::uint64_t index) const override;
   DatasetFacts facts() const override;
   std::optional<StoredRecord> stored(std::uint64_t index) const override;
-  bool has_stored_notes() const override { return notes_ != nullptr; }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
-    note.clear();
-    if (notes_ != nullptr) notes_->read(index, note);
+  bool has_stored_hints() const override { return hints_ != nullptr; }
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
+    hint.clear();
+    if (hints_ != nullptr) hints_->read(index, hint);
   }
 
  private:
@@ -49,7 +49,7 @@ class PackedDataset final : public Dataset, public std::enable_shared_from_this<
   std::shared_ptr<const DatasetFile> file_;
   OpenOptions options_;
   std::vector<std::string> warnings_;
-  std::unique_ptr<const StoredNotes> notes_;
+  std::unique_ptr<const StoredHints> hints_;
 };
 
 class PackedDataset::Reader final : public DatasetReader {

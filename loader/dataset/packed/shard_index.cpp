@@ -4,7 +4,7 @@
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -182,15 +182,15 @@ std::shared_ptr<const DatasetFile> open_listed_shard(const fs::path& index, cons
 namespace {
 
 /// Also removes the rest of a killed writer.
-void unlink_notes(const fs::path& notes) {
-  if (is_notes_file(notes)) unlink(notes.c_str());
-  unlink((notes.string() + ".replacement").c_str());
+void unlink_hints(const fs::path& hints) {
+  if (is_hints_file(hints)) unlink(hints.c_str());
+  unlink((hints.string() + ".replacement").c_str());
 }
 
-void unlink_with_notes(const fs::path& file) {
-  const fs::path notes = stored_notes_path(file);
+void unlink_with_hints(const fs::path& file) {
+  const fs::path hints = stored_hints_path(file);
   unlink(file.c_str());
-  unlink_notes(notes);
+  unlink_hints(hints);
 }
 
 }  // namespace
@@ -201,9 +201,9 @@ void remove_dataset(const fs::path& path) {
   if (!is_shard_index(path) && !LmdbFile::probe(path).is_ok())
     throw Error(ErrorCode::already_exists, path.string() + " exists and is not a dataset");
   // The index is removed last: until then it lists the files that are still to be removed.
-  for (const fs::path& shard : shards_at(path)) unlink_with_notes(shard);
+  for (const fs::path& shard : shards_at(path)) unlink_with_hints(shard);
   unlink(next_index(path).c_str());
-  unlink_with_notes(path);
+  unlink_with_hints(path);
 }
 
 void replace_dataset(const fs::path& from, const fs::path& path) {
@@ -215,8 +215,8 @@ void replace_dataset(const fs::path& from, const fs::path& path) {
   const std::vector<fs::path> shards = shards_at(path);
   for (const fs::path& shard : old_shards)
     if (std::ranges::find(shards, shard) == shards.end() && shard.filename() != path.filename())
-      unlink_with_notes(shard);
-  unlink_notes(stored_notes_path(path));
+      unlink_with_hints(shard);
+  unlink_hints(stored_hints_path(path));
 }
 
 }  // namespace millrace

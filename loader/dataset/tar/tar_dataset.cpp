@@ -10,8 +10,8 @@
 
 #include "dataset/fingerprint.h"
 #include "dataset/joined_dataset.h"
-#include "dataset/packed/file_beside.h"
-#include "dataset/stored_notes.h"
+#include "dataset/packed/atomic_file_writer.h"
+#include "dataset/stored_hints.h"
 #include "dataset/tar/tar_file.h"
 #include "dataset/tar/tar_names.h"
 #include "dataset/tar/tar_sample.h"
@@ -36,8 +36,8 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
       : file_(path, options.map, warnings_) {
     if (!needed && size() > 0) needed = look_at_samples();
     needed_ = needed.value_or(TarFields());
-    if (options.notes)
-      notes_ = StoredNotes::open(file_.name(),
+    if (options.hints)
+      hints_ = StoredHints::open(file_.name(),
                                  {.records = size(), .fingerprint = file_.index().fingerprint},
                                  options.map, warnings_);
   }
@@ -54,10 +54,10 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
     if (index >= size()) return {};
     return StoredRecord{.file = file_.name(), .bytes = sample_bytes(index)};
   }
-  bool has_stored_notes() const override { return notes_ != nullptr; }
-  void stored_note(std::uint64_t index, std::vector<std::byte>& note) const override {
-    note.clear();
-    if (notes_ != nullptr) notes_->read(index, note);
+  bool has_stored_hints() const override { return hints_ != nullptr; }
+  void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const override {
+    hint.clear();
+    if (hints_ != nullptr) hints_->read(index, hint);
   }
   /// Writes the index file beside the tar.
   void save_members() const;
@@ -75,7 +75,7 @@ class TarDataset final : public Dataset, public std::enable_shared_from_this<Tar
   TarFields needed_;
   /// Fields of a sound record. Empty if an earlier tar decided `needed_`.
   std::vector<std::string> fields_;
-  std::unique_ptr<const StoredNotes> notes_;
+  std::unique_ptr<const StoredHints> hints_;
 };
 
 class TarDataset::Reader final : public DatasetReader {
@@ -177,7 +177,7 @@ void TarDataset::save_members() const {
     std::error_code none;  // ignored: the path may not be a regular file
     return is_tar_index(path) || fs::file_size(path, none) == 0;
   };
-  FileBeside beside(tar_members_path(file_.name()), is_own, "a tar index");
+  AtomicFileWriter beside(tar_members_path(file_.name()), is_own, "a tar index");
   beside.write(packed_index(file_.index()));
   beside.replace();
 }

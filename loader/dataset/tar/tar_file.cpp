@@ -118,7 +118,7 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   bytes_ = static_cast<std::uint64_t>(status.st_size);
   modified_ns_ = modified_ns(status);
   if (mapped)
-    map_ = GuardedMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
+    map_ = SigbusSafeMap::make(file_.get(), static_cast<std::size_t>(bytes_), name_, warnings);
   if (map_) {
     // Records are read in random order, so the kernel should not read ahead behind one.
     ::madvise(const_cast<std::byte*>(map_->bytes().data()), map_->bytes().size(), MADV_RANDOM);

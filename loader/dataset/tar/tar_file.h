@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/file_descriptor.h"
-#include "base/guarded_map.h"
 #include "base/read_ahead.h"
+#include "base/sigbus_safe_map.h"
 #include "dataset/tar/tar_index.h"
 
 namespace millrace {
@@ -52,7 +52,7 @@ class TarFile {
   std::uint64_t bytes_ = 0;
   std::int64_t modified_ns_ = 0;
   // Exactly one of these two is set once the tar is open.
-  std::unique_ptr<const GuardedMap> map_;
+  std::unique_ptr<const SigbusSafeMap> map_;
   FileDescriptor file_;
   TarIndex index_;
 };

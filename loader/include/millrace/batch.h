@@ -6,9 +6,6 @@
 // them (`Batch::record_stream`).
 // Threads: two threads must not use one `Batch` object at once. They may use copies of it, which
 // share the slot. Any thread may destroy a batch.
-//
-// The documentation says "micro-batch" for a part of a batch; in code the names are `Part`,
-// `PartRange` and `parts()`.
 #pragma once
 
 #include <millrace/detail/export.h>
@@ -27,15 +24,15 @@
 
 // Private types, outside the exported namespace.
 namespace millrace {
-class Desk;
-struct Lease;
+class BatchConsumer;
+struct OutputSlot;
 }  // namespace millrace
 
 namespace MILLRACE_API millrace {
 
 class BatchTensor;
-class Part;
-class PartRange;
+class MicroBatch;
+class MicroBatchRange;
 
 /// A reference-counted handle to the output slot that holds one batch. Copies share the slot. When
 /// the last copy is destroyed, the slot is reused only after all work given to the batch's streams
@@ -55,7 +52,7 @@ class Batch {
   Batch& operator=(Batch other) noexcept;
   ~Batch();
 
-  explicit operator bool() const { return lease_ != nullptr; }
+  explicit operator bool() const { return output_ != nullptr; }
   /// Releases this object's share of the slot now.
   void reset() { *this = Batch(); }
 
@@ -102,7 +99,7 @@ class Batch {
 
   /// The micro-batches, in order. If the batch is delivered in parts, advancing to the next
   /// micro-batch waits until it is ready.
-  PartRange parts() const;
+  MicroBatchRange micro_batches() const;
 
   /// Declares that the batch is used on this stream too. The slot is reused only after the work
   /// that the stream is given until the last copy of the batch is destroyed. Throws `Error`
@@ -116,16 +113,17 @@ class Batch {
 
  private:
   friend class BatchTensor;
-  friend class Desk;
-  friend class Part;
-  friend class PartRange;
-  Batch(std::shared_ptr<Desk> desk, Lease* lease) : desk_(std::move(desk)), lease_(lease) {}
+  friend class BatchConsumer;
+  friend class MicroBatch;
+  friend class MicroBatchRange;
+  Batch(std::shared_ptr<BatchConsumer> consumer, OutputSlot* output)
+      : consumer_(std::move(consumer)), output_(output) {}
   /// Throws `Error` (`invalid_argument`) for an empty batch.
-  Lease& lease() const;
+  OutputSlot& output() const;
   std::size_t taken() const;
 
-  std::shared_ptr<Desk> desk_;
-  Lease* lease_ = nullptr;
+  std::shared_ptr<BatchConsumer> consumer_;
+  OutputSlot* output_ = nullptr;
 };
 
 /// A field of a batch or micro-batch. Like any `Tensor` it is a view: it is valid while someone
@@ -138,20 +136,20 @@ class BatchTensor : public Tensor {
 
  private:
   friend class Batch;
-  friend class Part;
+  friend class MicroBatch;
   BatchTensor(const Tensor& tensor, const Batch& batch)
-      : Tensor(tensor), desk_(batch.desk_.get()), lease_(batch.lease_) {}
-  Desk* desk_;
-  Lease* lease_;
+      : Tensor(tensor), consumer_(batch.consumer_.get()), output_(batch.output_) {}
+  BatchConsumer* consumer_;
+  OutputSlot* output_;
 };
 
 inline BatchTensor Batch::images() const { return (*this)["image"]; }
 inline BatchTensor Batch::labels() const { return (*this)["label"]; }
 
 /// A micro-batch: samples [first(), first() + size()) of a batch. It is valid as long as the
-/// `PartRange` that it was taken from; a range-based for loop keeps that range. Its tensors and
-/// spans are valid as long as the batch.
-class Part {
+/// `MicroBatchRange` that it was taken from; a range-based for loop keeps that range. Its tensors
+/// and spans are valid as long as the batch.
+class MicroBatch {
  public:
   /// A field of its samples, [size(), ...].
   BatchTensor operator[](std::string_view field) const;
@@ -165,24 +163,24 @@ class Part {
   std::span<const std::uint8_t> valid() const;
 
  private:
-  friend class PartRange;
-  Part(const Batch& batch, std::size_t number) : batch_(&batch), number_(number) {}
+  friend class MicroBatchRange;
+  MicroBatch(const Batch& batch, std::size_t number) : batch_(&batch), number_(number) {}
   const Batch* batch_;
   std::size_t number_;
 };
 
 /// The micro-batches of a batch, for a range-based for loop. Holds a share of the batch.
-class PartRange {
+class MicroBatchRange {
  public:
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
-    using value_type = Part;
+    using value_type = MicroBatch;
     using difference_type = std::ptrdiff_t;
     /// Makes the batch's stream wait for the micro-batch. Blocks until its copy to the device is
     /// enqueued; without a stream, until its data can be read. Throws `Error` (`invalid_argument`)
     /// while the stream is being captured; the micro-batch can be taken later.
-    Part operator*() const;
+    MicroBatch operator*() const;
     Iterator& operator++() {
       ++number_;
       return *this;
@@ -191,9 +189,9 @@ class PartRange {
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.number_ == b.number_; }
 
    private:
-    friend class PartRange;
-    Iterator(const PartRange* range, std::size_t number) : range_(range), number_(number) {}
-    const PartRange* range_;
+    friend class MicroBatchRange;
+    Iterator(const MicroBatchRange* range, std::size_t number) : range_(range), number_(number) {}
+    const MicroBatchRange* range_;
     std::size_t number_;
   };
 
@@ -204,7 +202,7 @@ class PartRange {
 
  private:
   friend class Batch;
-  explicit PartRange(Batch batch) : batch_(std::move(batch)) {}
+  explicit MicroBatchRange(Batch batch) : batch_(std::move(batch)) {}
   Batch batch_;
 };
 

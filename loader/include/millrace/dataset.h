@@ -165,13 +165,13 @@ class Dataset {
   /// The datasets that it is joined from, in their order. Empty for other datasets and by default.
   virtual std::vector<std::shared_ptr<const Dataset>> parts() const;
 
-  /// Whether record hints are stored for its records (`stored_note`); false by default.
-  virtual bool has_stored_notes() const;
-  /// Copies the stored hint of record `index` into `note`. `millrace index` stores hints, which
-  /// speed up making samples (`Sample::note`). A hint has not been checked: its user must check
-  /// that it belongs to this record. `note` is empty if no hint is stored or if it cannot be read.
+  /// Whether record hints are stored for its records (`stored_hint`); false by default.
+  virtual bool has_stored_hints() const;
+  /// Copies the stored hint of record `index` into `hint`. `millrace index` stores hints, which
+  /// speed up making samples (`Sample::hint`). A hint has not been checked: its user must check
+  /// that it belongs to this record. `hint` is empty if no hint is stored or if it cannot be read.
   /// The default returns an empty one.
-  virtual void stored_note(std::uint64_t index, std::vector<std::byte>& note) const;
+  virtual void stored_hint(std::uint64_t index, std::vector<std::byte>& hint) const;
 };
 
 /// How to open a dataset.
@@ -187,7 +187,7 @@ struct OpenOptions {
   /// Use record hints that are stored beside the files (`millrace index`). For packed datasets and
   /// other programs' LMDB files this needs `verify_checksums`. Tars, folders and lists have no
   /// stored checksums; their hints are used in any case.
-  bool notes = true;
+  bool hints = true;
   /// Name of the dataset's format (`DatasetFacts::format`): "npy file", "arrays", "list of shards",
   /// "packed file", "databases", "ocr", "images", "caffe-datum", "caffe2-tensors", "tuples",
   /// "tars", "image folder" or "image list". Empty = detect the format by trying each in turn.

@@ -37,7 +37,7 @@ class Order {
     /// times the number of ranks. Required.
     std::uint64_t group_records = 0;
   };
-  struct Part {
+  struct Source {
     /// Number of records in this part; they follow those of the parts before.
     std::uint64_t records = 0;
     /// Its share of the samples is its weight divided by the sum of all weights. Finite, not
@@ -109,7 +109,7 @@ class Order {
   ///
   /// A part's passes continue from epoch to epoch. An epoch is `epoch_size` positions, 0 = as many
   /// as all parts have records. O(parts) memory.
-  static Order mixed(std::vector<Part> parts, std::uint64_t epoch_size = 0);
+  static Order mixed(std::vector<Source> parts, std::uint64_t epoch_size = 0);
 
   /// Returns the same order over a list of records: the mode orders the list and takes its length
   /// for the number of records. A record that is listed twice comes twice. If this order is a
@@ -132,7 +132,7 @@ class Order {
     std::uint64_t epoch_size;
   };
   struct Mixed {
-    std::shared_ptr<const std::vector<Part>> parts;
+    std::shared_ptr<const std::vector<Source>> parts;
     std::uint64_t epoch_size;
   };
 

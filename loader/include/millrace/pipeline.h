@@ -161,13 +161,14 @@ struct PipelineOptions {
   /// process may use (with several ranks on a host: of its share). 0 = no hints. Image transforms
   /// store the points in a JPEG at which decoding can start, about 2 KB per image. Pipelines of one
   /// runtime over one dataset share their hints; the limit is the largest value among them. Hints
-  /// that are stored beside the dataset (`Dataset::stored_note`) are used in any case. Hints never
+  /// that are stored beside the dataset (`Dataset::stored_hint`) are used in any case. Hints never
   /// change samples.
   std::optional<std::size_t> index_bytes{};
   /// Memory in bytes for a cache of the part of samples that depends on the record alone. From the
   /// second epoch on this part is taken from the cache instead of being decoded again. 0 = no
   /// cache. Image transforms cache the image after resize and crop, width x height x 3 bytes, if
-  /// these draw no random numbers (`Transform::fixed_part`). Otherwise the report has a warning.
+  /// these draw no random numbers (`Transform::cacheable_prefix`). Otherwise the report has a
+  /// warning.
   ///
   /// Memory is allocated on demand, with 8 more bytes for each record of the dataset. When the
   /// cache is full, other records are decoded as before. Pipelines of one runtime over one dataset
@@ -233,7 +234,7 @@ class Pipeline {
   Batch next(Stream& stream);
   Batch next(Stream& stream, std::chrono::nanoseconds timeout);
   Batch next();
-  Batch next_in_parts(Stream& stream);
+  Batch next_in_micro_batches(Stream& stream);
 
   /// Number of batches in an epoch, the same on every rank.
   std::uint64_t batches_per_epoch() const;

@@ -144,11 +144,11 @@ struct Report {
   std::uint64_t samples_made = 0;
   /// Bytes of the records that were read for them.
   std::uint64_t encoded_bytes = 0;
-  /// Number of these samples for each name that the transform passed to `Sample::made_by`. Image
-  /// transforms pass the name of the decoder (`ImageHeader::decoder`).
-  std::map<std::string, std::uint64_t> ways{};
+  /// Number of these samples for each name that the transform passed to `Sample::set_decoder_name`.
+  /// Image transforms pass the name of the decoder (`ImageHeader::decoder`).
+  std::map<std::string, std::uint64_t> decoders{};
   /// Seconds that workers spent in the transform's stages for these samples, by the same names.
-  std::map<std::string, double> way_seconds{};
+  std::map<std::string, double> decoder_seconds{};
   std::uint64_t copied_bytes = 0;
 
   /// Distribution of the time that `next` waited for data that was not made yet. Each wait for a

@@ -50,11 +50,11 @@ struct RuntimeOptions {
 
 class Dataset;
 class Device;
-struct FixedPart;
+struct CacheablePrefix;
 class HostMemoryPool;
 class Memory;
 struct Placement;
-class RecordNotes;
+class RecordHints;
 class SampleCache;
 class WorkerPool;
 
@@ -104,14 +104,14 @@ class Runtime {
   /// `bytes` of all calls; nullopt = a hundredth of what this process may use (with several ranks
   /// on a host: of its share). Returns null for 0 bytes. Hints are freed with the runtime; those of
   /// a destroyed dataset are freed by the next call.
-  std::shared_ptr<RecordNotes> notes_of(const std::shared_ptr<const Dataset>& dataset,
+  std::shared_ptr<RecordHints> hints_of(const std::shared_ptr<const Dataset>& dataset,
                                         std::optional<std::size_t> bytes);
 
   /// Sample cache of a dataset. It is shared by all pipelines over the dataset whose transforms
   /// have this fixed part, which must not be empty. The memory limit is the largest `bytes` of all
   /// calls. It is freed like hints.
   std::shared_ptr<SampleCache> cache_of(const std::shared_ptr<const Dataset>& dataset,
-                                        const FixedPart& part, std::size_t bytes);
+                                        const CacheablePrefix& part, std::size_t bytes);
 
   /// Returns `bytes` of host memory on `node` that `device` copies from at full speed. Its content
   /// is undefined. Throws like `Device::allocate_host`.
@@ -144,7 +144,7 @@ class Runtime {
   std::unique_ptr<Needs> needs_;
   std::unique_ptr<Kept> kept_;
   const std::shared_ptr<HostMemoryPool> host_memory_;
-  const std::size_t standard_note_bytes_;
+  const std::size_t default_hint_bytes_;
   std::unique_ptr<const Placement> placement_;
   std::vector<std::string> unbound_;
   std::vector<std::unique_ptr<WorkerPool>> pools_;

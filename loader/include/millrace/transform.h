@@ -28,7 +28,7 @@
 namespace MILLRACE_API millrace {
 
 class ProfilerRanges;
-class RecordNotes;
+class RecordHints;
 class SampleCache;
 
 /// Memory of one sample in its host slot, to be filled by a `TransformWorker`. It is valid during
@@ -66,40 +66,40 @@ class Sample {
   /// Enters stage `stage` of `Transform::stages()`. Stage 0 has begun when `make` is called. Throws
   /// `Error` (`invalid_argument`) if the stage does not exist.
   void enter_stage(std::size_t stage);
-  /// Sets the name of the method that makes the sample, for the report to count. `way` must outlive
-  /// the pipeline, and must be the same pointer each time. The last call counts.
-  void made_by(const char* way);
+  /// Sets the name of the method that makes the sample, for the report to count. `decoder_name`
+  /// must outlive the pipeline, and must be the same pointer each time. The last call counts.
+  void set_decoder_name(const char* decoder_name);
   /// The name that was set; null if none was.
-  const char* way() const { return way_; }
+  const char* decoder_name() const { return decoder_name_; }
   /// Whether there are record hints: in memory (`PipelineOptions::index_bytes`) or stored beside
   /// the dataset.
-  bool has_notes() const;
-  /// Returns the hint of this sample's record; may be empty. It was kept before (`keep_note`) by
+  bool has_hints() const;
+  /// Returns the hint of this sample's record; may be empty. It was kept before (`keep_hint`) by
   /// any transform of the pipelines that share the dataset and the runtime, or else it is the
-  /// stored one (`Dataset::stored_note`). So a hint must identify its own format and the bytes that
+  /// stored one (`Dataset::stored_hint`). So a hint must identify its own format and the bytes that
   /// it belongs to. Hints must never change samples. Valid until the next call.
-  std::span<const std::byte> note();
+  std::span<const std::byte> hint();
   /// Keeps a hint, in place of the one before, which makes the record's samples faster later. The
   /// last call counts. The hint is dropped if there is no more memory for it, or if making the
   /// sample fails.
-  void keep_note(std::span<const std::byte> note);
+  void keep_hint(std::span<const std::byte> hint);
   /// Reusable memory for a hint that is read and one that is to be kept.
-  struct NoteBuffers {
+  struct HintBuffers {
     std::vector<std::byte> read;
     std::vector<std::byte> kept;
-    /// Message of the exception of `Dataset::stored_note`, if it threw; the report warns of it.
+    /// Message of the exception of `Dataset::stored_hint`, if it threw; the report warns of it.
     std::string failure{};
   };
   /// Sets the sources of hints for record `record`: hints in memory (null if they are not kept) and
   /// stored ones. The pipeline calls it before `make`.
-  void use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t record,
-                 NoteBuffers& buffers);
-  /// Stores the hint that was passed to `keep_note`. The pipeline calls it after the sample is
+  void use_hints(RecordHints* kept, const Dataset& stored, std::uint64_t record,
+                 HintBuffers& buffers);
+  /// Stores the hint that was passed to `keep_hint`. The pipeline calls it after the sample is
   /// made.
-  void store_note();
+  void store_hint();
   /// Returns the cached bytes of this sample's record (`PipelineOptions::cache_bytes`): the bytes
-  /// of `Transform::fixed_part`, as a worker has made them before. Empty if they are not in the
-  /// cache. Valid as long as the sample.
+  /// of `Transform::cacheable_prefix`, as a worker has made them before. Empty if they are not in
+  /// the cache. Valid as long as the sample.
   std::span<const std::byte> cached();
   /// Returns memory in the cache for these bytes if the record is not cached yet. The worker must
   /// write all of them, and then make its sample from them. They are added to the cache if the
@@ -149,13 +149,13 @@ class Sample {
     bool in_range = false;
   };
   Shown shown_{};
-  const char* way_ = nullptr;
+  const char* decoder_name_ = nullptr;
   /// Null: hints are not kept in memory.
-  RecordNotes* kept_notes_ = nullptr;
-  const Dataset* stored_notes_ = nullptr;
+  RecordHints* kept_hints_ = nullptr;
+  const Dataset* stored_hints_ = nullptr;
   std::uint64_t record_ = 0;
   /// Null: hints are not used.
-  NoteBuffers* note_buffers_ = nullptr;
+  HintBuffers* hint_buffers_ = nullptr;
   /// Null: samples are not cached.
   SampleCache* cache_ = nullptr;
   /// Memory that `room_in_cache` returned for this sample, not added to the cache yet.
@@ -215,7 +215,7 @@ class TransformWorker {
 
 /// The part of a sample that depends on its record alone, not on seed and position. It can be
 /// cached for later epochs (`PipelineOptions::cache_bytes`).
-struct FixedPart {
+struct CacheablePrefix {
   /// Bytes per record, the same number for all records; 0 = nothing can be cached.
   std::size_t bytes = 0;
   /// Fingerprint of everything that determines these bytes. Transforms with the same fingerprint
@@ -246,7 +246,7 @@ class Transform {
   virtual std::shared_ptr<const BatchTransform> batch_transform() const { return nullptr; }
   /// The part of its samples that its workers cache (`Sample::cached`); none by default. A
   /// transform that wraps another one may return that one's.
-  virtual FixedPart fixed_part() const {
+  virtual CacheablePrefix cacheable_prefix() const {
     return {.why_none = "the transform has nothing to cache"};
   }
   /// Returns the transform that a pipeline over `dataset` uses in place of this one. Null, the

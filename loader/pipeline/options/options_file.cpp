@@ -58,26 +58,26 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-void check_parts(const SavedOptions& options, const Place& place) {
+void check_parts(const SavedOptions& options, const JsonLocation& location) {
   if (options.pipeline.slots.micro_batches > options.pipeline.batch_size)
-    place.fail(place.name("micro_batches") + " is " +
-               std::to_string(options.pipeline.slots.micro_batches) + ", more than " +
-               place.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
+    location.fail(location.name("micro_batches") + " is " +
+                  std::to_string(options.pipeline.slots.micro_batches) + ", more than " +
+                  location.name("batch_size") + ", " + std::to_string(options.pipeline.batch_size));
 }
 
 void read_options(const Json& json, const std::string& source, SavedOptions& into) {
-  const Place place(source, "options");
-  const Members options(json, place, {"workers", "batch_size", "prefetch", "micro_batches"});
+  const JsonLocation location(source, "options");
+  const Members options(json, location, {"workers", "batch_size", "prefetch", "micro_batches"});
   for (const NumberOption& option : number_options) {
     std::uint64_t value = option.get(into);
     options.read(option.key, option.low, option.high, value);
     option.set(into, value);
   }
-  check_parts(into, place);
+  check_parts(into, location);
 }
 
 void read_tuned_for(const Json& json, const std::string& source, TunedFor& into) {
-  const Members members(json, Place(source, "tuned_for"),
+  const Members members(json, JsonLocation(source, "tuned_for"),
                         {"dataset", "records", "recipe", "step_ms"});
   members.read("dataset", into.dataset);
   members.read("records", 0, largest_count, into.records);
@@ -86,7 +86,7 @@ void read_tuned_for(const Json& json, const std::string& source, TunedFor& into)
 }
 
 void read_machine(const Json& json, const std::string& source, MachineIdentity& into) {
-  const Members members(json, Place(source, "machine"),
+  const Members members(json, JsonLocation(source, "machine"),
                         {"cpu", "cores", "numa_nodes", "memory_bytes"});
   members.read("cpu", into.cpu);
   members.read("cores", 1, 1 << 20, into.cores);
@@ -95,14 +95,14 @@ void read_machine(const Json& json, const std::string& source, MachineIdentity& 
 }
 
 void check_numbers(const SavedOptions& options, const std::filesystem::path& path) {
-  const Place place(path.string(), "options");
+  const JsonLocation location(path.string(), "options");
   for (const NumberOption& option : number_options)
     if (const std::uint64_t value = option.get(options); value < option.low || value > option.high)
-      place.fail(option.key, value, range_text(option.low, option.high));
-  check_parts(options, place);
+      location.fail(option.key, value, range_text(option.low, option.high));
+  check_parts(options, location);
   if (!(options.tuned_for.step_ms >= 0 && std::isfinite(options.tuned_for.step_ms)))
-    place.fail("\"tuned_for.step_ms\" is " + std::to_string(options.tuned_for.step_ms) +
-               ", must be 0 or more");
+    location.fail("\"tuned_for.step_ms\" is " + std::to_string(options.tuned_for.step_ms) +
+                  ", must be 0 or more");
 }
 
 Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
@@ -116,18 +116,19 @@ Json recipe_json(const std::string& recipe, const std::filesystem::path& path) {
 }  // namespace
 
 LoadedOptions options_from_json(std::string_view text, const std::string& source) {
-  const Place place(source, "");
-  if (const std::string problem = json_problem(text); !problem.empty()) place.fail(problem);
+  const JsonLocation location(source, "");
+  if (const std::string problem = json_problem(text); !problem.empty()) location.fail(problem);
   const Json json = Json::parse(text);
   if (!json.is_object())
-    place.fail("is not an options file of millrace: it must hold an object in { }");
-  check_format(json, place, newest_format, "an options file");
-  const Members members(json, place, {"format", "options", "run", "why", "tuned_for", "machine"});
+    location.fail("is not an options file of millrace: it must hold an object in { }");
+  check_format(json, location, newest_format, "an options file");
+  const Members members(json, location,
+                        {"format", "options", "run", "why", "tuned_for", "machine"});
   LoadedOptions loaded;
   members.read("why", loaded.why);
   const Json* options = members.object("options");
   if (options == nullptr)
-    place.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
+    location.fail("\"options\" is missing; `millrace tune DATASET --out FILE` writes a whole file");
   read_options(*options, source, loaded);
   if (const Json* run = members.object("run")) read_run_options(*run, source, loaded.pipeline);
   if (const Json* tuned_for = members.object("tuned_for"))

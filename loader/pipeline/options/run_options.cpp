@@ -40,8 +40,9 @@ constexpr Named<NamedOrder> order_modes[] = {{"shuffled", NamedOrder::shuffled},
 /// Members of one object, with two more kinds of value: names of a choice, and lists of numbers.
 class RunMembers : public Members {
  public:
-  RunMembers(const Json& object, const Place& place, std::initializer_list<std::string_view> known)
-      : Members(object, place, known), place_(place) {}
+  RunMembers(const Json& object, const JsonLocation& location,
+             std::initializer_list<std::string_view> known)
+      : Members(object, location, known), location_(location) {}
 
   template <typename Value, std::size_t count>
   void choose(const char* key, const Named<Value> (&names)[count], Value& into) const {
@@ -55,14 +56,14 @@ class RunMembers : public Members {
       }
       must_be += std::string(must_be.empty() ? "one of \"" : "\", \"") + one.name;
     }
-    place_.fail(key, *value, must_be + '"');
+    location_.fail(key, *value, must_be + '"');
   }
 
   using Members::read;
   void read(const char* key, bool& into) const {
     const Json* value = find(key);
     if (value == nullptr) return;
-    if (!value->is_boolean()) place_.fail(key, *value, "true or false");
+    if (!value->is_boolean()) location_.fail(key, *value, "true or false");
     into = value->get<bool>();
   }
 
@@ -74,15 +75,15 @@ class RunMembers : public Members {
     for (std::size_t k = 0; numbers && k < value->size(); ++k)
       numbers = (*value)[k].is_number() &&
                 std::abs((*value)[k].get<double>()) <= std::numeric_limits<float>::max();
-    if (!numbers) place_.fail(key, *value, "a list of 1 to 4 numbers, one for each channel");
+    if (!numbers) location_.fail(key, *value, "a list of 1 to 4 numbers, one for each channel");
     for (std::size_t k = 0; k < value->size(); ++k) into[k] = (*value)[k].get<float>();
   }
 
  private:
-  Place place_;
+  JsonLocation location_;
 };
 
-void read_order(const RunMembers& run, const Place& place, Order& into) {
+void read_order(const RunMembers& run, const JsonLocation& location, Order& into) {
   NamedOrder mode = NamedOrder::shuffled;
   run.choose("order", order_modes, mode);
   /// Throws if the object has members of an order that it does not choose.
@@ -90,8 +91,8 @@ void read_order(const RunMembers& run, const Place& place, Order& into) {
                            std::initializer_list<const char*> keys) {
     for (const char* key : keys)
       if (mode != order && run.find(key) != nullptr)
-        place.fail(place.name(key) + " is set, but " + place.name("order") + " is not \"" + name +
-                   "\"");
+        location.fail(location.name(key) + " is set, but " + location.name("order") + " is not \"" +
+                      name + "\"");
   };
   only_of(NamedOrder::blocks, "blocks", {"block_records", "window_blocks"});
   only_of(NamedOrder::bucketed, "bucketed", {"length_field", "window_records", "group_records"});
@@ -105,12 +106,13 @@ void read_order(const RunMembers& run, const Place& place, Order& into) {
   if (mode == NamedOrder::bucketed) {
     for (const char* key : {"length_field", "group_records"})
       if (run.find(key) == nullptr)
-        place.fail(place.name(key) + " is missing, but " + place.name("order") +
-                   " is \"bucketed\"");
+        location.fail(location.name(key) + " is missing, but " + location.name("order") +
+                      " is \"bucketed\"");
     std::string field;
     Order::Buckets buckets;
     run.read("length_field", field);
-    if (field.empty()) place.fail(place.name("length_field") + " is empty, must name a field");
+    if (field.empty())
+      location.fail(location.name("length_field") + " is empty, must name a field");
     run.read("window_records", 1, most_window, buckets.window_records);
     run.read("group_records", 1, buckets.window_records, buckets.group_records);
     into = Order::bucketed_by(std::move(field), buckets);
@@ -118,7 +120,7 @@ void read_order(const RunMembers& run, const Place& place, Order& into) {
 }
 
 void read_conversion(const Json& json, const std::string& source, PipelineOptions& into) {
-  const RunMembers members(json, Place(source, "run.conversion"),
+  const RunMembers members(json, JsonLocation(source, "run.conversion"),
                            {"field", "dtype", "layout", "mean", "std"});
   Conversion conversion;
   members.read("field", conversion.field);
@@ -129,7 +131,7 @@ void read_conversion(const Json& json, const std::string& source, PipelineOption
   into.conversion = conversion;
 }
 
-void read_ranks(const RunMembers& run, const Place& place, RankOptions& into) {
+void read_ranks(const RunMembers& run, const JsonLocation& location, RankOptions& into) {
   Ranks& mine = into.mine;
   run.read("world", 1, most_ranks - 1, mine.world);
   run.read("rank", 0, mine.world - 1, mine.rank);
@@ -137,30 +139,30 @@ void read_ranks(const RunMembers& run, const Place& place, RankOptions& into) {
   run.read("local_rank", 0, mine.local_world - 1, mine.local_rank);
   run.read("global_batch_size", 1, most_ranks, into.global_batch_size);
   if (mine.world > 1 && run.find("rank") == nullptr)
-    place.fail(place.name("rank") + " is missing, but " + place.name("world") + " is " +
-               std::to_string(mine.world));
+    location.fail(location.name("rank") + " is missing, but " + location.name("world") + " is " +
+                  std::to_string(mine.world));
 }
 
 }  // namespace
 
 void read_run_options(const Json& json, const std::string& source, PipelineOptions& into) {
-  const Place place(source, "run");
-  const RunMembers run(json, place, {"name",          "seed",
-                                     "epochs",        "order",
-                                     "block_records", "window_blocks",
-                                     "length_field",  "window_records",
-                                     "group_records", "last_batch",
-                                     "bad_records",   "conversion",
-                                     "index_bytes",   "cache_bytes",
-                                     "device_slots",  "read_ahead",
-                                     "nodes",         "rank",
-                                     "world",         "local_rank",
-                                     "local_world",   "global_batch_size",
-                                     "resume_anyway", "stop_timeout_ms"});
+  const JsonLocation location(source, "run");
+  const RunMembers run(json, location, {"name",          "seed",
+                                        "epochs",        "order",
+                                        "block_records", "window_blocks",
+                                        "length_field",  "window_records",
+                                        "group_records", "last_batch",
+                                        "bad_records",   "conversion",
+                                        "index_bytes",   "cache_bytes",
+                                        "device_slots",  "read_ahead",
+                                        "nodes",         "rank",
+                                        "world",         "local_rank",
+                                        "local_world",   "global_batch_size",
+                                        "resume_anyway", "stop_timeout_ms"});
   run.read("name", into.name);
   run.read("seed", 0, UINT64_MAX, into.seed);
   run.read("epochs", 0, UINT64_MAX, into.epochs);
-  read_order(run, place, into.order);
+  read_order(run, location, into.order);
   run.choose("last_batch", last_batches, into.last_batch);
   run.choose("bad_records", bad_record_policies, into.bad_records);
   if (const Json* conversion = run.object("conversion")) read_conversion(*conversion, source, into);
@@ -170,7 +172,7 @@ void read_run_options(const Json& json, const std::string& source, PipelineOptio
   run.read("device_slots", 1, most_slots, into.slots.device_slots);
   run.read("read_ahead", 0, most_read_ahead, into.slots.read_ahead);
   run.choose("nodes", node_choices, into.slots.nodes);
-  read_ranks(run, place, into.ranks);
+  read_ranks(run, location, into.ranks);
   run.read("resume_anyway", into.resume.anyway);
   std::uint64_t stop_timeout_ms = static_cast<std::uint64_t>(into.debug.stop_timeout.count());
   run.read("stop_timeout_ms", 0, most_milliseconds, stop_timeout_ms);

@@ -28,7 +28,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                          std::shared_ptr<const Transform> transform, const SlotLayout& layout,
                          Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
                          Trace* trace, std::size_t group, ProfilerRanges* profiler,
-                         KeptOfRecords kept, std::shared_ptr<const BatchTransform> batch_transform,
+                         RecordCaches caches, std::shared_ptr<const BatchTransform> batch_transform,
                          bool poison)
     : dataset_(std::move(dataset)),
       transform_(std::move(transform)),
@@ -37,8 +37,8 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       seed_(seed),
       policy_(policy),
       profiler_(profiler),
-      kept_(std::move(kept)),
-      has_stored_notes_(dataset_->has_stored_notes()),
+      caches_(std::move(caches)),
+      has_stored_hints_(dataset_->has_stored_hints()),
       batch_transform_(std::move(batch_transform)),
       // A thread's profiler ranges are nested, so two samples cannot be interleaved.
       at_once_(profiler != nullptr ? 1
@@ -59,11 +59,11 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
-    for (Place& place : worker->places) {
+    for (SampleLane& lane : worker->lanes) {
       for (const FieldSpec& field : transform_->spec().fields())
-        place.fields.push_back({nullptr, field.dtype, field.shape});
-      place.stage_ns.resize(of_samples);
-      if (poison) place.poison = std::make_unique<SlotPoison>(transform_->spec());
+        lane.fields.push_back({nullptr, field.dtype, field.shape});
+      lane.stage_ns.resize(of_samples);
+      if (poison) lane.poison = std::make_unique<SlotPoison>(transform_->spec());
     }
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
@@ -91,14 +91,14 @@ void SampleMaker::make(Tasks& tasks, unsigned number) {
 void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   Worker& worker = *workers_.at(number);
   const Clock::time_point begin = Clock::now();
-  Place& place = worker.places.front();
-  place.record.store(task.batch, std::memory_order_relaxed);
-  place.stage.store(stages_.size() - 2, std::memory_order_relaxed);
-  place.since_ns.store(ns_of(begin), std::memory_order_relaxed);
+  SampleLane& lane = worker.lanes.front();
+  lane.record.store(task.batch, std::memory_order_relaxed);
+  lane.stage.store(stages_.size() - 2, std::memory_order_relaxed);
+  lane.since_ns.store(ns_of(begin), std::memory_order_relaxed);
   const struct Unmark {
     ~Unmark() { since.store(0, std::memory_order_relaxed); }
     std::atomic<std::int64_t>& since;
-  } unmark{place.since_ns};
+  } unmark{lane.since_ns};
   const ProfilerRange range(profiler_, range_names_.empty() ? "" : range_names_.back(), task.batch);
   const std::size_t samples = task.indices.size();
   const SampleSpec& spec = layout_.spec();
@@ -106,7 +106,7 @@ void SampleMaker::finish_batch(const BatchTask& task, unsigned number) {
   for (std::size_t field = 0; field < spec.fields().size(); ++field)
     fields.push_back(layout_.field(task.slot, field, 0, samples));
   // Fields that the batch transform adds must not show bytes of the slot's last batch.
-  const std::size_t added = place.fields.size();
+  const std::size_t added = lane.fields.size();
   for (std::size_t field = added; field < added + added_fields_; ++field)
     std::memset(fields[field].data, 0, fields[field].bytes());
   try {
@@ -169,9 +169,9 @@ std::vector<std::string> SampleMaker::warnings() const {
   return warnings;
 }
 
-void SampleMaker::rethrow_with_context(const Place& place) {
-  const std::uint64_t index = place.made.record;
-  const std::string stage = stage_name(place.stage.load(std::memory_order_relaxed));
+void SampleMaker::rethrow_with_context(const SampleLane& lane) {
+  const std::uint64_t index = lane.made.record;
+  const std::string stage = stage_name(lane.stage.load(std::memory_order_relaxed));
   const std::string where = stage + " of " + record_name(*dataset_, index) + " failed: ";
   const ErrorCode otherwise = stage == stages_.front() ? ErrorCode::io : ErrorCode::transform;
   try {
@@ -196,8 +196,8 @@ WorkCounts SampleMaker::counts() const {
     counts.encoded_bytes += worker->encoded_bytes.value();
     counts.cache.hits += worker->cache_hits.value();
     counts.cache.misses += worker->cache_misses.value();
-    worker->ways.add_to(counts.ways);
-    worker->way_ns.add_to(counts.way_ns);
+    worker->decoders.add_to(counts.decoders);
+    worker->decoder_ns.add_to(counts.decoder_ns);
     for (std::size_t stage = 0; stage < stages_.size(); ++stage)
       worker->stages[stage].add_to(counts.stages[stage]);
   }
@@ -217,12 +217,12 @@ std::chrono::nanoseconds SampleMaker::busy() const {
   return std::chrono::nanoseconds(busy_ns);
 }
 
-std::size_t SampleMaker::note_bytes() const {
-  return kept_.notes != nullptr ? kept_.notes->bytes() : 0;
+std::size_t SampleMaker::hint_bytes() const {
+  return caches_.hints != nullptr ? caches_.hints->bytes() : 0;
 }
 
 std::size_t SampleMaker::cache_bytes() const {
-  return kept_.cache != nullptr ? kept_.cache->bytes() : 0;
+  return caches_.cache != nullptr ? caches_.cache->bytes() : 0;
 }
 
 std::uint64_t SampleMaker::bad_records() const {
@@ -236,16 +236,16 @@ std::vector<BadRecord> SampleMaker::bad_record_list() const {
 }
 
 std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
-  const Place* longest = nullptr;
+  const SampleLane* longest = nullptr;
   std::int64_t since = now_ns();
   for (const auto& worker : workers_) {
-    for (const Place& place : worker->places) {
-      const std::int64_t begun = place.since_ns.load(std::memory_order_relaxed);
+    for (const SampleLane& lane : worker->lanes) {
+      const std::int64_t begun = lane.since_ns.load(std::memory_order_relaxed);
       if (begun == 0 || begun >= since ||
-          place.stage.load(std::memory_order_relaxed) == Sample::paused_stage)
+          lane.stage.load(std::memory_order_relaxed) == Sample::paused_stage)
         continue;
       since = begun;
-      longest = &place;
+      longest = &lane;
     }
   }
   if (longest == nullptr) return std::nullopt;

@@ -21,20 +21,20 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "dataset/record_notes.h"
+#include "dataset/record_hints.h"
 #include "dataset/sample_cache.h"
-#include "pipeline/road/run_meter.h"
-#include "pipeline/road/slot_layout.h"
 #include "pipeline/samples/slot_poison.h"
-#include "report/count.h"
+#include "pipeline/slots/run_meter.h"
+#include "pipeline/slots/slot_layout.h"
 #include "report/histogram.h"
-#include "report/tally.h"
+#include "report/label_counts.h"
+#include "report/single_writer_counter.h"
 
 namespace millrace {
 
 /// Caches of the runtime for records that are read again; null if off.
-struct KeptOfRecords {
-  std::shared_ptr<RecordNotes> notes{};
+struct RecordCaches {
+  std::shared_ptr<RecordHints> hints{};
   std::shared_ptr<SampleCache> cache{};
 };
 
@@ -54,7 +54,7 @@ class SampleMaker {
     std::uint64_t batch;
   };
   /// Result: the record that was used in the end, and whether the sample is valid.
-  struct Made {
+  struct SampleResult {
     std::uint64_t record;
     bool valid;
   };
@@ -74,7 +74,7 @@ class SampleMaker {
   SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
               const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
               unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
-              KeptOfRecords kept = {},
+              RecordCaches caches = {},
               std::shared_ptr<const BatchTransform> batch_transform = nullptr, bool poison = false);
 
   /// Source of a worker's tasks.
@@ -83,7 +83,7 @@ class SampleMaker {
     virtual ~Tasks() = default;
     /// Returns the next task; nullopt at the end.
     virtual std::optional<Task> next() = 0;
-    virtual void made(const Task& task, const Made& made) = 0;
+    virtual void made(const Task& task, const SampleResult& made) = 0;
   };
 
   using Clock = std::chrono::steady_clock;
@@ -106,7 +106,7 @@ class SampleMaker {
   std::chrono::nanoseconds busy() const;
   std::uint64_t bad_records() const;
   /// Size of the record hints in bytes, over all pipelines that share them.
-  std::size_t note_bytes() const;
+  std::size_t hint_bytes() const;
   /// Size of the sample cache in bytes, over all pipelines that share it.
   std::size_t cache_bytes() const;
   std::vector<BadRecord> bad_record_list() const;
@@ -135,15 +135,15 @@ class SampleMaker {
         : record(of), random(begin), sample(std::forward<Arguments>(of_sample)...) {}
   };
   /// State of one of the samples that a worker is making.
-  struct Place {
+  struct SampleLane {
     std::unique_ptr<DatasetReader> reader;
     /// Only the addresses differ from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
-    Sample::NoteBuffers notes;
+    Sample::HintBuffers hints;
     /// Task of the current sample; nullopt between samples.
     std::optional<Task> task;
-    Made made{};
+    SampleResult made{};
     /// Number of bad records that were tried for it.
     unsigned bad = 0;
     /// Nullopt before the record is read, and again if the record was bad.
@@ -159,19 +159,19 @@ class SampleMaker {
   struct alignas(64) Worker {
     std::unique_ptr<TransformWorker> transform;
     /// The first `at_once` are used.
-    std::array<Place, 2> places;
+    std::array<SampleLane, 2> lanes;
     Trace::Lane* lane = nullptr;
     /// One per stage. Other threads read them while the worker adds to them.
     std::vector<Histogram> stages;
-    Tally ways;
+    LabelCounts decoders;
     /// Nanoseconds in the transform's stages, by the same names.
-    Tally way_ns;
+    LabelCounts decoder_ns;
     // Read by other threads; they order no other memory.
-    Count busy_ns;
-    Count samples;
-    Count encoded_bytes;
-    Count cache_hits;
-    Count cache_misses;
+    SingleWriterCounter busy_ns;
+    SingleWriterCounter samples;
+    SingleWriterCounter encoded_bytes;
+    SingleWriterCounter cache_hits;
+    SingleWriterCounter cache_misses;
   };
   friend class WorkerSource;
 
@@ -188,7 +188,7 @@ class SampleMaker {
   /// clause such as "key() threw: ...".
   void note_failure(const char* call, const std::string& what);
   [[noreturn]] void rethrow_of_batch(std::uint64_t batch) const;
-  [[noreturn]] void rethrow_with_context(const Place& place);
+  [[noreturn]] void rethrow_with_context(const SampleLane& place);
   std::string stage_name(std::size_t stage) const;
 
   std::shared_ptr<const Dataset> dataset_;
@@ -203,8 +203,8 @@ class SampleMaker {
   std::vector<const char*> span_names_;
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
-  const KeptOfRecords kept_;
-  const bool has_stored_notes_;
+  const RecordCaches caches_;
+  const bool has_stored_hints_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
   const std::size_t at_once_;
   /// Number of fields that the batch transform adds after the transform's, lengths included.

@@ -26,22 +26,22 @@ class WorkerSource final : public SampleSource {
   void failed(SampleTask& task) override;
 
  private:
-  using Place = SampleMaker::Place;
+  using SampleLane = SampleMaker::SampleLane;
 
-  std::span<Place> places() { return std::span(worker_.places).first(maker_.at_once_); }
-  Place& place_of(const SampleTask& task);
-  Place* find_place();
+  std::span<SampleLane> lanes() { return std::span(worker_.lanes).first(maker_.at_once_); }
+  SampleLane& lane_of(const SampleTask& task);
+  SampleLane* find_lane();
   Clock::time_point begin();
-  Record read(Place& place, Clock::time_point begin);
-  SampleTask& give(Place& place, const Record& record);
-  void end(Place& place, const Status& status);
-  void note_stages(Place& place);
-  void judge(Place& place, const Status& status);
-  Status bad_by_exception(const Place& place);
-  Status intact(Place& place);
-  bool misses_field(const Place& place, const Error& error) const;
-  void check_written(Place& place);
-  static void leave(Place& place);
+  Record read(SampleLane& lane, Clock::time_point begin);
+  SampleTask& give(SampleLane& lane, const Record& record);
+  void end(SampleLane& lane, const Status& status);
+  void note_stages(SampleLane& lane);
+  void judge(SampleLane& lane, const Status& status);
+  Status bad_by_exception(const SampleLane& lane);
+  Status intact(SampleLane& lane);
+  bool misses_field(const SampleLane& lane, const Error& error) const;
+  void check_written(SampleLane& lane);
+  static void leave(SampleLane& lane);
 
   SampleMaker& maker_;
   SampleMaker::Worker& worker_;

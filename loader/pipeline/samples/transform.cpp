@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/exception_text.h"
-#include "dataset/record_notes.h"
+#include "dataset/record_hints.h"
 #include "dataset/sample_cache.h"
 
 namespace millrace {
@@ -60,49 +60,49 @@ void Sample::enter_stage(std::size_t stage) {
   note_stage();
 }
 
-void Sample::made_by(const char* way) {
-  if (outer_ != nullptr) return outer_->made_by(way);
-  way_ = way;
+void Sample::set_decoder_name(const char* decoder_name) {
+  if (outer_ != nullptr) return outer_->set_decoder_name(decoder_name);
+  decoder_name_ = decoder_name;
 }
 
-bool Sample::has_notes() const {
-  return outer_ != nullptr ? outer_->has_notes() : note_buffers_ != nullptr;
+bool Sample::has_hints() const {
+  return outer_ != nullptr ? outer_->has_hints() : hint_buffers_ != nullptr;
 }
 
-std::span<const std::byte> Sample::note() {
-  if (outer_ != nullptr) return outer_->note();
-  if (note_buffers_ == nullptr) return {};
-  std::vector<std::byte>& note = note_buffers_->read;
-  note.clear();
-  if (kept_notes_ != nullptr) kept_notes_->read(record_, note);
-  if (!note.empty()) return note;
+std::span<const std::byte> Sample::hint() {
+  if (outer_ != nullptr) return outer_->hint();
+  if (hint_buffers_ == nullptr) return {};
+  std::vector<std::byte>& hint = hint_buffers_->read;
+  hint.clear();
+  if (kept_hints_ != nullptr) kept_hints_->read(record_, hint);
+  if (!hint.empty()) return hint;
   try {
-    stored_notes_->stored_note(record_, note);
+    stored_hints_->stored_hint(record_, hint);
   } catch (...) {  // a sample never depends on its hint
-    note.clear();
-    note_buffers_->failure = text_of_exception();
+    hint.clear();
+    hint_buffers_->failure = text_of_exception();
   }
-  return note;
+  return hint;
 }
 
-void Sample::keep_note(std::span<const std::byte> note) {
-  if (outer_ != nullptr) return outer_->keep_note(note);
-  if (kept_notes_ != nullptr) note_buffers_->kept.assign(note.begin(), note.end());
+void Sample::keep_hint(std::span<const std::byte> hint) {
+  if (outer_ != nullptr) return outer_->keep_hint(hint);
+  if (kept_hints_ != nullptr) hint_buffers_->kept.assign(hint.begin(), hint.end());
 }
 
-void Sample::use_notes(RecordNotes* kept, const Dataset& stored, std::uint64_t record,
-                       NoteBuffers& buffers) {
-  kept_notes_ = kept;
-  stored_notes_ = &stored;
+void Sample::use_hints(RecordHints* kept, const Dataset& stored, std::uint64_t record,
+                       HintBuffers& buffers) {
+  kept_hints_ = kept;
+  stored_hints_ = &stored;
   record_ = record;
-  note_buffers_ = &buffers;
+  hint_buffers_ = &buffers;
   buffers.kept.clear();
   buffers.failure.clear();
 }
 
-void Sample::store_note() {
-  if (kept_notes_ != nullptr && !note_buffers_->kept.empty())
-    kept_notes_->keep(record_, note_buffers_->kept);
+void Sample::store_hint() {
+  if (kept_hints_ != nullptr && !hint_buffers_->kept.empty())
+    kept_hints_->keep(record_, hint_buffers_->kept);
 }
 
 std::span<const std::byte> Sample::cached() {

@@ -17,13 +17,13 @@
 namespace millrace {
 namespace {
 
-struct Made {
+struct MadeBatches {
   std::vector<std::vector<std::byte>> images;
   std::size_t flips = 0;
 };
 
-Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
-             std::size_t micro_batches = 1) {
+MadeBatches batches_with(FlipOn flip_on, const std::optional<Conversion>& conversion,
+                         std::size_t micro_batches = 1) {
   Recipe recipe = Recipe::train(24);
   recipe.ops.back() = RandomHorizontalFlip{.p = 0.5, .on = flip_on};
   PipelineOptions options{.batch_size = 8,
@@ -33,7 +33,7 @@ Made made_by(FlipOn flip_on, const std::optional<Conversion>& conversion,
                           .slots = {.micro_batches = micro_batches}};
   Pipeline pipeline(std::make_shared<testing::JpegDataset>(), image_transform(recipe),
                     std::make_shared<HostDevice>(), options);
-  Made made;
+  MadeBatches made;
   while (const Batch batch = pipeline.next()) {
     const Tensor images = batch.images();
     const auto* data = static_cast<const std::byte*>(images.data);
@@ -51,19 +51,20 @@ TEST(DeviceFlip, HasTheBitsOfTheWorkersFlip) {
       for (const std::size_t micro_batches : {1U, 3U}) {
         Conversion conversion{.dtype = dtype, .layout = layout};
         if (dtype != DType::uint8) conversion.mean = Conversion::imagenet_mean;
-        const Made on_device = made_by(FlipOn::device, conversion, micro_batches);
-        EXPECT_EQ(on_device.images, made_by(FlipOn::worker, conversion, micro_batches).images);
+        const MadeBatches on_device = batches_with(FlipOn::device, conversion, micro_batches);
+        EXPECT_EQ(on_device.images, batches_with(FlipOn::worker, conversion, micro_batches).images);
         EXPECT_GT(on_device.flips, 10U);
         EXPECT_LT(on_device.flips, 50U);
       }
   // Unconverted, as uint8 in NHWC, they also equal those of a run without conversion.
   const Conversion nothing{.dtype = DType::uint8, .layout = ImageLayout::nhwc};
-  EXPECT_EQ(made_by(FlipOn::device, nothing).images, made_by(FlipOn::worker, std::nullopt).images);
+  EXPECT_EQ(batches_with(FlipOn::device, nothing).images,
+            batches_with(FlipOn::worker, std::nullopt).images);
 }
 
 TEST(DeviceFlip, WithoutConversionIsRefused) {
   try {
-    (void)made_by(FlipOn::device, std::nullopt);
+    (void)batches_with(FlipOn::device, std::nullopt);
     FAIL() << "nobody would have flipped";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_argument);

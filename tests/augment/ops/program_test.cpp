@@ -16,24 +16,24 @@ namespace {
 
 using testing::why_no_list;
 
-TEST(Program, FoldsResizeAndCropIntoOneWindow) {
+TEST(Program, JoinsResizeAndCropIntoOneWindow) {
   Random random(1, 1);
   const std::array<Operation, 2> ops{Resize{100}, CenterCrop{}};
-  const Fold fold = Program({80, 120}, ops).fold({300, 200}, 1, random);
-  EXPECT_EQ(fold.box, (Region{0, 0, 300, 200}));
-  EXPECT_EQ(fold.resampling.from, (Size{300, 200}));
-  EXPECT_EQ(fold.resampling.to, (Size{150, 100}));
-  EXPECT_EQ(fold.resampling.window, (Region{35, 0, 80, 100}));
-  EXPECT_EQ(fold.x, 0);
-  EXPECT_EQ(fold.y, 10) << "rows above the image are zero";
+  const ResamplePlan plan = Program({80, 120}, ops).plan({300, 200}, 1, random);
+  EXPECT_EQ(plan.box, (Region{0, 0, 300, 200}));
+  EXPECT_EQ(plan.resampling.from, (Size{300, 200}));
+  EXPECT_EQ(plan.resampling.to, (Size{150, 100}));
+  EXPECT_EQ(plan.resampling.window, (Region{35, 0, 80, 100}));
+  EXPECT_EQ(plan.x, 0);
+  EXPECT_EQ(plan.y, 10) << "rows above the image are zero";
 }
 
 TEST(Program, DrawsInTheOrderOfItsOperations) {
   const std::array<Operation, 1> crop{RandomResizedCrop{}};
   Random random(5, 9);
   Random same(5, 9);
-  const Fold fold = Program({32, 32}, crop).fold({300, 200}, 1, random);
-  EXPECT_EQ(fold.box, random_resized_crop({300, 200}, {0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0},
+  const ResamplePlan plan = Program({32, 32}, crop).plan({300, 200}, 1, random);
+  EXPECT_EQ(plan.box, random_resized_crop({300, 200}, {0.08, 1.0}, {3.0 / 4.0, 4.0 / 3.0},
                                           [&] { return same.uniform(); }));
   EXPECT_EQ(random(), same());
 }

@@ -70,7 +70,7 @@ TEST(RandomResizedCropOperation, RefusesWhatIsNoNumber) {
 }
 
 // A crop of the resized image would be another resampling than a crop of the image.
-TEST(RandomResizedCropOperation, CannotBeFoldedWithAResize) {
+TEST(RandomResizedCropOperation, CannotBeJoinedWithAResize) {
   EXPECT_EQ(
       why_no_list(R"([{"op": "resize"}, {"op": "random_resized_crop"}])"),
       "train.json: ops[1] (random_resized_crop) cannot be folded with the operations before it: "

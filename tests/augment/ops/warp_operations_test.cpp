@@ -257,9 +257,9 @@ TEST(WarpOperations, RandomCropPlacesItsWindowAnywhere) {
   std::map<int, int> tops;
   for (std::uint64_t position = 0; position < 3000; ++position) {
     Random random(5, position);
-    const Fold fold = program.fold({24, 14}, 1, random);
-    ++lefts[fold.frame.columns[10]];
-    ++tops[fold.frame.rows[5]];
+    const ResamplePlan plan = program.plan({24, 14}, 1, random);
+    ++lefts[plan.padding_map.columns[10]];
+    ++tops[plan.padding_map.rows[5]];
   }
   expect_law(lefts, equal_shares(9, 17));  // of 28 columns 20 are shown, from -1 on
   expect_law(tops, equal_shares(3, 9));

@@ -10,7 +10,7 @@
 #include "augment/orientations.h"
 #include "augment/resample/resampled.h"
 #include "augment/resample/vector_targets.h"
-#include "resample/digits.h"
+#include "resample/vnni_passes.h"
 #include "support/sample_maker.h"
 
 namespace millrace {
@@ -120,7 +120,7 @@ TEST(Resample, TakesDigitsByEachSetOfInstructionsThatHasThem) {
 #if HWY_ARCH_X86
   for (const std::int64_t target : testing::vector_targets()) {
     const testing::OnTarget on(target);
-    EXPECT_EQ(has_digit_passes(), (target & -target) <= HWY_AVX3_DL) << testing::name_of(target);
+    EXPECT_EQ(has_vnni_passes(), (target & -target) <= HWY_AVX3_DL) << testing::name_of(target);
   }
 #endif
 }

@@ -25,8 +25,8 @@ class OnTarget {
 };
 
 /// Returns every instruction set that this processor has and code is compiled for, including the
-/// plain one. The set of `digits.h` includes the next smaller one, for the passes without code of
-/// their own.
+/// plain one. The set of `vnni_passes.h` includes the next smaller one, for the passes without code
+/// of their own.
 inline std::vector<std::int64_t> vector_targets() {
   std::vector<std::int64_t> targets;
   const std::int64_t all = hwy::SupportedTargets() & HWY_TARGETS;

@@ -123,7 +123,7 @@ TEST(Targets, OfAnImageThatIsTurnedAreTurnedWithIt) {
     ASSERT_TRUE(workers.take(Record(0, fields)).is_ok());
     Random random(0, 0);
     const std::vector<Operation> ops{ExifTranspose{}, CenterCrop{}};
-    ASSERT_TRUE(workers.place(mask_size, Program(output, ops).fold(mask_size, orientation, random))
+    ASSERT_TRUE(workers.place(mask_size, Program(output, ops).plan(mask_size, orientation, random))
                     .is_ok());
     Sample sample = place.sample();
     ASSERT_TRUE(workers.write(sample).is_ok());
@@ -258,13 +258,13 @@ TEST(Targets, OfABadRecordNameTheirField) {
 
 TEST(Targets, AreNotKeptInMemory) {
   Recipe recipe = Recipe::eval();
-  EXPECT_GT(image_transform(recipe)->fixed_part().bytes, 0U);
+  EXPECT_GT(image_transform(recipe)->cacheable_prefix().bytes, 0U);
   recipe.targets.push_back({"mask", MaskTarget{}});
-  EXPECT_EQ(image_transform(recipe)->fixed_part().bytes, 0U);
+  EXPECT_EQ(image_transform(recipe)->cacheable_prefix().bytes, 0U);
   // A target that does not move does not prevent the cache.
   recipe.targets.back() = {"hot", ValuesTarget{.shape = {3}}};
-  EXPECT_EQ(image_transform(recipe)->fixed_part().fingerprint,
-            image_transform(Recipe::eval())->fixed_part().fingerprint);
+  EXPECT_EQ(image_transform(recipe)->cacheable_prefix().fingerprint,
+            image_transform(Recipe::eval())->cacheable_prefix().fingerprint);
 }
 
 }  // namespace

@@ -61,20 +61,21 @@ std::vector<Operation> folded_steps(const V2Case& one) {
 }
 
 /// Moves an image's targets as the warp of this step does.
-void warp_by(const V2Case& step, Size size, Followers& followers) {
+void warp_by(const V2Case& step, Size size, SpatialTargets& spatial_targets) {
   const std::string name = step[0];
   const auto number = [&](std::size_t n) { return step[n].get<double>(); };
   if (name == "affine") {
-    followers.warp(affine_map(middle(size), number(1), {0, 0}, number(2), {number(3), number(4)}));
+    spatial_targets.warp(
+        affine_map(middle(size), number(1), {0, 0}, number(2), {number(3), number(4)}));
   } else if (name == "rotate") {
-    followers.rotate(number(1));
+    spatial_targets.rotate(number(1));
   } else if (name == "perspective") {
     std::array<Point, 4> corners{};
     for (std::size_t n = 0; n < corners.size(); ++n)
       corners[n] = {number(1 + 2 * n), number(2 + 2 * n)};
     const auto map = perspective_map(size, corners);
     ASSERT_TRUE(map);
-    followers.warp(*map);
+    spatial_targets.warp(*map);
   }
 }
 
@@ -119,9 +120,9 @@ void compare_with_v2(const V2Case& one) {
   ASSERT_TRUE(workers.take(Record(0, fields)).is_ok());
   const std::vector<Operation> ops = folded_steps(one);
   Random random(0, 0);
-  const Fold fold = Program(output, ops).fold(size, 1, random);
-  ASSERT_EQ(fold.problem, "");
-  ASSERT_TRUE(workers.place(size, fold).is_ok());
+  const ResamplePlan plan = Program(output, ops).plan(size, 1, random);
+  ASSERT_EQ(plan.problem, "");
+  ASSERT_TRUE(workers.place(size, plan).is_ok());
   const bool warped = ops.size() < one["steps"].size();
   for (const V2Case& step : one["steps"]) warp_by(step, output, workers);
   Sample sample = place.sample();

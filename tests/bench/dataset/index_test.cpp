@@ -3,7 +3,7 @@
 // `millrace index`, and the stored index in the other commands.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 
 #include <nlohmann/json.hpp>
 
@@ -52,16 +52,16 @@ class Index : public ::testing::Test {
     return Json::parse(result.out);
   }
   /// The stored hints, by record.
-  std::vector<std::vector<std::byte>> notes() const {
+  std::vector<std::vector<std::byte>> hints() const {
     const auto dataset = open_dataset(set_);
     std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(dataset->size()));
     for (std::size_t record = 0; record < all.size(); ++record)
-      dataset->stored_note(record, all[record]);
+      dataset->stored_hint(record, all[record]);
     return all;
   }
-  void store(const std::vector<std::vector<std::byte>>& notes) const {
-    NotesWriter writer(open_dataset(set_));
-    for (const auto& note : notes) writer.append(note);
+  void store(const std::vector<std::vector<std::byte>>& hints) const {
+    HintsWriter writer(open_dataset(set_));
+    for (const auto& hint : hints) writer.append(hint);
     writer.finish();
   }
 
@@ -137,7 +137,7 @@ TEST_F(Index, IsProvedByVerify) {
   EXPECT_EQ(sound.at("indices_proved"), 30);
   EXPECT_EQ(sound.at("sound"), true);
   const Json plain = bench({"--index-bytes", "0"});
-  auto all = notes();
+  auto all = hints();
   std::swap(all[3], all[4]);
   all[7][30] ^= std::byte{4};
   all[9].resize(all[9].size() / 2);

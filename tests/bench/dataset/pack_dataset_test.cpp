@@ -157,7 +157,7 @@ TEST_F(PackDataset, AFolderIsInspectedVerifiedAndIndexed) {
   const auto indexed = millrace_command({"index", images});
   EXPECT_EQ(indexed.exit_code, 0) << indexed.err;
   EXPECT_TRUE(fs::exists(images + ".index"));
-  EXPECT_TRUE(open_dataset(images)->has_stored_notes());
+  EXPECT_TRUE(open_dataset(images)->has_stored_hints());
 }
 
 TEST_F(PackDataset, TarsAreVerifiedIndexedAndMeasured) {

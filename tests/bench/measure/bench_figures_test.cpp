@@ -54,11 +54,11 @@ TEST(BenchFigures, HaveRowsForWhatWasMeasuredAlone) {
 TEST(BenchWarnings, NameOtherDecodersThatTookMoreThanHalfOfTheTime) {
   Report report;
   EXPECT_TRUE(warnings_of({}, report, 0).empty());
-  report.ways = {{"millrace", 8}, {"millrace (PNM)", 1}, {"libpng", 1}, {"libwebp (lossy)", 2}};
-  report.way_seconds = {
+  report.decoders = {{"millrace", 8}, {"millrace (PNM)", 1}, {"libpng", 1}, {"libwebp (lossy)", 2}};
+  report.decoder_seconds = {
       {"millrace", 5}, {"millrace (PNM)", 1}, {"libpng", 2}, {"libwebp (lossy)", 4}};
   EXPECT_TRUE(warnings_of({}, report, 0).empty());
-  report.way_seconds["libwebp (lossy)"] = 7;
+  report.decoder_seconds["libwebp (lossy)"] = 7;
   EXPECT_THAT(warnings_of({}, report, 0),
               ElementsAre(HasSubstr("made 3 of 12 samples and took 60% of their time, libwebp "
                                     "(lossy) most")));
@@ -92,10 +92,10 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
   record.result.copy_hidden = 0.975;
   record.result.device_memory_growth = 2'500'000;
   record.result.rss_growth = -1'000'000;
-  record.beside = {.idle_by_synthetic = 0.0125,
-                   .idle_floor = 0.0004,
-                   .plain_copies = {.idle = CopyRates{25e9, 20.2e9}},
-                   .first_step = FirstStep{12, 30.5}};
+  record.baselines = {.idle_by_synthetic = 0.0125,
+                      .idle_floor = 0.0004,
+                      .plain_copies = {.idle = CopyRates{25e9, 20.2e9}},
+                      .first_step = FirstStep{12, 30.5}};
   const auto rows = rows_of(record);
   EXPECT_THAT(rows.at("idle by synthetic input"), HasSubstr("1.25%"));
   EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s; 97.5% of their time under steps");
@@ -113,10 +113,11 @@ TEST(BenchFigures, TellCopiesBesidePlainOnesAndWhatPartsSave) {
 TEST(BenchFigures, TellCopiesBesidePlainOnesOfBothKindsOfMemoryAndWithBusyWorkers) {
   BenchRecord record;
   record.result.copies = CopyRate{1e6, 20e9};
-  record.beside = {.plain_copies = {.idle = CopyRates{25e9, 20e9},
-                                    .busy = CopyRates{20e9, 16e9},
-                                    .under_steps = CopyRates{32e9, 25e9}},
-                   .driver_copies = {.idle = CopyRates{40e9, 32e9}, .busy = CopyRates{16e9, 8e9}}};
+  record.baselines = {
+      .plain_copies = {.idle = CopyRates{25e9, 20e9},
+                       .busy = CopyRates{20e9, 16e9},
+                       .under_steps = CopyRates{32e9, 25e9}},
+      .driver_copies = {.idle = CopyRates{40e9, 32e9}, .busy = CopyRates{16e9, 8e9}}};
   const auto rows = rows_of(record);
   EXPECT_EQ(rows.at("copies to the device"), "20.00 GB/s");
   EXPECT_EQ(rows.at("of plain, busy workers"), "100.0% of 20.00 GB/s, paced 125.0% of 16.00 GB/s");

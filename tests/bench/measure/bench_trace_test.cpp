@@ -51,7 +51,7 @@ TEST_F(BenchTrace, AgreesWithTheReport) {
     if (event.value("ts", 0.0) + us <= 1e6 * seconds) sum_ms[name] += us / 1e3;
     if (name == "thread_name") lanes.insert(event.at("args").at("name").get<std::string>());
   }
-  for (const char* lane : {"worker 0", "planner", "feeder", "copies", "trainer", "device steps"})
+  for (const char* lane : {"worker 0", "planner", "upload", "copies", "trainer", "device steps"})
     EXPECT_TRUE(lanes.contains(lane)) << lane;
   for (const char* level : {"free slots", "ready batches"}) EXPECT_GT(counts[level], 0U) << level;
   // The trace cuts one sample per worker, which began before the measured time.

@@ -50,7 +50,7 @@ class MadeUpRun {
     for (unsigned worker = 0; worker < plan_.workers; ++worker)
       workers_.push_back(&trace_.add_lane(pipeline, "worker " + std::to_string(worker)));
     planner_ = &trace_.add_lane(pipeline, "planner");
-    feeder_ = &trace_.add_lane(pipeline, "feeder");
+    upload_thread_ = &trace_.add_lane(pipeline, "upload");
     copies_ = &trace_.add_lane(pipeline, "copies");
     trainer_ = &trace_.add_lane(pipeline, "trainer");
     free_slots_ = &trace_.add_lane(pipeline, "free slots");
@@ -94,8 +94,8 @@ class MadeUpRun {
         made = std::max(made, now);
       }
       made_or_taken.emplace_back(made, 1);
-      if (made > fed) feeder_->add("wait for samples", at(fed), at(made), batch);
-      feeder_->add("upload", at(made), at(made + 0.05), batch);
+      if (made > fed) upload_thread_->add("wait for samples", at(fed), at(made), batch);
+      upload_thread_->add("upload", at(made), at(made + 0.05), batch);
       fed = made + 0.05;
       const double copy_begin = std::max(copy_free, fed);
       copy_free = copy_begin + 2.6;
@@ -236,7 +236,7 @@ class MadeUpRun {
   Trace::Clock::time_point start_ = Trace::Clock::now();
   std::vector<Trace::Lane*> workers_;
   Trace::Lane* planner_ = nullptr;
-  Trace::Lane* feeder_ = nullptr;
+  Trace::Lane* upload_thread_ = nullptr;
   Trace::Lane* copies_ = nullptr;
   Trace::Lane* trainer_ = nullptr;
   Trace::Lane* free_slots_ = nullptr;

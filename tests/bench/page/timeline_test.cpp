@@ -62,7 +62,7 @@ TEST(Timeline, HasEverySpanWithItsBatchAndRecord) {
 
 TEST(Timeline, TellsSpansWithoutABatchFromThoseWithOne) {
   cli::TracePicture picture{.groups = {"millrace"}};
-  picture.lanes = {lane(0, "feeder", {span("upload", 0, 1, 3), span("upload", 1, 2)})};
+  picture.lanes = {lane(0, "upload", {span("upload", 0, 1, 3), span("upload", 1, 2)})};
   const Json kind = lanes_of(cli::timeline_section(picture))[0].at("kinds")[0];
   EXPECT_EQ(kind.at("batch"), Json::parse("[3, null]"));
   EXPECT_FALSE(kind.contains("record"));

@@ -85,7 +85,7 @@ TEST(JpegLimits, MemoryOfOneImage) {
 
 /// Expects that another decoder of the budget gets all of it now. Otherwise it waits forever.
 void expect_all_free(const std::shared_ptr<DecodeBudget>& budget) {
-  const DecodeBudget::Lease all = budget->take(budget->limits().max_decode_bytes);
+  const DecodeBudget::Reservation all = budget->take(budget->limits().max_decode_bytes);
 }
 
 TEST(JpegLimits, LargeImagesGiveTheirMemoryBack) {

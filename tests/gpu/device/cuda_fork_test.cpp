@@ -17,7 +17,7 @@
 #include <optional>
 #include <thread>
 
-#include "device/loan.h"
+#include "device/deferred_free.h"
 #include "gpu/device/cuda_run.h"
 #include "loader/pipeline/blocking_call_of.h"
 #include "support/small_run.h"
@@ -104,7 +104,7 @@ int status_of_children(Act act) {
   int status = 0;
   {
     std::jthread busy([&] {
-      while (!ended) Returns::of(0)->leave();
+      while (!ended) DeallocationQueue::of(0)->leave();
     });
     for (int round = 0; round < 50 && status == 0; ++round) {
       Memory memory = device.allocate_host(1000, {});

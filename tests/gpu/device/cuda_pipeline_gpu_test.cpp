@@ -75,9 +75,9 @@ TEST_F(CudaPipelineOnGpu, PartsAreThoseOfTheHost) {
     const auto expected = run.expected();
     CudaStream stream(0);
     Pipeline pipeline = run.on(std::make_shared<CudaDevice>());
-    while (const Batch batch = pipeline.next_in_parts(stream)) {
+    while (const Batch batch = pipeline.next_in_micro_batches(stream)) {
       std::vector<std::uint8_t> images;
-      for (const Part& part : batch.parts()) {
+      for (const MicroBatch& part : batch.micro_batches()) {
         const Tensor tensor = part.images();
         const auto bytes = DeviceBytes::bytes_at(tensor.data, tensor.bytes(), stream);
         images.insert(images.end(), bytes.begin(), bytes.end());

@@ -101,7 +101,7 @@ TEST(Dlpack, ShowsAMicroBatch) {
   NextRequest request;
   request.in_parts = true;
   const Batch batch = pipeline.next(request);
-  for (const Part& part : batch.parts()) {
+  for (const MicroBatch& part : batch.micro_batches()) {
     const Exported exported(to_dlpack(part["int64"]));
     EXPECT_EQ(exported->dl_tensor.data, part["int64"].data);
     EXPECT_THAT(extents(exported->dl_tensor.shape, exported->dl_tensor.ndim), ElementsAre(2, 2, 3));
@@ -144,7 +144,7 @@ TEST(Dlpack, NeedsAShareOfTheBatchAndNoObject) {
   request.in_parts = true;
   Batch batch = pipeline.next(request);
   std::vector<BatchTensor> parts;
-  for (const Part& part : batch.parts()) parts.push_back(part["int64"]);
+  for (const MicroBatch& part : batch.micro_batches()) parts.push_back(part["int64"]);
   const Batch moved = std::move(batch);
   const std::int64_t* const first = moved["int64"].as<std::int64_t>().data();
   EXPECT_EQ(Exported(to_dlpack(parts.at(0)))->dl_tensor.data, first);

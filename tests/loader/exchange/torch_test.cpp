@@ -148,7 +148,7 @@ TEST(Torch, ShowsMicroBatches) {
   Pipeline pipeline = run.pipeline();
   const Batch batch = TorchStream().next(pipeline, {.in_parts = true});
   std::vector<at::Tensor> parts;
-  for (const Part& part : batch.parts()) parts.push_back(to_torch(part.labels()));
+  for (const MicroBatch& part : batch.micro_batches()) parts.push_back(to_torch(part.labels()));
   EXPECT_TRUE(at::equal(at::cat(parts), to_torch(batch.labels())));
 }
 

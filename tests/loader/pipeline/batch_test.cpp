@@ -67,7 +67,7 @@ TEST(Batch, ShrinksAtTheEpochsEnd) {
   EXPECT_THAT(positions, ElementsAre(8, 16, 20));
 }
 
-TEST(Batch, CopiesAndMovesShareOneLease) {
+TEST(Batch, CopiesAndMovesShareOneSlot) {
   SmallRun run(20);
   run.options.slots.prefetch = 1;
   Pipeline pipeline = run.pipeline();
@@ -99,10 +99,10 @@ TEST_P(BatchParts, TileTheBatch) {
     run.options.slots.micro_batches = micro_batches;
     Pipeline pipeline = run.pipeline();
     HostStream stream;
-    while (const Batch batch = pipeline.next_in_parts(stream)) {
+    while (const Batch batch = pipeline.next_in_micro_batches(stream)) {
       std::size_t parts = 0;
       std::size_t samples = 0;
-      for (const Part& part : batch.parts()) {
+      for (const MicroBatch& part : batch.micro_batches()) {
         stream.synchronize();
         EXPECT_EQ(part.number(), parts++);
         EXPECT_EQ(part.first(), samples);
@@ -116,7 +116,7 @@ TEST_P(BatchParts, TileTheBatch) {
         samples += part.size();
       }
       EXPECT_EQ(samples, batch.size());
-      EXPECT_EQ(parts, batch.parts().size());
+      EXPECT_EQ(parts, batch.micro_batches().size());
       EXPECT_LE(parts, micro_batches);
       if (batch.size() == 8) {
         EXPECT_EQ(parts, micro_batches);
@@ -133,9 +133,9 @@ TEST_P(BatchParts, AreTakenBeforeTheWhole) {
   run.options.slots.micro_batches = 2;
   Pipeline pipeline = run.pipeline();
   HostStream stream;
-  const Batch batch = pipeline.next_in_parts(stream);
+  const Batch batch = pipeline.next_in_micro_batches(stream);
   EXPECT_EQ(error_of([&] { (void)batch.images(); }).code(), ErrorCode::invalid_argument);
-  for (const Part& part : batch.parts()) (void)part;
+  for (const MicroBatch& part : batch.micro_batches()) (void)part;
   EXPECT_EQ(batch.images().shape[0], 8U);
 }
 
@@ -146,7 +146,7 @@ TEST_P(BatchParts, OfAWholeBatchCanBeLookedAtAgain) {
   const Batch batch = pipeline.next();
   for (int round = 0; round < 2; ++round) {
     std::size_t samples = 0;
-    for (const Part& part : batch.parts()) {
+    for (const MicroBatch& part : batch.micro_batches()) {
       EXPECT_EQ(part.images().data, static_cast<std::byte*>(batch.images().data) + samples * 96);
       samples += part.size();
     }

@@ -6,16 +6,16 @@
 #include <functional>
 #include <string>
 
-#include "pipeline/batch_path.h"
+#include "pipeline/blocking_call_scope.h"
 
 namespace millrace::testing {
 
 /// Returns the first blocking call that `function` makes; empty if it makes none.
 inline std::string blocking_call_of(const std::function<void()>& function) {
-  const BatchPath path(true);
+  const BlockingCallScope scope(true);
   function();
   try {
-    path.check("test");
+    scope.check("test");
   } catch (const Error& error) {
     return error.what();
   }

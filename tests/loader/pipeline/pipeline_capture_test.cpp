@@ -49,7 +49,7 @@ TEST_P(PipelineCapture, TakesNoBatch) {
   for (std::uint64_t number = 0; number < 10; ++number) {
     expect_refused([&] { (void)pipeline.next(*stream); });
     expect_refused([&] { (void)pipeline.next(*stream, patience); });
-    expect_refused([&] { (void)pipeline.next_in_parts(*stream); });
+    expect_refused([&] { (void)pipeline.next_in_micro_batches(*stream); });
     const Batch batch = pipeline.next(*stream, patience);
     ASSERT_TRUE(batch);
     EXPECT_EQ(batch.number(), number) << "a batch was lost";
@@ -60,8 +60,9 @@ TEST_P(PipelineCapture, TakesNoBatch) {
 
 TEST_P(PipelineCapture, TakesNoPart) {
   Pipeline pipeline = run.pipeline();
-  for (std::uint64_t number = 0; const Batch batch = pipeline.next_in_parts(*stream); ++number) {
-    const PartRange parts = batch.parts();
+  for (std::uint64_t number = 0; const Batch batch = pipeline.next_in_micro_batches(*stream);
+       ++number) {
+    const MicroBatchRange parts = batch.micro_batches();
     auto iterator = parts.begin();
     expect_refused([&] { (void)*iterator; });
     (void)*iterator;

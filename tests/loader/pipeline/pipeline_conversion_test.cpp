@@ -117,9 +117,9 @@ TEST(PipelineConversions, PartsAreConvertedOneByOne) {
   const auto expected = testing::expected_bytes(run);
   Pipeline pipeline = run.pipeline();
   HostStream stream;
-  while (const Batch batch = pipeline.next_in_parts(stream)) {
+  while (const Batch batch = pipeline.next_in_micro_batches(stream)) {
     const auto& wanted = expected.at(batch.number())[1].second;
-    for (const Part& part : batch.parts()) {
+    for (const MicroBatch& part : batch.micro_batches()) {
       stream.synchronize();
       const Tensor images = part.images();
       const std::size_t sample_bytes = images.bytes() / part.size();

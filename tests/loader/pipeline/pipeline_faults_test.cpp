@@ -80,7 +80,8 @@ Error expect_error(const Run& run, HookDevice* hooked = nullptr, Thrown thrown =
   for (int again = 0; again < 2; ++again) {
     EXPECT_STREQ(error_of([&] { (void)pipeline->next(*stream); }).what(), first.what());
     EXPECT_STREQ(error_of([&] { (void)pipeline->next(); }).what(), first.what());
-    EXPECT_STREQ(error_of([&] { (void)pipeline->next_in_parts(*stream); }).what(), first.what());
+    EXPECT_STREQ(error_of([&] { (void)pipeline->next_in_micro_batches(*stream); }).what(),
+                 first.what());
   }
   const Stopwatch ending;
   pipeline.reset();
@@ -304,13 +305,13 @@ TEST(PipelineFaultyTransform, AnErrorReachesATrainerThatWaitsForAPart) {
   Pipeline pipeline = run.pipeline();
   const testing::OpensAtEnd opens(gate);
   HostStream stream;
-  const Batch batch = pipeline.next_in_parts(stream);
+  const Batch batch = pipeline.next_in_micro_batches(stream);
   std::jthread opener([&gate] {
     std::this_thread::sleep_for(30ms);
     gate.open();
   });
   const Error error = error_of([&] {
-    for (const Part& part : batch.parts()) (void)part;
+    for (const MicroBatch& part : batch.micro_batches()) (void)part;
   });
   EXPECT_THAT(error.what(), HasSubstr("the planted error"));
 }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "loader/pipeline/road/small_road.h"
+#include "loader/pipeline/slots/small_queues.h"
 #include "support/counting_malloc.h"
 #include "support/fake_device.h"
 #include "support/small_run.h"
@@ -114,16 +114,16 @@ TEST(CountingMalloc, Counts) {
 }
 
 // Without memory the queues still close with an error, which says that memory is missing.
-TEST(Road, FailsWithoutMemory) {
+TEST(SlotQueues, FailsWithoutMemory) {
   MILLRACE_NEEDS_COUNTING_MALLOC();
-  const testing::SmallRoad small;
+  const testing::SmallQueues small;
   try {
     throw std::bad_alloc();
   } catch (...) {
     const testing::NoMemory none;
-    small.road->fail("make");
+    small.queues->fail("make");
   }
-  EXPECT_THAT(testing::error_of([&] { small.road->throw_if_closed(); }).what(),
+  EXPECT_THAT(testing::error_of([&] { small.queues->throw_if_closed(); }).what(),
               ::testing::HasSubstr("no memory left"));
 }
 

@@ -105,9 +105,9 @@ TEST(PipelineOverlap, TheStreamWaitsForThePartsCopy) {
   Pipeline pipeline = run.pipeline();
   const auto stream = device->trainer_stream();
   const OpensAtEnd opens(gate);
-  const Batch batch = pipeline.next_in_parts(*stream);
+  const Batch batch = pipeline.next_in_micro_batches(*stream);
   std::size_t after_the_copy = 0;
-  for (const Part& part : batch.parts()) {
+  for (const MicroBatch& part : batch.micro_batches()) {
     (void)part;
     stream->host().launch([&] { after_the_copy += gate.is_open() ? 1 : 0; });
   }
@@ -211,12 +211,12 @@ TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
   Pipeline pipeline = run.pipeline();
   const OpensAtEnd opens(gate);
   HostStream stream;
-  const Batch batch = pipeline.next_in_parts(stream);
+  const Batch batch = pipeline.next_in_micro_batches(stream);
   ASSERT_TRUE(batch);
-  const PartRange parts = batch.parts();
+  const MicroBatchRange parts = batch.micro_batches();
   ASSERT_EQ(parts.size(), 2U);
   auto iterator = parts.begin();
-  const Part first = *iterator;
+  const MicroBatch first = *iterator;
   stream.synchronize();
   EXPECT_FALSE(gate.is_open());
   const auto labels = first.labels().as<std::int64_t>();
@@ -230,7 +230,7 @@ TEST_P(PipelineParts, ComeBeforeTheBatchIsMade) {
     opened = true;
     gate.open();
   });
-  const Part second = *++iterator;
+  const MicroBatch second = *++iterator;
   EXPECT_TRUE(opened) << "the second part came before its samples were made";
   stream.synchronize();
   EXPECT_EQ(second.labels().as<std::int64_t>()[3], testing::MemoryDataset::label_of(7));
@@ -269,7 +269,7 @@ TEST_P(PipelineParts, ABatchMayGoBeforeItsPartsCame) {
     Pipeline pipeline = run.pipeline();
     const OpensAtEnd opens(gate);
     HostStream stream;
-    Batch batch = pipeline.next_in_parts(stream);
+    Batch batch = pipeline.next_in_micro_batches(stream);
     ASSERT_TRUE(batch);
     ASSERT_TRUE(eventually([&] { return gate.arrived() == 1; }));
     batch.reset();
@@ -293,10 +293,10 @@ TEST_P(PipelineParts, ABatchMayGoWithOnlySomePartsTaken) {
   Pipeline pipeline = run.pipeline();
   HostStream stream;
   std::uint64_t number = 0;
-  for (; const Batch batch = pipeline.next_in_parts(stream); ++number) {
+  for (; const Batch batch = pipeline.next_in_micro_batches(stream); ++number) {
     EXPECT_EQ(batch.number(), number);
     std::size_t taken = 0;
-    for (const Part& part : batch.parts()) {
+    for (const MicroBatch& part : batch.micro_batches()) {
       stream.synchronize();
       const auto labels = part.labels().as<std::int64_t>();
       for (std::size_t sample = 0; sample < part.size(); ++sample)

@@ -45,7 +45,7 @@ TEST_P(PipelineRequest, EveryCombinationGivesTheSameBatches) {
         const Batch batch = pipeline.next(request);
         ASSERT_TRUE(batch);
         std::size_t samples = 0;
-        for (const Part& part : batch.parts()) samples += part.size();
+        for (const MicroBatch& part : batch.micro_batches()) samples += part.size();
         EXPECT_EQ(samples, 8U);
         if (on != nullptr) stream.synchronize();
         testing::expect_positions(contents(batch), run.sampler(), 42, 8 * number++);
@@ -60,7 +60,7 @@ TEST_P(PipelineRequest, OnTheHostAMicroBatchCanBeReadWhenItIsTaken) {
   run.device = device;
   Pipeline pipeline = run.pipeline();
   const Batch batch = pipeline.next({.in_parts = true});
-  for (const Part& part : batch.parts())
+  for (const MicroBatch& part : batch.micro_batches())
     for (std::size_t sample = 0; sample < part.size(); ++sample)
       EXPECT_EQ(part.labels().as<std::int64_t>()[sample],
                 testing::MemoryDataset::label_of(part.indices()[sample]));
@@ -95,8 +95,8 @@ TEST(PipelineParts, NoThreadGoesAheadOfTheStreamsWaitForAMicroBatch) {
   Pipeline pipeline = run.pipeline();
   const testing::OpensAtEnd opens(gate);
   const auto stream = device->trainer_stream();
-  Batch batch = pipeline.next_in_parts(*stream);
-  const PartRange parts = batch.parts();
+  Batch batch = pipeline.next_in_micro_batches(*stream);
+  const MicroBatchRange parts = batch.micro_batches();
   // The pipeline's own copies may reach the gate, too.
   std::atomic<unsigned> through = 0;
   const auto take = [&] {

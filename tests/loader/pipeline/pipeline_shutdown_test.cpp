@@ -87,7 +87,7 @@ TEST_P(PipelineShutdown, EarlyBreakInTheMiddleOfABatch) {
   run.options.slots.micro_batches = 4;
   HostStream stream;
   std::optional<Pipeline> pipeline(run.pipeline());
-  for (const Part& part : pipeline->next_in_parts(stream).parts()) {
+  for (const MicroBatch& part : pipeline->next_in_micro_batches(stream).micro_batches()) {
     (void)part;
     break;
   }
@@ -168,9 +168,9 @@ TEST_P(PipelineShutdown, AThreadWaitingForAPartGetsStopped) {
   const OpensAtEnd opens(gate);
   HostStream stream;
   auto trainer = std::async(std::launch::async, [&] {
-    const Batch batch = pipeline.next_in_parts(stream);
+    const Batch batch = pipeline.next_in_micro_batches(stream);
     return error_of([&] {
-             for (const Part& part : batch.parts()) (void)part;
+             for (const MicroBatch& part : batch.micro_batches()) (void)part;
            })
         .code();
   });

@@ -103,8 +103,8 @@ TEST(PipelineSpec, PartsHaveTheirShareOfEveryField) {
   run.options.bad_records = BadRecords::mark;
   Pipeline pipeline(run.dataset, pair_transform(), run.device, run.options);
   HostStream stream;
-  while (const Batch batch = pipeline.next_in_parts(stream))
-    for (const Part& part : batch.parts()) {
+  while (const Batch batch = pipeline.next_in_micro_batches(stream))
+    for (const MicroBatch& part : batch.micro_batches()) {
       stream.synchronize();
       EXPECT_EQ(part["boxes"].shape, Shape({part.size(), most_boxes, 4}));
       const auto lengths = part["boxes.length"].as<std::uint32_t>();

@@ -166,10 +166,11 @@ TEST(ForbidBlockingCallsOnce, AnInnocentRunPasses) {
         std::size_t batches = 0;
         for (;; ++batches) {
           const bool in_parts = batches % 3 == 0;
-          const Batch batch = in_parts ? pipeline.next_in_parts(stream) : pipeline.next(stream);
+          const Batch batch =
+              in_parts ? pipeline.next_in_micro_batches(stream) : pipeline.next(stream);
           if (!batch) break;
           if (in_parts) {
-            for (const Part& part : batch.parts()) (void)part;
+            for (const MicroBatch& part : batch.micro_batches()) (void)part;
           }
           batch.record_stream(second);
           stream.step(std::chrono::microseconds(200));

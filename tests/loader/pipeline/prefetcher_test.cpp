@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "loader/pipeline/road/small_road.h"
+#include "loader/pipeline/slots/small_queues.h"
 #include "support/fake_dataset.h"
 #include "support/small_run.h"
 #include "support/waiting.h"
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using testing::MemoryDataset;
 using testing::OpensAtEnd;
 using testing::patience;
-using testing::SmallRoad;
+using testing::SmallQueues;
 using testing::SmallRun;
 
 class Prefetching : public ::testing::Test {
@@ -54,12 +54,12 @@ class Prefetching : public ::testing::Test {
     return positions;
   }
   void start() {
-    thread = std::thread([this] { prefetcher.run(*small.road); });
+    thread = std::thread([this] { prefetcher.run(*small.queues); });
   }
 
   const std::shared_ptr<MemoryDataset> dataset = std::make_shared<MemoryDataset>(20);
   const Sampler sampler{Order{}, 20, 7};
-  SmallRoad small{{.micro_batches = {8, 1}, .end = 3}};
+  SmallQueues small{{.micro_batches = {8, 1}, .end = 3}};
   std::mutex mutex;
   std::vector<std::uint64_t> told;
   Prefetcher prefetcher{dataset, sampler,
@@ -90,7 +90,7 @@ TEST_F(Prefetching, AnErrorIsAWarningAndTheNextBatchIsToldOf) {
   EXPECT_TRUE(eventually([&calls] { return calls == 2; }));
   EXPECT_TRUE(eventually([this] { return !prefetcher.warnings().empty(); }));
   EXPECT_THAT(prefetcher.warnings().front(), HasSubstr("memory: prefetch() threw: torn"));
-  EXPECT_FALSE(small.road->closed());
+  EXPECT_FALSE(small.queues->closed());
 }
 
 // A dataset on a slow disk: batches are made nevertheless.

@@ -12,7 +12,7 @@ namespace millrace {
 namespace {
 
 /// A sample of one fixed and one variable field, in memory of its own.
-struct Place {
+struct SampleMemory {
   SampleSpec spec{{{"image", DType::uint8, {4}, false}, {"boxes", DType::float32, {3, 2}, true}}};
   std::array<std::uint8_t, 4> image{};
   std::array<float, 6> boxes{};
@@ -23,42 +23,42 @@ struct Place {
 };
 
 TEST(Sample, GivesFieldsByPlaceAndByName) {
-  Place place;
-  Sample sample(place.spec, place.fields);
-  EXPECT_EQ(sample[0].data, place.image.data());
-  EXPECT_EQ(sample["boxes"].data, place.boxes.data());
+  SampleMemory memory;
+  Sample sample(memory.spec, memory.fields);
+  EXPECT_EQ(sample[0].data, memory.image.data());
+  EXPECT_EQ(sample["boxes"].data, memory.boxes.data());
   sample["image"].as<std::uint8_t>()[2] = 9;
-  EXPECT_EQ(place.image[2], 9);
+  EXPECT_EQ(memory.image[2], 9);
   EXPECT_THROW((void)sample["imgae"], Error);
 }
 
 TEST(Sample, HasLengthZeroUntilItIsTold) {
-  Place place;
-  Sample sample(place.spec, place.fields);
-  EXPECT_EQ(place.length, 0U);
+  SampleMemory memory;
+  Sample sample(memory.spec, memory.fields);
+  EXPECT_EQ(memory.length, 0U);
   sample.set_length(1, 3);
-  EXPECT_EQ(place.length, 3U);
+  EXPECT_EQ(memory.length, 3U);
   sample.set_length(1, 1);
-  EXPECT_EQ(place.length, 1U);
+  EXPECT_EQ(memory.length, 1U);
 }
 
 TEST(Sample, RefusesALengthThatDoesNotFit) {
-  Place place;
-  Sample sample(place.spec, place.fields);
+  SampleMemory memory;
+  Sample sample(memory.spec, memory.fields);
   for (const auto& [field, length] : {std::pair<std::size_t, std::size_t>{1, 4}, {0, 1}}) try {
       sample.set_length(field, length);
       ADD_FAILURE() << "field " << field << " took the length " << length;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
     }
-  EXPECT_EQ(place.length, 0U);
+  EXPECT_EQ(memory.length, 0U);
 }
 
 TEST(Sample, RefusesAStageThatTheTransformHasNot) {
-  Place place;
+  SampleMemory memory;
   std::array<std::uint64_t, 2> stage_ns{};
-  Sample sample(place.spec, place.fields, stage_ns);
-  Sample part(sample, place.spec, place.fields, 1);
+  Sample sample(memory.spec, memory.fields, stage_ns);
+  Sample part(sample, memory.spec, memory.fields, 1);
   for (const std::size_t stage : {std::size_t{2}, std::size_t{1} << 40, SIZE_MAX}) {
     EXPECT_THROW(sample.enter_stage(stage), Error) << stage;
     EXPECT_THROW(part.enter_stage(stage), Error) << stage;
@@ -67,9 +67,9 @@ TEST(Sample, RefusesAStageThatTheTransformHasNot) {
 }
 
 TEST(Sample, TellsTheTimeOfItsStagesApart) {
-  Place place;
+  SampleMemory memory;
   std::array<std::uint64_t, 2> stage_ns{100, 0};
-  Sample sample(place.spec, place.fields, stage_ns);
+  Sample sample(memory.spec, memory.fields, stage_ns);
   std::this_thread::sleep_for(std::chrono::milliseconds(4));
   sample.enter_stage(1);
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -81,10 +81,10 @@ TEST(Sample, TellsTheTimeOfItsStagesApart) {
 }
 
 TEST(Sample, HasNoTimeWhileItIsPaused) {
-  Place place;
+  SampleMemory memory;
   std::array<std::uint64_t, 2> stage_ns{};
   std::atomic<std::size_t> now_in{9};
-  Sample sample(place.spec, place.fields, stage_ns, &now_in);
+  Sample sample(memory.spec, memory.fields, stage_ns, &now_in);
   sample.pause();
   EXPECT_EQ(now_in, Sample::paused_stage);
   const auto before = stage_ns;
@@ -103,9 +103,9 @@ TEST(Sample, HasNoTimeWhileItIsPaused) {
 }
 
 TEST(Sample, ShowsItsStageToOtherThreads) {
-  Place place;
+  SampleMemory memory;
   std::atomic<std::size_t> now_in{9};
-  Sample sample(place.spec, place.fields, {}, &now_in);
+  Sample sample(memory.spec, memory.fields, {}, &now_in);
   EXPECT_EQ(now_in, 0U);
   sample.enter_stage(1);
   EXPECT_EQ(now_in, 1U);
@@ -114,7 +114,7 @@ TEST(Sample, ShowsItsStageToOtherThreads) {
 
 TEST(Transform, HasOneStageUnlessItSaysMore) {
   const testing::FunctionTransform transform(
-      Place().spec, [](const Record&, Random&, Sample&) { return Status::ok(); });
+      SampleMemory().spec, [](const Record&, Random&, Sample&) { return Status::ok(); });
   EXPECT_THAT(transform.stages(), ::testing::ElementsAre("transform"));
 }
 

@@ -20,8 +20,8 @@ TEST(ReportJson, HasEachMemberUnderItsName) {
   report.samples = 191;
   report.samples_made = 200;
   report.encoded_bytes = 1ULL << 60U;
-  report.ways = {{"own", 150}, {"libjpeg-turbo", 50}};
-  report.way_seconds = {{"own", 1.5}, {"libjpeg-turbo", 2.5}};
+  report.decoders = {{"own", 150}, {"libjpeg-turbo", 50}};
+  report.decoder_seconds = {{"own", 1.5}, {"libjpeg-turbo", 2.5}};
   report.copied_bytes = 77;
   report.stall = {3, 12, 4, 5, 6, 7};
   report.ahead = {1, 0.5, 0.5, 0.5, 0.5, 0.5};

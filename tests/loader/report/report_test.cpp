@@ -27,7 +27,7 @@ TEST(Report, CountsWhatWasHandedOutMadeReadAndCopied) {
     EXPECT_EQ(report.samples_made, 60U);
     EXPECT_EQ(report.encoded_bytes, 60 * testing::MemoryDataset::record_bytes);
     EXPECT_EQ(report.transform, "stamps");
-    EXPECT_EQ(report.ways, (std::map<std::string, std::uint64_t>{{"even", 30}, {"odd", 30}}));
+    EXPECT_EQ(report.decoders, (std::map<std::string, std::uint64_t>{{"even", 30}, {"odd", 30}}));
     if (copies) {
       EXPECT_GE(report.copied_bytes, 60 * run.transform->spec().bytes_per_sample());
     } else {
@@ -168,7 +168,7 @@ TEST(Report, StartsAfreshWhenAsked) {
   EXPECT_EQ(after.samples, 0U);
   EXPECT_EQ(after.samples_made, 0U);
   EXPECT_EQ(after.encoded_bytes, 0U);
-  EXPECT_TRUE(after.ways.empty());
+  EXPECT_TRUE(after.decoders.empty());
   EXPECT_EQ(after.transform, before.transform);
   EXPECT_EQ(after.stall.count, 0U);
   EXPECT_EQ(after.ahead.total_ms, 0);

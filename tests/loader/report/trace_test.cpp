@@ -125,7 +125,7 @@ TEST(Trace, HasALanePerWorkerThreadAndCounter) {
   const std::vector<TraceLane> lanes = run.options.debug.trace->lanes();
   EXPECT_FALSE(lane_of(lanes, "worker 0").spans.empty() &&
                lane_of(lanes, "worker 1").spans.empty());
-  for (const char* name : {"planner", "feeder"})
+  for (const char* name : {"planner", "upload"})
     EXPECT_FALSE(lane_of(lanes, name).spans.empty()) << name;
   for (const char* name : {"free slots", "ready batches", "active workers"})
     EXPECT_FALSE(lane_of(lanes, name).values.empty()) << name;

@@ -208,8 +208,8 @@ class Resampler {
   PackedAxis down_;
   DigitAxis across_digits_;
   DigitAxis down_digits_;
-  bool across_by_digits_ = false;
-  bool down_by_digits_ = false;
+  bool across_by_vnni_ = false;
+  bool down_by_vnni_ = false;
   /// Rows that passed the horizontal pass and are still needed, in a ring of `kept_rows_`.
   std::size_t kept_rows_ = 0;
   std::vector<std::uint8_t> rows_;

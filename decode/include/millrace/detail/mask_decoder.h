@@ -56,7 +56,7 @@ class MaskDecoder {
 
  private:
   std::shared_ptr<DecodeBudget> budget_;
-  DecodeBudget::Lease lease_;
+  DecodeBudget::Reservation reservation_;
   std::unique_ptr<Libpng> libpng_;
   std::unique_ptr<PixelScratch> scratch_;
 };

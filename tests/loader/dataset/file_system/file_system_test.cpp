@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
 #include <millrace/runtime.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 
 #include <cerrno>
 #include <functional>
@@ -171,16 +171,16 @@ TEST(FileSystem, CallsThatASignalInterruptsAreRepeated) {
     shards.finish();
     for (const char* name : {"a.lmdb", "s.lmdb"}) {
       const auto dataset = open_dataset(folder / name);
-      NotesWriter notes(dataset);
-      const std::vector<std::byte> note(40, std::byte{7});
-      for (std::uint64_t index = 0; index < 40; ++index) notes.append(note);
-      notes.finish();
+      HintsWriter hints(dataset);
+      const std::vector<std::byte> hint(40, std::byte{7});
+      for (std::uint64_t index = 0; index < 40; ++index) hints.append(hint);
+      hints.finish();
     }
     for (const bool map : {true, false})
       for (const char* name : {"a.lmdb", "s.lmdb"}) {
         const auto dataset = open_dataset(folder / name, {.map = map});
         EXPECT_EQ(MappedKinds::records_of(*dataset), expected);
-        EXPECT_TRUE(dataset->has_stored_notes());
+        EXPECT_TRUE(dataset->has_stored_hints());
         EXPECT_THAT(dataset->facts().warnings, IsEmpty());
       }
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dataset/lmdb/flavour.h"
+#include "dataset/lmdb/lmdb_schema.h"
 
 namespace millrace {
 namespace {

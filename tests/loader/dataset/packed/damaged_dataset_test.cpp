@@ -49,7 +49,7 @@ Outcome read_all(std::span<const std::byte> file, const SoundFile& sound) {
     EXPECT_EQ(root.description.classes, (std::vector<std::string>{"cat", "dog"}));
     outcome.opened = true;
 
-    LmdbPlace place;
+    LmdbLeafRange place;
     std::vector<RecordField> fields;
     for (std::uint64_t index = 0; index < root.description.records; ++index) {
       try {

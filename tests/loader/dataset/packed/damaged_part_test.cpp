@@ -75,7 +75,7 @@ TEST(DamagedPart, ATreeThatPromisesMoreThanItsLeafIsRefused) {
   constexpr std::uint64_t many = std::uint64_t{1} << 40;
   for (const std::size_t page : sound.pages().headers())
     for (const std::uint64_t index : {std::uint64_t{300}, many / 2, many - 1, many}) {
-      LmdbPlace place;
+      LmdbLeafRange place;
       const LmdbTree tree{
           .flags = 8, .depth = 1, .entries = many, .root = page / sound.pages().page_bytes()};
       EXPECT_THROW((void)pages.find_record(tree, index, place), LmdbDamage) << page << " " << index;

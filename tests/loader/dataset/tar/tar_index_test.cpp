@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
-#include <millrace/stored_notes.h>
+#include <millrace/stored_hints.h>
 #include <millrace/tar_members.h>
 #include <sys/stat.h>
 
@@ -140,18 +140,18 @@ TEST(TarIndex, OfAnyChecksumLiesInItsTar) {
   EXPECT_FALSE(unpack_index(packed_index(index)));
 }
 
-TEST_F(StoredTarIndex, NotesLieBesideIt) {
+TEST_F(StoredTarIndex, HintsLieBesideIt) {
   const auto dataset = open_dataset(tar_);
-  NotesWriter writer(dataset);
-  const std::vector<std::byte> note(5, std::byte{3});
-  for (int record = 0; record < 3; ++record) writer.append(note);
+  HintsWriter writer(dataset);
+  const std::vector<std::byte> hint(5, std::byte{3});
+  for (int record = 0; record < 3; ++record) writer.append(hint);
   writer.finish();
-  const auto with_notes = open_dataset(tar_);
-  EXPECT_THAT(with_notes->facts().warnings, IsEmpty());
-  ASSERT_TRUE(with_notes->has_stored_notes());
+  const auto with_hints = open_dataset(tar_);
+  EXPECT_THAT(with_hints->facts().warnings, IsEmpty());
+  ASSERT_TRUE(with_hints->has_stored_hints());
   std::vector<std::byte> read;
-  with_notes->stored_note(2, read);
-  EXPECT_EQ(read, note);
+  with_hints->stored_hint(2, read);
+  EXPECT_EQ(read, hint);
 }
 
 }  // namespace

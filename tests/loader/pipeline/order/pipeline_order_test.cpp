@@ -141,7 +141,7 @@ TEST(PipelineOrder, StaysAtTheEnd) {
       EXPECT_FALSE(pipeline.next());
       EXPECT_FALSE(pipeline.next(stream));
       EXPECT_FALSE(pipeline.next(stream, std::chrono::seconds(0)));
-      EXPECT_FALSE(pipeline.next_in_parts(stream));
+      EXPECT_FALSE(pipeline.next_in_micro_batches(stream));
     }
     EXPECT_EQ(pipeline.state().position, 20U);
   }

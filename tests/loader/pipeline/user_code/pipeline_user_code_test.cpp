@@ -34,7 +34,7 @@ class FaultyDataset final : public Dataset {
  public:
   bool null_reader = false;
   bool key_throws = false;
-  bool notes_throw = false;
+  bool hints_throw = false;
 
   std::uint64_t size() const override { return inner_->size(); }
   std::string name() const override { return "faulty"; }
@@ -45,8 +45,8 @@ class FaultyDataset final : public Dataset {
     if (key_throws) throw std::runtime_error("the key is torn");
     return inner_->key(index);
   }
-  bool has_stored_notes() const override { return notes_throw; }
-  void stored_note(std::uint64_t, std::vector<std::byte>&) const override {
+  bool has_stored_hints() const override { return hints_throw; }
+  void stored_hint(std::uint64_t, std::vector<std::byte>&) const override {
     throw std::runtime_error("the note is torn");
   }
 
@@ -57,14 +57,14 @@ class FaultyDataset final : public Dataset {
 /// A transform whose workers come from a function and make samples of MemoryDataset.
 class WorkerOf final : public Transform {
  public:
-  using Made = std::function<std::unique_ptr<TransformWorker>()>;
-  explicit WorkerOf(Made made) : made_(std::move(made)) {}
+  using MakeWorker = std::function<std::unique_ptr<TransformWorker>()>;
+  explicit WorkerOf(MakeWorker made) : made_(std::move(made)) {}
   const SampleSpec& spec() const override { return spec_; }
   std::unique_ptr<TransformWorker> make_worker() const override { return made_(); }
 
  private:
   SampleSpec spec_{{{"label", DType::int64, {}, false}}};
-  Made made_;
+  MakeWorker made_;
 };
 
 /// A worker that overrides `make_in_turn`.
@@ -204,12 +204,12 @@ TEST(PipelineUserCode, AKeyThatThrowsIsAWarning) {
   }
 }
 
-TEST(PipelineUserCode, AStoredNoteThatThrowsIsAWarning) {
+TEST(PipelineUserCode, AStoredHintThatThrowsIsAWarning) {
   const auto dataset = std::make_shared<FaultyDataset>();
-  dataset->notes_throw = true;
+  dataset->hints_throw = true;
   const auto transform = std::make_shared<testing::FunctionTransform>(
       SampleSpec({{"size", DType::int64, {}, false}}), [](const Record&, Random&, Sample& sample) {
-        sample["size"].as<std::int64_t>()[0] = static_cast<std::int64_t>(sample.note().size());
+        sample["size"].as<std::int64_t>()[0] = static_cast<std::int64_t>(sample.hint().size());
         return Status::ok();
       });
   const SmallRun run(80);

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/device/user_steps.h"
+
+#include <millrace/error.h>
+
+#include <array>
+#include <utility>
+
+namespace millrace::cli {
+namespace {
+
+using UserClock = std::chrono::steady_clock;
+
+/// Sums the times of steps that are finished in order.
+class StepSums {
+ public:
+  void add(std::size_t number, const StepSpan& span) {
+    if (number < first_counted_) return;
+    ++statistics_.steps;
+    statistics_.busy += span.end - span.begin;
+    if (number > first_counted_ && span.begin > last_end_)
+      statistics_.idle += span.begin - last_end_;
+    last_end_ = span.end;
+  }
+  /// Counts only steps from number `first` on.
+  void restart(std::size_t first) {
+    statistics_ = {};
+    first_counted_ = first;
+  }
+  const StepStatistics& statistics() const { return statistics_; }
+
+ private:
+  StepStatistics statistics_;
+  std::size_t first_counted_ = 0;
+  UserClock::time_point last_end_;
+};
+
+class UserStream : public TrainerStream {
+ public:
+  Stream& stream() override { return *stream_; }
+  StepStatistics statistics() const override { return sums_.statistics(); }
+  void restart_statistics() override { sums_.restart(enqueued()); }
+  void read(const Batch&, std::span<const std::string>, Reader) override {
+    throw Error(ErrorCode::invalid_argument, "a trainer's own step allows no digest");
+  }
+
+ protected:
+  UserStream(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream, const StepWork& work)
+      : TrainerStream(work),
+        device_(std::move(device)),
+        stream_(stream ? std::move(stream) : device_->make_stream()) {}
+  Device& device() { return *device_; }
+  void run(const Batch& batch) {
+    if (work().own) work().own(batch, *stream_);
+  }
+  void count(std::size_t number, const StepSpan& span) {
+    if (work().any()) sums_.add(number, span);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  StepSums sums_;
+  std::shared_ptr<Stream> stream_;
+};
+
+/// Runs steps on the calling thread.
+class ThreadStream final : public UserStream {
+ public:
+  ThreadStream(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream, const StepWork& work)
+      : UserStream(std::move(device), std::move(stream), work) {}
+
+  Batch next(Pipeline& pipeline) override { return pipeline.next(); }
+
+ private:
+  void enqueue(std::size_t number, const Batch& batch, double) override {
+    StepSpan& span = spans_[number % spans_.size()];
+    span.begin = UserClock::now();
+    run(batch);
+    span.end = UserClock::now();
+    count(number, span);
+  }
+  std::optional<StepSpan> finish(std::size_t number) override {
+    return spans_[number % spans_.size()];
+  }
+
+  std::array<StepSpan, most_queued> spans_;
+};
+
+/// Runs steps on the device's stream.
+class TimedStream final : public UserStream {
+ public:
+  TimedStream(std::shared_ptr<Device> owner, std::shared_ptr<Stream> stream, const StepWork& work)
+      : UserStream(std::move(owner), std::move(stream), work) {
+    for (Marks& marks : marks_) marks = {device().make_timed_event(), device().make_timed_event()};
+  }
+  /// Waits, since the stream may not have reached the events.
+  ~TimedStream() override {
+    try {
+      stream().synchronize();
+    } catch (...) {  // the device has failed, which other calls report
+    }
+  }
+
+ private:
+  struct Marks {
+    std::unique_ptr<Event> begin;
+    std::unique_ptr<Event> end;
+  };
+
+  void enqueue(std::size_t number, const Batch& batch, double) override {
+    const Marks& marks = marks_[number % marks_.size()];
+    stream().record(*marks.begin);
+    run(batch);
+    stream().record(*marks.end);
+  }
+  std::optional<StepSpan> finish(std::size_t number) override {
+    const Marks& marks = marks_[number % marks_.size()];
+    if (!marks.end->wait(std::chrono::hours(1)))
+      throw Error(ErrorCode::timeout, "a step has not ended within an hour");
+    const auto begin = marks.begin->passed_at();
+    const auto end = marks.end->passed_at();
+    if (!begin || !end) return std::nullopt;
+    count(number, {*begin, *end});
+    return StepSpan{*begin, *end};
+  }
+
+  std::array<Marks, most_queued> marks_;
+};
+
+class UserStepsDevice final : public BenchDevice {
+ public:
+  UserStepsDevice(std::shared_ptr<Device> device, std::shared_ptr<Stream> stream)
+      : device_(std::move(device)), stream_(std::move(stream)) {}
+
+  std::shared_ptr<Device> device() const override { return device_; }
+  std::unique_ptr<TrainerStream> make_trainer_stream(const StepWork& work) const override {
+    if (!work.own && work.any())
+      throw Error(ErrorCode::invalid_argument, "this device runs only a trainer's own steps");
+    if (device_->copies()) return std::make_unique<TimedStream>(device_, stream_, work);
+    return std::make_unique<ThreadStream>(device_, stream_, work);
+  }
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<Stream> stream_;
+};
+
+}  // namespace
+
+std::shared_ptr<const BenchDevice> with_user_steps(std::shared_ptr<Device> device,
+                                                   std::shared_ptr<Stream> stream) {
+  return std::make_shared<UserStepsDevice>(std::move(device), std::move(stream));
+}
+
+}  // namespace millrace::cli

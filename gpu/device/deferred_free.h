@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Deferred free of memory, streams and events of a device. Freeing them may wait for all work of
+// the device (cudaFree, cudaHostUnregister), which may never end. So each device has a thread for
+// it, and other threads never wait for that one.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <millrace/device.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+namespace millrace {
+
+struct DeferredFree;
+
+/// The queue of deferred frees of one device, with its thread. All users of the device share it. It
+/// ends when it has no users and everything is freed; if the device hangs, it stays. All methods
+/// may be called from any thread at once. A child of fork() has neither the thread nor a consistent
+/// mutex, and CUDA does not work there: check `is_owner`.
+class DeallocationQueue {
+ public:
+  /// Returns the queue of a device, for one more user. Throws `Error` (`device`) if the thread
+  /// cannot be started, and in a child of a process that used a device.
+  static std::shared_ptr<DeallocationQueue> of(int device);
+  /// Whether the calling process made it. In another process no other method may be called.
+  bool is_owner() const { return getpid() == process_; }
+  /// Removes one user.
+  void leave() noexcept;
+
+  /// Enqueues a deferred free: the thread frees the object later and then removes its use. Neither
+  /// waits nor allocates.
+  void put(DeferredFree* deferred) noexcept;
+  /// Waits until everything enqueued here is freed, or until the timeout.
+  void wait(std::chrono::milliseconds timeout) noexcept;
+  /// Waits like `wait`, and frees nothing more afterwards: the process ends, and the driver frees
+  /// the rest.
+  void close(std::chrono::milliseconds timeout) noexcept;
+
+ private:
+  bool join();
+  void serve(int device) noexcept;
+
+  const pid_t process_ = getpid();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t users_ = 1;
+  DeferredFree* first_ = nullptr;
+  DeferredFree* last_ = nullptr;
+  /// Whether the thread is freeing something now.
+  bool freeing_ = false;
+  bool closed_ = false;
+  bool ended_ = false;
+};
+
+/// An object of a device that is to be freed later. It is made before the object is allocated, so
+/// that nothing can fail when it is freed.
+struct DeferredFree {
+  /// Throws like `DeallocationQueue::of`.
+  DeferredFree(int device, const char* free_call, cudaError_t (*free_function)(void*))
+      : queue(DeallocationQueue::of(device)), call(free_call), function(free_function) {}
+
+  std::shared_ptr<DeallocationQueue> queue;
+  const char* call;
+  cudaError_t (*function)(void*);
+  /// The object; null before it is allocated.
+  void* what = nullptr;
+  /// Host memory that is freed after it.
+  Memory pages{};
+  DeferredFree* next = nullptr;
+};
+
+/// Enqueues the deferred free of an object. Reports it to `note_blocking_call`, because freeing is
+/// not allowed while a batch is produced. In a child of fork() the object is never freed.
+struct EnqueueFree {
+  void operator()(DeferredFree* deferred) const noexcept;
+};
+using DeferredFreeHandle = std::unique_ptr<DeferredFree, EnqueueFree>;
+
+}  // namespace millrace

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/pipeline.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/owner_process.h"
+#include "pipeline/slots/slot_layout.h"
+#include "pipeline/slots/slot_queues.h"
+
+namespace millrace {
+
+/// The trainer's side of the slot queues: hands batches out, makes streams wait for them, takes
+/// them back. The pipeline and live batches share ownership; it may outlive the pipeline. All
+/// methods may be called from any thread at once.
+class BatchConsumer : public std::enable_shared_from_this<BatchConsumer> {
+ public:
+  /// `identity` is the run's state without its position.
+  BatchConsumer(std::shared_ptr<SlotQueues> queues, std::shared_ptr<Device> device,
+                SlotLayout layout, State identity);
+
+  Batch next(const NextRequest& request);
+
+  DeviceId device() const { return device_->id(); }
+  const SlotLayout& layout() const { return layout_; }
+  const MicroBatches& micro_batches() const { return queues_->micro_batches(); }
+  std::size_t filled(const OutputSlot& output) const {
+    return micro_batches().filled(output.plan.size);
+  }
+  /// Returns the run's state at a position.
+  State state_at(std::uint64_t position) const;
+  /// Makes the batch's stream wait for a micro-batch. Without a stream, waits itself.
+  void take(OutputSlot& output, std::size_t micro_batch);
+  void record_stream(OutputSlot& output, Stream& stream);
+  /// Shares ownership of a stream that the batch is used on, until the output slot is released.
+  void keep(OutputSlot& output, std::shared_ptr<Stream> stream) {
+    queues_->keep(output, std::move(stream));
+  }
+  /// Gives the slot back. In a child of fork() leaks everything instead.
+  void release(OutputSlot& output) noexcept;
+
+ private:
+  void reach(OutputSlot& output, std::size_t micro_batch);
+  void use_on(OutputSlot& output, Stream& stream);
+  /// Throws `Error` (`invalid_argument`), without ending the run, if `stream` is being captured.
+  /// Accepts null.
+  void refuse_capture(Stream* stream, const char* call);
+
+  const std::shared_ptr<SlotQueues> queues_;
+  const std::shared_ptr<Device> device_;
+  const SlotLayout layout_;
+  const State identity_;
+  const OwnerProcess process_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/batch_delivery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/profiler_range.h"
+#include "pipeline/blocking_call_scope.h"
+#include "pipeline/checked_device.h"
+
+namespace millrace {
+
+void BatchDelivery::fill_in(const HostSlot& host, OutputSlot& output,
+                            std::size_t micro_batch) const {
+  if (micro_batch == 0) {
+    output.plan = host.plan;
+    output.planned_at = host.planned_at;
+    output.taken.store(0, std::memory_order_relaxed);
+    output.stream = nullptr;
+    output.used = 0;
+    output.records.indices.resize(host.plan.size);
+    output.records.valid.resize(host.plan.size);
+  }
+  const std::size_t samples = queues_->micro_batches().samples_of(micro_batch, host.plan.size);
+  const auto first = static_cast<std::ptrdiff_t>(
+      std::min(queues_->micro_batches().begin(micro_batch), host.plan.size));
+  std::copy_n(host.records.indices.begin() + first, samples,
+              output.records.indices.begin() + first);
+  std::copy_n(host.records.valid.begin() + first, samples, output.records.valid.begin() + first);
+}
+
+// ---- in place
+
+InPlaceDelivery::InPlaceDelivery(std::shared_ptr<SlotQueues> queues, ProfilerRanges* profiler)
+    : BatchDelivery(std::move(queues), profiler) {
+  for (const auto& host : queues_->hosts()) {
+    auto output = std::make_unique<OutputSlot>();
+    output->host = host.get();
+    output->base = host->memory.data();
+    outputs_.push_back(output.get());
+    queues_->add_output(std::move(output));
+  }
+}
+
+void InPlaceDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
+  const Clock::time_point began = Clock::now();
+  const ProfilerRange range(profiler_, "upload", host.plan.number);
+  OutputSlot& output = *outputs_.at(host.number);
+  if (micro_batch == 0) queues_->fill(output);
+  fill_in(host, output, micro_batch);
+  queues_->on_way(output, host, micro_batch, began, 0);
+}
+
+bool InPlaceDelivery::wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) {
+  const OutputSlot& output = *outputs_.at(host.number);
+  for (std::size_t use = 0; use < output.used; ++use)
+    if (!output.uses[use].done->wait(timeout)) return false;
+  return true;
+}
+
+// ---- copy
+
+CopyDelivery::CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device,
+                           std::unique_ptr<Upload> upload, std::size_t slots,
+                           std::size_t slot_bytes)
+    : BatchDelivery(std::move(queues), device.profiler()), upload_(std::move(upload)) {
+  const std::size_t micro_batches = queues_->micro_batches().count;
+  for (const auto& host : queues_->hosts())
+    for (std::size_t number = 0; number < micro_batches; ++number)
+      host->copies.push_back({{}, checked_timed_event(device), checked_timed_event(device)});
+  for (std::size_t slot = 0; slot < slots; ++slot) {
+    auto output = std::make_unique<OutputSlot>();
+    output->memory = checked_device_memory(device, slot_bytes);
+    output->base = output->memory.data();
+    for (std::size_t number = 0; number < micro_batches; ++number)
+      output->copied.push_back(checked_event(device));
+    queues_->add_output(std::move(output));
+  }
+  queues_->set_words({"device", "device_slots"});
+}
+
+void CopyDelivery::pass_on(HostSlot& host, std::size_t micro_batch) {
+  host.copies[micro_batch].made_at = Clock::now();
+  std::size_t copied = 0;
+  if (upload_->staged()) {  // needs no device slot, so it does not wait for one
+    const BlockingCallScope scope(queues_->forbids_blocking());
+    const ProfilerRange range(profiler_, "upload", host.plan.number);
+    copied = upload_->copy(host, micro_batch);
+    scope.check("upload");
+  }
+  if (micro_batch == 0) output_ = queues_->wait_for_output(host.plan.number);
+  if (output_ == nullptr) return;
+  const Clock::time_point began = Clock::now();
+  const BlockingCallScope scope(queues_->forbids_blocking());
+  const ProfilerRange range(profiler_, "upload", host.plan.number);
+  copied += upload_->deliver(host, *output_, micro_batch);
+  fill_in(host, *output_, micro_batch);
+  scope.check("upload");
+  queues_->on_way(*output_, host, micro_batch, began, copied);
+  if (micro_batch + 1 == queues_->micro_batches().count) queues_->leave(host);
+}
+
+CopyDelivery::Clock::time_point CopyDelivery::poll_completions() {
+  if (!upload_->converting()) return Clock::time_point::max();
+  conversions_.clear();
+  upload_->take_conversions(conversions_);
+  if (!conversions_.empty()) queues_->converted(conversions_);
+  return Clock::now() + poll_interval;
+}
+
+bool CopyDelivery::wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) {
+  if (!host.copies.back().end->wait(timeout)) return false;
+  for (HostSlot::Copy& copy : host.copies) {
+    copy.began_at = copy.begin->passed_at();
+    copy.ended_at = copy.end->passed_at();
+  }
+  return true;
+}
+
+}  // namespace millrace

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "pipeline/slots/slot_queues.h"
+#include "pipeline/upload.h"
+
+namespace millrace {
+
+/// Longest wait for a device before its completions are polled again.
+inline constexpr std::chrono::milliseconds poll_interval{5};
+
+/// Delivers made micro-batches to the trainer. Its constructor makes the output slots, before the
+/// threads start. Then the upload thread and the plan-recycle thread call it, each the methods
+/// marked for it. It must be destroyed before the slots.
+class BatchDelivery {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  virtual ~BatchDelivery() = default;
+  BatchDelivery(const BatchDelivery&) = delete;
+  BatchDelivery& operator=(const BatchDelivery&) = delete;
+
+  /// For the upload thread: puts a made micro-batch on its way. Micro-batches come in order. Does
+  /// nothing if the slot queues are closed.
+  virtual void pass_on(HostSlot& host, std::size_t micro_batch) = 0;
+  /// For the upload thread: reports work that the device has completed to the slot queues. Returns
+  /// when to poll again.
+  virtual Clock::time_point poll_completions() { return Clock::time_point::max(); }
+  /// For the plan-recycle thread: waits until nothing reads a leaving slot any more. Returns false
+  /// if something still does after `timeout`.
+  virtual bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) = 0;
+  /// For the plan-recycle thread, after the upload thread has ended: waits for all enqueued work.
+  /// Returns false if it has not ended by `deadline`.
+  virtual bool drain(Clock::time_point) noexcept { return true; }
+
+  /// Size of the staging slots in bytes.
+  virtual std::size_t staging_bytes() const { return 0; }
+
+ protected:
+  BatchDelivery(std::shared_ptr<SlotQueues> queues, ProfilerRanges* profiler)
+      : queues_(std::move(queues)), profiler_(profiler) {}
+
+  /// Copies a micro-batch's record indices and validity into the output slot. For the batch's first
+  /// micro-batch, it also copies the batch's plan and resets the slot.
+  void fill_in(const HostSlot& host, OutputSlot& output, std::size_t micro_batch) const;
+
+  const std::shared_ptr<SlotQueues> queues_;
+  ProfilerRanges* const profiler_;
+};
+
+/// Hands out the host slot itself.
+class InPlaceDelivery final : public BatchDelivery {
+ public:
+  InPlaceDelivery(std::shared_ptr<SlotQueues> queues, ProfilerRanges* profiler);
+
+  void pass_on(HostSlot& host, std::size_t micro_batch) override;
+  bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) override;
+
+ private:
+  /// One per host slot.
+  std::vector<OutputSlot*> outputs_;
+};
+
+/// Copies batches to device slots, and converts them on the way if the options ask for it.
+class CopyDelivery final : public BatchDelivery {
+ public:
+  CopyDelivery(std::shared_ptr<SlotQueues> queues, Device& device, std::unique_ptr<Upload> upload,
+               std::size_t slots, std::size_t slot_bytes);
+
+  void pass_on(HostSlot& host, std::size_t micro_batch) override;
+  Clock::time_point poll_completions() override;
+  bool wait_until_left(HostSlot& host, std::chrono::nanoseconds timeout) override;
+  bool drain(Clock::time_point deadline) noexcept override { return upload_->drain(deadline); }
+  std::size_t staging_bytes() const override { return upload_->staging_bytes(); }
+
+ private:
+  const std::unique_ptr<Upload> upload_;
+  /// Output slot of the current batch.
+  OutputSlot* output_ = nullptr;
+  std::vector<RunMeter::StreamWork> conversions_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/report.h>
+#include <millrace/trace.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/histogram.h"
+#include "report/time_weighted_mean.h"
+
+namespace millrace {
+
+/// State of the slot queues at one moment.
+struct QueueState {
+  std::size_t free_slots = 0;
+  /// Number of batches that are made and not handed out.
+  std::size_t ready_batches = 0;
+  /// Whether every planned sample has been begun by a worker.
+  bool nothing_to_begin = true;
+};
+
+/// Counts of the workers' work. Each worker adds to its own; the report uses their sum.
+struct WorkCounts {
+  std::uint64_t samples = 0;
+  std::uint64_t encoded_bytes = 0;
+  std::map<std::string, std::uint64_t> decoders{};
+  std::map<std::string, std::uint64_t> decoder_ns{};
+  CacheReport cache{};
+  /// One per stage of a sample: "read", then the transform's stages.
+  std::vector<Histogram> stages{};
+};
+
+/// Number of samples made on a NUMA node: by its workers in any slot, by its workers in other
+/// nodes' slots, and by other nodes' workers in its slots.
+struct NodeFigures {
+  std::uint64_t by_workers = 0;
+  std::uint64_t elsewhere = 0;
+  std::uint64_t by_helpers = 0;
+};
+
+/// Work of the sample workers so far.
+struct WorkerFigures {
+  WorkCounts work{};
+  std::vector<NodeFigures> nodes{};
+  /// Time that workers waited for a processor; see `WorkerPool::delay`.
+  std::optional<std::chrono::nanoseconds> delay{};
+};
+
+/// Measures all stages of a run but the workers' samples: waits, copies and mean levels. It sums
+/// them for the report and keeps the figures at the report's beginning. It writes spans into the
+/// trace if there is one. The mutex of the slot queues guards it; a copy can be read without the
+/// mutex.
+class RunMeter {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// One call of `next`: when it was asked for a batch and when it got one. Also when the batch got
+  /// its host slot, and when it waited for its device slot. These may lie outside the call.
+  struct HandOut {
+    Clock::time_point asked;
+    Clock::time_point got;
+    Clock::time_point planned_at;
+    Clock::time_point slot_wait_begin;
+    Clock::time_point slot_wait_end;
+    std::uint64_t batch = 0;
+    std::size_t samples = 0;
+  };
+  /// Copy or conversion of a micro-batch: when the micro-batch was available for it, and when the
+  /// work began and ended.
+  struct StreamWork {
+    Clock::time_point there_at;
+    Clock::time_point begin;
+    Clock::time_point end;
+    std::uint64_t batch = 0;
+  };
+
+  /// Adds its lanes to `group` of `trace` and shares ownership of the trace: a thread that writes
+  /// into a lane owns the slot queues, and these own the meter. A null `trace` turns tracing off.
+  /// `converts` says whether the run has conversions.
+  RunMeter(std::shared_ptr<Trace> trace, std::size_t group, bool converts,
+           Clock::time_point started);
+
+  /// Begins to measure, once the memory is allocated. Figures relative to the whole run still count
+  /// from `started`.
+  void begin(Clock::time_point now, WorkerFigures base);
+  /// Resets all figures but `stalled` and the time to the run's first batch.
+  void restart(Clock::time_point now, WorkerFigures base);
+  /// Restarts now. Returns a copy of the figures before, and the time up to which they count.
+  std::pair<RunMeter, Clock::time_point> take(WorkerFigures base);
+
+  void note(Clock::time_point now, const QueueState& state);
+  void note_workers(Clock::time_point now, unsigned active) {
+    set(lanes_.active_workers, levels_.active_workers, now, active);
+  }
+  void planned(Clock::time_point begin, Clock::time_point end, std::uint64_t batch) {
+    if (lanes_.planner != nullptr) lanes_.planner->runs_here();
+    add(lanes_.planner, "plan", begin, end, batch);
+  }
+  /// Adds a wait of the upload thread.
+  void waited(const char* what, Clock::time_point begin, Clock::time_point end,
+              std::uint64_t batch) {
+    add(lanes_.upload_thread, what, begin, end, batch);
+  }
+  void uploaded(Clock::time_point begin, Clock::time_point end, std::uint64_t batch,
+                std::size_t bytes);
+  void copied(const StreamWork& copy) { add(copies_, lanes_.copies, "copy", copy); }
+  void converted(const StreamWork& conversion) {
+    add(conversions_, lanes_.conversions, "convert", conversion);
+  }
+  void handed_out(const HandOut& hand_out);
+  void waited_for_micro_batch(Clock::time_point asked, Clock::time_point got, std::uint64_t batch);
+
+  /// Returns the time that the trainer has waited for data since the run began.
+  std::chrono::nanoseconds stalled() const { return stalled_; }
+  /// Returns the sample workers' figures at the beginning of the report.
+  const WorkerFigures& base() const { return base_; }
+
+  /// Writes its figures into a report that already has the workers' stages with their busy times.
+  /// `sample_workers` are the sample workers' figures by now.
+  void fill(Report& report, const WorkerFigures& sample_workers, Clock::time_point now) const;
+
+ private:
+  struct Lanes {
+    Trace::Lane* planner = nullptr;
+    Trace::Lane* upload_thread = nullptr;
+    Trace::Lane* copies = nullptr;
+    Trace::Lane* conversions = nullptr;
+    Trace::Lane* trainer = nullptr;
+    Trace::Lane* free_slots = nullptr;
+    Trace::Lane* ready_batches = nullptr;
+    Trace::Lane* active_workers = nullptr;
+  };
+
+  /// Figures of a device stream that copies or converts micro-batches.
+  struct StreamWorks {
+    Histogram each;
+    bool timed = false;
+    Clock::time_point last_end;
+    double waits_seconds = 0;
+  };
+
+  void add(StreamWorks& works, Trace::Lane* lane, const char* name, const StreamWork& work);
+  static void add(Trace::Lane* lane, const char* name, Clock::time_point begin,
+                  Clock::time_point end, std::uint64_t batch);
+  static void set(Trace::Lane* lane, TimeWeightedMean& level, Clock::time_point now, double value);
+  void add_stall(std::chrono::nanoseconds waited);
+  void fill_workers(Report& report, Clock::time_point now) const;
+  static StageReport stage_of(const StreamWorks& works, const char* name, double seconds);
+  StageReport trainer_stage(double seconds) const;
+
+  struct Levels {
+    TimeWeightedMean free_slots;
+    TimeWeightedMean ready_batches;
+    TimeWeightedMean active_workers;
+    /// 1 while the workers have no sample to begin, for lack of a free slot or of a plan; otherwise
+    /// 0.
+    TimeWeightedMean no_slot;
+    TimeWeightedMean no_plan;
+    void restart(Clock::time_point now);
+  };
+
+  std::shared_ptr<Trace> trace_;
+  Lanes lanes_;
+  const Clock::time_point started_;
+  Clock::time_point since_;
+
+  std::uint64_t batches_ = 0;
+  std::uint64_t samples_ = 0;
+  std::uint64_t copied_bytes_ = 0;
+  double first_batch_seconds_ = 0;
+  /// True up to the run's second batch, if the report includes the first one.
+  bool starting_ = true;
+  std::chrono::nanoseconds start_stall_{0};
+  Histogram stall_;
+  Histogram ahead_;
+  std::chrono::nanoseconds stalled_{0};
+  /// Times between two calls of `next`, and when the last call returned.
+  Histogram trainer_;
+  Clock::time_point returned_;
+  std::chrono::nanoseconds micro_batch_waits_{0};
+  StreamWorks copies_;
+  StreamWorks conversions_;
+  Levels levels_;
+  WorkerFigures base_;
+};
+
+}  // namespace millrace

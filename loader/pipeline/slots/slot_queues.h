@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/pipeline.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/mutex.h"
+#include "pipeline/slots/run_meter.h"
+#include "pipeline/slots/slot_layout.h"
+#include "pipeline/slots/slots.h"
+
+namespace millrace {
+
+/// The only state shared by a pipeline's threads: host slots, output slots, the queues that hold
+/// them, and the first error. Each call makes one of the state changes below. A call in another
+/// state throws `Error` (`internal`). The run meter is updated here. No call of a device, dataset,
+/// transform or worker pool is made while the mutex is held.
+///
+///     host slot:    free -take_free-> planning -planned-> planned [sample_made, next_made: micro-
+///                   batch by micro-batch] -leave-> leaving -left-> free
+///     output slot:  free -fill, wait_for_output-> filling -on_way-> ready -hand_out-> live
+///                   -release-> free, or if micro-batches are not on their way yet, returned and
+///                   with the last one's `on_way` free
+///
+/// The threads, the workers' jobs and the live batches share ownership; the last owner destroys it.
+/// All methods may be called from any thread at once. The comments name the thread that owns a slot
+/// between two calls.
+class SlotQueues {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// The batches of a run.
+  struct Run {
+    MicroBatches micro_batches;
+    /// Numbers of the first batch and of the batch after the last.
+    std::uint64_t first = 0;
+    std::uint64_t end = UINT64_MAX;
+    std::uint64_t position = 0;
+    /// From this batch on, a blocking call on the batch path ends the run: the check begins when it
+    /// is the next batch to be handed out.
+    std::uint64_t forbids_blocking_from = UINT64_MAX;
+  };
+  /// Words for messages: the kind of the slots that are handed out, and the option that sets their
+  /// number.
+  struct SlotWords {
+    const char* kind = "host";
+    const char* option = "prefetch";
+  };
+  /// A micro-batch whose samples are all made.
+  struct ReadyMicroBatch {
+    HostSlot* host;
+    std::size_t micro_batch;
+  };
+
+  /// Begins with all host slots free and without output slots.
+  SlotQueues(const Run& run, Slots slots, RunMeter meter);
+  ~SlotQueues();
+
+  // For the constructor of the batch delivery, before the threads start.
+  const std::vector<std::unique_ptr<HostSlot>>& hosts() const { return slots_.hosts; }
+  void add_output(std::unique_ptr<OutputSlot> output);
+  void set_words(SlotWords words) { words_ = words; }
+
+  const MicroBatches& micro_batches() const { return run_.micro_batches; }
+
+  // Called by the plan-recycle thread.
+  /// Returns a free slot whose plan holds the next batch's number. Returns null if no slot is free,
+  /// or after the last batch. The caller owns the slot until `planned`.
+  HostSlot* take_free();
+  /// Releases the slot's samples to the workers, of which `workers` are active. Returns false if
+  /// the queues are closed.
+  bool planned(HostSlot& host, Clock::time_point began, unsigned workers);
+  /// Blocks until there may be a batch to plan or a slot is leaving. `leaving` receives the leaving
+  /// slots, which the caller owns until `left`. Returns false if the queues are closed.
+  bool wait_for_leaving(std::vector<HostSlot*>& leaving);
+  /// Frees a slot that nothing reads any more.
+  void left(HostSlot& host);
+
+  // Called by workers, each for samples of its own.
+  /// Notes that a worker begins `samples` samples. Returns false if the queues are closed: the
+  /// samples need not be made.
+  bool begin_sample(std::size_t samples = 1);
+  /// Notes that `samples` samples from `sample` on are made; all belong to one micro-batch. The
+  /// caller that makes the micro-batch's last sample calls `finish`, if it is set, before the
+  /// micro-batch counts as made.
+  void sample_made(HostSlot& host, std::size_t sample, std::size_t samples = 1,
+                   const std::function<void()>& finish = nullptr);
+
+  // Called by the upload thread.
+  /// Returns the next made micro-batch in plan order. The caller has waited for it since `since`.
+  /// Returns nullopt at `until`, or if the queues are closed.
+  std::optional<ReadyMicroBatch> next_made(Clock::time_point since, Clock::time_point until);
+  /// Returns a free output slot for a batch; null if the queues are closed. The caller owns the
+  /// slot until the first micro-batch's `on_way`.
+  OutputSlot* wait_for_output(std::uint64_t batch);
+  /// Does the same with an output slot that is known to be free.
+  void fill(OutputSlot& output);
+  /// Notes that the slot's next micro-batch is on its way into the output slot. The upload thread
+  /// began this work at `began` and copied `bytes` bytes from the slot.
+  void on_way(OutputSlot& output, const HostSlot& host, std::size_t micro_batch,
+              Clock::time_point began, std::size_t bytes);
+  /// Notes that all of the slot's micro-batches are on their way.
+  void leave(HostSlot& host);
+  void converted(const std::vector<RunMeter::StreamWork>& conversions);
+
+  // Called by the trainer's threads.
+  /// Returns the next batch, which the caller owns until `release`; null after the last one.
+  OutputSlot* hand_out(const NextRequest& request);
+  /// Blocks until a micro-batch of a live output slot is on its way. If the queues are closed,
+  /// throws the run's error or `Error` (`stopped`).
+  void wait_for_micro_batch(const OutputSlot& output, std::size_t micro_batch);
+  /// Notes that the trainer has this micro-batch and those before it. It asked for the micro-batch
+  /// at `asked` and got it at `got`.
+  void taken(OutputSlot& output, std::size_t micro_batch, Clock::time_point asked,
+             Clock::time_point got);
+  /// Notes that a live output slot is used on `stream`. Returns false if the slot has no event left
+  /// for it: the caller then calls it again with one.
+  bool use(OutputSlot& output, Stream& stream, std::unique_ptr<Event> event = nullptr);
+  /// Makes the output slot share ownership of a stream that it is used on.
+  void keep(OutputSlot& output, std::shared_ptr<Stream> stream);
+  void release(OutputSlot& output);
+  std::uint64_t next_number() const;
+  std::uint64_t position() const;
+
+  // Called by any thread.
+  /// Closes the queues with the exception being handled, unless they are closed already. Needs no
+  /// memory to close them.
+  void fail(const char* stage, const Device* device = nullptr) noexcept;
+  /// The same for the trainer's thread: throws the run's first error.
+  [[noreturn]] void fail_and_throw(const char* stage, const Device* device = nullptr);
+  void close() noexcept { close_with(nullptr); }
+  bool closed() const { return closed_.load(std::memory_order_relaxed); }
+  void throw_if_closed() const;
+  /// Whether a blocking call on the batch path ends the run by now.
+  bool forbids_blocking() const { return forbids_blocking_.load(std::memory_order_relaxed); }
+  /// Waits for the uses of the output slots that are free. Returns false if some do not end by
+  /// `deadline`.
+  bool wait_for_uses(Clock::time_point deadline) const;
+
+  // Access to the run meter.
+  RunMeter meter() const;
+  std::chrono::nanoseconds stalled() const;
+  void note_workers(unsigned active);
+  /// Begins the report with these figures, at the start of the run or anew.
+  void begin_report(WorkerFigures base);
+  /// Returns the measurements up to now, with the time, and begins a new report.
+  std::pair<RunMeter, Clock::time_point> take_report(WorkerFigures base);
+
+ private:
+  struct Queues {
+    std::deque<HostSlot*> free{};
+    std::deque<HostSlot*> planned{};
+    std::deque<HostSlot*> leaving{};
+    std::deque<OutputSlot*> free_outputs{};
+    std::deque<OutputSlot*> ready{};
+  };
+  struct Progress {
+    /// Numbers of the next batches to plan and to hand out.
+    std::uint64_t planned;
+    std::uint64_t handed_out;
+    /// Number after the last batch of which all samples are made. It is below `handed_out` if
+    /// micro-batches went out early.
+    std::uint64_t made;
+    std::uint64_t position;
+    /// Number of batches that the trainer holds.
+    std::size_t live = 0;
+  };
+
+  bool may_plan() const MILLRACE_REQUIRES(mutex_) {
+    return !queues_.free.empty() && progress_.planned < run_.end;
+  }
+  void set_leaving(HostSlot& host, const char* call, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
+  void recycle(OutputSlot& output, Wakes& wakes) MILLRACE_REQUIRES(mutex_);
+  [[noreturn]] void refuse_waiting(bool exhausted, const NextRequest& request) const
+      MILLRACE_REQUIRES(mutex_);
+  void close_with(std::exception_ptr error) noexcept;
+  void throw_error() const MILLRACE_REQUIRES(mutex_);
+  /// Reports the state of the queues to the run meter. Must be called after each change of that
+  /// state.
+  void note(Clock::time_point now) MILLRACE_REQUIRES(mutex_);
+
+  const Run run_;
+  Slots slots_;
+  SlotWords words_;
+  /// Error for closing the queues when no memory is left for a more precise one.
+  const std::exception_ptr reserved_;
+
+  mutable Mutex mutex_;
+  /// One condition for each kind of waiter and event, so that no thread is woken in vain. The
+  /// upload thread waits for a made micro-batch and for an output slot, the trainer for a whole
+  /// batch and for a micro-batch.
+  Condition made_wakes_;
+  Condition output_wakes_;
+  Condition plan_recycle_wakes_;
+  Condition batch_wakes_;
+  Condition micro_batch_wakes_;
+  /// May be read without the mutex to end early. Threads that must not miss the change read it
+  /// under the mutex, which orders it.
+  std::atomic<bool> closed_{false};
+  /// Set once every slot has been used. Orders no other memory.
+  std::atomic<bool> forbids_blocking_{false};
+  /// Number of planned samples that no worker has begun. Workers count down; the one that takes the
+  /// last sample calls `note`. It has a cache line of its own, apart from the values that all
+  /// workers read for each sample.
+  alignas(64) std::atomic<std::size_t> unbegun_{0};
+  alignas(64) std::exception_ptr error_ MILLRACE_GUARDED_BY(mutex_);
+  Queues queues_ MILLRACE_GUARDED_BY(mutex_);
+  Progress progress_ MILLRACE_GUARDED_BY(mutex_);
+  RunMeter meter_ MILLRACE_GUARDED_BY(mutex_);
+};
+
+}  // namespace millrace
