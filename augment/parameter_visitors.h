@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "number_list.h"
-#include "ops/operations.h"
+#include "ops/image_operation.h"
 #include "ops/program.h"
 
 namespace millrace {

@@ -60,12 +60,11 @@ void check(const Recipe& recipe, std::string_view source) {
                                    "a worker; let both run on one of them");
 }
 
-std::shared_ptr<ImageOperation> make_operation(const RecipeJson* name, ParameterReader& reader) {
+Operation make_operation(const RecipeJson* name, ParameterReader& reader) {
   std::vector<const char*> names;
-  for (const auto make : operations) {
-    std::shared_ptr<ImageOperation> operation = make();
-    if (name != nullptr && *name == operation->name()) return operation;
-    names.push_back(operation->name());
+  for (const OperationRow& row : operations) {
+    if (name != nullptr && *name == row.name) return row.make();
+    names.push_back(row.name);
   }
   reader.fail("op", name == nullptr ? RecipeJson() : *name, "one of " + quoted_names(names, ", "));
 }
@@ -75,13 +74,13 @@ std::shared_ptr<ImageOperation> make_operation(const RecipeJson* name, Parameter
 Operation read_operation(const RecipeJson& json, const std::string& place,
                          std::optional<Size>& output) {
   ParameterReader unnamed(json, "the operation", place);
-  const auto operation = make_operation(unnamed.find("op"), unnamed);
-  ParameterReader reader(json, "the operation", place + " (" + operation->name() + ")");
+  const Operation operation = make_operation(unnamed.find("op"), unnamed);
+  ParameterReader reader(json, "the operation", place + " (" + operation.held().name() + ")");
   reader.find("op");
-  operation->describe(reader);
+  operation.held().describe(reader);
   reader.check_keys();
   if (reader.given_output()) output = reader.given_output();
-  return Operation(operation);
+  return operation;
 }
 
 RecipeJson operation_json(const Operation& operation) {

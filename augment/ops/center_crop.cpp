@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class CenterCropOperation final : public GeometricOperation {
+class CenterCropOperation final : public OperationOf<CenterCrop, GeometricOperation> {
  public:
-  const char* name() const override { return "center_crop"; }
+  using OperationOf::OperationOf;
+
   void describe(Parameters& parameters) override { parameters.output("size"); }
 
   bool is_random() const override { return false; }
@@ -20,10 +21,7 @@ class CenterCropOperation final : public GeometricOperation {
 
 }  // namespace
 
-Operation::Operation(const CenterCrop&) : held_(make_center_crop()) {}
-
-std::shared_ptr<ImageOperation> make_center_crop() {
-  return std::make_shared<CenterCropOperation>();
-}
+Operation::Operation(const CenterCrop& parameters)
+    : held_(std::make_shared<CenterCropOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class ExifTransposeOperation final : public GeometricOperation {
+class ExifTransposeOperation final : public OperationOf<ExifTranspose, GeometricOperation> {
  public:
-  const char* name() const override { return "exif_transpose"; }
+  using OperationOf::OperationOf;
+
   void describe(Parameters&) override {}
 
   bool is_random() const override { return false; }
@@ -24,10 +25,7 @@ class ExifTransposeOperation final : public GeometricOperation {
 
 }  // namespace
 
-Operation::Operation(const ExifTranspose&) : held_(make_exif_transpose()) {}
-
-std::shared_ptr<ImageOperation> make_exif_transpose() {
-  return std::make_shared<ExifTransposeOperation>();
-}
+Operation::Operation(const ExifTranspose& parameters)
+    : held_(std::make_shared<ExifTransposeOperation>(parameters)) {}
 
 }  // namespace millrace

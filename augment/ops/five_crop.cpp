@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class FiveCropOperation final : public GeometricOperation {
+class FiveCropOperation final : public OperationOf<FiveCrop, GeometricOperation> {
  public:
-  const char* name() const override { return "five_crop"; }
+  using OperationOf::OperationOf;
+
   void describe(Parameters& parameters) override { parameters.output("size"); }
 
   bool is_random() const override { return false; }
@@ -22,8 +23,7 @@ class FiveCropOperation final : public GeometricOperation {
 
 }  // namespace
 
-Operation::Operation(const FiveCrop&) : held_(make_five_crop()) {}
-
-std::shared_ptr<ImageOperation> make_five_crop() { return std::make_shared<FiveCropOperation>(); }
+Operation::Operation(const FiveCrop& parameters)
+    : held_(std::make_shared<FiveCropOperation>(parameters)) {}
 
 }  // namespace millrace

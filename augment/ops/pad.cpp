@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
 constexpr const char* padding_modes[] = {"constant", "edge", "reflect", "symmetric"};
 
-class PadOperation final : public GeometricOperation {
+class PadOperation final : public OperationOf<Pad, GeometricOperation> {
  public:
-  explicit PadOperation(const Pad& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "pad"; }
   void describe(Parameters& parameters) override {
     describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
   }
@@ -22,9 +21,6 @@ class PadOperation final : public GeometricOperation {
         {parameters_.padding, parameters_.padding_mode, parameters_.fill});
     return nullptr;
   }
-
- private:
-  Pad parameters_;
 };
 
 }  // namespace
@@ -50,7 +46,5 @@ void describe_padding(Parameters& parameters, Padding& padding, Colour& fill, Pa
 }
 
 Operation::Operation(const Pad& parameters) : held_(std::make_shared<PadOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_pad() { return std::make_shared<PadOperation>(Pad{}); }
 
 }  // namespace millrace

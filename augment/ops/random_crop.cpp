@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class RandomCropOperation final : public GeometricOperation {
+class RandomCropOperation final : public OperationOf<RandomCrop, GeometricOperation> {
  public:
-  explicit RandomCropOperation(const RandomCrop& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_crop"; }
   void describe(Parameters& parameters) override {
     parameters.output("size");
     describe_padding(parameters, parameters_.padding, parameters_.fill, parameters_.padding_mode);
@@ -39,18 +38,11 @@ class RandomCropOperation final : public GeometricOperation {
     plan.show(place(free_columns), top);
     return nullptr;
   }
-
- private:
-  RandomCrop parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomCrop& parameters)
     : held_(std::make_shared<RandomCropOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_crop() {
-  return std::make_shared<RandomCropOperation>(RandomCrop{});
-}
 
 }  // namespace millrace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
@@ -7,12 +7,11 @@ namespace {
 constexpr const char* places[] = {"worker", "device"};  // of `FlipOn`
 constexpr const char* field = "flip";
 
-class RandomHorizontalFlipOperation final : public PixelOperation {
+class RandomHorizontalFlipOperation final
+    : public OperationOf<RandomHorizontalFlip, PixelOperation> {
  public:
-  explicit RandomHorizontalFlipOperation(const RandomHorizontalFlip& parameters)
-      : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_horizontal_flip"; }
   void describe(Parameters& parameters) override {
     parameters.number("p", parameters_.p, {0, 1});
     parameters.named("on", parameters_.on, places);
@@ -33,17 +32,11 @@ class RandomHorizontalFlipOperation final : public PixelOperation {
 
  private:
   bool drawn(Random& random) const { return random.uniform() < parameters_.p; }
-
-  RandomHorizontalFlip parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomHorizontalFlip& parameters)
     : held_(std::make_shared<RandomHorizontalFlipOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_horizontal_flip() {
-  return std::make_shared<RandomHorizontalFlipOperation>(RandomHorizontalFlip{});
-}
 
 }  // namespace millrace

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
 constexpr double steepest_ratio = 1000;
 
-class RandomResizedCropOperation final : public GeometricOperation {
+class RandomResizedCropOperation final : public OperationOf<RandomResizedCrop, GeometricOperation> {
  public:
-  explicit RandomResizedCropOperation(const RandomResizedCrop& parameters)
-      : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_resized_crop"; }
   void describe(Parameters& parameters) override {
     parameters.output("size");
     parameters.range("scale", parameters_.scale, {0, 1}, OneNumber::refused);
@@ -28,18 +26,11 @@ class RandomResizedCropOperation final : public GeometricOperation {
     plan.crop_and_resize(box, parameters_.interpolation);
     return nullptr;
   }
-
- private:
-  RandomResizedCrop parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomResizedCrop& parameters)
     : held_(std::make_shared<RandomResizedCropOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_resized_crop() {
-  return std::make_shared<RandomResizedCropOperation>(RandomResizedCrop{});
-}
 
 }  // namespace millrace

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class ResizeOperation final : public GeometricOperation {
+class ResizeOperation final : public OperationOf<Resize, GeometricOperation> {
  public:
-  explicit ResizeOperation(const Resize& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "resize"; }
   void describe(Parameters& parameters) override {
     describe_size(parameters);
     describe_max_size(parameters);
@@ -72,17 +71,11 @@ class ResizeOperation final : public GeometricOperation {
     else
       parameters_.exact = {static_cast<int>(size[0]), static_cast<int>(size[1])};
   }
-
-  Resize parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const Resize& parameters)
     : held_(std::make_shared<ResizeOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_resize() {
-  return std::make_shared<ResizeOperation>(Resize{});
-}
 
 }  // namespace millrace

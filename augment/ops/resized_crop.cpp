@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class ResizedCropOperation final : public GeometricOperation {
+class ResizedCropOperation final : public OperationOf<ResizedCrop, GeometricOperation> {
  public:
-  explicit ResizedCropOperation(const ResizedCrop& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "resized_crop"; }
   void describe(Parameters& parameters) override {
     parameters.region("box", parameters_.box);
     describe_interpolation(parameters, parameters_.interpolation);
@@ -27,18 +26,11 @@ class ResizedCropOperation final : public GeometricOperation {
                      std::to_string(plan.image.width) + " x " + std::to_string(plan.image.height);
     return nullptr;
   }
-
- private:
-  ResizedCrop parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const ResizedCrop& parameters)
     : held_(std::make_shared<ResizedCropOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_resized_crop() {
-  return std::make_shared<ResizedCropOperation>(ResizedCrop{});
-}
 
 }  // namespace millrace

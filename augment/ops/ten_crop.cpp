@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
 
-class TenCropOperation final : public GeometricOperation {
+class TenCropOperation final : public OperationOf<TenCrop, GeometricOperation> {
  public:
-  explicit TenCropOperation(const TenCrop& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "ten_crop"; }
   void describe(Parameters& parameters) override {
     parameters.output("size");
     parameters.flag("vertical_flip", parameters_.vertical_flip);
@@ -29,18 +28,11 @@ class TenCropOperation final : public GeometricOperation {
     if (flipped) parameters_.vertical_flip ? plan.flip() : plan.mirror();
     return nullptr;
   }
-
- private:
-  TenCrop parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const TenCrop& parameters)
     : held_(std::make_shared<TenCropOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_ten_crop() {
-  return std::make_shared<TenCropOperation>(TenCrop{});
-}
 
 }  // namespace millrace

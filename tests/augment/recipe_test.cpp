@@ -103,8 +103,8 @@ TEST(Recipe, NamesWhatIsWrong) {
 
 TEST(Recipe, NamesTheOperationThatIsNone) {
   std::string names;
-  for (const auto make : operations)
-    names += (names.empty() ? "\"" : ", \"") + std::string(make()->name()) + '"';
+  for (const OperationRow& row : operations)
+    names += (names.empty() ? "\"" : ", \"") + std::string(row.name) + '"';
   EXPECT_EQ(why_no_list(R"({"op": "center_crop"})"),
             R"(train.json: "ops" must be a list of operations in [ ])");
   EXPECT_EQ(why_no_list(R"(["center_crop"])"),

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <millrace/detail/export.h>
+#include <millrace/detail/operation_list.h>
 #include <millrace/geometry.h>
 
 #include <memory>
 #include <string>
-#include <utility>
 
 namespace MILLRACE_API millrace {
 
@@ -148,32 +148,11 @@ struct ResizedCrop {
 /// does not turn images, nor does a recipe without this operation.
 struct ExifTranspose {};
 
-// In millrace/colour_operations.h.
-struct ColorJitter;
-struct Grayscale;
-struct RandomGrayscale;
-struct GaussianBlur;
-struct RandomSolarize;
-struct RandomPosterize;
-struct RandomEqualize;
-struct RandomAutocontrast;
-struct RandomInvert;
-struct RandomAdjustSharpness;
-
-// In millrace/warp_operations.h.
-struct RandomAffine;
-struct RandomRotation;
-struct RandomPerspective;
-struct RandomErasing;
-
-// In millrace/policies.h.
-struct RandomApply;
-struct RandomChoice;
-struct RandAugment;
-struct TrivialAugmentWide;
-struct AutoAugment;
-struct AugMix;
-struct ThreeAugment;
+// The structs of all operations: those above, and those of millrace/colour_operations.h,
+// millrace/warp_operations.h and millrace/policies.h.
+#define MILLRACE_OPERATION_STRUCT(Values, source) struct Values;
+MILLRACE_OPERATIONS(MILLRACE_OPERATION_STRUCT)
+#undef MILLRACE_OPERATION_STRUCT
 
 class ImageOperation;
 
@@ -181,40 +160,9 @@ class ImageOperation;
 class Operation {
  public:
   // Not explicit, so that a recipe reads as a list: {Resize{256}, CenterCrop{}}.
-  Operation(const RandomResizedCrop& parameters);
-  Operation(const Resize& parameters);
-  Operation(const CenterCrop& parameters);
-  Operation(const FiveCrop& parameters);
-  Operation(const TenCrop& parameters);
-  Operation(const Pad& parameters);
-  Operation(const RandomCrop& parameters);
-  Operation(const RandomHorizontalFlip& parameters);
-  Operation(const RandomVerticalFlip& parameters);
-  Operation(const RandomAffine& parameters);
-  Operation(const RandomRotation& parameters);
-  Operation(const RandomPerspective& parameters);
-  Operation(const RandomErasing& parameters);
-  Operation(const ResizedCrop& parameters);
-  Operation(const ExifTranspose& parameters);
-  Operation(const ColorJitter& parameters);
-  Operation(const Grayscale& parameters);
-  Operation(const RandomGrayscale& parameters);
-  Operation(const GaussianBlur& parameters);
-  Operation(const RandomSolarize& parameters);
-  Operation(const RandomPosterize& parameters);
-  Operation(const RandomEqualize& parameters);
-  Operation(const RandomAutocontrast& parameters);
-  Operation(const RandomInvert& parameters);
-  Operation(const RandomAdjustSharpness& parameters);
-  Operation(const RandomApply& parameters);
-  Operation(const RandomChoice& parameters);
-  Operation(const RandAugment& parameters);
-  Operation(const TrivialAugmentWide& parameters);
-  Operation(const AutoAugment& parameters);
-  Operation(const AugMix& parameters);
-  Operation(const ThreeAugment& parameters);
-  /// For millrace's own code: makes any operation that JSON can name.
-  explicit Operation(std::shared_ptr<ImageOperation> held) : held_(std::move(held)) {}
+#define MILLRACE_OPERATION_CONSTRUCTOR(Values, source) Operation(const Values& parameters);
+  MILLRACE_OPERATIONS(MILLRACE_OPERATION_CONSTRUCTOR)
+#undef MILLRACE_OPERATION_CONSTRUCTOR
 
   /// Returns the operation as a recipe has it: {"op":"random_horizontal_flip","p":0.5}.
   std::string to_json() const;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/colour/factors.h"
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/adjust.h"
 
 namespace millrace {
@@ -14,11 +14,10 @@ namespace {
 /// Law: the order of the four properties is one of the 24, with equal probability. Then a factor
 /// for each property that may change is uniform in its range. Source: `ColorJitter.get_params` in
 /// torchvision, `ImageEnhance` and the HSV of Pillow.
-class ColorJitterOperation final : public PixelOperation {
+class ColorJitterOperation final : public OperationOf<ColorJitter, PixelOperation> {
  public:
-  explicit ColorJitterOperation(const ColorJitter& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "color_jitter"; }
   void describe(Parameters& parameters) override {
     parameters.range("brightness", parameters_.brightness, any_factor, OneNumber::around_one);
     parameters.range("contrast", parameters_.contrast, any_factor, OneNumber::around_one);
@@ -51,17 +50,11 @@ class ColorJitterOperation final : public PixelOperation {
     const double nothing = property == Property::hue ? 0 : 1;
     return range.low != nothing || range.high != nothing;
   }
-
-  ColorJitter parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const ColorJitter& parameters)
     : held_(std::make_shared<ColorJitterOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_color_jitter() {
-  return std::make_shared<ColorJitterOperation>(ColorJitter{});
-}
 
 }  // namespace millrace

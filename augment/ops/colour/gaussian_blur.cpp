@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/colour_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/blur.h"
 
 namespace millrace {
@@ -9,11 +9,10 @@ namespace {
 
 /// Law: always applied; the standard deviation is uniform in `sigma`. Source: `GaussianBlur` in
 /// torchvision.
-class GaussianBlurOperation final : public PixelOperation {
+class GaussianBlurOperation final : public OperationOf<GaussianBlur, PixelOperation> {
  public:
-  explicit GaussianBlurOperation(const GaussianBlur& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "gaussian_blur"; }
   void describe(Parameters& parameters) override {
     describe_kernel(parameters);
     parameters.range("sigma", parameters_.sigma, {0.001, 1000}, OneNumber::both_ends);
@@ -45,17 +44,11 @@ class GaussianBlurOperation final : public PixelOperation {
     parameters_.kernel_size = static_cast<int>(kernel.front());
     parameters_.kernel_height = static_cast<int>(kernel.back());
   }
-
-  GaussianBlur parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const GaussianBlur& parameters)
     : held_(std::make_shared<GaussianBlurOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_gaussian_blur() {
-  return std::make_shared<GaussianBlurOperation>(GaussianBlur{});
-}
 
 }  // namespace millrace

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/colour_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/adjust.h"
 
 namespace millrace {
 namespace {
 
 /// Law: always applied. Source: `Grayscale(3)` in torchvision, `Image.convert("L")`.
-class GrayscaleOperation final : public PixelOperation {
+class GrayscaleOperation final : public OperationOf<Grayscale, PixelOperation> {
  public:
-  const char* name() const override { return "grayscale"; }
+  using OperationOf::OperationOf;
+
   void describe(Parameters& parameters) override {
     constexpr const char* channels[] = {"3"};
     parameters.only("num_output_channels", channels);
@@ -22,8 +23,7 @@ class GrayscaleOperation final : public PixelOperation {
 
 }  // namespace
 
-Operation::Operation(const Grayscale&) : held_(make_grayscale()) {}
-
-std::shared_ptr<ImageOperation> make_grayscale() { return std::make_shared<GrayscaleOperation>(); }
+Operation::Operation(const Grayscale& parameters)
+    : held_(std::make_shared<GrayscaleOperation>(parameters)) {}
 
 }  // namespace millrace

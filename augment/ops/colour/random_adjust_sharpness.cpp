@@ -2,7 +2,7 @@
 #include <millrace/colour_operations.h>
 
 #include "ops/colour/factors.h"
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/adjust.h"
 
 namespace millrace {
@@ -10,12 +10,11 @@ namespace {
 
 /// Law: sharpened with probability p. Source: `RandomAdjustSharpness` in torchvision,
 /// `ImageEnhance.Sharpness`.
-class RandomAdjustSharpnessOperation final : public PixelOperation {
+class RandomAdjustSharpnessOperation final
+    : public OperationOf<RandomAdjustSharpness, PixelOperation> {
  public:
-  explicit RandomAdjustSharpnessOperation(const RandomAdjustSharpness& parameters)
-      : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_adjust_sharpness"; }
   void describe(Parameters& parameters) override {
     parameters.number("sharpness_factor", parameters_.sharpness_factor, any_factor);
     parameters.number("p", parameters_.p, {0, 1});
@@ -25,18 +24,11 @@ class RandomAdjustSharpnessOperation final : public PixelOperation {
     const Scratch::Borrowed memory = image.scratch.borrow(sharpness_memory(image.size));
     adjust_sharpness(image.pixels, image.size, parameters_.sharpness_factor, memory.bytes());
   }
-
- private:
-  RandomAdjustSharpness parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomAdjustSharpness& parameters)
     : held_(std::make_shared<RandomAdjustSharpnessOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_adjust_sharpness() {
-  return std::make_shared<RandomAdjustSharpnessOperation>(RandomAdjustSharpness{});
-}
 
 }  // namespace millrace

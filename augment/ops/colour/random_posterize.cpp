@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/colour_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/levels.h"
 
 namespace millrace {
@@ -9,11 +9,10 @@ namespace {
 
 /// Law: posterized with probability p. Source: `RandomPosterize` in torchvision,
 /// `ImageOps.posterize`.
-class RandomPosterizeOperation final : public PixelOperation {
+class RandomPosterizeOperation final : public OperationOf<RandomPosterize, PixelOperation> {
  public:
-  explicit RandomPosterizeOperation(const RandomPosterize& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_posterize"; }
   void describe(Parameters& parameters) override {
     parameters.integer("bits", parameters_.bits, 0, 8);
     parameters.number("p", parameters_.p, {0, 1});
@@ -22,18 +21,11 @@ class RandomPosterizeOperation final : public PixelOperation {
     if (random.uniform() < parameters_.p)
       posterize(std::span(image.pixels, image.bytes()), parameters_.bits);
   }
-
- private:
-  RandomPosterize parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomPosterize& parameters)
     : held_(std::make_shared<RandomPosterizeOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_posterize() {
-  return std::make_shared<RandomPosterizeOperation>(RandomPosterize{});
-}
 
 }  // namespace millrace

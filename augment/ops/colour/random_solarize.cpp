@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/colour_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/levels.h"
 
 namespace millrace {
 namespace {
 
 /// Law: solarized with probability p. Source: `RandomSolarize` in torchvision, `ImageOps.solarize`.
-class RandomSolarizeOperation final : public PixelOperation {
+class RandomSolarizeOperation final : public OperationOf<RandomSolarize, PixelOperation> {
  public:
-  explicit RandomSolarizeOperation(const RandomSolarize& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_solarize"; }
   void describe(Parameters& parameters) override {
     parameters.number("threshold", parameters_.threshold, {0, 256});
     parameters.number("p", parameters_.p, {0, 1});
@@ -21,18 +20,11 @@ class RandomSolarizeOperation final : public PixelOperation {
     if (random.uniform() < parameters_.p)
       solarize(std::span(image.pixels, image.bytes()), parameters_.threshold);
   }
-
- private:
-  RandomSolarize parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomSolarize& parameters)
     : held_(std::make_shared<RandomSolarizeOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_solarize() {
-  return std::make_shared<RandomSolarizeOperation>(RandomSolarize{});
-}
 
 }  // namespace millrace

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/policy/augmentation_space.h"
 #include "ops/policy/dirichlet.h"
 #include "ops/warp/warp_parameters.h"
@@ -17,11 +17,10 @@ namespace {
 /// `alpha`. One set is of the image and all chains together, the other is of the chains among
 /// themselves. Then each chain draws its depth. Each operation in it is drawn uniformly, then its
 /// magnitude and sign, if it has them. Source: `AugMix` in torchvision.
-class AugMixOperation final : public PixelOperation {
+class AugMixOperation final : public OperationOf<AugMix, PixelOperation> {
  public:
-  explicit AugMixOperation(const AugMix& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "aug_mix"; }
   void describe(Parameters& parameters) override {
     parameters.integer("severity", parameters_.severity, 1, magnitudes);
     parameters.integer("mixture_width", parameters_.mixture_width, 1, 100);
@@ -67,17 +66,11 @@ class AugMixOperation final : public PixelOperation {
                  random);
     }
   }
-
-  AugMix parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const AugMix& parameters)
     : held_(std::make_shared<AugMixOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_aug_mix() {
-  return std::make_shared<AugMixOperation>(AugMix{});
-}
 
 }  // namespace millrace

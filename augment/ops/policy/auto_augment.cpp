@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/policy/auto_augment_policies.h"
 #include "ops/warp/warp_parameters.h"
 
@@ -11,11 +11,10 @@ namespace {
 /// Law: a pair is drawn uniformly. Then one number is drawn for each of its two operations, which
 /// decides whether it runs. Then one is drawn for each sign, also for operations without one.
 /// Source: `AutoAugment` in torchvision.
-class AutoAugmentOperation final : public PixelOperation {
+class AutoAugmentOperation final : public OperationOf<AutoAugment, PixelOperation> {
  public:
-  explicit AutoAugmentOperation(const AutoAugment& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "auto_augment"; }
   void describe(Parameters& parameters) override {
     constexpr const char* names[] = {"imagenet", "cifar10", "svhn"};
     parameters.named("policy", parameters_.policy, names);
@@ -35,18 +34,11 @@ class AutoAugmentOperation final : public PixelOperation {
               {parameters_.interpolation, parameters_.fill});
     }
   }
-
- private:
-  AutoAugment parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const AutoAugment& parameters)
     : held_(std::make_shared<AutoAugmentOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_auto_augment() {
-  return std::make_shared<AutoAugmentOperation>(AutoAugment{});
-}
 
 }  // namespace millrace

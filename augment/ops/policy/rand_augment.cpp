@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/policy/augmentation_space.h"
 #include "ops/warp/warp_parameters.h"
 
@@ -10,11 +10,10 @@ namespace {
 
 /// Law: each operation is drawn uniformly, with replacement; then its sign, if it has one. Source:
 /// `RandAugment` in torchvision.
-class RandAugmentOperation final : public PixelOperation {
+class RandAugmentOperation final : public OperationOf<RandAugment, PixelOperation> {
  public:
-  explicit RandAugmentOperation(const RandAugment& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "rand_augment"; }
   void describe(Parameters& parameters) override {
     parameters.integer("num_ops", parameters_.num_ops, 1, 100);
     parameters.integer("num_magnitude_bins", parameters_.num_magnitude_bins, 2, 1000);
@@ -30,18 +29,11 @@ class RandAugmentOperation final : public PixelOperation {
                  parameters_.num_magnitude_bins, {parameters_.interpolation, parameters_.fill},
                  random);
   }
-
- private:
-  RandAugment parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandAugment& parameters)
     : held_(std::make_shared<RandAugmentOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_rand_augment() {
-  return std::make_shared<RandAugmentOperation>(RandAugment{});
-}
 
 }  // namespace millrace

@@ -2,20 +2,18 @@
 #include <millrace/policies.h>
 
 #include <algorithm>
-#include <utility>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/program.h"
 
 namespace millrace {
 namespace {
 
 /// Law: one number is drawn for the whole list. Source: `RandomApply` in torchvision.
-class RandomApplyOperation final : public PixelOperation {
+class RandomApplyOperation final : public OperationOf<RandomApply, PixelOperation> {
  public:
-  explicit RandomApplyOperation(RandomApply parameters) : parameters_(std::move(parameters)) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_apply"; }
   void describe(Parameters& parameters) override {
     parameters.operations("ops", parameters_.ops);
     parameters.number("p", parameters_.p, {0, 1});
@@ -28,18 +26,11 @@ class RandomApplyOperation final : public PixelOperation {
     for (const Operation& op : parameters_.ops)
       static_cast<const PixelOperation&>(op.held()).run(image, random);
   }
-
- private:
-  RandomApply parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomApply& parameters)
     : held_(std::make_shared<RandomApplyOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_apply() {
-  return std::make_shared<RandomApplyOperation>(RandomApply{});
-}
 
 }  // namespace millrace

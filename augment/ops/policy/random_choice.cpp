@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/program.h"
 
 namespace millrace {
@@ -13,11 +12,10 @@ namespace {
 
 /// Law: one operation is drawn by the weights, uniformly without them. Source: `RandomChoice` in
 /// torchvision.
-class RandomChoiceOperation final : public PixelOperation {
+class RandomChoiceOperation final : public OperationOf<RandomChoice, PixelOperation> {
  public:
-  explicit RandomChoiceOperation(RandomChoice parameters) : parameters_(std::move(parameters)) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_choice"; }
   void describe(Parameters& parameters) override {
     parameters.operations("ops", parameters_.ops);
     parameters.numbers("p", parameters_.p,
@@ -48,17 +46,11 @@ class RandomChoiceOperation final : public PixelOperation {
     }
     return last;
   }
-
-  RandomChoice parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomChoice& parameters)
     : held_(std::make_shared<RandomChoiceOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_choice() {
-  return std::make_shared<RandomChoiceOperation>(RandomChoice{});
-}
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "pixels/adjust.h"
 #include "pixels/blur.h"
 #include "pixels/levels.h"
@@ -11,9 +11,10 @@ namespace {
 
 /// Law: one of the three is drawn uniformly; the radius is uniform in 0.1 to 2. Source: augment.py
 /// of DeiT III.
-class ThreeAugmentOperation final : public PixelOperation {
+class ThreeAugmentOperation final : public OperationOf<ThreeAugment, PixelOperation> {
  public:
-  const char* name() const override { return "three_augment"; }
+  using OperationOf::OperationOf;
+
   void describe(Parameters&) override {}
   void run(SampleImage& image, Random& random) const override {
     const std::span pixels(image.pixels, image.bytes());
@@ -34,10 +35,7 @@ class ThreeAugmentOperation final : public PixelOperation {
 
 }  // namespace
 
-Operation::Operation(const ThreeAugment&) : held_(make_three_augment()) {}
-
-std::shared_ptr<ImageOperation> make_three_augment() {
-  return std::make_shared<ThreeAugmentOperation>();
-}
+Operation::Operation(const ThreeAugment& parameters)
+    : held_(std::make_shared<ThreeAugmentOperation>(parameters)) {}
 
 }  // namespace millrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/policies.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/policy/augmentation_space.h"
 #include "ops/warp/warp_parameters.h"
 
@@ -10,12 +10,10 @@ namespace {
 
 /// Law: the operation is drawn uniformly, then its magnitude, then its sign, if it has them.
 /// Source: `TrivialAugmentWide` in torchvision.
-class TrivialAugmentWideOperation final : public PixelOperation {
+class TrivialAugmentWideOperation final : public OperationOf<TrivialAugmentWide, PixelOperation> {
  public:
-  explicit TrivialAugmentWideOperation(const TrivialAugmentWide& parameters)
-      : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "trivial_augment_wide"; }
   void describe(Parameters& parameters) override {
     parameters.integer("num_magnitude_bins", parameters_.num_magnitude_bins, 2, 1000);
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
@@ -31,18 +29,11 @@ class TrivialAugmentWideOperation final : public PixelOperation {
                         : 0;
     augment_at(image, what, bin, bins, {parameters_.interpolation, parameters_.fill}, random);
   }
-
- private:
-  TrivialAugmentWide parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const TrivialAugmentWide& parameters)
     : held_(std::make_shared<TrivialAugmentWideOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_trivial_augment_wide() {
-  return std::make_shared<TrivialAugmentWideOperation>(TrivialAugmentWide{});
-}
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/warp/warp_parameters.h"
 
 namespace millrace {
@@ -17,11 +17,10 @@ constexpr NumberList shears{.what = "one number, or two or four, [low, high, low
                             .ranges = true};
 constexpr Range scales{0.001, 1000};
 
-class RandomAffineOperation final : public PixelOperation {
+class RandomAffineOperation final : public OperationOf<RandomAffine, PixelOperation> {
  public:
-  explicit RandomAffineOperation(const RandomAffine& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_affine"; }
   void describe(Parameters& parameters) override {
     parameters.range("degrees", parameters_.degrees, any_degrees, OneNumber::around_zero);
     const auto [across, down] = parameters_.translate;
@@ -71,17 +70,11 @@ class RandomAffineOperation final : public PixelOperation {
     parameters_.shear_x = {shear[0], shear[1]};
     parameters_.shear_y = {shear[2], shear[3]};
   }
-
-  RandomAffine parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomAffine& parameters)
     : held_(std::make_shared<RandomAffineOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_affine() {
-  return std::make_shared<RandomAffineOperation>(RandomAffine{});
-}
 
 }  // namespace millrace

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 
 namespace millrace {
 namespace {
@@ -17,11 +17,10 @@ constexpr double steepest_erasing = 1000;
 constexpr const char* erase_places[] = {"worker", "device"};  // of `EraseOn`
 constexpr const char* erase_field = "erase";
 
-class RandomErasingOperation final : public PixelOperation {
+class RandomErasingOperation final : public OperationOf<RandomErasing, PixelOperation> {
  public:
-  explicit RandomErasingOperation(const RandomErasing& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_erasing"; }
   void describe(Parameters& parameters) override {
     parameters.number("p", parameters_.p, {0, 1});
     parameters.range("scale", parameters_.scale, {0, 1}, OneNumber::refused);
@@ -88,17 +87,11 @@ class RandomErasingOperation final : public PixelOperation {
     }
     return std::nullopt;
   }
-
-  RandomErasing parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomErasing& parameters)
     : held_(std::make_shared<RandomErasingOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_erasing() {
-  return std::make_shared<RandomErasingOperation>(RandomErasing{});
-}
 
 }  // namespace millrace

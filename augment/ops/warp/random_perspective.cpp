@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/warp_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/warp/warp_parameters.h"
 
 namespace millrace {
 namespace {
 
-class RandomPerspectiveOperation final : public PixelOperation {
+class RandomPerspectiveOperation final : public OperationOf<RandomPerspective, PixelOperation> {
  public:
-  explicit RandomPerspectiveOperation(const RandomPerspective& parameters)
-      : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_perspective"; }
   void describe(Parameters& parameters) override {
     parameters.number("distortion_scale", parameters_.distortion_scale, {0, 1});
     parameters.number("p", parameters_.p, {0, 1});
@@ -43,18 +41,11 @@ class RandomPerspectiveOperation final : public PixelOperation {
     });
     if (image.spatial_targets != nullptr) image.spatial_targets->warp(*map);
   }
-
- private:
-  RandomPerspective parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomPerspective& parameters)
     : held_(std::make_shared<RandomPerspectiveOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_perspective() {
-  return std::make_shared<RandomPerspectiveOperation>(RandomPerspective{});
-}
 
 }  // namespace millrace

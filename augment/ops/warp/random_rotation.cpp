@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <millrace/warp_operations.h>
 
-#include "ops/operations.h"
+#include "ops/operation_of.h"
 #include "ops/warp/warp_parameters.h"
 
 namespace millrace {
 namespace {
 
-class RandomRotationOperation final : public PixelOperation {
+class RandomRotationOperation final : public OperationOf<RandomRotation, PixelOperation> {
  public:
-  explicit RandomRotationOperation(const RandomRotation& parameters) : parameters_(parameters) {}
+  using OperationOf::OperationOf;
 
-  const char* name() const override { return "random_rotation"; }
   void describe(Parameters& parameters) override {
     parameters.range("degrees", parameters_.degrees, any_degrees, OneNumber::around_zero);
     describe_warp_interpolation(parameters, parameters_.interpolation, Interpolation::nearest);
@@ -27,18 +26,11 @@ class RandomRotationOperation final : public PixelOperation {
     });
     if (image.spatial_targets != nullptr) image.spatial_targets->rotate(degrees);
   }
-
- private:
-  RandomRotation parameters_;
 };
 
 }  // namespace
 
 Operation::Operation(const RandomRotation& parameters)
     : held_(std::make_shared<RandomRotationOperation>(parameters)) {}
-
-std::shared_ptr<ImageOperation> make_random_rotation() {
-  return std::make_shared<RandomRotationOperation>(RandomRotation{});
-}
 
 }  // namespace millrace
