@@ -97,8 +97,8 @@ apart; each run has its own pipeline and a warm-up. Runs that other programs dis
 of the processors, none of them free) count only if fewer than three others are left.
 
   workers        1, 2, 4 ... up to --max-workers, then those between, with a prefetch of 8. The
-                 fewest that feed the step: the device's mean idle time is at most 2%, with 95%
-                 confidence (Student's t). Without a step, or if nothing feeds it: the knee, the
+                 fewest that feed the step: the device's mean idle time is at most 2%, with
+                 95% confidence (Student's t). Without a step, or if nothing feeds it: the knee, the
                  fewest that surely lose at most 5% of the best throughput.
   prefetch       From 2 to 8: the smallest that still feeds the step, or surely loses no more.
   micro-batches  More than 1 only if throughput or the time to the first batch (by 10%) gain.

@@ -153,7 +153,7 @@ struct PipelineOptions {
   /// the default placement of workers on this rank's share of the host (`ranks.mine`).
   std::shared_ptr<Runtime> runtime{};
   /// Name of the run in traces, reports and thread names, such as "train" and "eval" if a process
-  /// has several. Thread names contain its first 9 bytes: "train-feed".
+  /// has several. Thread names contain its first 8 bytes: "train-upload".
   std::string name = "millrace";
 
   /// Memory in bytes for record hints: data that the transform stores about records in the first

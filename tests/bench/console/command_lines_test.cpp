@@ -305,7 +305,8 @@ TEST_F(Files, WhatDoesNotGoTogether) {
   }
   expect_refused({"pack", at("photos"), at("more"), "--resume"}, 1,
                  "more cannot be resumed: 3 files went into it, and there are 1");
-  expect_refused({"pack", at("photos"), at("photos"), at("o")}, 2, "which photos is not");
+  expect_refused({"pack", at("photos"), at("photos"), at("o")}, 2,
+                 "several inputs must all be tars, which ");
   expect_refused({"decode", "a", "b", "--png", "c"}, 2, "there must be one FILE");
   expect_refused({"decode", "a", "--png", "b", "--raw", "c"}, 2, "--png");
   expect_refused({"decode", "a", "--recipe", "eval", "--upright"}, 2, "--recipe");

@@ -127,7 +127,7 @@ TEST(TopologyCommand, KeepsHwlocSilent) {
 
 TEST(TopologyCommand, RefusesWhatMakesNoSense) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
-      {{"--synthetic", "core:4"}, "no synthetic topology"},
+      {{"--synthetic", "core:4"}, "is not a synthetic topology"},
       {{"--local-rank", "2", "--local-world", "2"}, "--local-rank 2 must be below --local-world 2"},
       {{"--local-rank", "0"}, "--local-world"},
       {{"--workers", "0"}, "--workers"}};

@@ -152,7 +152,8 @@ TEST_F(StoredHints, OfAnotherDatasetAreNotUsed) {
     EXPECT_EQ(all->facts().warnings.size(), 1U);
     testing::SmallRun run(1);
     Pipeline pipeline(all, run.transform, run.device, run.options);
-    EXPECT_THAT(pipeline.report().warnings, ::testing::Contains(HasSubstr("of another dataset")));
+    EXPECT_THAT(pipeline.report().warnings,
+                ::testing::Contains(HasSubstr("belongs to another dataset")));
   }
 }
 
@@ -206,7 +207,8 @@ TEST_F(StoredHints, AreWrittenWholeOrNotAtAll) {
   for (std::uint64_t record = 0; record < records; ++record) writer.append(hint_of(record));
   EXPECT_EQ(error_of([&] { writer.append({}); }).code(), ErrorCode::invalid_argument);
   const auto made_up = std::make_shared<testing::MemoryDataset>(5);
-  EXPECT_THAT(error_of([&] { HintsWriter of_no_file(made_up); }).what(), HasSubstr("is no file"));
+  EXPECT_THAT(error_of([&] { HintsWriter of_no_file(made_up); }).what(),
+              HasSubstr("is not a single file"));
 
   for (const rlim_t bytes : {1000U, 10U}) {
     rlimit before{};

@@ -237,7 +237,7 @@ TEST_F(PipelineCache, SaysWhyNothingIsKept) {
   for (const auto& [transform, bytes, why] :
        {std::tuple<std::shared_ptr<const Transform>, std::size_t, const char*>{
             plain, 100'000, "cache_bytes has no effect: the transform has nothing to cache"},
-        {caching, 900, "no room for a sample of 64 bytes beside the places of 100 records"},
+        {caching, 900, "no room for a sample of 64 bytes besides the index of 100 records"},
         {caching, std::size_t{1} << 60, "memory that the process may use"},
         {caching, 0, ""}}) {
     options_.runtime = make_runtime({.workers = 2});

@@ -116,7 +116,7 @@ TEST(TraceJson, ProcessAndThreadsAreTheOperatingSystems) {
     EXPECT_THAT(running.at(span.at("tid").get<int>()),
                 ::testing::StartsWith(category == "make"   ? "millrace-w"
                                       : category == "plan" ? "millrace-plan"
-                                                           : "millrace-feed"));
+                                                           : "millrace-upload"));
   }
   EXPECT_THAT(categories, ::testing::IsSupersetOf({"hand out", "make", "plan"}));
 }
@@ -136,7 +136,8 @@ TEST(TraceJson, NamedPipelinesAreToldApart) {
   }
   // A thread sets its name when it first runs, which may be after the last batch.
   std::set<std::string> running;
-  const std::set<std::string> named = {"evaluatio-feed", "train-ahead", "train-feed", "train-plan"};
+  const std::set<std::string> named = {"evaluati-upload", "train-ahead", "train-plan",
+                                       "train-upload"};
   EXPECT_TRUE(testing::eventually([&] {
     running.clear();
     for (const auto& [number, name] : threads()) running.insert(name);

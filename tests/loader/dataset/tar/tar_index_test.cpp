@@ -88,7 +88,9 @@ TEST_F(StoredTarIndex, ThatIsDamagedIsNotUsed) {
     std::string flipped = sound;
     flipped[at] ^= 4;
     write_file(index_, flipped);
-    EXPECT_THAT(warnings(), ElementsAre(HasSubstr("or damaged; all headers were read instead")))
+    EXPECT_THAT(
+        warnings(),
+        ElementsAre(HasSubstr("is not a tar index, or is damaged; all headers were read instead")))
         << at;
   }
   for (const std::string& other : {sound + "x", sound.substr(0, sound.size() - 8), std::string()}) {
