@@ -20,9 +20,7 @@ Status MadeSample::make(const Transform& transform, const Record& record, Random
     places_.push_back(place);
   }
   Sample sample(spec_, places_);
-  Status status = transform.make_worker()->make(record, random, sample);
-  sample.finish();
-  return status;
+  return transform.make_worker()->make(record, random, sample);
 }
 
 const Tensor& MadeSample::operator[](std::string_view field) const {

@@ -31,7 +31,6 @@ class Samples {
     const double begin = micro::thread_seconds();
     Sample sample(transform_->spec(), places_);
     const Status made = worker_->make(Record(0, fields), random, sample);
-    sample.finish();
     const double seconds = micro::thread_seconds() - begin;
     if (!made.is_ok()) throw std::runtime_error(made.reason());
     return seconds;

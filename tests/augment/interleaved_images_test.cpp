@@ -50,7 +50,7 @@ class Samples final : public SampleSource {
   }
   void made(SampleTask& task, const Status& status) override {
     PendingImage& made = made_of(task);
-    made.sample.finish();
+    made.sample.pause();
     made.outcome.reason = status.reason();
     if (status.is_ok()) {
       made.outcome.pixels = made.pixels;

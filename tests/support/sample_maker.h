@@ -47,7 +47,7 @@ class Maker {
     if (transform_->spec().fields().size() > 2) places.push_back({&flip_, DType::uint8, {}});
     Sample sample(transform_->spec(), places, stage_ns_);
     Status status = worker_->make(record, random, sample);
-    sample.finish();
+    sample.pause();
     decoder_name_ = sample.decoder_name() != nullptr ? sample.decoder_name() : "";
     for (std::size_t byte = pixels_.size() - guard; byte < pixels_.size(); ++byte)
       EXPECT_EQ(pixels_[byte], 0xA5) << "written past the end";

@@ -15,7 +15,6 @@
 // Lifetimes: a transform outlives its workers. A `Sample`, its record and its random numbers are
 // valid during one call of `make`, or from `SampleSource::next` to `made`.
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,25 +24,21 @@
 #include <string>
 #include <vector>
 
-namespace MILLRACE_API millrace {
+// Private types, outside the exported namespace.
+namespace millrace {
+class SampleContext;
+}  // namespace millrace
 
-class ProfilerRanges;
-class RecordHints;
-class SampleCache;
+namespace MILLRACE_API millrace {
 
 /// Memory of one sample in its host slot, to be filled by a `TransformWorker`. It is valid during
 /// one call of `make`, or from `SampleSource::next` to `made`.
 class Sample {
  public:
-  /// Stage number that other threads see while a sample is paused.
-  static constexpr std::size_t paused_stage = static_cast<std::size_t>(-2);
-
-  /// `stage_ns[k]` collects the nanoseconds spent in stage k of `Transform::stages()`; may be
-  /// empty. `now_in`, if not null, always holds the current stage, for other threads to read. Stage
-  /// 0 began at `begin`.
+  /// Makes a sample outside of a pipeline. `stage_ns[k]` collects the nanoseconds spent in stage k
+  /// of `Transform::stages()`; may be empty. Stage 0 begins now.
   Sample(const SampleSpec& spec, std::span<const Tensor> fields,
-         std::span<std::uint64_t> stage_ns = {}, std::atomic<std::size_t>* now_in = nullptr,
-         std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now());
+         std::span<std::uint64_t> stage_ns = {});
   /// Makes the sample of a wrapped transform, as a part of `outer`, the sample of the transform
   /// that wraps it. `fields` are the fields of `outer` that `spec`, the wrapped transform's, has,
   /// in its order. Stage k here is stage `first_stage` + k of `outer`, which enters stage
@@ -83,20 +78,6 @@ class Sample {
   /// last call counts. The hint is dropped if there is no more memory for it, or if making the
   /// sample fails.
   void keep_hint(std::span<const std::byte> hint);
-  /// Reusable memory for a hint that is read and one that is to be kept.
-  struct HintBuffers {
-    std::vector<std::byte> read;
-    std::vector<std::byte> kept;
-    /// Message of the exception of `Dataset::stored_hint`, if it threw; the report warns of it.
-    std::string failure{};
-  };
-  /// Sets the sources of hints for record `record`: hints in memory (null if they are not kept) and
-  /// stored ones. The pipeline calls it before `make`.
-  void use_hints(RecordHints* kept, const Dataset& stored, std::uint64_t record,
-                 HintBuffers& buffers);
-  /// Stores the hint that was passed to `keep_hint`. The pipeline calls it after the sample is
-  /// made.
-  void store_hint();
   /// Returns the cached bytes of this sample's record (`PipelineOptions::cache_bytes`): the bytes
   /// of `Transform::cacheable_prefix`, as a worker has made them before. Empty if they are not in
   /// the cache. Valid as long as the sample.
@@ -105,29 +86,17 @@ class Sample {
   /// write all of them, and then make its sample from them. They are added to the cache if the
   /// sample succeeds. Empty if samples are not cached or if the cache is full.
   std::span<std::byte> room_in_cache();
-  /// Whether `cached` returned the bytes.
-  bool from_cache() const { return outer_ != nullptr ? outer_->from_cache() : from_cache_; }
-  /// Sets the cache and the record's number in it. The pipeline calls it before `make`.
-  void use_cache(SampleCache& cache, std::uint64_t record);
-  /// Adds the bytes that were made in `room_in_cache` to the cache. The pipeline calls it after the
-  /// sample is made.
-  void store_in_cache();
   /// Pauses the stage's time until `go_on`, while other samples are made. The time so far is
   /// divided among `shared_by` samples. For `TransformWorker::make_in_turn`.
   void pause(unsigned shared_by = 1);
   void go_on();
-  /// Ends the current stage's time. The pipeline calls it after `make`.
-  void finish();
-  /// Time of `finish()`; not set for a part of another sample.
-  std::chrono::steady_clock::time_point finished_at() const { return since_; }
-  /// Reports the stages to `profiler` from now on, by `names` and as those of batch `batch`, until
-  /// `finish()` or the sample's end. The pipeline calls it before `make`.
-  void show(ProfilerRanges& profiler, std::span<const char* const> names, std::uint64_t batch);
 
  private:
+  friend class SampleContext;
+  Sample(const SampleSpec& spec, std::span<const Tensor> fields, std::span<std::uint64_t> stage_ns,
+         SampleContext* context, std::chrono::steady_clock::time_point begin);
   void note_stage();
   void stop(unsigned shared_by = 1);
-  void end_range();
   void clear_lengths();
 
   const SampleSpec* spec_;
@@ -135,32 +104,13 @@ class Sample {
   /// For a part of another sample: that sample, and its stage that is stage 0 here.
   Sample* outer_ = nullptr;
   std::size_t first_stage_ = 0;
+  /// Null outside of a pipeline.
+  SampleContext* context_ = nullptr;
   std::span<std::uint64_t> stage_ns_;
-  std::atomic<std::size_t>* now_in_ = nullptr;
   std::size_t stage_ = 0;
   bool paused_ = false;
   std::chrono::steady_clock::time_point since_;
-  /// Ranges of its stages in a profiler.
-  struct Shown {
-    /// Null: stages are not reported.
-    ProfilerRanges* profiler = nullptr;
-    std::span<const char* const> names;
-    std::uint64_t batch = 0;
-    bool in_range = false;
-  };
-  Shown shown_{};
   const char* decoder_name_ = nullptr;
-  /// Null: hints are not kept in memory.
-  RecordHints* kept_hints_ = nullptr;
-  const Dataset* stored_hints_ = nullptr;
-  std::uint64_t record_ = 0;
-  /// Null: hints are not used.
-  HintBuffers* hint_buffers_ = nullptr;
-  /// Null: samples are not cached.
-  SampleCache* cache_ = nullptr;
-  /// Memory that `room_in_cache` returned for this sample, not added to the cache yet.
-  std::span<std::byte> room_{};
-  bool from_cache_ = false;
 };
 
 /// Arguments of `TransformWorker::make`.

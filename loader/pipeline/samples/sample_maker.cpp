@@ -38,7 +38,6 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
       policy_(policy),
       profiler_(profiler),
       caches_(std::move(caches)),
-      has_stored_hints_(dataset_->has_stored_hints()),
       batch_transform_(std::move(batch_transform)),
       // A thread's profiler ranges are nested, so two samples cannot be interleaved.
       at_once_(profiler != nullptr ? 1
@@ -57,12 +56,19 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
     for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
   if (profiler_ != nullptr)
     for (const std::string& stage : stages_) range_names_.push_back(stage.c_str());
+  const bool has_hints = dataset_->has_stored_hints() || caches_.hints != nullptr;
+  SampleContext::Shared shared{.kept_hints = caches_.hints.get(),
+                               .stored_hints = has_hints ? dataset_.get() : nullptr,
+                               .cache = caches_.cache.get(),
+                               .profiler = profiler_};
+  if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
   for (unsigned number = 0; number < workers; ++number) {
     auto worker = std::make_unique<Worker>();
     for (SampleLane& lane : worker->lanes) {
       for (const FieldSpec& field : transform_->spec().fields())
         lane.fields.push_back({nullptr, field.dtype, field.shape});
       lane.stage_ns.resize(of_samples);
+      lane.context.share(shared);
       if (poison) lane.poison = std::make_unique<SlotPoison>(transform_->spec());
     }
     worker->stages = std::vector<Histogram>(stages_.size());
@@ -242,7 +248,7 @@ std::optional<SampleMaker::Running> SampleMaker::longest_running() const {
     for (const SampleLane& lane : worker->lanes) {
       const std::int64_t begun = lane.since_ns.load(std::memory_order_relaxed);
       if (begun == 0 || begun >= since ||
-          lane.stage.load(std::memory_order_relaxed) == Sample::paused_stage)
+          lane.stage.load(std::memory_order_relaxed) == SampleContext::paused_stage)
         continue;
       since = begun;
       longest = &lane;

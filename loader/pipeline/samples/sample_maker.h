@@ -23,6 +23,7 @@
 #include "base/mutex.h"
 #include "dataset/record_hints.h"
 #include "dataset/sample_cache.h"
+#include "pipeline/samples/sample_context.h"
 #include "pipeline/samples/slot_poison.h"
 #include "pipeline/slots/run_meter.h"
 #include "pipeline/slots/slot_layout.h"
@@ -131,8 +132,8 @@ class SampleMaker {
     SampleTask task{record, random, sample};
 
     template <typename... Arguments>
-    Subject(const Record& of, Random begin, Arguments&&... of_sample)
-        : record(of), random(begin), sample(std::forward<Arguments>(of_sample)...) {}
+    Subject(const Record& of, Random begin, SampleContext& context, Arguments&&... of_sample)
+        : record(of), random(begin), sample(context.begin(std::forward<Arguments>(of_sample)...)) {}
   };
   /// State of one of the samples that a worker is making.
   struct SampleLane {
@@ -140,18 +141,18 @@ class SampleMaker {
     /// Only the addresses differ from sample to sample.
     std::vector<Tensor> fields;
     std::vector<std::uint64_t> stage_ns;
-    Sample::HintBuffers hints;
     /// Task of the current sample; nullopt between samples.
     std::optional<Task> task;
     SampleResult made{};
     /// Number of bad records that were tried for it.
     unsigned bad = 0;
-    /// Nullopt before the record is read, and again if the record was bad.
-    std::optional<Subject> subject;
     // Read by other threads; they order no other memory.
     std::atomic<std::uint64_t> record{0};  // the batch's number while the batch transform runs
     std::atomic<std::size_t> stage{0};
     std::atomic<std::int64_t> since_ns{0};  // 0 between samples
+    SampleContext context{&stage};
+    /// Nullopt before the record is read, and again if the record was bad.
+    std::optional<Subject> subject;
     /// Null if slots are not poisoned.
     std::unique_ptr<SlotPoison> poison;
   };
@@ -204,7 +205,6 @@ class SampleMaker {
   std::vector<const char*> range_names_;
   ProfilerRanges* profiler_;
   const RecordCaches caches_;
-  const bool has_stored_hints_;
   const std::shared_ptr<const BatchTransform> batch_transform_;
   const std::size_t at_once_;
   /// Number of fields that the batch transform adds after the transform's, lengths included.

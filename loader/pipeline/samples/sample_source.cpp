@@ -105,14 +105,9 @@ SampleTask& WorkerSource::give(SampleLane& lane, const Record& record) {
   std::ranges::fill(lane.stage_ns, 0);
   if (lane.poison)
     lane.poison->fill(lane.fields, lane.task->position + (std::uint64_t{lane.bad} << 56));
-  lane.subject.emplace(record, Random(maker_.seed_, lane.task->position), maker_.transform_->spec(),
-                       lane.fields, lane.stage_ns, &lane.stage, now_);
-  Sample& sample = lane.subject->sample;
-  if (maker_.profiler_ != nullptr)
-    sample.show(*maker_.profiler_, std::span(maker_.range_names_).subspan(1), lane.task->batch);
-  if (maker_.caches_.hints != nullptr || maker_.has_stored_hints_)
-    sample.use_hints(maker_.caches_.hints.get(), *maker_.dataset_, lane.made.record, lane.hints);
-  if (maker_.caches_.cache != nullptr) sample.use_cache(*maker_.caches_.cache, lane.made.record);
+  lane.subject.emplace(record, Random(maker_.seed_, lane.task->position), lane.context,
+                       maker_.transform_->spec(), lane.fields, lane.stage_ns, lane.made.record,
+                       lane.task->batch, now_);
   return lane.subject->task;
 }
 
@@ -179,17 +174,15 @@ void WorkerSource::end(SampleLane& lane, const Status& status) {
   // If mapped bytes were lost meanwhile, the transform has read zeros in their place: its result
   // does not count.
   const Status lost = intact(lane);
-  Sample& sample = lane.subject->sample;
   const char* decoder_name = nullptr;
-  if (!lane.hints.failure.empty())
-    maker_.note_failure("stored_note()", "stored_note() threw: " + lane.hints.failure);
+  if (!lane.context.hint_failure().empty())
+    maker_.note_failure("stored_note()", "stored_note() threw: " + lane.context.hint_failure());
   if (lost.is_ok() && status.is_ok()) {
     if (lane.poison) check_written(lane);
-    sample.store_hint();
-    sample.store_in_cache();
+    lane.context.store();
     if (maker_.caches_.cache != nullptr)
-      (sample.from_cache() ? worker_.cache_hits : worker_.cache_misses).add(1);
-    decoder_name = sample.decoder_name();
+      (lane.context.from_cache() ? worker_.cache_hits : worker_.cache_misses).add(1);
+    decoder_name = lane.subject->sample.decoder_name();
   }
   note_stages(lane);
   if (decoder_name != nullptr) {
@@ -201,8 +194,7 @@ void WorkerSource::end(SampleLane& lane, const Status& status) {
 }
 
 void WorkerSource::note_stages(SampleLane& lane) {
-  lane.subject->sample.finish();
-  now_ = lane.subject->sample.finished_at();
+  now_ = SampleContext::finish(lane.subject->sample);
   for (std::size_t stage = 0; stage < lane.stage_ns.size(); ++stage) {
     const std::chrono::nanoseconds taken(lane.stage_ns[stage]);
     maker_.note_stage(*lane.task, stage + 1, drawn_, taken, lane.made.record, worker_);

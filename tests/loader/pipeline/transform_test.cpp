@@ -6,10 +6,13 @@
 #include <atomic>
 #include <thread>
 
+#include "pipeline/samples/sample_context.h"
 #include "support/fake_transform.h"
 
 namespace millrace {
 namespace {
+
+using Clock = SampleContext::Clock;
 
 /// A sample of one fixed and one variable field, in memory of its own.
 struct SampleMemory {
@@ -75,7 +78,7 @@ TEST(Sample, TellsTheTimeOfItsStagesApart) {
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   sample.enter_stage(0);
   std::this_thread::sleep_for(std::chrono::milliseconds(4));
-  sample.finish();
+  SampleContext::finish(sample);
   EXPECT_GE(stage_ns[0], 8'000'100U);
   EXPECT_GE(stage_ns[1], 2'000'000U);
 }
@@ -84,9 +87,10 @@ TEST(Sample, HasNoTimeWhileItIsPaused) {
   SampleMemory memory;
   std::array<std::uint64_t, 2> stage_ns{};
   std::atomic<std::size_t> now_in{9};
-  Sample sample(memory.spec, memory.fields, stage_ns, &now_in);
+  SampleContext context(&now_in);
+  Sample sample = context.begin(memory.spec, memory.fields, stage_ns, 0, 0, Clock::now());
   sample.pause();
-  EXPECT_EQ(now_in, Sample::paused_stage);
+  EXPECT_EQ(now_in, SampleContext::paused_stage);
   const auto before = stage_ns;
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   sample.pause();
@@ -99,17 +103,18 @@ TEST(Sample, HasNoTimeWhileItIsPaused) {
   sample.go_on();
   sample.enter_stage(1);
   EXPECT_EQ(stage_ns[1], 0U);
-  sample.finish();
+  SampleContext::finish(sample);
 }
 
 TEST(Sample, ShowsItsStageToOtherThreads) {
   SampleMemory memory;
   std::atomic<std::size_t> now_in{9};
-  Sample sample(memory.spec, memory.fields, {}, &now_in);
+  SampleContext context(&now_in);
+  Sample sample = context.begin(memory.spec, memory.fields, {}, 0, 0, Clock::now());
   EXPECT_EQ(now_in, 0U);
   sample.enter_stage(1);
   EXPECT_EQ(now_in, 1U);
-  sample.finish();
+  SampleContext::finish(sample);
 }
 
 TEST(Transform, HasOneStageUnlessItSaysMore) {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/samples/sample_context.h"
+
+#include <algorithm>
+
+#include "base/exception_text.h"
+
+namespace millrace {
+
+Sample SampleContext::begin(const SampleSpec& spec, std::span<const Tensor> fields,
+                            std::span<std::uint64_t> stage_ns, std::uint64_t record,
+                            std::uint64_t batch, Clock::time_point begin) {
+  record_ = record;
+  batch_ = batch;
+  kept_hint_.clear();
+  hint_failure_.clear();
+  from_cache_ = false;
+  return Sample(spec, fields, stage_ns, this, begin);
+}
+
+SampleContext::Clock::time_point SampleContext::finish(Sample& sample) {
+  sample.stop();
+  return sample.since_;
+}
+
+void SampleContext::store() {
+  if (shared_.kept_hints != nullptr && !kept_hint_.empty())
+    shared_.kept_hints->keep(record_, kept_hint_);
+  if (room_.empty()) return;
+  shared_.cache->keep(record_, room_);
+  room_ = {};
+}
+
+std::span<const std::byte> SampleContext::hint() {
+  if (!has_hints()) return {};
+  read_hint_.clear();
+  if (shared_.kept_hints != nullptr) shared_.kept_hints->read(record_, read_hint_);
+  if (!read_hint_.empty()) return read_hint_;
+  try {
+    shared_.stored_hints->stored_hint(record_, read_hint_);
+  } catch (...) {  // a sample never depends on its hint
+    read_hint_.clear();
+    hint_failure_ = text_of_exception();
+  }
+  return read_hint_;
+}
+
+void SampleContext::keep_hint(std::span<const std::byte> hint) {
+  if (shared_.kept_hints != nullptr) kept_hint_.assign(hint.begin(), hint.end());
+}
+
+std::span<const std::byte> SampleContext::cached() {
+  if (shared_.cache == nullptr) return {};
+  const std::span<const std::byte> kept = shared_.cache->find(record_);
+  from_cache_ = !kept.empty();
+  return kept;
+}
+
+std::span<std::byte> SampleContext::room_in_cache() {
+  if (shared_.cache != nullptr && room_.empty() && !from_cache_) room_ = shared_.cache->take();
+  return room_;
+}
+
+void SampleContext::enter_stage(std::size_t stage) {
+  if (now_in_ != nullptr) now_in_->store(stage, std::memory_order_relaxed);  // orders nothing else
+  if (shared_.profiler == nullptr) return;
+  const auto& names = shared_.stage_names;
+  shared_.profiler->begin(names[std::min(stage, names.size() - 1)], batch_);
+  in_range_ = true;
+}
+
+void SampleContext::leave_stage() {
+  if (in_range_) shared_.profiler->end();
+  in_range_ = false;
+}
+
+void SampleContext::show_pause() {
+  if (now_in_ != nullptr) now_in_->store(paused_stage, std::memory_order_relaxed);
+}
+
+void SampleContext::end() {
+  if (!room_.empty()) shared_.cache->give_back(room_);
+  room_ = {};
+  leave_stage();
+}
+
+}  // namespace millrace

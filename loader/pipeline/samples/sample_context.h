@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <millrace/dataset.h>
+#include <millrace/device.h>
+#include <millrace/transform.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataset/record_hints.h"
+#include "dataset/sample_cache.h"
+
+namespace millrace {
+
+/// The pipeline's side of a sample: its record's hint, its place in the cache, and its stage for
+/// other threads and for a profiler. It serves one sample after the other. For one thread.
+class SampleContext {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Stage number that other threads see while a sample is paused.
+  static constexpr std::size_t paused_stage = static_cast<std::size_t>(-2);
+
+  /// Objects that all samples of a run share.
+  struct Shared {
+    /// Null: hints are not kept in memory.
+    RecordHints* kept_hints = nullptr;
+    /// Source of stored hints. Null: hints are not used.
+    const Dataset* stored_hints = nullptr;
+    /// Null: samples are not cached.
+    SampleCache* cache = nullptr;
+    /// Null: stages are not reported.
+    ProfilerRanges* profiler = nullptr;
+    /// Names of the stages for the profiler.
+    std::span<const char* const> stage_names{};
+  };
+
+  /// `now_in`, if not null, always holds the current stage, for other threads to read.
+  explicit SampleContext(std::atomic<std::size_t>* now_in = nullptr) : now_in_(now_in) {}
+  SampleContext(const SampleContext&) = delete;
+  SampleContext& operator=(const SampleContext&) = delete;
+
+  void share(const Shared& shared) { shared_ = shared; }
+
+  /// Makes the sample of a record and of batch `batch`. The context is the sample's until it is
+  /// destroyed. Stage 0 began at `begin`.
+  Sample begin(const SampleSpec& spec, std::span<const Tensor> fields,
+               std::span<std::uint64_t> stage_ns, std::uint64_t record, std::uint64_t batch,
+               Clock::time_point begin);
+  /// Ends the time of the sample's current stage, and returns its end.
+  static Clock::time_point finish(Sample& sample);
+  /// Keeps the hint, and adds the bytes that were made in `room_in_cache` to the cache. Call it
+  /// after the sample is made.
+  void store();
+  /// Whether the sample was made from cached bytes.
+  bool from_cache() const { return from_cache_; }
+  /// Message of the exception of `Dataset::stored_hint`; empty if it did not throw.
+  const std::string& hint_failure() const { return hint_failure_; }
+
+  // The sample calls these. See the same methods of `Sample`.
+  bool has_hints() const { return shared_.stored_hints != nullptr; }
+  std::span<const std::byte> hint();
+  void keep_hint(std::span<const std::byte> hint);
+  std::span<const std::byte> cached();
+  std::span<std::byte> room_in_cache();
+  void enter_stage(std::size_t stage);
+  void leave_stage();
+  void show_pause();
+  /// Ends the sample. Gives memory back that was not added to the cache.
+  void end();
+
+ private:
+  std::atomic<std::size_t>* now_in_;
+  Shared shared_{};
+  std::uint64_t record_ = 0;
+  std::uint64_t batch_ = 0;
+  /// Reusable memory for a hint that is read and one that is to be kept.
+  std::vector<std::byte> read_hint_;
+  std::vector<std::byte> kept_hint_;
+  std::string hint_failure_;
+  /// Memory that `room_in_cache` returned for this sample, not added to the cache yet.
+  std::span<std::byte> room_{};
+  bool from_cache_ = false;
+  bool in_range_ = false;
+};
+
+}  // namespace millrace
