@@ -13,6 +13,7 @@
 #include "pipeline/checked_device.h"
 #include "report/verdict.h"
 #include "runtime/memory.h"
+#include "runtime/runtime_services.h"
 
 namespace millrace {
 namespace {
@@ -107,7 +108,8 @@ std::shared_ptr<SampleCache> cache_of(Runtime& runtime,
   if (const std::uint64_t usable = usable_memory(); usable > 0 && bytes > usable)
     warnings.push_back("cache_bytes is " + std::to_string(bytes) + ", more than the " +
                        std::to_string(usable) + " bytes of memory that the process may use");
-  std::shared_ptr<SampleCache> cache = runtime.cache_of(dataset, part, bytes);
+  std::shared_ptr<SampleCache> cache =
+      RuntimeServices::of(runtime).cache_of(dataset, part.fingerprint, part.bytes, bytes);
   if (cache->room() == 0)
     warnings.push_back("cache_bytes is " + std::to_string(bytes) +
                        ", which has no room for a sample of " + std::to_string(part.bytes) +
@@ -123,8 +125,9 @@ std::vector<std::unique_ptr<HostSlot>> make_host_slots(std::size_t count, const 
   for (std::size_t number = 0; number < count; ++number) {
     auto host = std::make_unique<HostSlot>();
     host->number = number;
-    host->memory = checked(runtime.host_memory(device, layout.bytes(), nodes.node_of(number)),
-                           layout.bytes(), device, "allocate_host()");
+    host->memory = checked(
+        RuntimeServices::of(runtime).host_memory(device, layout.bytes(), nodes.node_of(number)),
+        layout.bytes(), device, "allocate_host()");
     nodes.look_at(number, host->memory);
     host->records.indices.reserve(layout.micro_batches().samples);
     host->records.valid.reserve(layout.micro_batches().samples);
@@ -180,7 +183,7 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  RecordCaches caches{runtime_->hints_of(dataset, options.index_bytes),
+  RecordCaches caches{RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes),
                       cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
   sample_workers_ = std::make_shared<SampleWorkers>(
       std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "pipeline/blocking_call_scope.h"
+#include "runtime/runtime_services.h"
 
 namespace millrace {
 namespace {
@@ -112,7 +113,7 @@ SampleWorkers::SampleWorkers(std::unique_ptr<SampleMaker> maker, const BatchFiel
 
 void SampleWorkers::start() {
   MutexLock lock(mutex_);
-  if (!dismissed_) runtime_.need(this, nodes_.workers(), nodes_.pools());
+  if (!dismissed_) RuntimeServices::of(runtime_).need(this, nodes_.workers(), nodes_.pools());
 }
 
 void SampleWorkers::submit(std::shared_ptr<SlotQueues> queues, HostSlot& host) {
@@ -240,7 +241,7 @@ void SampleWorkers::adapt(const SlotQueues& queues) {
   MutexLock lock(mutex_);
   if (dismissed_ || ++window_.batches < adapt_batches || now - window_.begin < adapt_time) return;
   const std::chrono::nanoseconds busy = maker_->busy();
-  runtime_.need(
+  RuntimeServices::of(runtime_).need(
       this,
       auto_workers_.update({in_seconds(now - window_.begin), in_seconds(stalled - window_.stalled),
                             in_seconds(busy - window_.busy)}),
@@ -266,7 +267,7 @@ std::optional<Stuck> SampleWorkers::dismiss(Clock::time_point deadline) {
     stuck = running ? Stuck{running->stage, running->what}
                     : Stuck{"workers", "a worker does not return"};
   }
-  runtime_.release(this, stuck.has_value());
+  RuntimeServices::of(runtime_).release(this, stuck.has_value());
   return stuck;
 }
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "dataset/packed/atomic_file_writer.h"
-#include "dataset/record_hints.h"
 #include "dataset/stored_hints.h"
 
 namespace millrace {
@@ -160,19 +159,6 @@ void HintsWriter::append(std::span<const std::byte> hint) {
 void HintsWriter::finish() {
   if (file_ != nullptr || begun_ != parts_.size())
     throw Error(ErrorCode::invalid_argument, "there are fewer hints than records");
-}
-
-std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime) {
-  const std::shared_ptr<RecordHints> hints = runtime.hints_of(dataset, 1);
-  HintsWriter writer(dataset);
-  std::vector<std::byte> hint;
-  for (std::uint64_t record = 0; record < dataset->size(); ++record) {
-    hints->read(record, hint);
-    if (hint.empty()) dataset->stored_hint(record, hint);
-    writer.append(hint);
-  }
-  writer.finish();
-  return writer.hints();
 }
 
 }  // namespace millrace

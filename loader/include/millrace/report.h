@@ -71,7 +71,7 @@ struct MemoryReport {
   /// it. In addition to the slots.
   std::size_t cache_bytes = 0;
   /// Host memory of ended pipelines that the runtime currently keeps for later ones
-  /// (`Runtime::host_memory`), over all devices. In addition to the slots.
+  /// (`RuntimeOptions::kept_host_bytes`), over all devices. In addition to the slots.
   std::size_t kept_host_bytes = 0;
 };
 

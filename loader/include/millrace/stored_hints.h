@@ -3,7 +3,6 @@
 
 #include <millrace/dataset.h>
 #include <millrace/detail/export.h>
-#include <millrace/runtime.h>
 
 // Threads: the functions may be called from any thread, a `HintsWriter` by one thread at a time.
 // Lifetimes: a `HintsWriter` shares ownership of the dataset's parts.
@@ -64,11 +63,5 @@ class HintsWriter {
   std::uint64_t hints_ = 0;
   std::uint64_t bytes_ = 0;
 };
-
-/// Stores the hints that the pipelines of a runtime have made for a dataset so far. Records without
-/// such a hint keep their stored one. Returns the number of records with a hint. Pipelines may run
-/// meanwhile. The dataset must have been opened with checksums, because image transforms bind their
-/// hints to them. Throws like `HintsWriter`.
-std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime);
 
 }  // namespace millrace

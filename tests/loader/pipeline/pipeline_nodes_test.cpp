@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/runtime_services.h"
 #include "support/helping_pools.h"
 #include "support/lasting_warnings.h"
 #include "support/small_run.h"
@@ -291,21 +292,22 @@ TEST(PipelineNodes, PipelinesOfDifferentNodesShareARuntime) {
 
 TEST(PipelineNodes, AnAdaptiveRuntimeActivatesWorkersWhereTheyAreNeeded) {
   const auto runtime = made_up_runtime({0, 1}, 4, true);
+  RuntimeServices& services = RuntimeServices::of(*runtime);
   WorkerPool& first = *runtime->pools()[0];
   WorkerPool& second = *runtime->pools()[1];
   const std::array<int, 2> pipelines{};
-  runtime->need(&pipelines[0], 2);
+  services.need(&pipelines[0], 2);
   EXPECT_EQ(first.concurrency(), 1U);
   EXPECT_EQ(second.concurrency(), 1U);
-  runtime->need(&pipelines[1], 4, {&second});
+  services.need(&pipelines[1], 4, {&second});
   EXPECT_EQ(first.concurrency(), 2U);
   EXPECT_EQ(second.concurrency(), 4U);
-  runtime->need(&pipelines[1], 9, {&second});
+  services.need(&pipelines[1], 9, {&second});
   EXPECT_EQ(runtime->concurrency(), 6U) << "no more than there are";
-  runtime->release(&pipelines[0]);
+  services.release(&pipelines[0]);
   EXPECT_EQ(first.concurrency(), 0U);
   EXPECT_EQ(second.concurrency(), 4U);
-  runtime->release(&pipelines[1]);
+  services.release(&pipelines[1]);
   EXPECT_EQ(second.concurrency(), 4U) << "whoever comes next wants to start soon";
 }
 
@@ -313,8 +315,9 @@ TEST(PipelineNodes, AnAdaptiveRuntimeThatPausesAPoolStillFillsItsSlots) {
   NodesRun run(80, std::nullopt);
   run.options.runtime = made_up_runtime({0, 1, 2}, 1, true);
   Pipeline pipeline = run.pipeline();
-  run.options.runtime->need(&run,
-                            1);  // stands for the pipeline's own need, which is at least as large
+  RuntimeServices::of(*run.options.runtime)
+      .need(&run,
+            1);  // stands for the pipeline's own need, which is at least as large
   run.options.runtime->pools()[0]->set_concurrency(0);
   run.options.runtime->pools()[1]->set_concurrency(0);
   EXPECT_EQ(take(pipeline).size(), 10U);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "runtime/runtime_services.h"
 #include "support/small_run.h"
 
 namespace millrace {
@@ -102,23 +103,24 @@ TEST(AutoWorkers, AnAdaptiveRuntimeFollowsTheNeed) {
 
 TEST(AutoWorkers, PipelinesOfARuntimeNeedTheirSum) {
   Runtime runtime({.workers = 8, .adaptive = true});
+  RuntimeServices& services = RuntimeServices::of(runtime);
   const int train = 0;
   const int eval = 0;
-  runtime.need(&train, 3);
+  services.need(&train, 3);
   EXPECT_EQ(runtime.concurrency(), 3U);
-  runtime.need(&eval, 2);
+  services.need(&eval, 2);
   EXPECT_EQ(runtime.concurrency(), 5U);
-  runtime.need(&eval, 7);
+  services.need(&eval, 7);
   EXPECT_EQ(runtime.concurrency(), 8U) << "no more than there are";
-  runtime.release(&eval);
+  services.release(&eval);
   EXPECT_EQ(runtime.concurrency(), 3U);
-  runtime.release(&train);
+  services.release(&train);
   EXPECT_GT(runtime.concurrency(), 0U);
 }
 
 TEST(AutoWorkers, AnotherRuntimeDoesNotListen) {
   Runtime runtime({.workers = 3});
-  runtime.need(&runtime, 1);
+  RuntimeServices::of(runtime).need(&runtime, 1);
   EXPECT_EQ(runtime.concurrency(), 3U);
 }
 

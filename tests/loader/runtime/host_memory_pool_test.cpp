@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/runtime_services.h"
 #include "support/small_run.h"
 #include "support/waiting.h"
 
@@ -74,12 +75,16 @@ std::vector<Memory> pieces(Runtime& runtime, Device& device, std::size_t count, 
                            int node = 0) {
   std::vector<Memory> taken;
   for (std::size_t piece = 0; piece < count; ++piece)
-    taken.push_back(runtime.host_memory(device, bytes, NumaNode{node, {}}));
+    taken.push_back(RuntimeServices::of(runtime).host_memory(device, bytes, NumaNode{node, {}}));
   return taken;
 }
 
 class KeptHostMemory : public ::testing::Test {
  protected:
+  Memory host_memory(Device& device, std::size_t bytes, const NumaNode& node) {
+    return RuntimeServices::of(*runtime_).host_memory(device, bytes, node);
+  }
+
   std::shared_ptr<Runtime> runtime_ = make_runtime({.workers = 1});
   CountingDevice device_;
   CountingDevice::Counts& counts_ = *device_.counts;
@@ -88,7 +93,7 @@ class KeptHostMemory : public ::testing::Test {
 TEST_F(KeptHostMemory, IsHandedOutAgain) {
   std::byte* first = nullptr;
   for (int run = 0; run < 3; ++run) {
-    const Memory memory = runtime_->host_memory(device_, 10 * unit + 5, {});
+    const Memory memory = host_memory(device_, 10 * unit + 5, {});
     EXPECT_EQ(memory.bytes(), 10 * unit + 5);
     if (first == nullptr) first = memory.data();
     EXPECT_EQ(memory.data(), first);
@@ -114,26 +119,26 @@ TEST_F(KeptHostMemory, ServesPipelinesThatNeedLess) {
 }
 
 TEST_F(KeptHostMemory, IsWholeAgainWhateverOrderItsPiecesComeBackIn) {
-  const std::byte* const whole = runtime_->host_memory(device_, 6 * unit, {}).data();
+  const std::byte* const whole = host_memory(device_, 6 * unit, {}).data();
   for (const std::vector<std::size_t>& order :
        {std::vector<std::size_t>{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}}) {
     std::vector<Memory> parts = pieces(*runtime_, device_, 3, 2 * unit);
     for (const std::size_t part : order) parts[part] = {};
-    EXPECT_EQ(runtime_->host_memory(device_, 6 * unit, {}).data(), whole);
+    EXPECT_EQ(host_memory(device_, 6 * unit, {}).data(), whole);
   }
   EXPECT_EQ(counts_.allocations, 1U);
 }
 
 TEST_F(KeptHostMemory, TheSmallestThatFitsIsTaken) {
   for (const bool small_first : {true, false}) {
-    Memory large = runtime_->host_memory(device_, 9 * unit, {});
-    Memory small = runtime_->host_memory(device_, 3 * unit, {});
+    Memory large = host_memory(device_, 9 * unit, {});
+    Memory small = host_memory(device_, 3 * unit, {});
     const std::byte* const data = small.data();
     (small_first ? small : large) = {};
     (small_first ? large : small) = {};
-    const Memory part = runtime_->host_memory(device_, 2 * unit, {});
+    const Memory part = host_memory(device_, 2 * unit, {});
     EXPECT_EQ(part.data(), data);
-    const Memory next = runtime_->host_memory(device_, 9 * unit, {});
+    const Memory next = host_memory(device_, 9 * unit, {});
     EXPECT_EQ(counts_.allocations, 2U);
   }
 }
@@ -141,13 +146,13 @@ TEST_F(KeptHostMemory, TheSmallestThatFitsIsTaken) {
 TEST_F(KeptHostMemory, NodesAndDevicesAreApart) {
   CountingDevice other("another");
   CountingDevice same;
-  std::optional<Memory> memory(runtime_->host_memory(device_, unit, NumaNode{0, {}}));
+  std::optional<Memory> memory(host_memory(device_, unit, NumaNode{0, {}}));
   const std::byte* const data = memory->data();
   memory.reset();
-  EXPECT_NE(runtime_->host_memory(device_, unit, NumaNode{1, {}}).data(), data);
-  EXPECT_NE(runtime_->host_memory(other, unit, NumaNode{0, {}}).data(), data);
+  EXPECT_NE(host_memory(device_, unit, NumaNode{1, {}}).data(), data);
+  EXPECT_NE(host_memory(other, unit, NumaNode{0, {}}).data(), data);
   EXPECT_EQ(runtime_->kept_host_bytes(), 3 * unit);
-  EXPECT_EQ(runtime_->host_memory(same, unit, NumaNode{0, {}}).data(), data) << "of the same name";
+  EXPECT_EQ(host_memory(same, unit, NumaNode{0, {}}).data(), data) << "of the same name";
   EXPECT_EQ(same.counts->allocations, 0U);
 }
 
@@ -158,7 +163,7 @@ TEST_F(KeptHostMemory, IsNotMoreThanWasInUseAtOneTime) {
   {
     std::vector<Memory> larger;
     for (std::size_t piece = 1; piece <= 4; ++piece) {
-      larger.push_back(runtime_->host_memory(device_, 20 * unit, {}));
+      larger.push_back(host_memory(device_, 20 * unit, {}));
       EXPECT_LE(counts_.bytes, std::max(40 * unit, piece * 20 * unit));
     }
   }
@@ -199,7 +204,7 @@ TEST_F(KeptHostMemory, IsFreedWhenAnAllocationFails) {
   {
     const std::vector<Memory> large = pieces(*runtime_, device_, 1, 60 * unit, 1);
     EXPECT_EQ(counts_.bytes, 60 * unit);
-    const Error error = error_of([&] { (void)runtime_->host_memory(device_, unit, {}); });
+    const Error error = error_of([&] { (void)host_memory(device_, unit, {}); });
     EXPECT_THAT(error.what(), HasSubstr("no memory left"));
   }
   pieces(*runtime_, device_, 4, 10 * unit);
@@ -209,7 +214,7 @@ TEST_F(KeptHostMemory, IsFreedWhenAnAllocationFails) {
 TEST_F(KeptHostMemory, IsSoundWhereAnAllocationFailsTwice) {
   pieces(*runtime_, device_, 4, 10 * unit);
   counts_.most_bytes = 60 * unit;
-  const Error error = error_of([&] { (void)runtime_->host_memory(device_, 61 * unit, {}); });
+  const Error error = error_of([&] { (void)host_memory(device_, 61 * unit, {}); });
   EXPECT_THAT(error.what(), HasSubstr("no memory left"));
   EXPECT_EQ(counts_.bytes, 0U) << "what was kept is freed for the second attempt";
   EXPECT_EQ(runtime_->kept_host_bytes(), 0U);
@@ -220,8 +225,8 @@ TEST_F(KeptHostMemory, IsSoundWhereAnAllocationFailsTwice) {
 TEST_F(KeptHostMemory, GoesWithTheRuntime) {
   std::vector<Memory> memory = pieces(*runtime_, device_, 2, 10 * unit);
   memory[0] = {};
-  Memory part = runtime_->host_memory(device_, unit, {});
-  Memory rest = runtime_->host_memory(device_, 8 * unit, {});
+  Memory part = host_memory(device_, unit, {});
+  Memory rest = host_memory(device_, 8 * unit, {});
   pieces(*runtime_, device_, 1, 30 * unit);
   runtime_.reset();
   EXPECT_EQ(counts_.bytes, 20 * unit) << "what is in use stays";
@@ -239,7 +244,7 @@ TEST_F(KeptHostMemory, MayBeTakenByManyThreads) {
     for (std::size_t thread = 1; thread <= 4; ++thread)
       threads.emplace_back([&, thread] {
         for (std::size_t round = 0; round < 200; ++round) {
-          const Memory memory = runtime_->host_memory(device, thread * unit, {});
+          const Memory memory = host_memory(device, thread * unit, {});
           *memory.data() = static_cast<std::byte>(thread);
           std::this_thread::yield();
           EXPECT_EQ(*memory.data(), static_cast<std::byte>(thread));
@@ -254,14 +259,14 @@ TEST_F(KeptHostMemory, AChildOfForkLetsGoOfItAtOnce) {
   HostDevice device;
   std::atomic<bool> ended{false};
   std::jthread busy([&] {
-    while (!ended) (void)runtime_->host_memory(device, unit, {});
+    while (!ended) (void)host_memory(device, unit, {});
   });
   for (int round = 0; round < 50; ++round) {
-    Memory memory = runtime_->host_memory(device_, unit, {});
+    Memory memory = host_memory(device_, unit, {});
     const pid_t child = fork();
     if (child == 0) {
       memory = {};
-      memory = runtime_->host_memory(device_, unit, {});
+      memory = host_memory(device_, unit, {});
       *memory.data() = std::byte{1};
       _exit(0);
     }

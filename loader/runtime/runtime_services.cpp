@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/runtime_services.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/memory.h"
+
+namespace millrace {
+namespace {
+
+bool is_of(const std::shared_ptr<const Dataset>& dataset, const std::weak_ptr<const Dataset>& one) {
+  return !one.owner_before(dataset) && !dataset.owner_before(one);
+}
+
+}  // namespace
+
+RuntimeServices::RuntimeServices(const Pools& pools, const RuntimeOptions& options)
+    : pools_(pools),
+      adaptive_(options.adaptive),
+      default_hint_bytes_(usable_memory() / 100 / std::max(options.local_world, 1U)),
+      host_memory_(std::make_shared<HostMemoryPool>(options.kept_host_bytes)) {}
+
+void RuntimeServices::activate(const std::vector<Need>& needs) {
+  std::map<WorkerPool*, unsigned> active;
+  for (const Need& need : needs)
+    for (unsigned worker = 0; worker < need.workers; ++worker) {
+      WorkerPool* fewest = nullptr;
+      for (WorkerPool* pool : need.pools)
+        if (active[pool] < pool->workers() && (fewest == nullptr || active[pool] < active[fewest]))
+          fewest = pool;
+      if (fewest == nullptr) break;
+      ++active[fewest];
+    }
+  for (const auto& pool : pools_) pool->set_concurrency(active[pool.get()]);
+}
+
+void RuntimeServices::need(const void* pipeline, unsigned workers,
+                           const std::vector<WorkerPool*>& pools) {
+  set_need(pipeline, {std::max(workers, 1U), pools.empty() ? all_pools() : pools});
+}
+
+void RuntimeServices::release(const void* pipeline, bool hangs) {
+  if (hangs) some_hang_ = true;
+  set_need(pipeline, {});
+}
+
+void RuntimeServices::set_need(const void* pipeline, Need need) {
+  if (!adaptive_) return;
+  const MutexLock lock(needs_mutex_);
+  needs_.erase(pipeline);
+  if (need.workers > 0) needs_[pipeline] = std::move(need);
+  // If no pipeline needs workers, keeps the active ones: the next pipeline can start at once.
+  if (needs_.empty()) return;
+  std::vector<Need> all;
+  for (const auto& [one, needed] : needs_) all.push_back(needed);
+  // Pipelines that can use few pools come first.
+  std::ranges::stable_sort(all, {}, [](const Need& one) { return one.pools.size(); });
+  activate(all);
+}
+
+std::vector<WorkerPool*> RuntimeServices::all_pools() const {
+  std::vector<WorkerPool*> all;
+  for (const auto& pool : pools_) all.push_back(pool.get());
+  return all;
+}
+
+void RuntimeServices::tidy() {
+  const auto gone = [](const auto& one) { return one.dataset.expired(); };
+  std::erase_if(hints_, gone);
+  std::erase_if(caches_, gone);
+}
+
+std::shared_ptr<RecordHints> RuntimeServices::hints_of(
+    const std::shared_ptr<const Dataset>& dataset, std::optional<std::size_t> bytes) {
+  const std::size_t allowed = bytes.value_or(default_hint_bytes_);
+  const MutexLock lock(caches_mutex_);
+  tidy();
+  if (allowed == 0) return nullptr;
+  auto found =
+      std::ranges::find_if(hints_, [&](const Hints& one) { return is_of(dataset, one.dataset); });
+  if (found == hints_.end())
+    found = hints_.insert(found, {dataset, std::make_shared<RecordHints>()});
+  found->kept->allow(allowed);
+  return found->kept;
+}
+
+std::shared_ptr<SampleCache> RuntimeServices::cache_of(
+    const std::shared_ptr<const Dataset>& dataset, std::uint64_t fingerprint,
+    std::size_t sample_bytes, std::size_t bytes) {
+  const MutexLock lock(caches_mutex_);
+  tidy();
+  auto found = std::ranges::find_if(caches_, [&](const Cache& one) {
+    return is_of(dataset, one.dataset) && one.fingerprint == fingerprint &&
+           one.kept->sample_bytes() == sample_bytes;
+  });
+  if (found == caches_.end())
+    found = caches_.insert(found, {dataset, fingerprint,
+                                   std::make_shared<SampleCache>(dataset->size(), sample_bytes)});
+  found->kept->allow(bytes);
+  return found->kept;
+}
+
+}  // namespace millrace
