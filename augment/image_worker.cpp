@@ -86,11 +86,16 @@ Status ImageMaker::begin(const Record& record, Random& random, Sample& sample) {
 }
 
 Status ImageMaker::open(std::span<const std::byte> encoded) {
-  if (takes_ == Takes::all) return decoder_->open(encoded);
-  declined_ = image_kind(encoded) != ImageKind::jpeg || !decoder_->open(encoded).is_ok();
+  if (takes_ == Takes::all) {
+    Status opened = decoder_->open(encoded);
+    interleaved_ = opened.is_ok() ? decoder_->interleaved() : nullptr;
+    return opened;
+  }
+  declined_ = !offers_interleaving(encoded) || !decoder_->open(encoded).is_ok();
   if (declined_) return Status::ok();
+  interleaved_ = decoder_->interleaved();
   const Size size = decoder_->header().size();
-  declined_ = std::int64_t{size.width} * size.height > ImageDecoder::max_turn_pixels;
+  declined_ = std::int64_t{size.width} * size.height > InterleavedDecoder::max_pixels;
   return Status::ok();
 }
 
@@ -156,7 +161,7 @@ Status ImageMaker::begin_image(const Record& record) {
   }
   needed_ = {needed, reduction};
   if (sample_->has_hints()) decoder_->use_index(sample_->hint(), image_checksum(record));
-  if (reduction == 1) decoder_->begin_decode(needed);
+  if (reduction == 1 && interleaved_ != nullptr) interleaved_->begin_decode(needed);
   return Status::ok();
 }
 
@@ -240,8 +245,9 @@ void ImageWorker::make_in_turn(SampleSource& source) {
     }
     first_.task->sample.go_on();
     second_.task->sample.go_on();
+    bool interleaved = false;
     try {
-      ImageDecoder::decode_interleaved(first_.maker.decoder(), second_.maker.decoder());
+      interleaved = first_.maker.decode_interleaved(second_.maker);
     } catch (...) {
       source.failed(*std::exchange(first_.task, nullptr));
     }
@@ -249,7 +255,7 @@ void ImageWorker::make_in_turn(SampleSource& source) {
     first_.task->sample.pause(2);
     second_.task->sample.pause(2);
     for (InterleavedSample* lane : {&first_, &second_})
-      if (!lane->maker.can_interleave()) finish(*lane, source);
+      if (!interleaved || !lane->maker.can_interleave()) finish(*lane, source);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/interleaved_decoder.h>
 #include <millrace/detail/resample.h>
 #include <millrace/image_decoder.h>
 #include <millrace/recipe.h>
@@ -36,9 +37,14 @@ class ImageMaker {
   /// Ends the sample.
   Status finish();
 
-  /// Returns whether `ImageDecoder::decode_interleaved` has work left on the image.
-  bool can_interleave() { return decodes_ && decoder_->can_interleave(); }
-  ImageDecoder& decoder() { return *decoder_; }
+  /// Returns whether `decode_interleaved` has work left on the image.
+  bool can_interleave() const {
+    return decodes_ && interleaved_ != nullptr && interleaved_->can_interleave();
+  }
+  /// Decodes the images of two makers that can be interleaved. See `InterleavedDecoder`.
+  bool decode_interleaved(ImageMaker& other) {
+    return interleaved_->decode_interleaved(*other.interleaved_);
+  }
 
  private:
   Status open(std::span<const std::byte> encoded);
@@ -65,6 +71,8 @@ class ImageMaker {
   bool declined_ = false;
   Random* random_ = nullptr;
   Sample* sample_ = nullptr;
+  /// Null if the image's codec does not offer it.
+  InterleavedDecoder* interleaved_ = nullptr;
   /// Whether the image is decoded, since the cache does not have its pixels.
   bool decodes_ = false;
   std::span<const std::byte> kept_;

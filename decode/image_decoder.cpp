@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/interleaved_decoder.h>
 #include <millrace/image_decoder.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
-#include "jpeg/baseline.h"
 #include "jpeg/jpeg_decoder.h"
 #include "jpeg/jpeg_info.h"
 #include "png/png_decoder.h"
@@ -23,6 +24,7 @@ struct Codec {
   ImageKind kind;
   std::unique_ptr<ImageDecoder> (*make)(const std::shared_ptr<DecodeBudget>&);
   Status (*read_info)(std::span<const std::byte>, ImageInfo&);
+  bool interleaves;
 };
 
 template <typename Decoder>
@@ -39,12 +41,17 @@ Status read_info(std::span<const std::byte> encoded, ImageInfo& info) {
   return status;
 }
 
+template <typename Decoder>
+constexpr bool interleaves = std::is_base_of_v<InterleavedDecoder, Decoder>;
+
 /// Every codec. Each is given only bytes that begin as those of its kind do.
 constexpr Codec codecs[] = {
-    {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>},
-    {ImageKind::png, make<PngDecoder>, read_info<PngInfo, read_png_info>},
-    {ImageKind::webp, make<WebpDecoder>, read_info<WebpInfo, read_webp_info>},
-    {ImageKind::pnm, make<PnmDecoder>, read_pnm_info},
+    {ImageKind::jpeg, make<JpegDecoder>, read_info<JpegInfo, read_jpeg_info>,
+     interleaves<JpegDecoder>},
+    {ImageKind::png, make<PngDecoder>, read_info<PngInfo, read_png_info>, interleaves<PngDecoder>},
+    {ImageKind::webp, make<WebpDecoder>, read_info<WebpInfo, read_webp_info>,
+     interleaves<WebpDecoder>},
+    {ImageKind::pnm, make<PnmDecoder>, read_pnm_info, interleaves<PnmDecoder>},
 };
 
 std::string hex(std::span<const std::byte> bytes) {
@@ -108,7 +115,7 @@ class AnyDecoder final : public ImageDecoder {
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override {
     return current().decode_reduced(region, reduction, view);
   }
-  bool begin_decode(const Region& region) override { return current().begin_decode(region); }
+  InterleavedDecoder* interleaved() override { return current().interleaved(); }
   bool use_index(std::span<const std::byte> index, std::optional<std::uint64_t> checksum,
                  IndexPoints points) override {
     return current().use_index(index, checksum, points);
@@ -120,9 +127,6 @@ class AnyDecoder final : public ImageDecoder {
   }
 
  private:
-  jpeg::BaselineDecoder* begun() override {
-    return current_ != nullptr ? current_->begun() : nullptr;
-  }
   ImageDecoder& current() const {
     if (current_ == nullptr)
       throw Error(ErrorCode::invalid_argument, "no image is open; call open() first");
@@ -134,18 +138,6 @@ class AnyDecoder final : public ImageDecoder {
   ImageDecoder* current_ = nullptr;
 };
 
-bool ImageDecoder::begin_decode(const Region&) { return false; }
-
-bool ImageDecoder::can_interleave() {
-  const jpeg::BaselineDecoder* const decoder = begun();
-  return decoder != nullptr && decoder->can_interleave();
-}
-
-void ImageDecoder::decode_interleaved(ImageDecoder& a, ImageDecoder& b) {
-  if (a.can_interleave() && b.can_interleave())
-    jpeg::BaselineDecoder::decode_interleaved(*a.begun(), *b.begun());
-}
-
 bool ImageDecoder::use_index(std::span<const std::byte>, std::optional<std::uint64_t>,
                              IndexPoints) {
   return false;
@@ -154,6 +146,12 @@ std::span<const std::byte> ImageDecoder::new_index() { return {}; }
 
 std::unique_ptr<ImageDecoder> make_image_decoder(std::shared_ptr<DecodeBudget> budget) {
   return std::make_unique<AnyDecoder>(std::move(budget));
+}
+
+bool offers_interleaving(std::span<const std::byte> encoded) {
+  return std::ranges::any_of(codecs, [kind = image_kind(encoded)](const Codec& codec) {
+    return codec.kind == kind && codec.interleaves;
+  });
 }
 
 Status check_image_kind(std::span<const std::byte> encoded) {

@@ -3,6 +3,8 @@
 // Cost of decoding a whole photograph, and the box of a training crop: without an index, while
 // making one, and with the index of the whole image. Also of decoding two photographs interleaved,
 // as the pipeline's workers do.
+#include <millrace/detail/interleaved_decoder.h>
+
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -116,13 +118,13 @@ class InterleavedCrops {
     if (!free.decoder->open(micro::bytes_of(photograph)).is_ok())
       throw std::runtime_error("a photograph cannot be opened");
     if (index_ != Index::none) free.decoder->use_index({}, number);
-    free.under_way = free.decoder->begin_decode(region);
+    free.under_way = free.decoder->interleaved()->begin_decode(region);
     if (!free.under_way) end(free);
     auto& [a, b] = lanes_;
     if (a.under_way && b.under_way) {
-      ImageDecoder::decode_interleaved(*a.decoder, *b.decoder);
+      a.decoder->interleaved()->decode_interleaved(*b.decoder->interleaved());
       for (CropLane& lane : lanes_)
-        if (!lane.decoder->can_interleave()) end(lane);
+        if (!lane.decoder->interleaved()->can_interleave()) end(lane);
     }
     return micro::thread_seconds() - begin;
   }

@@ -219,10 +219,20 @@ bool JpegDecoder::begin_decode(const Region& region) {
   begun_.reset();
   // A small region takes no memory of the budget. So this never waits for the budget while it holds
   // a share of it.
-  if (!takes_stages_ || pixels_of({region.width, region.height}) > max_turn_pixels) return false;
+  if (!takes_stages_ || pixels_of({region.width, region.height}) > max_pixels) return false;
   stages_->begin(*frame_, region, 1, reserve(region), uses_index_ ? &index_ : nullptr);
   begun_ = region;
   return stages_->can_interleave();
+}
+
+bool JpegDecoder::can_interleave() const { return begun_ && stages_->can_interleave(); }
+
+bool JpegDecoder::decode_interleaved(InterleavedDecoder& other) {
+  auto* const second = dynamic_cast<JpegDecoder*>(&other);
+  if (second == nullptr) return false;
+  if (can_interleave() && second->can_interleave())
+    jpeg::BaselineDecoder::decode_interleaved(*stages_, *second->stages_);
+  return true;
 }
 
 /// Reserves memory for a region's pixels in the stages' layout.

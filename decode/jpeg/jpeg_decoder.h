@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <millrace/detail/interleaved_decoder.h>
 #include <millrace/image_decoder.h>
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct JpegHeader : ImageHeader {
 /// oddities do not make an image bad: bytes between markers before the first scan, unknown
 /// versions. A file without a quantisation table that it needs is bad. A file without Huffman
 /// tables is decoded with the standard ones, as in Motion JPEG.
-class JpegDecoder final : public ImageDecoder {
+class JpegDecoder final : public ImageDecoder, public InterleavedDecoder {
  public:
   explicit JpegDecoder(std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
   ~JpegDecoder() override;
@@ -49,7 +50,12 @@ class JpegDecoder final : public ImageDecoder {
   const JpegHeader& header() const override { return header_; }
   Status decode(const Region& region, PixelView& view) override;
   Status decode_reduced(const Region& region, int reduction, PixelView& view) override;
+  /// Begins the baseline JPEGs that our own stages decode. Their index and restart markers must not
+  /// already tell where all rows begin.
+  InterleavedDecoder* interleaved() override { return this; }
   bool begin_decode(const Region& region) override;
+  bool can_interleave() const override;
+  bool decode_interleaved(InterleavedDecoder& other) override;
   bool use_index(std::span<const std::byte> index,
                  std::optional<std::uint64_t> checksum = std::nullopt,
                  IndexPoints points = IndexPoints::tiles) override;
@@ -58,7 +64,6 @@ class JpegDecoder final : public ImageDecoder {
   void close() override;
 
  private:
-  jpeg::BaselineDecoder* begun() override { return begun_ ? stages_.get() : nullptr; }
   Status check_header(std::size_t encoded_bytes) const;
   void take_image();
   void check_open() const;

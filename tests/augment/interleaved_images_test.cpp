@@ -3,6 +3,7 @@
 // A worker that makes two samples interleaved makes the same samples as one after the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <millrace/detail/interleaved_decoder.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
 
@@ -139,7 +140,7 @@ std::vector<Bytes> images() {
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at), {bytes.begin(), bytes.end()});
     images.insert(images.begin() + static_cast<std::ptrdiff_t>(at + at % 3), large);
   }
-  static_assert(700 * 500 > ImageDecoder::max_turn_pixels);
+  static_assert(700 * 500 > InterleavedDecoder::max_pixels);
   return images;
 }
 

@@ -20,9 +20,7 @@
 
 namespace MILLRACE_API millrace {
 
-namespace jpeg {
-class BaselineDecoder;
-}
+class InterleavedDecoder;
 
 /// The properties of an image that its decoder knows before it decodes any pixel.
 struct ImageHeader {
@@ -32,22 +30,21 @@ struct ImageHeader {
   /// Components as stored: 1 is grey or a palette, 2 is grey and alpha, 3 is colour, 4 is CMYK or
   /// colour and alpha.
   int components = 0;
-  /// Name of the decoder: "libpng", "libwebp (lossy)", "millrace (PNM)". For a JPEG it also says
-  /// why millrace's own stages do not decode it: "millrace", "libjpeg-turbo (progressive)". Where
-  /// these stages find doubtful data, libjpeg-turbo decides; `decode` and `check` then change the
-  /// name to "libjpeg-turbo (doubtful data)". The text lives as long as the program.
+  /// Name of the decoder, such as "libpng" or "libwebp (lossy)". A codec with several decoders also
+  /// says why it takes this one: "millrace", "libjpeg-turbo (progressive)". Where the first one
+  /// finds doubtful data, another one decides; `decode` and `check` then change the name to
+  /// "libjpeg-turbo (doubtful data)". The text lives as long as the program.
   const char* decoder = "";
-  /// Whether `decode` or `check` skipped stray bytes before a restart marker or the end of a JPEG.
-  /// `decoder` then says so, too: "millrace (repaired)".
+  /// Whether `decode` or `check` skipped stray bytes. `decoder` then says so, too:
+  /// "millrace (repaired)".
   bool repaired = false;
 
   Size size() const { return {width, height}; }
 };
 
-/// Granularity of an image's index: a point at each eighth MCU of a row of MCUs, or only at the
-/// first MCU of each row. `rows` takes fewer bytes and gains less. The difference grows with the
-/// image's width. For photographs 500 pixels wide, `rows` takes an eighth of the bytes, and a crop
-/// takes 8% more time.
+/// Granularity of an image's index: several points in each row of its blocks, or one. `rows` takes
+/// fewer bytes and gains less. The difference grows with the image's width. For photographs 500
+/// pixels wide, `rows` takes an eighth of the bytes, and a crop takes 8% more time.
 enum class IndexPoints { tiles, rows };
 
 /// Decodes a region of an encoded image to 8-bit RGB. The pixels are those of Pillow's
@@ -58,9 +55,6 @@ enum class IndexPoints { tiles, rows };
 /// it never makes an image bad.
 class ImageDecoder {
  public:
-  /// Regions of more pixels are not decoded interleaved.
-  static constexpr std::int64_t max_turn_pixels = 320'000;
-
   virtual ~ImageDecoder() = default;
 
   /// Reads the header of an encoded image and keeps a view of the bytes. Fills `header()` on
@@ -78,24 +72,14 @@ class ImageDecoder {
 
   /// Decodes as `decode` does, at 1/2, 1/4 or 1/8 of the image's resolution. `reduction` is 2, 4 or
   /// 8; otherwise it throws `Error` (`invalid_argument`). The reduced sides are the image's divided
-  /// by `reduction`, rounded up. `region` lies in the reduced image. A JPEG takes less time, since
-  /// only its lower frequencies are transformed; so its pixels are close to those of a resampled
+  /// by `reduction`, rounded up. `region` lies in the reduced image. A codec that can decode only
+  /// the lower frequencies takes less time. Its pixels are then close to those of a resampled
   /// image, but not equal. For other kinds the pixels are means of pixels.
   virtual Status decode_reduced(const Region& region, int reduction, PixelView& view) = 0;
 
-  /// Begins `decode` of `region`, so that `decode_interleaved` can do most of the work interleaved
-  /// with that of another image. `decode` then does the rest, or all of it for another region.
-  /// Returns false if interleaving is not possible. It is possible only for a baseline JPEG of the
-  /// kind that our own stages decode, and for a region of at most `max_turn_pixels`. Its index and
-  /// its restart markers must not already tell where all rows begin. Throws as `decode` does. Never
-  /// waits. `use_index` ends it.
-  virtual bool begin_decode(const Region& region);
-  /// Returns whether `decode_interleaved` has work left on this image.
-  bool can_interleave();
-  /// Continues two images that were begun, one symbol of each at a time. So neither waits for its
-  /// own table look-ups alone, which takes less time than one image after the other. Returns as
-  /// soon as one image has no such work left. That may be at once.
-  static void decode_interleaved(ImageDecoder& a, ImageDecoder& b);
+  /// Returns the interleaved decoding of the opened image, or null if its codec does not offer it.
+  /// Valid until the next `open`. Throws `Error` (`invalid_argument`) if no image is open.
+  virtual InterleavedDecoder* interleaved() { return nullptr; }
 
   /// Uses an index of the opened image, and extends it. An index says where in the image's bytes
   /// decoding can begin. A region that `decode` has read over before is then decoded faster. Pixels
@@ -130,11 +114,6 @@ class ImageDecoder {
   ImageDecoder() = default;
   ImageDecoder(const ImageDecoder&) = default;
   ImageDecoder& operator=(const ImageDecoder&) = default;
-
- private:
-  friend class AnyDecoder;
-  /// Returns the decoder whose decode has begun, or nullptr.
-  virtual jpeg::BaselineDecoder* begun() { return nullptr; }
 };
 
 /// Makes a decoder for every supported kind of image. It recognises the kind by the first bytes,
@@ -144,8 +123,7 @@ std::unique_ptr<ImageDecoder> make_image_decoder(
     std::shared_ptr<DecodeBudget> budget = std::make_shared<DecodeBudget>());
 
 /// Checks that `encoded` is of a kind that can be decoded. Its first 16 bytes are enough. The
-/// reason of a bad status is, for example, "a GIF image; only JPEG, PNG, WebP and PNM are
-/// supported".
+/// reason of a bad status names the image's kind and the supported ones.
 Status check_image_kind(std::span<const std::byte> encoded);
 
 /// The properties of an image that its file states, beyond the header that decoding needs. A member

@@ -2,6 +2,7 @@
 //
 // Two interleaved decodes give the results of two separate ones: pixels, reasons, seek indices.
 #include <gtest/gtest.h>
+#include <millrace/detail/interleaved_decoder.h>
 #include <millrace/image_decoder.h>
 #include <millrace/random.h>
 
@@ -59,7 +60,11 @@ Decoded finish(ImageDecoder& decoder, const Region& region) {
 bool begin_on(ImageDecoder& decoder, const Wish& wish) {
   if (!decoder.open(wish.encoded).is_ok()) return false;
   decoder.use_index(wish.index);
-  return decoder.begin_decode(wish.region);
+  return decoder.interleaved()->begin_decode(wish.region);
+}
+
+void interleave(ImageDecoder& a, ImageDecoder& b) {
+  EXPECT_TRUE(a.interleaved()->decode_interleaved(*b.interleaved()));
 }
 
 std::vector<Decoded> one_by_one(const std::vector<Wish>& wishes) {
@@ -88,10 +93,11 @@ std::vector<Decoded> in_turn(const std::vector<Wish>& wishes) {
       }
     }
     if (!under_way[0] && !under_way[1]) return outcomes;
-    if (under_way[0] && under_way[1]) ImageDecoder::decode_interleaved(*decoders[0], *decoders[1]);
+    if (under_way[0] && under_way[1]) interleave(*decoders[0], *decoders[1]);
     bool ended = false;
     for (std::size_t n = 0; n < 2; ++n) {
-      if (!under_way[n] || (under_way[1 - n] && decoders[n]->can_interleave())) continue;
+      if (!under_way[n] || (under_way[1 - n] && decoders[n]->interleaved()->can_interleave()))
+        continue;
       outcomes[numbers[n]] = finish(*decoders[n], wishes[numbers[n]].region);
       under_way[n] = false;
       ended = true;
@@ -192,8 +198,8 @@ TEST(InterleavedJpegs, AreNotForOtherImagesNorLargeRegions) {
   const auto decoder = make_image_decoder();
   const auto begins = [&](const Bytes& encoded, const Region& region) {
     EXPECT_TRUE(decoder->open(encoded).is_ok());
-    const bool begun = decoder->begin_decode(region);
-    EXPECT_EQ(decoder->can_interleave(), begun);
+    const bool begun = decoder->interleaved()->begin_decode(region);
+    EXPECT_EQ(decoder->interleaved()->can_interleave(), begun);
     return begun;
   };
   const Bytes plain = encode(noise(90, 50, 1), {});
@@ -205,7 +211,7 @@ TEST(InterleavedJpegs, AreNotForOtherImagesNorLargeRegions) {
   EXPECT_TRUE(begins(large, {900, 700, 300, 300}));
   // No state of it is left.
   EXPECT_TRUE(decoder->open(plain).is_ok());
-  EXPECT_FALSE(decoder->can_interleave());
+  EXPECT_FALSE(decoder->interleaved()->can_interleave());
   EXPECT_EQ(finish(*decoder, {5, 5, 10, 10}).reason, "");
 }
 
@@ -219,9 +225,9 @@ TEST(InterleavedJpegs, ADecodeMayWantAnotherRegionThanBegan) {
   const auto begin_another = [&] {
     ASSERT_TRUE(decoder->open(encoded).is_ok());
     ASSERT_TRUE(neighbour->open(encoded).is_ok());
-    ASSERT_TRUE(decoder->begin_decode({8, 8, 20, 20}));
-    ASSERT_TRUE(neighbour->begin_decode({0, 0, 3, 5}));
-    ImageDecoder::decode_interleaved(*decoder, *neighbour);
+    ASSERT_TRUE(decoder->interleaved()->begin_decode({8, 8, 20, 20}));
+    ASSERT_TRUE(neighbour->interleaved()->begin_decode({0, 0, 3, 5}));
+    interleave(*decoder, *neighbour);
   };
   begin_another();
   EXPECT_TRUE(finish(*decoder, wanted) == expected);
@@ -230,9 +236,10 @@ TEST(InterleavedJpegs, ADecodeMayWantAnotherRegionThanBegan) {
   EXPECT_TRUE(decoder->decode_reduced({0, 0, 45, 25}, 2, view).is_ok());
   begin_another();
   EXPECT_TRUE(decoder->check().is_ok());
-  EXPECT_THROW((void)decoder->begin_decode(wanted), Error) << "no image is open";
+  EXPECT_THROW((void)decoder->interleaved()->begin_decode(wanted), Error) << "no image is open";
   ASSERT_TRUE(decoder->open(encoded).is_ok());
-  EXPECT_THROW((void)decoder->begin_decode({80, 0, 20, 20}), Error) << "not in the image";
+  EXPECT_THROW((void)decoder->interleaved()->begin_decode({80, 0, 20, 20}), Error)
+      << "not in the image";
 }
 
 TEST(InterleavedJpegs, AnIndexThatComesLaterBeginsAnew) {
@@ -248,13 +255,13 @@ TEST(InterleavedJpegs, AnIndexThatComesLaterBeginsAnew) {
   ASSERT_TRUE(decoder->open(encoded).is_ok());
   ASSERT_TRUE(neighbour->open(encoded).is_ok());
   decoder->use_index({});
-  ASSERT_TRUE(decoder->begin_decode(wanted));
-  ASSERT_TRUE(neighbour->begin_decode({0, 0, 3, 5}));
-  ImageDecoder::decode_interleaved(*decoder, *decoder);
-  EXPECT_TRUE(decoder->can_interleave()) << "with itself";
-  ImageDecoder::decode_interleaved(*decoder, *neighbour);
+  ASSERT_TRUE(decoder->interleaved()->begin_decode(wanted));
+  ASSERT_TRUE(neighbour->interleaved()->begin_decode({0, 0, 3, 5}));
+  interleave(*decoder, *decoder);
+  EXPECT_TRUE(decoder->interleaved()->can_interleave()) << "with itself";
+  interleave(*decoder, *neighbour);
   EXPECT_TRUE(decoder->use_index(whole.index));
-  EXPECT_FALSE(decoder->can_interleave());
+  EXPECT_FALSE(decoder->interleaved()->can_interleave());
   EXPECT_TRUE(finish(*decoder, wanted) == expected) << "the same, and no new points";
 }
 
@@ -267,7 +274,7 @@ TEST(InterleavedJpegs, AreNotNeededWhereTheIndexKnowsTheRows) {
   for (const auto& [bottom, turns] : {std::pair(40, false), {100, true}, {10, true}}) {
     ASSERT_TRUE(decoder->open(encoded).is_ok());
     EXPECT_TRUE(decoder->use_index(index));
-    EXPECT_EQ(decoder->begin_decode({0, 0, 50, bottom}), turns) << bottom;
+    EXPECT_EQ(decoder->interleaved()->begin_decode({0, 0, 50, bottom}), turns) << bottom;
     EXPECT_EQ(finish(*decoder, {0, 0, 50, bottom}).reason, "");
   }
 }

@@ -107,7 +107,7 @@ inline std::string difference_in_turn(std::span<const std::byte> encoded, const 
   decoder.use_index(index);
   const Size size = neighbour.header().size();
   if (decoder.begin_decode(region) && neighbour.begin_decode({0, 0, size.width, size.height}))
-    ImageDecoder::decode_interleaved(decoder, neighbour);
+    decoder.decode_interleaved(neighbour);
   PixelView view;
   (void)neighbour.decode({0, 0, size.width, size.height}, view).is_ok();
   return difference_of_decode(decoder, alone, region);
