@@ -8,6 +8,8 @@
 namespace millrace {
 namespace {
 
+static_assert(MixWork::erase_numbers == 8 && MixWork::mix_numbers == 5, "as FieldSpec has them");
+
 std::uint8_t* image_of(const MixWork& work, std::size_t sample) {
   return work.images + sample * work.height * work.width * work.channels;
 }

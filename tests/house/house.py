@@ -5,7 +5,10 @@
 It prints one line "file:line: what is wrong" for each breach and exits with 1 if there is one:
 
 1. A room includes only itself and the rooms that stand before it in its folder's list; one format
-   or codec does not include another.
+   or codec does not include another. A public header belongs to the room that defines it: the room
+   of the source with its name, or the one that DEFINED_IN gives. If it includes a header of a later
+   room, it belongs to that room. Any room may include the folder's other public headers, such as
+   those that sources on the folder's top level define.
 2. Only its own folder and the tests of that folder include a private header. Only folders that
    build on its folder include a public header.
 3. A source has at most 400 lines of at most 100 characters. Pages have the same limit of
@@ -43,6 +46,14 @@ ROOMS = {
 # The folders whose public headers a folder may include. All others (bench, examples, tests) may
 # include all.
 BUILDS_ON = {"loader": [], "decode": ["loader"], "augment": ["loader", "decode"], "gpu": ["loader"]}
+# The rooms of public headers whose functions are in sources of other names.
+DEFINED_IN = {
+    "loader": {
+        "millrace/detail/usable_memory.h": "runtime",
+        "millrace/report.h": "report",
+        "millrace/tar_members.h": "dataset/tar",
+    },
+}
 CXX = {".h", ".c", ".cpp", ".cu", ".cuh"}
 OTHER_SOURCES = {".py", ".sh", ".js", ".css", ".cmake", ".html", ".json", ".in"}
 SOURCES_BY_NAME = {"CMakeLists.txt", ".ci/run"}
@@ -110,6 +121,7 @@ class House:
         self.known = set(self.files)
         self.breaches = []
         self.types = {}  # where each is defined first
+        self.rooms_of_public = {}  # by header
         self.words = 0  # of all README.md pages
 
     def breach(self, path, line, text):
@@ -183,6 +195,45 @@ class House:
             if PurePosixPath(owner, "include", name) in self.known:
                 if folder in BUILDS_ON and owner not in [folder, *BUILDS_ON[folder]]:
                     return f"a header of {owner}/, on which {folder}/ does not build"
+                if folder == owner and path.parts[1] != "include":
+                    _, own, room = place(path)
+                    return self.wrong_room(folder, own, room, self.room_of_public(folder, name))
+        return None
+
+    def room_of_public(self, folder, name):
+        """The last of the rooms that define the public header `name` and those that it includes;
+        None if no room does."""
+        header = PurePosixPath(folder, "include", name)
+        if header not in self.rooms_of_public:
+            self.rooms_of_public[header] = None  # a header may lead back to itself
+            rooms = [DEFINED_IN.get(folder, {}).get(name)]
+            rooms += [
+                place(path)[2]
+                for path in self.files
+                if path.parts[0] == folder
+                and path.stem == header.stem
+                and path.suffix in {".cpp", ".cu"}
+                and place(path)[1] is not None
+            ]
+            for line in (self.root / header).read_text(encoding="utf-8").splitlines():
+                match = INCLUDE.match(line)
+                if match and PurePosixPath(folder, "include", match.group(2)) in self.known:
+                    rooms.append(self.room_of_public(folder, match.group(2)))
+            listed = [room for room in rooms if room not in (None, "*")]
+            self.rooms_of_public[header] = max(
+                listed, key=lambda room: position(ROOMS[folder], room), default=None
+            )
+        return self.rooms_of_public[header]
+
+    @staticmethod
+    def wrong_room(folder, own, room, other_room):
+        """Reason why `room`, at position `own` of the folder's list, may not include a header of
+        `other_room`; None if it may."""
+        other = None if other_room is None else position(ROOMS[folder], other_room)
+        if own is not None and other is not None and other > own:
+            return f"in {folder}/'s room {other_room}, which stands behind {room}"
+        if own is not None and own == other and other_room not in (room, "include"):
+            return f"in {folder}/'s room {other_room}, which stands beside {room}"
         return None
 
     def wrong_private(self, path, name):
@@ -203,12 +254,7 @@ class House:
             if path.parts[1] == "include":
                 return "private, and the including header is public"
             _, own, room = place(path)
-            _, other, other_room = place(target)
-            if own is not None and other is not None and other > own:
-                return f"in {folder}/'s room {other_room}, which stands behind {room}"
-            if own is not None and own == other and other_room not in (room, "include"):
-                return f"in {folder}/'s room {other_room}, which stands beside {room}"
-            return None
+            return self.wrong_room(folder, own, room, place(target)[2])
         for owner in [*ROOMS, "examples", "tests"]:
             if self.find(owner, name):
                 return f"a private header of {owner}/"

@@ -145,6 +145,43 @@ class Rules(unittest.TestCase):
             "included with its room",
         )
 
+    def test_a_public_header_of_a_room_that_stands_behind(self):
+        self.expect(
+            {
+                "loader/include/millrace/runtime.h": "",
+                "loader/include/millrace/hints.h": "#include <millrace/runtime.h>\n",
+                "loader/runtime/runtime.cpp": "#include <millrace/runtime.h>\n",
+                "loader/pipeline/engine.cpp": "#include <millrace/hints.h>\n",
+                "loader/dataset/hints.cpp": "#include <millrace/runtime.h>\n",
+                "loader/dataset/packed/hints_writer.cpp": "\n#include <millrace/hints.h>\n",
+            },
+            "loader/dataset/hints.cpp:1: millrace/runtime.h is in loader/'s room runtime, which "
+            "stands behind dataset",
+            "loader/dataset/packed/hints_writer.cpp:2: millrace/hints.h is in loader/'s room "
+            "runtime, which stands behind dataset/packed",
+        )
+
+    def test_a_public_header_that_sources_of_other_names_define(self):
+        self.expect(
+            {
+                "loader/include/millrace/report.h": "",
+                "loader/order/state.cpp": "#include <millrace/report.h>\n",
+            },
+            "loader/order/state.cpp:1: millrace/report.h is in loader/'s room report, which "
+            "stands behind order",
+        )
+
+    def test_a_public_header_of_another_format(self):
+        self.expect(
+            {
+                "loader/include/millrace/tar_names.h": "",
+                "loader/dataset/tar/tar_names.cpp": "#include <millrace/tar_names.h>\n",
+                "loader/dataset/files/list.cpp": "#include <millrace/tar_names.h>\n",
+            },
+            "loader/dataset/files/list.cpp:1: millrace/tar_names.h is in loader/'s room "
+            "dataset/tar, which stands beside dataset/files",
+        )
+
     def test_a_public_header_of_a_folder_above(self):
         self.expect(
             {

@@ -8,7 +8,7 @@
 
 #include <millrace/detail/export.h>
 #include <millrace/machine.h>
-#include <millrace/pipeline.h>
+#include <millrace/pipeline_options.h>
 
 #include <cstdint>
 #include <filesystem>

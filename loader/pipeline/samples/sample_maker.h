@@ -3,7 +3,7 @@
 
 #include <millrace/batch_transform.h>
 #include <millrace/dataset.h>
-#include <millrace/pipeline.h>
+#include <millrace/pipeline_options.h>
 #include <millrace/sampler.h>
 #include <millrace/trace.h>
 #include <millrace/transform.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/pipeline.h>
+#include <millrace/pipeline_options.h>
 
 #include <atomic>
 #include <chrono>
