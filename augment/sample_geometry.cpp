@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/sample_geometry.h>
 #include <millrace/error.h>
-#include <millrace/sample_geometry.h>
 
 #include "ops/program.h"
 

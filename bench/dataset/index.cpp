@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <millrace/dataset.h>
-#include <millrace/page_table.h>
+#include <millrace/detail/page_table.h>
+#include <millrace/detail/tar_members.h>
 #include <millrace/runtime.h>
-#include <millrace/tar_members.h>
 
 #include <algorithm>
 #include <CLI/CLI.hpp>

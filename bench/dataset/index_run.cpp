@@ -2,10 +2,10 @@
 #include "dataset/index_run.h"
 
 #include <fmt/format.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <millrace/image_decoder.h>
 #include <millrace/image_transform.h>
-#include <millrace/stored_hints.h>
 
 #include <cstdio>
 #include <new>

@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/detail/worker_pool.h>
 #include <millrace/error.h>
 #include <millrace/runtime.h>
-#include <millrace/stored_hints.h>
 
 #include <algorithm>
 #include <cstring>

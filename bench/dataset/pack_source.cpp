@@ -3,9 +3,9 @@
 
 #include <fmt/core.h>
 #include <glob.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
-#include <millrace/stored_hints.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <millrace/sample_geometry.h>
+#include <millrace/detail/sample_geometry.h>
 
 #include <string>
 #include <vector>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <millrace/recipe.h>
-#include <millrace/stored_hints.h>
 
 #include <CLI/CLI.hpp>
 #include <cmath>

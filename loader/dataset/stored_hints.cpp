@@ -2,8 +2,8 @@
 #include "dataset/stored_hints.h"
 
 #include <fcntl.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
-#include <millrace/stored_hints.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <millrace/stored_hints.h>
+#include <millrace/detail/stored_hints.h>
 
 #include "runtime/runtime_services.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <millrace/sample_geometry.h>
+#include <millrace/detail/sample_geometry.h>
 
 #include "support/sample_maker.h"
 

@@ -3,7 +3,7 @@
 // Any bytes as the page table beside an intact LMDB, with a matching checksum: the dataset opens
 // and is read, or ends in an `Error`.
 #include <millrace/dataset.h>
-#include <millrace/page_table.h>
+#include <millrace/detail/page_table.h>
 #include <xxhash.h>
 
 #include <algorithm>

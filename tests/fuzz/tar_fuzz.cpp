@@ -4,7 +4,7 @@
 // After a first byte of 0xFF, which does not occur in a tar, any numbers as the stored index of an
 // intact tar.
 #include <millrace/dataset.h>
-#include <millrace/tar_members.h>
+#include <millrace/detail/tar_members.h>
 #include <xxhash.h>
 
 #include <cstdint>

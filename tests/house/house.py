@@ -51,7 +51,7 @@ DEFINED_IN = {
     "loader": {
         "millrace/detail/usable_memory.h": "runtime",
         "millrace/report.h": "report",
-        "millrace/tar_members.h": "dataset/tar",
+        "millrace/detail/tar_members.h": "dataset/tar",
     },
 }
 CXX = {".h", ".c", ".cpp", ".cu", ".cuh"}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/lmdb/lmdb_dataset.h"
 
-#include <millrace/page_table.h>
+#include <millrace/detail/page_table.h>
 
 #include <algorithm>
 #include <utility>

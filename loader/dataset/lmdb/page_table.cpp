@@ -2,8 +2,8 @@
 #include "dataset/lmdb/page_table.h"
 
 #include <fcntl.h>
+#include <millrace/detail/page_table.h>
 #include <millrace/error.h>
-#include <millrace/page_table.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
-#include <millrace/stored_hints.h>
 #include <unistd.h>
 
 #include <cerrno>

@@ -3,8 +3,8 @@
 
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
-#include <millrace/stored_hints.h>
 #include <unistd.h>
 
 #include <algorithm>

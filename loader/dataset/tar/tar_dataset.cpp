@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/tar/tar_dataset.h"
 
-#include <millrace/tar_members.h>
+#include <millrace/detail/tar_members.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 #include "dataset/tar/tar_file.h"
 
 #include <fcntl.h>
-#include <millrace/tar_members.h>
+#include <millrace/detail/tar_members.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -107,10 +107,13 @@ class Runtime {
 /// Makes a runtime that several pipelines can share. Throws like the constructor.
 std::shared_ptr<Runtime> make_runtime(const RuntimeOptions& options = {});
 
-/// Stores the hints that the pipelines of a runtime have made for a dataset so far. Records without
-/// such a hint keep their stored one. Returns the number of records with a hint. Pipelines may run
-/// meanwhile. The dataset must have been opened with checksums, because image transforms bind their
-/// hints to them. Throws like `HintsWriter`.
+/// Stores the hints that the pipelines of a runtime have made for a dataset so far
+/// (`Sample::hint`) beside each of its files. `open_dataset` finds them there from then on. Records
+/// without such a hint keep their stored one. Returns the number of records with a hint. Pipelines
+/// may run meanwhile. The dataset must have been opened with checksums, because image transforms
+/// bind their hints to them. Throws `Error`: `invalid_argument` for a dataset that does not consist
+/// of files, or whose files were replaced meanwhile; `already_exists` while another writer writes
+/// the same hints, and if another file has their name; `io`.
 std::uint64_t save_hints(const std::shared_ptr<const Dataset>& dataset, Runtime& runtime);
 
 }  // namespace millrace

@@ -3,7 +3,7 @@
 // `millrace index`, and the stored index in the other commands.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
-#include <millrace/stored_hints.h>
+#include <millrace/detail/stored_hints.h>
 
 #include <nlohmann/json.hpp>
 

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <millrace/concat_dataset.h>
 #include <millrace/dataset_writer.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/random.h>
-#include <millrace/stored_hints.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 

@@ -4,8 +4,8 @@
 // file locks (Lustre), calls that no signal interrupts.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
+#include <millrace/detail/stored_hints.h>
 #include <millrace/runtime.h>
-#include <millrace/stored_hints.h>
 
 #include <cerrno>
 #include <functional>

@@ -4,7 +4,7 @@
 // bad record, never a crash and never bytes from outside of the file.
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
-#include <millrace/page_table.h>
+#include <millrace/detail/page_table.h>
 
 #include <iostream>
 #include <numeric>

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <lmdb.h>
 #include <millrace/dataset.h>
-#include <millrace/page_table.h>
+#include <millrace/detail/page_table.h>
 
 #include <string>
 

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 #include <millrace/dataset.h>
-#include <millrace/stored_hints.h>
-#include <millrace/tar_members.h>
+#include <millrace/detail/stored_hints.h>
+#include <millrace/detail/tar_members.h>
 #include <sys/stat.h>
 
 #include <string>
