@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <functional>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -20,13 +20,8 @@ namespace {
 
 constexpr std::size_t first_map_bytes = std::size_t{64} << 20;
 
-/// A failed assertion in LMDB, which means a damaged page. Abort the transaction that caused it.
-struct LmdbAssertion : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// If this returned, LMDB would abort the process. LMDB's frames hold nothing that needs unwinding.
-void throw_assertion(MDB_env*, const char* message) { throw LmdbAssertion(message); }
+/// Code of `guarded` for a failed assertion. LMDB's own codes are positive or below -30,000.
+constexpr int assertion_failed = -1;
 
 template <typename Fields, typename Name = std::identity>
 std::string names_of(const Fields& fields, Name name = {}) {
@@ -37,6 +32,21 @@ std::string names_of(const Fields& fields, Name name = {}) {
 }
 
 }  // namespace
+
+// LMDB would abort the process if this returned.
+void FileWriter::on_assertion(MDB_env* environment, const char* message) {
+  auto& writer = *static_cast<FileWriter*>(mdb_env_get_userctx(environment));
+  std::snprintf(writer.assertion_.data(), writer.assertion_.size(), "%s", message);
+  std::longjmp(writer.jump_, 1);
+}
+
+/// Runs LMDB calls and returns their code, or `assertion_failed`: then abort the transaction. LMDB
+/// is left by `longjmp`, so `calls` and its callees must not hold objects with a destructor.
+template <typename Calls>
+int FileWriter::guarded(const Calls& calls) {
+  if (setjmp(jump_) != 0) return assertion_failed;
+  return calls();
+}
 
 FileWriter::FileWriter(std::filesystem::path path, WriterOptions options,
                        std::vector<std::string> fields)
@@ -110,11 +120,14 @@ void FileWriter::open_environment() {
     check(mdb_env_create(&created));
     environment_.reset(created);
     mdb_env_set_maxdbs(created, 2);
-    mdb_env_set_assert(created, throw_assertion);
+    mdb_env_set_userctx(created, this);
+    mdb_env_set_assert(created, on_assertion);
     mdb_env_set_mapsize(created, first_map_bytes);
     // `lock_` takes the place of LMDB's lock file. Each commit syncs its records before it writes
     // the meta page that leads to them; the next commit syncs that page.
-    opened = mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
+    opened = guarded([&] {
+      return mdb_env_open(created, path_.c_str(), MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOMETASYNC, 0666);
+    });
   }
   check(opened);
   // From here on, readers see the file as an incomplete dataset.
@@ -189,30 +202,32 @@ void FileWriter::finish() {
 }
 
 void FileWriter::commit() {
-  try {
-    int code = try_commit();
-    for (; code == MDB_MAP_FULL; code = try_commit()) grow_map();
-    if (code != 0) fail_to_write(reason_of(code));
-  } catch (const LmdbAssertion& failed) {
-    fail_to_write(failed.what());
-  }
+  int code = try_commit();
+  for (; code == MDB_MAP_FULL; code = try_commit()) grow_map();
+  if (code != 0) fail_to_write(reason_of(code));
   committed_ += batch_ends_.size();
   batch_.clear();
   batch_ends_.clear();
 }
 
 int FileWriter::try_commit() {
-  const auto once = [&] {
-    MDB_txn* begun = nullptr;
-    if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &begun)) return code;
-    std::unique_ptr<MDB_txn, LmdbDeleter> transaction(begun);
-    if (const int code = put_records(transaction.get())) return code;
-    if (const int code = put_description(transaction.get())) return code;
-    return mdb_txn_commit(transaction.release());
-  };
-  int code = once();
-  while (code == EINTR) code = once();
+  description_.records = size();
+  std::string json = to_json(description_);
+  int code = EINTR;
+  while (code == EINTR) {
+    MDB_txn* transaction = nullptr;
+    code = guarded([&] { return write(transaction, json); });
+    if (transaction != nullptr) guarded([&] { return mdb_txn_abort(transaction), 0; });
+  }
   return code;
+}
+
+/// Sets `transaction` while it has to be aborted.
+int FileWriter::write(MDB_txn*& transaction, std::string& json) {
+  if (const int code = mdb_txn_begin(environment_.get(), nullptr, 0, &transaction)) return code;
+  if (const int code = put_records(transaction)) return code;
+  if (const int code = put_description(transaction, json)) return code;
+  return mdb_txn_commit(std::exchange(transaction, nullptr));
 }
 
 int FileWriter::put_records(MDB_txn* transaction) {
@@ -231,11 +246,9 @@ int FileWriter::put_records(MDB_txn* transaction) {
   return 0;
 }
 
-int FileWriter::put_description(MDB_txn* transaction) {
+int FileWriter::put_description(MDB_txn* transaction, std::string& json) {
   MDB_dbi meta = 0;
   if (const int code = mdb_dbi_open(transaction, meta_database, MDB_CREATE, &meta)) return code;
-  description_.records = size();
-  std::string json = to_json(description_);
   MDB_val key{description_key.size(), const_cast<char*>(description_key.data())};
   MDB_val value{json.size(), json.data()};
   return mdb_put(transaction, meta, &key, &value, 0);
@@ -249,6 +262,7 @@ void FileWriter::grow_map() {
 }
 
 std::string FileWriter::reason_of(int code) const {
+  if (code == assertion_failed) return assertion_.data();
   // LMDB also returns EIO for a short write.
   if (code != EIO) return mdb_strerror(code);
   struct statvfs room {};

@@ -3,6 +3,8 @@
 
 #include <lmdb.h>
 
+#include <array>
+#include <csetjmp>
 #include <memory>
 
 #include "dataset/packed/record_format.h"
@@ -12,7 +14,6 @@ namespace millrace {
 
 struct LmdbDeleter {
   void operator()(MDB_env* environment) const { mdb_env_close(environment); }
-  void operator()(MDB_txn* transaction) const { mdb_txn_abort(transaction); }
 };
 
 /// Writes one dataset file with LMDB; datasets are read with `LmdbPages`. Ignores the options about
@@ -40,16 +41,23 @@ class FileWriter final : public RecordWriter {
   void take_up();
   void begin();
   void open_environment();
+  static void on_assertion(MDB_env* environment, const char* message);
+  template <typename Calls>
+  int guarded(const Calls& calls);
   void check_fields(std::span<const RecordField> fields);
   void commit();
   int try_commit();
+  int write(MDB_txn*& transaction, std::string& json);
   int put_records(MDB_txn* transaction);
-  int put_description(MDB_txn* transaction);
+  int put_description(MDB_txn* transaction, std::string& json);
   void grow_map();
   std::string reason_of(int code) const;
   [[noreturn]] void fail_to_write(const std::string& reason);
 
   std::unique_ptr<MDB_env, LmdbDeleter> environment_;
+  std::jmp_buf jump_{};
+  /// Message of a failed assertion in LMDB, which means a damaged page.
+  std::array<char, 400> assertion_{};
   Description description_;
   std::uint64_t committed_ = 0;
   /// Encoded records that wait for the next commit, and the end of each in `batch_`.

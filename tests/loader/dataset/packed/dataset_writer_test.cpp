@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -275,6 +276,26 @@ TEST(DatasetWriter, SaysThatTheFileMayGrowNoFurther) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
   expect_full(folder / "a.lmdb", [&] { setrlimit(RLIMIT_FSIZE, &before); });
   std::signal(SIGXFSZ, old_handler);
+}
+
+// LMDB asserts that a branch page has two keys. The writer sees the change through its map.
+TEST(DatasetWriter, ReportsAFailedAssertionOfLmdb) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.lmdb";
+  DatasetWriter writer(path, {.commit_bytes = 1});
+  append_bytes(writer, 100);
+  const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t record = file_contents(path).find(std::string(100, 7));
+  ASSERT_NE(record, std::string::npos);
+  constexpr std::size_t flags_offset = 10;
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(record / page_bytes * page_bytes + flags_offset))
+      .put(1);
+  const Error error = thrown_by([&] { append_bytes(writer, 100); });
+  EXPECT_EQ(error.code(), ErrorCode::io);
+  EXPECT_THAT(error.what(), ContainsRegex("a.lmdb cannot be written: .*Assertion .* failed in "));
+  EXPECT_THAT(error.what(), HasSubstr("1 records are committed and stay in it"));
+  EXPECT_STREQ(thrown_by([&] { writer.finish(); }).what(), error.what());
 }
 
 struct Unmount {
