@@ -183,13 +183,23 @@ Engine::Engine(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Tra
   const std::shared_ptr<Trace>& trace = options.debug.trace;
   const std::size_t group = trace != nullptr ? trace->add_group(options.name) : 0;
   PipelineNodes nodes(*runtime_, *device_, options.slots.nodes, options.slots.prefetch);
-  RecordCaches caches{RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes),
-                      cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
+  RecordCaches caches{
+      .hints = RuntimeServices::of(*runtime_).hints_of(dataset, options.index_bytes),
+      .cache = cache_of(*runtime_, dataset, *transform, options.cache_bytes, warnings_)};
   sample_workers_ = std::make_shared<SampleWorkers>(
-      std::make_unique<SampleMaker>(dataset, std::move(transform), made, sampler, options.seed,
-                                    options.bad_records, runtime_->workers(), trace.get(), group,
-                                    device_->profiler(), std::move(caches), batch_transform,
-                                    options.debug.poison_slots),
+      std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
+                                                       .transform = std::move(transform),
+                                                       .layout = made,
+                                                       .sampler = sampler,
+                                                       .seed = options.seed,
+                                                       .policy = options.bad_records,
+                                                       .workers = runtime_->workers(),
+                                                       .trace = trace.get(),
+                                                       .trace_group = group,
+                                                       .profiler = device_->profiler(),
+                                                       .caches = std::move(caches),
+                                                       .batch_transform = batch_transform,
+                                                       .poison = options.debug.poison_slots}),
       fields, made, *runtime_, std::move(nodes));
 
   const std::uint64_t first = schedule.number_at(position);

@@ -24,24 +24,19 @@ std::int64_t now_ns() { return ns_of(std::chrono::steady_clock::now()); }
 
 }  // namespace
 
-SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
-                         std::shared_ptr<const Transform> transform, const SlotLayout& layout,
-                         Sampler sampler, std::uint64_t seed, BadRecords policy, unsigned workers,
-                         Trace* trace, std::size_t group, ProfilerRanges* profiler,
-                         RecordCaches caches, std::shared_ptr<const BatchTransform> batch_transform,
-                         bool poison)
-    : dataset_(std::move(dataset)),
-      transform_(std::move(transform)),
-      layout_(layout),
-      sampler_(std::move(sampler)),
-      seed_(seed),
-      policy_(policy),
-      profiler_(profiler),
-      caches_(std::move(caches)),
-      batch_transform_(std::move(batch_transform)),
+SampleMaker::SampleMaker(Setup setup)
+    : dataset_(std::move(setup.dataset)),
+      transform_(std::move(setup.transform)),
+      layout_(std::move(setup.layout)),
+      sampler_(std::move(setup.sampler)),
+      seed_(setup.seed),
+      policy_(setup.policy),
+      profiler_(setup.profiler),
+      caches_(std::move(setup.caches)),
+      batch_transform_(std::move(setup.batch_transform)),
       // A thread's profiler ranges are nested, so two samples cannot be interleaved.
-      at_once_(profiler != nullptr ? 1
-                                   : std::clamp<std::size_t>(transform_->samples_at_once(), 1, 2)) {
+      at_once_(
+          profiler_ != nullptr ? 1 : std::clamp<std::size_t>(transform_->samples_at_once(), 1, 2)) {
   stages_ = transform_->stages();
   if (stages_.empty())
     throw Error(ErrorCode::invalid_argument,
@@ -52,6 +47,7 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
   for (const FieldSpec& field : std::span(layout_.spec().fields()).subspan(own_fields))
     if (field.name != "index" && field.name != "valid") ++added_fields_;
   if (batch_transform_ != nullptr) stages_.push_back(batch_transform_->stage());
+  Trace* const trace = setup.trace;
   if (trace != nullptr)
     for (const std::string& stage : stages_) span_names_.push_back(trace->keep(stage));
   if (profiler_ != nullptr)
@@ -62,18 +58,19 @@ SampleMaker::SampleMaker(std::shared_ptr<const Dataset> dataset,
                                .cache = caches_.cache.get(),
                                .profiler = profiler_};
   if (profiler_ != nullptr) shared.stage_names = std::span(range_names_).subspan(1);
-  for (unsigned number = 0; number < workers; ++number) {
+  for (unsigned number = 0; number < setup.workers; ++number) {
     auto worker = std::make_unique<Worker>();
     for (SampleLane& lane : worker->lanes) {
       for (const FieldSpec& field : transform_->spec().fields())
         lane.fields.push_back({nullptr, field.dtype, field.shape});
       lane.stage_ns.resize(of_samples);
       lane.context.share(shared);
-      if (poison) lane.poison = std::make_unique<SlotPoison>(transform_->spec());
+      if (setup.poison) lane.poison = std::make_unique<SlotPoison>(transform_->spec());
     }
     worker->stages = std::vector<Histogram>(stages_.size());
     if (trace != nullptr)
-      worker->lane = &trace->add_lane(group, "worker " + std::to_string(number), "make");
+      worker->lane =
+          &trace->add_lane(setup.trace_group, "worker " + std::to_string(number), "make");
     workers_.push_back(std::move(worker));
   }
 }

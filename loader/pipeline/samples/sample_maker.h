@@ -70,13 +70,25 @@ class SampleMaker {
     std::span<const std::uint8_t> valid;
   };
 
-  /// Adds a lane per worker to `group` of `trace`; null turns tracing off. Null for `profiler`
-  /// turns its ranges off; the profiler must outlive the maker.
-  SampleMaker(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Transform> transform,
-              const SlotLayout& layout, Sampler sampler, std::uint64_t seed, BadRecords policy,
-              unsigned workers, Trace* trace, std::size_t group, ProfilerRanges* profiler,
-              RecordCaches caches = {},
-              std::shared_ptr<const BatchTransform> batch_transform = nullptr, bool poison = false);
+  /// Arguments of the constructor.
+  struct Setup {
+    std::shared_ptr<const Dataset> dataset;
+    std::shared_ptr<const Transform> transform;
+    SlotLayout layout;
+    Sampler sampler;
+    std::uint64_t seed = 0;
+    BadRecords policy = BadRecords::fail;
+    unsigned workers = 1;
+    /// The maker adds a lane per worker to this group of the trace. Null turns tracing off.
+    Trace* trace = nullptr;
+    std::size_t trace_group = 0;
+    /// Must outlive the maker. Null turns its ranges off.
+    ProfilerRanges* profiler = nullptr;
+    RecordCaches caches{};
+    std::shared_ptr<const BatchTransform> batch_transform{};
+    bool poison = false;
+  };
+  explicit SampleMaker(Setup setup);
 
   /// Source of a worker's tasks.
   class Tasks {

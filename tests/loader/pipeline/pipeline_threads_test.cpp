@@ -90,8 +90,11 @@ class PipelineThreads : public ::testing::Test {
       host->memory = small.device->allocate_host(layout.bytes(), NumaNode{});
     const Sampler sampler(Order{}, 20, 7);
     sample_workers = std::make_shared<SampleWorkers>(
-        std::make_unique<SampleMaker>(dataset, transform, layout, sampler, 7, BadRecords::fail, 1,
-                                      nullptr, 0, nullptr),
+        std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
+                                                         .transform = transform,
+                                                         .layout = layout,
+                                                         .sampler = sampler,
+                                                         .seed = 7}),
         fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
     const Schedule schedule(20, {.batch_size = 4, .epochs = 1});
     return PipelineThread(PlanRecycleThread{

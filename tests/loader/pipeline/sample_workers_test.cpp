@@ -43,8 +43,12 @@ class SampleWorkersTest : public ::testing::Test {
     for (const auto& host : small.queues->hosts())
       host->memory = small.device->allocate_host(layout.bytes(), NumaNode{});
     sample_workers = std::make_shared<SampleWorkers>(
-        std::make_unique<SampleMaker>(dataset, transform, layout, Sampler(Order{}, 100, 7), 7,
-                                      BadRecords::fail, 2, nullptr, 0, nullptr),
+        std::make_unique<SampleMaker>(SampleMaker::Setup{.dataset = dataset,
+                                                         .transform = transform,
+                                                         .layout = layout,
+                                                         .sampler = Sampler(Order{}, 100, 7),
+                                                         .seed = 7,
+                                                         .workers = 2}),
         fields, layout, *runtime, PipelineNodes(*runtime, *small.device, Nodes::all, 2));
   }
   ~SampleWorkersTest() override { (void)sample_workers->dismiss(now() + testing::patience); }
