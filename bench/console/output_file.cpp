@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/stored_hints.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <system_error>
 
@@ -55,9 +55,9 @@ void check_output(const fs::path& path, const std::vector<std::string>& inputs) 
   if (is_hints_file(path))
     refuse(path, ErrorCode::invalid_argument, "it is the index of a dataset");
   if (fs::exists(there) && access(path.c_str(), W_OK) != 0)
-    refuse(path, ErrorCode::io, std::strerror(errno));
+    refuse(path, ErrorCode::io, errno_text(errno));
   if (const int reason = try_to_create(name_beside(path)))
-    refuse(path, ErrorCode::io, std::strerror(reason));
+    refuse(path, ErrorCode::io, errno_text(reason));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ void write_text(const fs::path& path, std::string_view text) {
   std::error_code ignored;
   if (is_there) fs::permissions(beside, fs::status(file).permissions(), ignored);
   if (out && std::rename(beside.c_str(), file.c_str()) == 0) return;
-  const std::string reason = std::strerror(errno);
+  const std::string reason = errno_text(errno);
   fs::remove(beside, ignored);
   refuse(path, ErrorCode::io, reason);
 }
@@ -89,7 +89,7 @@ void check_outputs(const std::vector<std::string>& outputs,
 
 void check_can_create(const fs::path& path) {
   if (const int reason = try_to_create(path))
-    throw Error(ErrorCode::io, path.string() + " cannot be created: " + std::strerror(reason));
+    throw Error(ErrorCode::io, path.string() + " cannot be created: " + errno_text(reason));
 }
 
 void check_not_input(const fs::path& output, const fs::path& input) {
@@ -101,9 +101,7 @@ void check_not_input(const fs::path& output, const fs::path& input) {
 bool is_dataset(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   if (!file && errno == ENOENT) return false;
-  if (!file)
-    throw Error(ErrorCode::io,
-                path.string() + " cannot be read: " + std::generic_category().message(errno));
+  if (!file) throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
   constexpr std::size_t most_bytes = std::size_t{64} << 20;
   if (file.peek() == '{')
     return read_text(file, most_bytes).find("\"millrace_shards\"") != std::string::npos;

@@ -2,6 +2,7 @@
 #include "console/streams.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/error.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <system_error>
 
 #include "console/text.h"
 
@@ -28,8 +28,7 @@ void write_out(std::string_view bytes) {
 }
 
 [[noreturn]] void fail(int reason) {
-  throw Error(ErrorCode::io,
-              "standard output: cannot be written: " + std::generic_category().message(reason));
+  throw Error(ErrorCode::io, "standard output: cannot be written: " + errno_text(reason));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "dataset/pack_image.h"
 
 #include <fmt/core.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
@@ -12,7 +13,6 @@
 #include <exception>
 #include <span>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace millrace::cli {
@@ -30,7 +30,7 @@ constexpr std::size_t head_bytes = 4096;
 /// Returns a bad status if the error concerns the path. Throws if it is an error of the system,
 /// which does not make the image bad.
 Status not_there(const fs::path& path, int error) {
-  const std::string reason = std::generic_category().message(error);
+  const std::string reason = errno_text(error);
   for (const int its_own : {ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG})
     if (error == its_own) return Status::bad("cannot be read: " + reason);
   throw_unread(path, reason);
@@ -46,7 +46,7 @@ void read_up_to(std::FILE* file, std::size_t end, std::vector<std::byte>& bytes,
   const std::size_t begin = bytes.size();
   bytes.resize(end);
   if (std::fread(bytes.data() + begin, 1, end - begin, file) == end - begin) return;
-  if (std::ferror(file) != 0) throw_unread(path, std::generic_category().message(errno));
+  if (std::ferror(file) != 0) throw_unread(path, errno_text(errno));
   throw_unread(path, "it was changed: it is shorter than it was a moment ago");
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 #include <glob.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/stored_hints.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
@@ -26,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string message_of(int error) { return std::generic_category().message(error); }
-
 bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
 
 /// The paths that match a pattern, sorted bytewise in any locale.
@@ -39,7 +38,7 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
   const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) return {};
   if (result != 0)
-    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + message_of(errno));
+    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + errno_text(errno));
   std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   std::ranges::sort(names);
   return {names.begin(), names.end()};
@@ -53,7 +52,7 @@ void check_searched(const std::string& pattern) {
     for (const fs::path& folder : matches_of(pattern.substr(0, slash))) {
       struct stat found {};
       if (stat((folder / ".").c_str(), &found) != 0 && errno != ENOENT && errno != ENOTDIR)
-        throw Error(ErrorCode::io, folder.string() + " cannot be searched: " + message_of(errno));
+        throw Error(ErrorCode::io, folder.string() + " cannot be searched: " + errno_text(errno));
     }
 }
 
@@ -175,7 +174,7 @@ namespace {
 void add_state_of(const std::string& file, ListingHash& hash) {
   struct stat found {};
   if (stat(file.c_str(), &found) != 0)
-    throw Error(ErrorCode::io, file + " cannot be read: " + message_of(errno));
+    throw Error(ErrorCode::io, file + " cannot be read: " + errno_text(errno));
   hash.add(static_cast<std::uint64_t>(found.st_size));
   hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_sec));
   hash.add(static_cast<std::uint64_t>(found.st_mtim.tv_nsec));

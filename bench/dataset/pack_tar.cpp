@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/webdataset_sample.h>
 #include <millrace/error.h>
@@ -15,7 +16,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 
@@ -30,8 +30,7 @@ using ArchiveHandle = std::unique_ptr<archive, ArchiveDeleter>;
 constexpr std::size_t block_bytes = 512;
 
 [[noreturn]] void throw_unread(const fs::path& tar, int error) {
-  throw Error(ErrorCode::io,
-              tar.string() + " cannot be read: " + std::generic_category().message(error));
+  throw Error(ErrorCode::io, tar.string() + " cannot be read: " + errno_text(error));
 }
 
 /// Throws libarchive's error: a system error, or what is wrong with the tar.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <sys/mman.h>
@@ -14,7 +15,6 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace millrace::cli {
@@ -26,8 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t window_bytes = std::uintmax_t{1} << 30;
 
 [[noreturn]] void throw_io(const fs::path& path, const char* what, int reason) {
-  throw Error(ErrorCode::io,
-              path.string() + ": " + what + ": " + std::generic_category().message(reason));
+  throw Error(ErrorCode::io, path.string() + ": " + what + ": " + errno_text(reason));
 }
 
 /// A file opened for reading.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sigbus_safe_map.h"
 
+#include <millrace/detail/errno_text.h>
 #include <millrace/error.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "base/mutex.h"
@@ -215,7 +215,7 @@ void uninstall() MILLRACE_REQUIRES(guard.mutex) {
 }
 
 std::string cannot_be_mapped(const std::string& name, int error) {
-  return name + " cannot be mapped: " + std::generic_category().message(error);
+  return name + " cannot be mapped: " + errno_text(error);
 }
 
 /// The file system supports neither shared nor private maps.

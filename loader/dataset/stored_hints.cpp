@@ -2,6 +2,7 @@
 #include "dataset/stored_hints.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
@@ -77,11 +78,10 @@ std::unique_ptr<const StoredHints> StoredHints::open(const fs::path& file,
   FileDescriptor opened = FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (!opened) {
     if (errno == ENOENT) return nullptr;
-    return refuse("cannot be opened: " + std::generic_category().message(errno));
+    return refuse("cannot be opened: " + errno_text(errno));
   }
   struct stat status {};
-  if (::fstat(opened.get(), &status) != 0)
-    return refuse("cannot be read: " + std::generic_category().message(errno));
+  if (::fstat(opened.get(), &status) != 0) return refuse("cannot be read: " + errno_text(errno));
   auto hints = std::make_unique<StoredHints>();
   hints->bytes_ = static_cast<std::uint64_t>(status.st_size);
   hints->file_ = std::move(opened);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <linux/mempolicy.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/numa_memory.h>
 #include <millrace/error.h>
 #include <sys/mman.h>
@@ -10,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -65,7 +65,7 @@ Memory allocate_pages(std::size_t bytes) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
     throw Error(ErrorCode::device, "host: cannot take " + std::to_string(bytes) +
-                                       " bytes of memory: " + std::strerror(errno));
+                                       " bytes of memory: " + errno_text(errno));
   Memory memory(static_cast<std::byte*>(pages), bytes,
                 [bytes](std::byte* data) { munmap(data, bytes); });
   if (bytes >= big_bytes)

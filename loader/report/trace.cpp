@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/error.h>
 #include <millrace/trace.h>
@@ -7,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <limits>
@@ -205,7 +205,7 @@ void Trace::write_json(const std::filesystem::path& path) const {
   file.close();
   if (!file)
     throw Error(ErrorCode::io,
-                path.string() + ": the trace cannot be written: " + std::strerror(errno));
+                path.string() + ": the trace cannot be written: " + errno_text(errno));
 }
 
 }  // namespace millrace

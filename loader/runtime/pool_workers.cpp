@@ -2,12 +2,12 @@
 #include "runtime/pool_workers.h"
 
 #include <dlfcn.h>
+#include <millrace/detail/errno_text.h>
 #include <pthread.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include "runtime/thread_binding.h"
@@ -138,7 +138,7 @@ bool PoolWorkers::bound() const {
 
 std::string PoolWorkers::binding_error() const {
   MutexLock lock(mutex_);
-  return binding_error_ == 0 ? std::string() : std::generic_category().message(binding_error_);
+  return binding_error_ == 0 ? std::string() : errno_text(binding_error_);
 }
 
 void PoolWorkers::start(int binding_error) {

@@ -2,6 +2,7 @@
 #include "dataset/annotations/json_entries.h"
 
 #include <fmt/format.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
@@ -12,7 +13,6 @@
 #include <cstdio>
 #include <iterator>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace millrace::cli {
@@ -43,8 +43,7 @@ class FileBytes {
   };
 
   [[noreturn]] void fail(ErrorCode code) const {
-    throw Error(code,
-                path_.string() + " cannot be read: " + std::generic_category().message(errno));
+    throw Error(code, path_.string() + " cannot be read: " + errno_text(errno));
   }
 
   bool read_on() {

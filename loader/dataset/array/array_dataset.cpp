@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/array/array_dataset.h"
 
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 
@@ -123,7 +124,7 @@ std::string first_bytes_of(const fs::path& path, std::size_t bytes) {
   if (!file.is_open() || file.bad())
     throw Error(ErrorCode::io, path.string() +
                                    (file.is_open() ? " cannot be read: " : " cannot be opened: ") +
-                                   std::generic_category().message(errno));
+                                   errno_text(errno));
   return text;
 }
 

@@ -2,19 +2,17 @@
 #include "dataset/array/array_file.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace millrace {
 namespace {
-
-std::string system_reason(int error) { return std::generic_category().message(error); }
 
 std::string unreadable_text(const std::string& name, std::uint64_t offset,
                             const std::string& reason) {
@@ -29,13 +27,11 @@ std::shared_ptr<const ArrayFile> ArrayFile::open(const std::filesystem::path& pa
   if (!file) {
     const int error = errno;
     const bool missing = names_no_file(error);
-    throw Error(
-        missing ? ErrorCode::not_found : ErrorCode::io,
-        name + (missing ? " does not exist" : " cannot be opened: " + system_reason(error)));
+    throw Error(missing ? ErrorCode::not_found : ErrorCode::io,
+                name + (missing ? " does not exist" : " cannot be opened: " + errno_text(error)));
   }
   struct stat status {};
-  if (fstat(file.get(), &status) != 0)
-    throw Error(ErrorCode::io, name + ": " + system_reason(errno));
+  if (fstat(file.get(), &status) != 0) throw Error(ErrorCode::io, name + ": " + errno_text(errno));
   if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::corrupt, name + " is no file");
   return std::shared_ptr<const ArrayFile>(new ArrayFile(
       std::move(file), static_cast<std::uint64_t>(status.st_size), std::move(name), mapped));
@@ -68,7 +64,7 @@ std::span<const std::byte> ArrayFile::read(ByteRange range, std::vector<std::byt
     if (read > 0)
       done += static_cast<std::size_t>(read);
     else if (errno != EINTR)
-      throw Error(ErrorCode::io, unreadable_text(name_, at, system_reason(errno)));
+      throw Error(ErrorCode::io, unreadable_text(name_, at, errno_text(errno)));
   }
   return std::span(buffer).first(bytes);
 }
@@ -80,7 +76,7 @@ Status ArrayFile::check_kept(ByteRange range) const {
     return Status::bad(unreadable_text(name_, *lost, "an I/O error, or the file was made shorter"));
   // If the file was shortened, the rest of its last page reads as zeros without a fault.
   struct stat status {};
-  if (fstat(file_.get(), &status) != 0) return Status::bad(name_ + ": " + system_reason(errno));
+  if (fstat(file_.get(), &status) != 0) return Status::bad(name_ + ": " + errno_text(errno));
   const auto now = static_cast<std::uint64_t>(status.st_size);
   if (now >= range.end()) return Status::ok();
   return Status::bad(

@@ -2,6 +2,7 @@
 #include "dataset/files/files_dataset.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/image_list.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
@@ -32,8 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 30;
-
-std::string reason_of(int error) { return std::generic_category().message(error); }
 
 /// Returns whether an error concerns the process or the machine and not the file.
 bool ends_run(int error) {
@@ -124,8 +123,8 @@ Status FilesDataset::Reader::read_file(const std::string& name, std::uint64_t in
                                        std::size_t& bytes) {
   const auto refused = [&](int error) {
     if (ends_run(error))
-      throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(error), "", index);
-    Status status = Status::bad("cannot be read: " + reason_of(error));
+      throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(error), "", index);
+    Status status = Status::bad("cannot be read: " + errno_text(error));
     if (!names_no_file(error)) unreadable_ = status;
     return status;
   };
@@ -220,7 +219,7 @@ Status probe_image_list(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())
-    throw Error(ErrorCode::io, path.string() + " cannot be read: " + reason_of(errno));
+    throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
   std::string_view line = begin;
   line.remove_prefix(std::min(line.find_first_not_of("\r\n"), line.size()));
   line = line.substr(0, line.find_first_of("\r\n"));

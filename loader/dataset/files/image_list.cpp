@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/image_list.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
@@ -92,8 +93,7 @@ void read_image_list(const fs::path& list, const TakeListed& take) {
     throw Error(ErrorCode::io, list.string() + " is a folder; a list of files is a file");
   auto file = open_stream<std::ifstream>(list, std::ios::binary);
   if (!file)
-    throw Error(ErrorCode::not_found,
-                list.string() + " cannot be read: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::not_found, list.string() + " cannot be read: " + errno_text(errno));
   std::vector<char> buffer(PATH_MAX + 32);
   std::uint64_t number = 1;
   const auto where = [&] { return list.string() + ":" + std::to_string(number); };

@@ -2,6 +2,7 @@
 #include "dataset/lmdb/page_table.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/page_table.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
@@ -73,7 +74,7 @@ StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
   if (!file && errno == ENOENT) return {};
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0)
-    return refuse("cannot be read: " + std::generic_category().message(errno));
+    return refuse("cannot be read: " + errno_text(errno));
   // Upper limit for the file's length. A longer file is refused without reading it.
   const std::uint64_t most_bytes =
       most_tables * (table_header_bytes + lmdb.pages() * sizeof(LeafTable::Leaf));

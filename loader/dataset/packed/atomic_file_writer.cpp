@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/atomic_file_writer.h"
 
+#include <millrace/detail/errno_text.h>
 #include <millrace/error.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "dataset/packed/dataset_lock.h"
@@ -30,8 +30,7 @@ AtomicFileWriter::~AtomicFileWriter() {
 
 void AtomicFileWriter::try_to(int error) const {
   if (error != 0)
-    throw Error(ErrorCode::io,
-                path_.string() + " cannot be written: " + std::generic_category().message(error));
+    throw Error(ErrorCode::io, path_.string() + " cannot be written: " + errno_text(error));
 }
 
 void AtomicFileWriter::write(std::span<const std::byte> bytes) const {

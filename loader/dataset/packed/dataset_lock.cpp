@@ -2,6 +2,7 @@
 #include "dataset/packed/dataset_lock.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/error.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,14 +10,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
-#include <system_error>
 
 namespace millrace {
 namespace {
 
 [[noreturn]] void throw_io(const std::filesystem::path& path, const char* what, int reason) {
-  throw Error(ErrorCode::io, path.string() + " cannot be " + what + ": " +
-                                 std::generic_category().message(reason));
+  throw Error(ErrorCode::io, path.string() + " cannot be " + what + ": " + errno_text(reason));
 }
 
 [[noreturn]] void throw_being_written(const std::filesystem::path& path) {
@@ -29,8 +28,7 @@ void lock(const FileDescriptor& file, const std::filesystem::path& path) {
   const int reason = errno;
   if (reason == EWOULDBLOCK) throw_being_written(path);
   throw Error(ErrorCode::io,
-              path.string() +
-                  " cannot be locked (flock: " + std::generic_category().message(reason) +
+              path.string() + " cannot be locked (flock: " + errno_text(reason) +
                   "); write to another file system and copy the dataset, or mount this one with "
                   "locks (Lustre: -o flock)");
 }

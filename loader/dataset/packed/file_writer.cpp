@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/file_writer.h"
 
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/json_text.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -9,7 +10,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 #include "dataset/packed/dataset_file.h"
@@ -93,14 +93,13 @@ void FileWriter::take_up() {
     // A file that was interrupted before its first commit is begun again, from the start.
     if (error.code() != ErrorCode::incomplete) throw;
     if (retry_interrupted([&] { return ftruncate(lock_.get(), 0); }) != 0)
-      throw Error(ErrorCode::io,
-                  path_.string() + " cannot be emptied: " + std::generic_category().message(errno));
+      throw Error(ErrorCode::io, path_.string() + " cannot be emptied: " + errno_text(errno));
   }
   if (!description_.complete) return open_environment();
   // The writer may have been killed between its last commit and the sync that follows.
   if (retry_interrupted([&] { return fsync(lock_.get()); }) != 0)
-    throw Error(ErrorCode::io, path_.string() + " cannot be synced to storage: " +
-                                   std::generic_category().message(errno));
+    throw Error(ErrorCode::io,
+                path_.string() + " cannot be synced to storage: " + errno_text(errno));
   lock_ = FileDescriptor();
 }
 

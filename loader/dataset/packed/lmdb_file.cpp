@@ -2,6 +2,7 @@
 #include "dataset/packed/lmdb_file.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,8 +20,6 @@
 namespace millrace {
 namespace {
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
-
 std::string cannot_be_read(const std::string& name, std::uint64_t offset,
                            const std::string& reason) {
   return name + " cannot be read at byte " + std::to_string(offset) + ": " + reason;
@@ -37,7 +36,7 @@ std::size_t read_at(int file, const std::string& name, std::uint64_t offset,
     if (read > 0)
       done += static_cast<std::size_t>(read);
     else if (errno != EINTR)
-      throw Error(ErrorCode::io, cannot_be_read(name, offset + done, reason_of(errno)));
+      throw Error(ErrorCode::io, cannot_be_read(name, offset + done, errno_text(errno)));
   }
   return done;
 }
@@ -50,7 +49,7 @@ std::optional<LmdbMeta> read_meta_page(int file, const std::string& name, std::u
 
 struct stat stat_of(int file, const std::string& name) {
   struct stat status {};
-  if (fstat(file, &status) != 0) throw Error(ErrorCode::io, name + ": " + reason_of(errno));
+  if (fstat(file, &status) != 0) throw Error(ErrorCode::io, name + ": " + errno_text(errno));
   return status;
 }
 
@@ -86,7 +85,7 @@ FileDescriptor open_file(const std::filesystem::path& path, const std::string& n
   const int reason = errno;
   if (reason == ENOENT || reason == ENOTDIR)
     throw Error(ErrorCode::not_found, name + " does not exist; make it with `millrace pack`");
-  throw Error(ErrorCode::io, name + " cannot be opened: " + reason_of(reason));
+  throw Error(ErrorCode::io, name + " cannot be opened: " + errno_text(reason));
 }
 
 /// Returns the kind of an unsupported LMDB file, such as "data version 2 (LMDB 1.0)"; empty for any

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset/packed/shard_index.h"
 
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/stored_hints.h>
@@ -30,8 +31,7 @@ constexpr std::size_t max_index_bytes = std::size_t{64} << 20;
 constexpr const char* format_key = "millrace_shards";
 
 [[noreturn]] void throw_unopened(const fs::path& path) {
-  throw Error(ErrorCode::io,
-              path.string() + " cannot be opened: " + std::generic_category().message(errno));
+  throw Error(ErrorCode::io, path.string() + " cannot be opened: " + errno_text(errno));
 }
 
 std::string checked_name(const std::string& file) {
@@ -210,7 +210,7 @@ void replace_dataset(const fs::path& from, const fs::path& path) {
   const std::vector<fs::path> old_shards = shards_at(path);
   if (rename(from.c_str(), path.c_str()) != 0)
     throw Error(ErrorCode::io, path.string() + " cannot be replaced by " + from.string() + ": " +
-                                   std::generic_category().message(errno));
+                                   errno_text(errno));
   sync_folder_of(path);
   const std::vector<fs::path> shards = shards_at(path);
   for (const fs::path& shard : old_shards)

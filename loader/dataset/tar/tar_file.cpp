@@ -2,7 +2,9 @@
 #include "dataset/tar/tar_file.h"
 
 #include <fcntl.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/tar_members.h>
+#include <millrace/tar_members.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +14,6 @@
 #include <cerrno>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace millrace {
@@ -20,14 +21,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-std::string reason_of(int error) { return std::generic_category().message(error); }
-
 FileDescriptor open_file(const std::string& name) {
   FileDescriptor file = FileDescriptor::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file) return file;
   const int reason = errno;
   throw Error(names_no_file(reason) ? ErrorCode::not_found : ErrorCode::io,
-              name + " cannot be opened: " + reason_of(reason));
+              name + " cannot be opened: " + errno_text(reason));
 }
 
 /// Reads as much of `to` as the file has. Returns -1 and sets `errno` on failure.
@@ -96,11 +95,11 @@ Status TarFile::probe(const std::filesystem::path& path) {
   const FileDescriptor file = open_file(name);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0)
-    throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(errno));
+    throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(errno));
   if (!S_ISREG(status.st_mode)) return Status::bad("it is not a regular file");
   std::array<std::byte, tar_block_bytes> begin{};
   const ssize_t read = read_from(file.get(), 0, begin);
-  if (read < 0) throw Error(ErrorCode::io, name + " cannot be read: " + reason_of(errno));
+  if (read < 0) throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(errno));
   return probe_begin(std::span(begin).first(static_cast<std::size_t>(read)));
 }
 
@@ -112,7 +111,7 @@ TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std
   file_ = open_file(name_);
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0)
-    throw Error(ErrorCode::io, name_ + " cannot be read: " + reason_of(errno));
+    throw Error(ErrorCode::io, name_ + " cannot be read: " + errno_text(errno));
   if (!S_ISREG(status.st_mode)) refuse("it is not a regular file");
   if (status.st_size == 0) refuse("it is empty");
   bytes_ = static_cast<std::uint64_t>(status.st_size);
@@ -155,16 +154,16 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
   };
   const FileDescriptor file =
       FileDescriptor::open(stored.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (!file) return errno == ENOENT ? false : refuse("cannot be opened: " + reason_of(errno));
+  if (!file) return errno == ENOENT ? false : refuse("cannot be opened: " + errno_text(errno));
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return refuse("cannot be read: " + reason_of(errno));
+  if (::fstat(file.get(), &status) != 0) return refuse("cannot be read: " + errno_text(errno));
   // Upper limit for a valid index: a sample takes at least one block of the tar.
   const std::uint64_t most = bytes_ / tar_block_bytes * sizeof(SampleBlocks) + 4096;
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > most)
     return refuse("is not a tar index, or is damaged");
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
   const ssize_t read = read_from(file.get(), 0, bytes);
-  if (read < 0) return refuse("cannot be read: " + reason_of(errno));
+  if (read < 0) return refuse("cannot be read: " + errno_text(errno));
   std::optional<TarIndex> index =
       unpack_index(std::span(bytes).first(static_cast<std::size_t>(read)));
   if (!index) return refuse("is not a tar index, or is damaged");
@@ -229,7 +228,7 @@ std::string TarFile::why_unreadable(std::uint64_t offset, const std::string& rea
 
 std::size_t TarFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
   const ssize_t read = read_from(file_.get(), offset, to);
-  if (read < 0) throw Error(ErrorCode::io, why_unreadable(offset, reason_of(errno)));
+  if (read < 0) throw Error(ErrorCode::io, why_unreadable(offset, errno_text(errno)));
   return static_cast<std::size_t>(read);
 }
 

@@ -2,6 +2,7 @@
 #include "dataset/tar/tar_names.h"
 
 #include <glob.h>
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/detail/webdataset_sample.h>
@@ -155,8 +156,7 @@ void add_matches(const std::string& pattern, Names& names) {
   const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
   if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
   if (result != 0)
-    throw Error(ErrorCode::io,
-                pattern + " cannot be looked for: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + errno_text(errno));
   // Bytewise: the order of records must not depend on the program's locale.
   std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   std::ranges::sort(matches);
@@ -210,8 +210,7 @@ bool is_tar_list(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string begin = read_text(file, std::size_t{2} * PATH_MAX);
   if (!file.is_open() || file.bad())
-    throw Error(ErrorCode::io,
-                path.string() + " cannot be read: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
   std::string_view line = begin;
   line.remove_prefix(std::min(line.find_first_not_of("\r\n"), line.size()));
   line = line.substr(0, line.find_first_of("\r\n"));
@@ -241,8 +240,7 @@ std::vector<std::string> read_tar_list(const fs::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::binary);
   const std::string text = read_text(file, most_list_bytes);
   if (!file.is_open() || file.bad())
-    throw Error(ErrorCode::io,
-                path.string() + " cannot be read: " + std::generic_category().message(errno));
+    throw Error(ErrorCode::io, path.string() + " cannot be read: " + errno_text(errno));
   if (text.size() > most_list_bytes)
     throw Error(ErrorCode::corrupt, path.string() + " is longer than any list of tars");
   Names tars(path, ErrorCode::corrupt);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <millrace/detail/errno_text.h>
 #include <millrace/detail/interrupted.h>
 #include <millrace/detail/json_text.h>
 #include <millrace/error.h>
@@ -6,7 +7,6 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <string_view>
 
@@ -54,7 +54,7 @@ std::string read_file(const std::filesystem::path& path) {
   auto file = open_stream<std::ifstream>(path, std::ios::in);
   std::string text = read_text(file);
   if (!file.is_open() || file.bad())
-    throw Error(ErrorCode::io, path.string() + ": cannot be read: " + std::strerror(errno));
+    throw Error(ErrorCode::io, path.string() + ": cannot be read: " + errno_text(errno));
   return text;
 }
 
@@ -169,7 +169,7 @@ void save_options(const std::filesystem::path& path, const SavedOptions& options
   file << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   file.close();
   if (!file)
-    throw Error(ErrorCode::io, path.string() + ": cannot be written: " + std::strerror(errno));
+    throw Error(ErrorCode::io, path.string() + ": cannot be written: " + errno_text(errno));
 }
 
 }  // namespace millrace
