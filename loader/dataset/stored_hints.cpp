@@ -6,7 +6,6 @@
 #include <millrace/detail/stored_hints.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include <iterator>
 #include <system_error>
 #include <utility>
+
+#include "base/read_full.h"
 
 namespace millrace {
 namespace {
@@ -39,8 +40,7 @@ bool is_hints_file(const fs::path& path) {
   std::array<char, hints_format.size()> first{};
   const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   return file &&
-         retry_interrupted([&] { return ::pread(file.get(), first.data(), first.size(), 0); }) ==
-             std::ssize(first) &&
+         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
          first == hints_format;
 }
 
@@ -172,15 +172,7 @@ bool StoredHints::read_at(std::uint64_t offset, std::span<std::byte> bytes) cons
                       bytes.begin());
     return true;
   }
-  while (!bytes.empty()) {
-    const ssize_t read =
-        ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) return false;
-    offset += static_cast<std::uint64_t>(read);
-    bytes = bytes.subspan(static_cast<std::size_t>(read));
-  }
-  return true;
+  return read_full(file_.get(), offset, bytes) == bytes.size();
 }
 
 }  // namespace millrace

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/read_full.h"
+
 namespace millrace {
 namespace {
 
@@ -54,19 +56,13 @@ std::span<const std::byte> ArrayFile::read(ByteRange range, std::vector<std::byt
   if (bytes == 0) return {};
   if (map_) return map_->bytes().subspan(static_cast<std::size_t>(range.begin), bytes);
   if (buffer.size() < bytes) buffer.resize(bytes);
-  for (std::size_t done = 0; done < bytes;) {
-    const std::uint64_t at = range.begin + done;
-    const ssize_t read =
-        pread(file_.get(), buffer.data() + done, bytes - done, static_cast<off_t>(at));
-    if (read == 0)
-      throw Error(ErrorCode::io,
-                  unreadable_text(name_, at, "the file ends there: it was made shorter"));
-    if (read > 0)
-      done += static_cast<std::size_t>(read);
-    else if (errno != EINTR)
-      throw Error(ErrorCode::io, unreadable_text(name_, at, errno_text(errno)));
-  }
-  return std::span(buffer).first(bytes);
+  const std::span<std::byte> to = std::span(buffer).first(bytes);
+  if (const std::size_t done = read_full(file_.get(), range.begin, to); done < bytes)
+    throw Error(ErrorCode::io,
+                unreadable_text(
+                    name_, range.begin + done,
+                    errno == 0 ? "the file ends there: it was made shorter" : errno_text(errno)));
+  return to;
 }
 
 Status ArrayFile::check_kept(ByteRange range) const {

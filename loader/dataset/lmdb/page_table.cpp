@@ -6,7 +6,6 @@
 #include <millrace/detail/page_table.h>
 #include <millrace/error.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <system_error>
 
 #include "base/file_descriptor.h"
+#include "base/read_full.h"
 #include "dataset/packed/atomic_file_writer.h"
 
 namespace millrace {
@@ -43,21 +43,11 @@ std::uint64_t number_at(std::span<const std::byte> bytes, std::size_t at) {
   return lmdb::load<std::uint64_t>(bytes.data() + at);
 }
 
-bool read_all(int file, std::span<std::byte> to, off_t offset = 0) {
-  while (!to.empty()) {
-    const ssize_t read = ::pread(file, to.data(), to.size(), offset);
-    if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) return false;
-    offset += read;
-    to = to.subspan(static_cast<std::size_t>(read));
-  }
-  return true;
-}
-
 bool is_page_table(const fs::path& path) {
   std::array<char, table_format.size()> first{};
   const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  return file && read_all(file.get(), std::as_writable_bytes(std::span(first))) &&
+  return file &&
+         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
          first == table_format;
 }
 
@@ -84,7 +74,7 @@ StoredTables read_stored(const fs::path& path, const LmdbFile& lmdb) {
     return refuse("is not a table of this file's pages, or is cut short");
   StoredTables stored;
   stored.bytes.resize(length);
-  if (!read_all(file.get(), stored.bytes)) return refuse("cannot be read");
+  if (read_full(file.get(), 0, stored.bytes) != length) return refuse("cannot be read");
   const std::size_t end = stored.bytes.size() - number_bytes;
   if (std::memcmp(stored.bytes.data(), table_format.data(), table_format.size()) != 0 ||
       number_at(stored.bytes, end) != XXH3_64bits(stored.bytes.data(), end))

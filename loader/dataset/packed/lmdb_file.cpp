@@ -5,7 +5,6 @@
 #include <millrace/detail/errno_text.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/read_full.h"
 
 namespace millrace {
 namespace {
@@ -28,16 +28,9 @@ std::string cannot_be_read(const std::string& name, std::uint64_t offset,
 /// Reads into `to` and returns the number of bytes read. Throws `Error` (`io`).
 std::size_t read_at(int file, const std::string& name, std::uint64_t offset,
                     std::span<std::byte> to) {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t read =
-        pread(file, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
-    if (read == 0) break;
-    if (read > 0)
-      done += static_cast<std::size_t>(read);
-    else if (errno != EINTR)
-      throw Error(ErrorCode::io, cannot_be_read(name, offset + done, errno_text(errno)));
-  }
+  const std::size_t done = read_full(file, offset, to);
+  if (done < to.size() && errno != 0)
+    throw Error(ErrorCode::io, cannot_be_read(name, offset + done, errno_text(errno)));
   return done;
 }
 

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/read_full.h"
+
 namespace millrace {
 namespace {
 
@@ -27,20 +29,6 @@ FileDescriptor open_file(const std::string& name) {
   const int reason = errno;
   throw Error(names_no_file(reason) ? ErrorCode::not_found : ErrorCode::io,
               name + " cannot be opened: " + errno_text(reason));
-}
-
-/// Reads as much of `to` as the file has. Returns -1 and sets `errno` on failure.
-ssize_t read_from(int file, std::uint64_t offset, std::span<std::byte> to) {
-  std::size_t done = 0;
-  while (done < to.size()) {
-    const ssize_t read =
-        ::pread(file, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return -1;
-    if (read == 0) break;
-    done += static_cast<std::size_t>(read);
-  }
-  return static_cast<ssize_t>(done);
 }
 
 /// Returns the name of the compression of a file that begins with `begin`; nullptr if unknown.
@@ -98,9 +86,10 @@ Status TarFile::probe(const std::filesystem::path& path) {
     throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(errno));
   if (!S_ISREG(status.st_mode)) return Status::bad("it is not a regular file");
   std::array<std::byte, tar_block_bytes> begin{};
-  const ssize_t read = read_from(file.get(), 0, begin);
-  if (read < 0) throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(errno));
-  return probe_begin(std::span(begin).first(static_cast<std::size_t>(read)));
+  const std::size_t read = read_full(file.get(), 0, begin);
+  if (read < begin.size() && errno != 0)
+    throw Error(ErrorCode::io, name + " cannot be read: " + errno_text(errno));
+  return probe_begin(std::span(begin).first(read));
 }
 
 TarFile::TarFile(const std::filesystem::path& path, bool mapped, std::vector<std::string>& warnings)
@@ -162,10 +151,9 @@ bool TarFile::take_stored_index(Bytes& tar, std::vector<std::string>& warnings) 
   if (!S_ISREG(status.st_mode) || static_cast<std::uint64_t>(status.st_size) > most)
     return refuse("is not a tar index, or is damaged");
   std::vector<std::byte> bytes(static_cast<std::size_t>(status.st_size));
-  const ssize_t read = read_from(file.get(), 0, bytes);
-  if (read < 0) return refuse("cannot be read: " + errno_text(errno));
-  std::optional<TarIndex> index =
-      unpack_index(std::span(bytes).first(static_cast<std::size_t>(read)));
+  const std::size_t read = read_full(file.get(), 0, bytes);
+  if (read < bytes.size() && errno != 0) return refuse("cannot be read: " + errno_text(errno));
+  std::optional<TarIndex> index = unpack_index(std::span(bytes).first(read));
   if (!index) return refuse("is not a tar index, or is damaged");
   TarIdentity now = identity_of(tar, index->samples);
   now.bytes = bytes_;
@@ -227,9 +215,10 @@ std::string TarFile::why_unreadable(std::uint64_t offset, const std::string& rea
 }
 
 std::size_t TarFile::read_at(std::uint64_t offset, std::span<std::byte> to) const {
-  const ssize_t read = read_from(file_.get(), offset, to);
-  if (read < 0) throw Error(ErrorCode::io, why_unreadable(offset, errno_text(errno)));
-  return static_cast<std::size_t>(read);
+  const std::size_t read = read_full(file_.get(), offset, to);
+  if (read < to.size() && errno != 0)
+    throw Error(ErrorCode::io, why_unreadable(offset, errno_text(errno)));
+  return read;
 }
 
 }  // namespace millrace

@@ -5,17 +5,18 @@
 #include <millrace/dataset.h>
 #include <millrace/detail/tar_members.h>
 #include <millrace/detail/webdataset_sample.h>
+#include <millrace/tar_members.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
 #include <cstring>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
 #include "base/file_descriptor.h"
+#include "base/read_full.h"
 
 namespace millrace {
 namespace {
@@ -99,8 +100,7 @@ bool is_tar_index(const std::filesystem::path& path) {
   std::array<char, index_mark.size()> first{};
   const FileDescriptor file = FileDescriptor::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   return file &&
-         retry_interrupted([&] { return ::pread(file.get(), first.data(), first.size(), 0); }) ==
-             std::ssize(first) &&
+         read_full(file.get(), 0, std::as_writable_bytes(std::span(first))) == first.size() &&
          first == index_mark;
 }
 
