@@ -2,7 +2,6 @@
 #include "dataset/pack_source.h"
 
 #include <fmt/core.h>
-#include <glob.h>
 #include <millrace/detail/errno_text.h>
 #include <millrace/detail/stored_hints.h>
 #include <millrace/detail/webdataset_sample.h>
@@ -27,21 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
-
-/// The paths that match a pattern, sorted bytewise in any locale.
-std::vector<fs::path> matches_of(const std::string& pattern) {
-  glob_t found{};
-  const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
+std::vector<std::string> matches_of(const std::string& pattern) {
   // Skipping an unreadable folder would leave out its files without a message.
-  const auto ends = [](const char*, int error) { return error == ENOENT ? 0 : 1; };
-  const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
-  if (result == GLOB_NOMATCH) return {};
-  if (result != 0)
-    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + errno_text(errno));
-  std::vector<std::string> names(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  std::ranges::sort(names);
-  return {names.begin(), names.end()};
+  return glob_matches(pattern, [](const char*, int error) { return error == ENOENT ? 0 : 1; });
 }
 
 /// Throws `Error` (`io`) if a folder on the way of a pattern cannot be searched. glob(3) would
@@ -49,10 +36,11 @@ std::vector<fs::path> matches_of(const std::string& pattern) {
 void check_searched(const std::string& pattern) {
   for (std::size_t slash = pattern.find('/', 1); slash != std::string::npos;
        slash = pattern.find('/', slash + 1))
-    for (const fs::path& folder : matches_of(pattern.substr(0, slash))) {
+    for (const std::string& folder : matches_of(pattern.substr(0, slash))) {
       struct stat found {};
-      if (stat((folder / ".").c_str(), &found) != 0 && errno != ENOENT && errno != ENOTDIR)
-        throw Error(ErrorCode::io, folder.string() + " cannot be searched: " + errno_text(errno));
+      if (stat((fs::path(folder) / ".").c_str(), &found) != 0 && errno != ENOENT &&
+          errno != ENOTDIR)
+        throw Error(ErrorCode::io, folder + " cannot be searched: " + errno_text(errno));
     }
 }
 
@@ -69,7 +57,7 @@ std::vector<fs::path> expand(const std::string& name) {
       continue;
     }
     check_searched(part);
-    const std::vector<fs::path> matches = matches_of(part);
+    const std::vector<std::string> matches = matches_of(part);
     if (matches.empty()) throw Error(ErrorCode::not_found, part + " matches no file");
     found.insert(found.end(), matches.begin(), matches.end());
   }

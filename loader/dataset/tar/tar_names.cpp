@@ -30,8 +30,6 @@ namespace fs = std::filesystem;
 /// The longest list; the same limit holds for a list of shards.
 constexpr std::size_t most_list_bytes = std::size_t{64} << 20;
 
-bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
-
 /// The names that a pattern or a list stands for. Number and total length are limited, since a
 /// short pattern of a few ranges can stand for many long names.
 class Names {
@@ -149,17 +147,10 @@ std::optional<Braces> first_braces(std::string_view name) {
 }
 
 void add_matches(const std::string& pattern, Names& names) {
-  glob_t found{};
-  const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
   // Skipping an unreadable folder would silently leave out its files.
-  const auto ends = [](const char*, int error) { return names_no_file(error) ? 0 : 1; };
-  const int result = glob(pattern.c_str(), GLOB_NOSORT, ends, &found);
-  if (result == GLOB_NOMATCH) throw Error(ErrorCode::not_found, pattern + " matches no file");
-  if (result != 0)
-    throw Error(ErrorCode::io, pattern + " cannot be looked for: " + errno_text(errno));
-  // Bytewise: the order of records must not depend on the program's locale.
-  std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  std::ranges::sort(matches);
+  std::vector<std::string> matches =
+      glob_matches(pattern, [](const char*, int error) { return names_no_file(error) ? 0 : 1; });
+  if (matches.empty()) throw Error(ErrorCode::not_found, pattern + " matches no file");
   for (std::string& match : matches) names.add(std::move(match));
 }
 
@@ -182,6 +173,20 @@ void expand(const std::string& part, const fs::path& pattern, Names& names) {
 }
 
 }  // namespace
+
+bool has_wildcard(std::string_view name) { return name.find_first_of("*?[") != name.npos; }
+
+std::vector<std::string> glob_matches(const std::string& name, int (*on_error)(const char*, int)) {
+  glob_t found{};
+  const std::unique_ptr<glob_t, decltype(&globfree)> at_end(&found, globfree);
+  const int result = glob(name.c_str(), GLOB_NOSORT, on_error, &found);
+  if (result == GLOB_NOMATCH) return {};
+  if (result != 0) throw Error(ErrorCode::io, name + " cannot be looked for: " + errno_text(errno));
+  // Bytewise: the order of records must not depend on the program's locale.
+  std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::ranges::sort(matches);
+  return matches;
+}
 
 bool has_braces(std::string_view name) {
   return name.size() < PATH_MAX && first_braces(name).has_value();

@@ -49,6 +49,12 @@ Status read_cls_label(std::string_view text, std::int64_t& label);
 /// `label` stays empty if both are missing.
 Status read_json_label(std::string_view text, std::optional<std::int64_t>& label);
 
+/// Whether a name has the wildcards of glob(7).
+bool has_wildcard(std::string_view name);
+/// Returns the paths that match such a name, sorted bytewise. Throws `Error` (`io`) at a folder
+/// that cannot be read, unless `on_error` returns 0 for its errno.
+std::vector<std::string> glob_matches(const std::string& name, int (*on_error)(const char*, int));
+
 /// Whether a name contains braces that stand for several names, as in bash: "{000..012}", "{2..0}",
 /// "{0..4..2}", "{a,b}".
 bool has_braces(std::string_view name);
