@@ -169,12 +169,9 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   errno = error;
 }
 
-using Handler = void (*)(int, siginfo_t*, void*);
-template <std::size_t... levels>
-constexpr std::array<Handler, sizeof...(levels)> handlers_of(std::index_sequence<levels...>) {
-  return {on_bus_error<levels>...};
-}
-constexpr auto handlers = handlers_of(std::make_index_sequence<most_levels>());
+constexpr std::array<void (*)(int, siginfo_t*, void*), most_levels> handlers = {
+    on_bus_error<0>, on_bus_error<1>, on_bus_error<2>, on_bus_error<3>,
+    on_bus_error<4>, on_bus_error<5>, on_bus_error<6>, on_bus_error<7>};
 
 /// Level at which a handler is ours; `most_levels` if it is not ours.
 std::size_t level_of(const struct sigaction& action) {
